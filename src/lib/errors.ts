@@ -1,0 +1,70 @@
+/**
+ * The error catalogue: every way in which a request can be refused, declared once.
+ *
+ * Services, repositories and the engine throw these; only `http/` turns a `kind` into a status code.
+ * The message goes to the caller as `{"detail": message}`, so it is one clear sentence that names the
+ * offending field or id and never holds anything of ours (SQL, paths, stack traces).
+ */
+
+/** What went wrong, from the caller's point of view. */
+export type ErrorKind =
+  /** The request can't be parsed at all (malformed JSON). HTTP 400. */
+  | "malformed"
+  /** No API key was given. HTTP 401. */
+  | "unauthenticated"
+  /** An API key was given and is not one of ours. HTTP 403. */
+  | "forbidden"
+  /** The thing does not exist, or is not the caller's. HTTP 404. */
+  | "not_found"
+  /** The request contradicts the present state, e.g. a run is in progress. HTTP 409. */
+  | "conflict"
+  /** The body is larger than the configured limit. HTTP 413. */
+  | "too_large"
+  /** A field does not validate; the sentence names it. HTTP 422. */
+  | "invalid"
+  /** The database can't be reached for now; nothing was stored. HTTP 503 with Retry-After. */
+  | "unavailable";
+
+/** An error whose message is meant for the caller. */
+export class ThreadloomError extends Error {
+  constructor(
+    readonly kind: ErrorKind,
+    message: string,
+    options?: { cause?: unknown },
+  ) {
+    super(message, options);
+    this.name = "ThreadloomError";
+  }
+}
+
+const refusal = (kind: ErrorKind) => (message: string, cause?: unknown) =>
+  new ThreadloomError(kind, message, cause === undefined ? undefined : { cause });
+
+export const malformed = refusal("malformed");
+export const unauthenticated = refusal("unauthenticated");
+export const forbidden = refusal("forbidden");
+export const invalid = refusal("invalid");
+export const conflict = refusal("conflict");
+export const tooLarge = refusal("too_large");
+export const unavailable = refusal("unavailable");
+
+export const assistantNotFound = (reference: string) =>
+  new ThreadloomError("not_found", `Assistant '${reference}' not found.`);
+export const assistantVersionNotFound = (assistantId: string, version: number) =>
+  new ThreadloomError("not_found", `Assistant '${assistantId}' has no version ${version}.`);
+export const graphNotFound = (graphId: string) =>
+  new ThreadloomError("not_found", `Graph '${graphId}' not found.`);
+export const threadNotFound = (threadId: string) =>
+  new ThreadloomError("not_found", `Thread '${threadId}' not found.`);
+export const runNotFound = (runId: string) => new ThreadloomError("not_found", `Run '${runId}' not found.`);
+export const checkpointNotFound = (checkpointId: string) =>
+  new ThreadloomError("not_found", `Checkpoint '${checkpointId}' not found.`);
+export const threadBusy = (threadId: string) =>
+  new ThreadloomError(
+    "conflict",
+    `Thread '${threadId}' has a run in progress; wait for it, cancel it, or choose another multitask_strategy.`,
+  );
+
+/** Postgres SQLSTATE of an error that `pg` threw, or undefined for anything else. */
+export const sqlState = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
