@@ -1,0 +1,93 @@
+import { Kysely, PostgresDialect } from "kysely";
+import pg from "pg";
+import type { Logger } from "../lib/logger.ts";
+import { nameStatements } from "./statement-names.ts";
+import type { Tables } from "./tables.ts";
+
+export interface DatabaseOptions {
+  connectionString: string;
+  /** Connections that this process may hold at most. */
+  poolSize: number;
+  /** Seen in pg_stat_activity. */
+  applicationName: string;
+  /** False behind a pooler in transaction mode that doesn't know prepared statements (PgBouncer < 1.21). */
+  preparedStatements: boolean;
+  logger: Logger;
+}
+
+/** Runs one statement with positional parameters; what a pool, a client and a transaction have in common. */
+export interface Queryable {
+  query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
+}
+
+/**
+ * The process's way to Postgres: Kysely for what is composed, `query` for the hot statements whose whole text
+ * stands in a repository. Both share one pool; every statement is prepared once per connection
+ * (see statement-names.ts).
+ */
+export interface Database extends Queryable {
+  readonly kysely: Kysely<Tables>;
+  readonly pool: pg.Pool;
+  readonly connectionString: string;
+  /** Runs `work` in a transaction on one connection; rolls back if it throws. Never while user code runs. */
+  transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** How long a request may wait for a connection before it is refused as `unavailable`. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
+export const openDatabase = (options: DatabaseOptions): Database => {
+  const { connectionString, poolSize, applicationName, preparedStatements, logger } = options;
+  const pool = new pg.Pool({
+    connectionString,
+    max: poolSize,
+    application_name: applicationName,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+  });
+  // Without these listeners a terminated backend ends the process: an idle client emits on the pool, a client
+  // in a transaction on itself.
+  pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection was lost"));
+  pool.on("connect", (client) => {
+    client.on("error", (error) => logger.warn({ err: error }, "a database connection was lost"));
+    if (preparedStatements) nameStatements(client);
+  });
+  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+
+  return {
+    kysely,
+    pool,
+    connectionString,
+    async query<Row>(text: string, values: unknown[] = []) {
+      const result = await pool.query(text, values);
+      return result.rows as Row[];
+    },
+    async transaction(work) {
+      const client = await pool.connect();
+      let broken: Error | undefined;
+      try {
+        await client.query("begin");
+        const result = await work({
+          async query<Row>(text: string, values: unknown[] = []) {
+            return (await client.query(text, values)).rows as Row[];
+          },
+        });
+        await client.query("commit");
+        return result;
+      } catch (error) {
+        try {
+          await client.query("rollback");
+        } catch (rollbackError) {
+          broken = rollbackError as Error; // the connection is gone: don't give it back to the pool
+        }
+        throw error;
+      } finally {
+        client.release(broken);
+      }
+    },
+    async close() {
+      await kysely.destroy(); // ends the pool, too
+    },
+  };
+};

@@ -1,0 +1,109 @@
+import type { ColumnType, Generated, Insertable, Selectable, Updateable } from "kysely";
+import type { JsonObject, JsonValue } from "../lib/json.ts";
+
+/**
+ * The tables as Kysely sees them: one interface per table, columns named as in `migrations/`.
+ * Row types for reading and writing are derived from these, never written by hand.
+ */
+
+/** Written as JSON text or as a value that `pg` stringifies, read as the parsed value. */
+type Json<T = JsonObject> = ColumnType<T, T | string, T | string>;
+type JsonWithDefault<T = JsonObject> = ColumnType<T, T | string | undefined, T | string>;
+type Timestamp = ColumnType<Date, Date | string | undefined, Date | string>;
+type NullableTimestamp = ColumnType<Date | null, Date | string | null | undefined, Date | string | null>;
+
+export type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
+export type RunStatus = "pending" | "running" | "error" | "success" | "timeout" | "interrupted";
+export type MultitaskStrategy = "reject" | "enqueue" | "interrupt" | "rollback";
+export type CancelAction = "interrupt" | "rollback";
+
+export interface AssistantsTable {
+  assistant_id: string;
+  graph_id: string;
+  name: string;
+  description: string | null;
+  config: JsonWithDefault;
+  context: JsonWithDefault;
+  metadata: JsonWithDefault;
+  version: number;
+  created_at: Timestamp;
+  updated_at: Timestamp;
+}
+
+export interface AssistantVersionsTable {
+  assistant_id: string;
+  version: number;
+  graph_id: string;
+  name: string;
+  description: string | null;
+  config: Json;
+  context: Json;
+  metadata: Json;
+  created_at: Timestamp;
+}
+
+export interface ThreadsTable {
+  thread_id: string;
+  status: Generated<ThreadStatus>;
+  metadata: JsonWithDefault;
+  config: JsonWithDefault;
+  interrupts: JsonWithDefault;
+  error: ColumnType<JsonObject | null, JsonObject | string | null | undefined, JsonObject | string | null>;
+  unfinished_runs: Generated<number>;
+  ttl_strategy: "delete" | "keep_latest" | null;
+  ttl_minutes: number | null;
+  expires_at: NullableTimestamp;
+  created_at: Timestamp;
+  updated_at: Timestamp;
+  state_updated_at: Timestamp;
+}
+
+export interface RunsTable {
+  run_id: string;
+  thread_id: string;
+  assistant_id: string;
+  graph_id: string;
+  status: RunStatus;
+  metadata: JsonWithDefault;
+  config: JsonWithDefault;
+  context: JsonWithDefault;
+  kwargs: Json;
+  multitask_strategy: MultitaskStrategy;
+  resumable: Generated<boolean>;
+  delete_thread: Generated<boolean>;
+  error: ColumnType<JsonObject | null, JsonObject | string | null | undefined, JsonObject | string | null>;
+  cancel_action: CancelAction | null;
+  attempt: Generated<number>;
+  worker_id: string | null;
+  lease_until: NullableTimestamp;
+  available_at: Timestamp;
+  created_at: Timestamp;
+  updated_at: Timestamp;
+}
+
+export interface RunEventsTable {
+  thread_id: string;
+  run_id: string;
+  seq: number;
+  event: string;
+  data: string;
+  created_at: Timestamp;
+}
+
+export interface Tables {
+  assistants: AssistantsTable;
+  assistant_versions: AssistantVersionsTable;
+  threads: ThreadsTable;
+  runs: RunsTable;
+  run_events: RunEventsTable;
+}
+
+export type AssistantRow = Selectable<AssistantsTable>;
+export type NewAssistantRow = Insertable<AssistantsTable>;
+export type AssistantVersionRow = Selectable<AssistantVersionsTable>;
+export type ThreadRow = Selectable<ThreadsTable>;
+export type NewThreadRow = Insertable<ThreadsTable>;
+export type ThreadUpdate = Updateable<ThreadsTable>;
+export type RunRow = Selectable<RunsTable>;
+export type RunEventRow = Selectable<RunEventsTable>;
+export type { JsonObject, JsonValue };
