@@ -1,0 +1,90 @@
+import { z } from "zod";
+import type { JsonObject } from "./json.ts";
+
+/**
+ * Field types that several rooms share. Two families: what is stored as `jsonb` and searched (metadata,
+ * config, context), where PostgreSQL can keep neither NUL nor half a surrogate pair, so they are refused here;
+ * and what is kept as text (a run's input), where anything goes that JSON can say.
+ */
+
+/** NUL (SQLSTATE 22P05) or a surrogate without its other half (22P02). */
+const hasNul = (text: string): boolean => text.includes("\0");
+const isStorableText = (text: string): boolean => !hasNul(text) && text.isWellFormed();
+
+const isStorable = (value: unknown): boolean => {
+  if (typeof value === "string") return isStorableText(value);
+  if (Array.isArray(value)) return value.every(isStorable);
+  if (typeof value === "object" && value !== null) {
+    return Object.entries(value).every(([key, item]) => isStorableText(key) && isStorable(item));
+  }
+  return true;
+};
+
+const UNSTORABLE = "holds a NUL character or half a surrogate pair, which can't be stored";
+
+/** Text that PostgreSQL can store. */
+export const storableText = z.string().refine(isStorableText, { error: UNSTORABLE });
+
+/** An object as it came: no key is dropped, none is interpreted. */
+export const jsonObject = z
+  .custom<JsonObject>((value) => typeof value === "object" && value !== null && !Array.isArray(value), {
+    error: "must be an object",
+  })
+  .meta({ type: "object", additionalProperties: true });
+
+/** An object that is stored as `jsonb`. */
+export const storableObject = jsonObject.refine(isStorable, { error: UNSTORABLE });
+
+/** Any JSON value. */
+export const jsonValue = z.unknown();
+
+/** `null` is what several clients send for "not given". */
+export const optional = <Schema extends z.ZodType>(schema: Schema) =>
+  schema.nullish().transform((value): z.output<Schema> | undefined => value ?? undefined);
+
+export const uuid = z.uuid({ error: "must be a UUID" });
+
+/** Page bounds of every search. */
+export const page = {
+  limit: optional(z.int().min(1).max(1000)).transform((value) => value ?? 10),
+  offset: optional(z.int().min(0).max(2_147_483_647)).transform((value) => value ?? 0),
+};
+export const sortOrder = optional(z.enum(["asc", "desc"]));
+
+const absentIfEmpty = (value: unknown): unknown => (value === "" ? undefined : value);
+
+/** A yes/no in a query string: 0/1/true/false; empty means absent. */
+export const queryBoolean = z.preprocess(
+  absentIfEmpty,
+  z
+    .enum(["0", "1", "true", "false", "True", "False"])
+    .optional()
+    .transform((value) =>
+      value === undefined ? undefined : value === "1" || value.toLowerCase() === "true",
+    ),
+);
+
+/** A whole number in a query string; empty means absent. */
+export const queryInteger = (minimum: number, maximum: number) =>
+  z.preprocess(absentIfEmpty, z.coerce.number().int().min(minimum).max(maximum).optional());
+
+/**
+ * A list in a query string. It comes repeated (`a=1&a=2`, SDKs since 1.12), as one JSON string (`a=["1","2"]`,
+ * SDKs before) or comma-joined (`a=1,2`, Python); empty means absent.
+ */
+export const queryList = z.preprocess((value) => {
+  const items = value === undefined ? [] : Array.isArray(value) ? (value as unknown[]) : [value];
+  const flat = items.flatMap((item) => {
+    if (typeof item !== "string" || item === "") return [];
+    if (item.startsWith("[")) {
+      try {
+        const parsed: unknown = JSON.parse(item);
+        if (Array.isArray(parsed)) return parsed as unknown[];
+      } catch {
+        // not JSON after all: taken as a comma-joined list below
+      }
+    }
+    return item.split(",");
+  });
+  return flat.length === 0 ? undefined : flat;
+}, z.array(z.string()).optional());
