@@ -68,3 +68,14 @@ export const threadBusy = (threadId: string) =>
 /** Postgres SQLSTATE of an error that `pg` threw, or undefined for anything else. */
 export const sqlState = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+
+/**
+ * A reason why the process can't start (a flag, a port, the embedded database), as one or more plain sentences
+ * for the person at the terminal. Never reaches an HTTP caller; `main` prints it without a stack and exits 1.
+ */
+export class StartError extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "StartError";
+  }
+}

@@ -1,0 +1,60 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
+import { inject } from "vitest";
+import { sqlState } from "../../src/lib/errors.ts";
+
+export interface FreshDatabase {
+  connectionString: string;
+  /** Drops it, whoever is still connected. */
+  drop(): Promise<void>;
+}
+
+/** The address of another database on the same server. */
+export const databaseNamed = (serverUrl: string, name: string): string => {
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+};
+
+/** Serializes the copying among the test processes. */
+const COPY_LOCK = 7_448_120_264;
+const ATTEMPTS_AT_MOST = 100;
+const RETRY_MS = 50;
+const OBJECT_IN_USE = "55006";
+
+const asAdministrator = async <T>(work: (client: pg.Client) => Promise<T>): Promise<T> => {
+  const client = new pg.Client({ connectionString: inject("serverUrl") });
+  client.on("error", () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+};
+
+/** A database of its own for a test or a file of tests: migrated, empty, about 50 ms. */
+export const freshDatabase = async (): Promise<FreshDatabase> => {
+  const template = inject("templateDatabase");
+  const name = `threadloom_test_${Math.floor(Date.now() / 1000)}_${randomBytes(6).toString("hex")}`;
+  await asAdministrator(async (client) => {
+    await client.query("select pg_advisory_lock($1)", [COPY_LOCK]);
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await client.query(`create database ${name} template ${template}`);
+        return;
+      } catch (error) {
+        if (sqlState(error) !== OBJECT_IN_USE || attempt >= ATTEMPTS_AT_MOST) throw error;
+        await delay(RETRY_MS);
+      }
+    }
+  });
+  return {
+    connectionString: databaseNamed(inject("serverUrl"), name),
+    drop: () =>
+      asAdministrator(async (client) => {
+        await client.query(`drop database if exists ${name} with (force)`);
+      }),
+  };
+};
