@@ -1,0 +1,63 @@
+/**
+ * A person has the last word: the graph writes a draft, stops with an interrupt that shows it, and goes on
+ * when the run is resumed with a decision: `{"decision": "approve" | "reject"}` or
+ * `{"decision": "edit", "text": "…"}`. A bare `true`, `false` or text means approve, reject or edit.
+ */
+import { AIMessage } from "@langchain/core/messages";
+import { Command, END, interrupt, MessagesValue, START, StateGraph, StateSchema } from "@langchain/langgraph";
+import { z } from "zod";
+
+const State = new StateSchema({
+  messages: MessagesValue,
+  draft: z.string().default(""),
+  status: z.enum(["drafted", "sent", "rejected"]).default("drafted"),
+});
+
+const Decision = z.preprocess(
+  (answer) => {
+    if (typeof answer === "boolean") return { decision: answer ? "approve" : "reject" };
+    return typeof answer === "string" ? { decision: "edit", text: answer } : answer;
+  },
+  z.discriminatedUnion("decision", [
+    z.object({ decision: z.literal("approve") }),
+    z.object({ decision: z.literal("reject"), reason: z.string().optional() }),
+    z.object({ decision: z.literal("edit"), text: z.string() }),
+  ]),
+);
+
+function write(state: typeof State.State) {
+  const request = state.messages.findLast(({ type }) => type === "human")?.text ?? "nothing";
+  return {
+    draft: `Dear customer, about your request "${request}": we take care of it.`,
+    status: "drafted" as const,
+  };
+}
+
+/** The node starts again from its first line when the run is resumed: `interrupt` then returns the answer. */
+function review(state: typeof State.State) {
+  const answer = Decision.parse(
+    interrupt({ question: "Send this draft?", draft: state.draft, options: ["approve", "edit", "reject"] }),
+  );
+  if (answer.decision === "reject") {
+    return new Command({ update: { status: "rejected" as const }, goto: "discard" });
+  }
+  return new Command({ update: answer.decision === "edit" ? { draft: answer.text } : {}, goto: "send" });
+}
+
+const send = (state: typeof State.State) => ({
+  messages: [new AIMessage(`Sent: ${state.draft}`)],
+  status: "sent" as const,
+});
+
+const discard = () => ({ messages: [new AIMessage("The draft was rejected; nothing was sent.")] });
+
+export const graph = new StateGraph(State)
+  .addNode("write", write)
+  .addNode("review", review, { ends: ["send", "discard"] })
+  .addNode("send", send)
+  .addNode("discard", discard)
+  .addEdge(START, "write")
+  .addEdge("write", "review")
+  .addEdge("send", END)
+  .addEdge("discard", END)
+  .compile();
