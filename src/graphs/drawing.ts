@@ -1,0 +1,51 @@
+import { type JsonObject, type JsonValue } from "../lib/json.ts";
+import { type RunnableGraph } from "./runnable-graph.ts";
+
+export interface DrawnNode {
+  id: string;
+  type?: string;
+  data?: JsonValue;
+  metadata?: JsonObject;
+}
+
+/** No other keys: the Python SDK builds its edge from exactly these and fails on a fifth. */
+export interface DrawnEdge {
+  source: string;
+  target: string;
+  data?: JsonValue;
+  conditional?: boolean;
+}
+
+export interface GraphDrawing {
+  nodes: DrawnNode[];
+  edges: DrawnEdge[];
+}
+
+/**
+ * Nodes and edges of a graph as clients draw them.
+ * @param xray `true` opens every subgraph, a number the first so many levels
+ */
+export async function drawGraph(graph: RunnableGraph, xray: boolean | number): Promise<GraphDrawing> {
+  const drawable = await graph.getGraphAsync({ xray: xray === 0 ? false : xray });
+  // The data of a node is whatever its runnable or schema says of itself: through JSON, so that nothing else is left.
+  const { nodes, edges } = JSON.parse(JSON.stringify(drawable.toJSON())) as GraphDrawing;
+  return {
+    nodes: nodes.map(({ id, type, data }) => {
+      const metadata = drawable.nodes[id]?.metadata ?? {};
+      return {
+        id: String(id),
+        ...(type === undefined ? {} : { type }),
+        ...(data === undefined ? {} : { data }),
+        ...(Object.keys(metadata).length > 0
+          ? { metadata: JSON.parse(JSON.stringify(metadata)) as JsonObject }
+          : {}),
+      };
+    }),
+    edges: edges.map(({ source, target, data, conditional }) => ({
+      source: String(source),
+      target: String(target),
+      ...(data === undefined ? {} : { data }),
+      ...(conditional === undefined ? {} : { conditional }),
+    })),
+  };
+}

@@ -1,0 +1,173 @@
+import { graphNotFound } from "../lib/errors.ts";
+import { type Logger } from "../lib/logger.ts";
+import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "./config.ts";
+import { drawGraph, type GraphDrawing } from "./drawing.ts";
+import { graphSchemas, type GraphSchemas } from "./json-schemas.ts";
+import { createModuleLoader } from "./modules.ts";
+import {
+  boundCopy,
+  compiledGraph,
+  type GraphBindings,
+  type GraphConfiguration,
+  type RunnableGraph,
+} from "./runnable-graph.ts";
+
+/** The graphs that `langgraph.json` names. Every method throws `graphNotFound` for an id it does not name. */
+export interface Graphs {
+  /** In the order of the file. */
+  readonly ids: readonly string[];
+  has(id: string): boolean;
+  description(id: string): string | undefined;
+  /**
+   * The graph to run, with this server's checkpointer and store. A factory is called each time, with the
+   * run's config, and what it throws comes through as it is. With `bindings` the graph is a copy for this
+   * call alone, e.g. for a checkpointer that belongs to one attempt.
+   */
+  resolve(id: string, config?: GraphConfiguration, bindings?: GraphBindings): Promise<RunnableGraph>;
+  /** JSON schemas. The config matters to a factory only. The answer is shared: don't change it. */
+  schemas(id: string, config?: GraphConfiguration): Promise<GraphSchemas>;
+  /** @param xray `true` opens every subgraph, a number the first so many levels */
+  drawing(id: string, xray?: boolean | number, config?: GraphConfiguration): Promise<GraphDrawing>;
+  /** Schemas of the subgraphs by namespace (`node`, or `node|node` with `recurse`). */
+  subgraphs(
+    id: string,
+    namespace?: string,
+    recurse?: boolean,
+    config?: GraphConfiguration,
+  ): Promise<Record<string, GraphSchemas>>;
+  close(): Promise<void>;
+}
+
+export interface LoadGraphsOptions extends GraphBindings {
+  /** Path of `langgraph.json`. */
+  configPath: string;
+  logger: Logger;
+}
+
+type GraphFactory = (config: GraphConfiguration) => unknown;
+
+interface LoadedGraph {
+  entry: GraphEntry;
+  /** Our own copy; undefined for a factory. */
+  graph: RunnableGraph | undefined;
+  factory: GraphFactory | undefined;
+}
+
+/**
+ * Loads every graph of a `langgraph.json`.
+ * @throws GraphLoadError that names each graph that can't be served, its file and the cause
+ */
+export async function loadGraphs({
+  configPath,
+  logger,
+  checkpointer,
+  store,
+}: LoadGraphsOptions): Promise<Graphs> {
+  const { entries } = await readGraphConfig(configPath);
+  const own: GraphBindings = { checkpointer, store };
+  const modules = await createModuleLoader(entries);
+
+  const load = async (entry: GraphEntry): Promise<LoadedGraph> => {
+    const startedAt = performance.now();
+    const exported = await modules.load(entry);
+    const value = await unlessItFails(entry, exported);
+    const isFactory = typeof value === "function";
+    const graph = isFactory ? undefined : await unlessItFails(entry, compiledGraph(value));
+    if (!isFactory && !graph) throw notAGraph(entry, value);
+    if (graph?.checkpointer && checkpointer) {
+      logger.warn(
+        { graph_id: entry.id },
+        "the graph's own checkpointer is ignored: this server keeps the checkpoints",
+      );
+    }
+    logger.debug({ graph_id: entry.id, ms: Math.round(performance.now() - startedAt) }, "graph loaded");
+    return {
+      entry,
+      graph: graph && boundCopy(graph, own),
+      factory: isFactory ? (value as GraphFactory) : undefined,
+    };
+  };
+
+  const results = await Promise.allSettled(entries.map(load));
+  const failures = results.flatMap((result) =>
+    result.status === "rejected" ? [result.reason as unknown] : [],
+  );
+  if (failures.length > 0) {
+    await modules.close();
+    if (failures.length === 1) throw failures[0];
+    const sentences = failures.map((failure) =>
+      failure instanceof Error ? failure.message : String(failure),
+    );
+    throw new GraphLoadError(sentences.join("\n"), { cause: failures[0] });
+  }
+  const loaded = new Map(
+    results.flatMap((result) =>
+      result.status === "fulfilled" ? [[result.value.entry.id, result.value] as const] : [],
+    ),
+  );
+  const schemasById = new Map<string, GraphSchemas>();
+
+  const find = (id: string): LoadedGraph => {
+    const found = loaded.get(id);
+    if (!found) throw graphNotFound(id);
+    return found;
+  };
+
+  const resolve: Graphs["resolve"] = async (id, config = {}, bindings) => {
+    const { entry, graph, factory } = find(id);
+    const all = bindings ? { ...own, ...bindings } : own;
+    if (graph) return bindings ? boundCopy(graph, all) : graph;
+    const made: unknown = await factory?.({ ...config, configurable: config.configurable ?? {} });
+    const compiled = await compiledGraph(made);
+    if (!compiled) throw notAGraph(entry, made);
+    return boundCopy(compiled, all);
+  };
+
+  return {
+    ids: [...loaded.keys()],
+    has: (id) => loaded.has(id),
+    description: (id) => find(id).entry.description,
+    resolve,
+
+    async schemas(id, config) {
+      const known = schemasById.get(id);
+      if (known) return known;
+      const schemas = graphSchemas(id, await resolve(id, config));
+      // A factory's graph may have another shape for another config.
+      if (find(id).graph) schemasById.set(id, schemas);
+      return schemas;
+    },
+
+    async drawing(id, xray = false, config) {
+      return drawGraph(await resolve(id, config), xray);
+    },
+
+    async subgraphs(id, namespace, recurse = false, config) {
+      const found: Record<string, GraphSchemas> = {};
+      const graph = await resolve(id, config);
+      for await (const [name, subgraph] of graph.getSubgraphsAsync(namespace, recurse)) {
+        found[name] = graphSchemas(id, subgraph);
+      }
+      return found;
+    },
+
+    close: () => modules.close(),
+  };
+}
+
+async function unlessItFails<Value>({ id, file }: GraphEntry, value: Value | Promise<Value>): Promise<Value> {
+  try {
+    return await value;
+  } catch (cause) {
+    throw new GraphLoadError(`Graph '${id}' (${file}) can't be built: ${messageOf(cause)}.`, { cause });
+  }
+}
+
+function notAGraph({ id, file, exportName }: GraphEntry, value: unknown): GraphLoadError {
+  const what =
+    value === null ? "null" : Array.isArray(value) ? "an array" : `a value of type ${typeof value}`;
+  return new GraphLoadError(
+    `Graph '${id}' (${file}): '${exportName}' is ${what}, not a graph. Export a compiled graph, a StateGraph, ` +
+      "an agent of createAgent, a promise of one, or a function that returns one.",
+  );
+}

@@ -1,0 +1,251 @@
+import { toJsonSchema } from "@langchain/core/utils/json_schema";
+import {
+  getInteropZodObjectShape,
+  isInteropZodObject,
+  isInteropZodSchema,
+  isZodSchemaV4,
+} from "@langchain/core/utils/types";
+import { type JsonObject, type JsonValue } from "../lib/json.ts";
+import { type RunnableGraph } from "./runnable-graph.ts";
+
+/**
+ * The shapes of what a graph takes, returns and keeps, as JSON schema. Each is an object with `properties`,
+ * an empty one at worst: front ends read the keys without asking whether they are there.
+ */
+export interface GraphSchemas {
+  graph_id: string;
+  input_schema: JsonObject;
+  output_schema: JsonObject;
+  state_schema: JsonObject;
+  /** Keys of `config.configurable`: what a graph declares as its context is accepted there too. */
+  config_schema: JsonObject;
+  context_schema: JsonObject;
+}
+
+/** The parts of a `StateGraph` in which it keeps what it was declared with. */
+interface StateBuilder {
+  /** Channels by key: always there. */
+  _schemaDefinition?: Channels;
+  _inputDefinition?: Channels;
+  _outputDefinition?: Channels;
+  /** A zod object or a `StateSchema`; undefined (or a symbol) if the state was declared by types only. */
+  _schemaRuntimeDefinition?: unknown;
+  _inputRuntimeDefinition?: unknown;
+  _outputRuntimeDefinition?: unknown;
+  _configRuntimeSchema?: unknown;
+  /** What `withLangGraph` knows of a zod schema. Asked here, because the user's copy has its own. */
+  _metaRegistry?: { get(schema: unknown): SchemaMeta | undefined };
+}
+interface SchemaMeta {
+  jsonSchemaExtra?: JsonObject;
+  reducer?: { schema?: unknown };
+}
+type Channels = Record<string, unknown>;
+
+/** One key of a state, however it was declared. */
+interface Field {
+  /** Undefined if only its TypeScript type is known. */
+  schema: unknown;
+  extra: JsonObject | undefined;
+}
+/** `update`: what a caller may write into the key; `value`: what can be read there. */
+type Direction = "update" | "value";
+
+/**
+ * Schemas of one graph. Zod (3 and 4) and `StateSchema` declare them; for `Annotation.Root`, whose types
+ * exist in TypeScript only, the channels tell the keys, and of the values what can be known: messages,
+ * and the type of a default.
+ */
+export function graphSchemas(graphId: string, graph: RunnableGraph): GraphSchemas {
+  const builder = isObject(graph.builder) ? (graph.builder as StateBuilder) : {};
+  const state = builder._schemaRuntimeDefinition;
+  const stateChannels = builder._schemaDefinition ?? {};
+  // A symbol stands for "the state, in parts".
+  const input = isObject(builder._inputRuntimeDefinition) ? builder._inputRuntimeDefinition : state;
+  const output = builder._outputRuntimeDefinition ?? state;
+  const context = objectSchema(fieldsOf(builder._configRuntimeSchema, "update", builder), {}, "update");
+  const shape = (definition: unknown, channels: Channels, direction: Direction): JsonObject =>
+    objectSchema(fieldsOf(definition, direction, builder), channels, direction);
+  return {
+    graph_id: graphId,
+    input_schema: withoutRequired(shape(input, builder._inputDefinition ?? stateChannels, "update")),
+    output_schema: shape(output, builder._outputDefinition ?? stateChannels, "value"),
+    state_schema: shape(state, stateChannels, "value"),
+    config_schema: withoutRequired(context),
+    context_schema: context,
+  };
+}
+
+/** Any key of the state may be left out of an input. */
+const withoutRequired = ({ required: _, ...schema }: JsonObject): JsonObject => schema;
+
+function fieldsOf(
+  definition: unknown,
+  direction: Direction,
+  { _metaRegistry: registry }: StateBuilder,
+): Map<string, Field> {
+  const fields = new Map<string, Field>();
+  if (isInteropZodObject(definition)) {
+    for (const [key, schema] of Object.entries(getInteropZodObjectShape(definition))) {
+      const meta = registry?.get(schema);
+      const updates = direction === "update" ? meta?.reducer?.schema : undefined;
+      fields.set(key, { schema: updates ?? schema, extra: meta?.jsonSchemaExtra });
+    }
+  } else if (isObject(definition) && isObject(definition.fields)) {
+    for (const [key, value] of Object.entries(definition.fields))
+      fields.set(key, stateField(value, direction));
+  }
+  return fields;
+}
+
+/** A field of a `StateSchema`: a value with a reducer, an untracked value, or a schema as it is. */
+function stateField(value: unknown, direction: Direction): Field {
+  if (!isObject(value)) return { schema: undefined, extra: undefined };
+  const extra = isObject(value.jsonSchemaExtra) ? (value.jsonSchemaExtra as JsonObject) : undefined;
+  if ("valueSchema" in value) {
+    const updates = direction === "update" ? value.inputSchema : undefined;
+    return { schema: updates ?? value.valueSchema, extra };
+  }
+  if (isStandardSchema(value) || isInteropZodSchema(value)) return { schema: value, extra };
+  return { schema: value.schema, extra };
+}
+
+/** The object of the fields, or of the channels where there are no fields for them. */
+function objectSchema(fields: Map<string, Field>, channels: Channels, direction: Direction): JsonObject {
+  const known = Object.keys(channels).filter((key) => !key.startsWith("__"));
+  // The channels say which keys there are; a context has fields only.
+  const keys = known.length > 0 ? known : [...fields.keys()];
+  const properties: JsonObject = {};
+  const required: string[] = [];
+  for (const key of keys) {
+    const field = fields.get(key);
+    const channel = instance(channels[key]);
+    const declared = field?.schema === undefined ? {} : fieldSchema(key, field.schema, direction);
+    const schema: JsonObject = { ...declared, ...field?.extra };
+    if (schema.langgraph_type === "messages" || holdsMessages(key, channel)) {
+      properties[key] = { ...messagesSchema(), ...schema };
+    } else {
+      properties[key] =
+        field?.schema === undefined && !field?.extra ? channelSchema(channel, direction) : schema;
+    }
+    if (field?.schema !== undefined && !acceptsNothing(field.schema)) required.push(key);
+  }
+  return { type: "object", properties, ...(required.length > 0 ? { required } : {}) };
+}
+
+function fieldSchema(key: string, schema: unknown, direction: Direction): JsonObject {
+  try {
+    const { $schema: _, ...converted } = convert(schema, direction);
+    return relocated(
+      converted,
+      `#/properties/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`,
+    ) as JsonObject;
+  } catch {
+    // A schema library that can't say it in JSON schema: then anything is allowed, which is true as far as we know.
+    return {};
+  }
+}
+
+function convert(schema: unknown, direction: Direction): JsonObject {
+  const io = direction === "update" ? "input" : "output";
+  if (isInteropZodSchema(schema)) {
+    // What JSON schema has no word for (a class, a date, a custom check) becomes "anything", not an error.
+    const options = isZodSchemaV4(schema) ? ({ unrepresentable: "any", io } as const) : undefined;
+    return toJsonSchema(schema, options) as JsonObject;
+  }
+  const standard = isStandardSchema(schema) ? schema["~standard"] : undefined;
+  return standard?.jsonSchema?.[io]({ target: "draft-07" }) ?? {};
+}
+
+/** References inside a property start at the root of the whole document once it is part of one. */
+function relocated(value: JsonValue | undefined, base: string): JsonValue | undefined {
+  if (Array.isArray(value)) return value.map((item) => relocated(item, base) ?? null);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) =>
+      key === "$ref" && typeof item === "string" && item.startsWith("#")
+        ? [key, base + item.slice(1)]
+        : [key, relocated(item, base)],
+    ),
+  );
+}
+
+/** What a channel tells without any schema: the type of its default value. */
+function channelSchema(channel: Record<string, unknown>, direction: Direction): JsonObject {
+  // A reducer may take other things than it keeps.
+  if (direction === "update" && typeof channel.operator === "function") return {};
+  const value = defaultOf(channel);
+  if (Array.isArray(value)) return { type: "array" };
+  if (value === null || value === undefined) return {};
+  return ["string", "number", "boolean", "object"].includes(typeof value) ? { type: typeof value } : {};
+}
+
+const MESSAGE_REDUCERS = ["messagesStateReducer", "messagesDeltaReducer"];
+
+/** By LangGraph's own reducer, or by the way its documentation writes it by hand: a list called `messages`. */
+function holdsMessages(key: string, channel: Record<string, unknown>): boolean {
+  const reducer = channel.operator ?? channel.reducer;
+  if (typeof reducer !== "function") return false;
+  return MESSAGE_REDUCERS.includes(reducer.name) || (key === "messages" && Array.isArray(defaultOf(channel)));
+}
+
+const messagesSchema = (): JsonObject => ({
+  type: "array",
+  title: "Messages",
+  description: "A list of chat messages",
+  langgraph_type: "messages",
+  items: {
+    type: "object",
+    title: "Message",
+    properties: {
+      type: { type: "string", enum: ["human", "ai", "system", "developer", "tool", "function", "remove"] },
+      role: { type: "string", enum: ["user", "assistant", "system", "developer", "tool"] },
+      content: { anyOf: [{ type: "string" }, { type: "array", items: { type: "object" } }] },
+      id: { type: "string" },
+      name: { type: "string" },
+      tool_calls: { type: "array", items: { type: "object" } },
+      tool_call_id: { type: "string" },
+    },
+    required: ["content"],
+  },
+});
+
+/** The default of a channel. It is the user's function: it may throw. */
+function defaultOf(channel: Record<string, unknown>): unknown {
+  if (typeof channel.initialValueFactory !== "function") return undefined;
+  try {
+    return (channel.initialValueFactory as () => unknown)();
+  } catch {
+    return undefined;
+  }
+}
+
+/** A channel is declared as itself or as a function that makes it. */
+function instance(channel: unknown): Record<string, unknown> {
+  const made: unknown = typeof channel === "function" ? (channel as () => unknown)() : channel;
+  return isObject(made) ? made : {};
+}
+
+/** Whether a key may be absent: it is optional or has a default. */
+function acceptsNothing(schema: unknown): boolean {
+  if (!isStandardSchema(schema)) return true;
+  try {
+    const result = schema["~standard"].validate(undefined);
+    return isObject(result) && !("then" in result) && !result.issues;
+  } catch {
+    return true;
+  }
+}
+
+interface StandardSchema {
+  "~standard": {
+    validate(value: unknown): unknown;
+    jsonSchema?: Record<"input" | "output", (options: { target: string }) => JsonObject>;
+  };
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
+
+const isStandardSchema = (value: unknown): value is StandardSchema =>
+  (isObject(value) || typeof value === "function") && "~standard" in value && isObject(value["~standard"]);

@@ -1,0 +1,50 @@
+import { pathToFileURL } from "node:url";
+import { GraphLoadError, messageOf, type GraphEntry } from "./config.ts";
+
+/** Loads the modules that graphs live in. */
+export interface ModuleLoader {
+  /**
+   * The value of an entry's export.
+   * @throws GraphLoadError with the graph's id, its file and the cause in one sentence
+   */
+  load(entry: GraphEntry): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+const TYPESCRIPT = /\.[cm]?tsx?$/;
+
+/**
+ * TypeScript needs a loader. When we are TypeScript ourselves, one is active (tsx, or the test runner), and
+ * a second one would transform everything twice. From the compiled JavaScript tsx is registered here.
+ *
+ * It is registered for the whole process. `tsImport` and a registration with a namespace load a second copy
+ * of everything, packages included: measured, 300 to 600 ms and another LangGraph beside ours.
+ */
+export async function createModuleLoader(entries: readonly GraphEntry[]): Promise<ModuleLoader> {
+  const loaderIsActive = TYPESCRIPT.test(import.meta.url);
+  let unregister: (() => Promise<void>) | undefined;
+  if (!loaderIsActive && entries.some(({ file }) => TYPESCRIPT.test(file))) {
+    const { register } = await import("tsx/esm/api");
+    unregister = register();
+  }
+
+  return {
+    async load({ id, file, exportName }) {
+      const module = await import(pathToFileURL(file).href).catch((cause: unknown) => {
+        throw new GraphLoadError(`Graph '${id}' (${file}) can't be loaded: ${messageOf(cause)}.`, { cause });
+      });
+      const exports = module as Record<string, unknown>;
+      if (exportName in exports) return exports[exportName];
+      const names = Object.keys(exports).map((name) => `'${name}'`);
+      throw new GraphLoadError(
+        `Graph '${id}' (${file}) has no export '${exportName}': ` +
+          (names.length > 0 ? `it exports ${names.join(", ")}.` : "it exports nothing."),
+      );
+    },
+
+    async close() {
+      await unregister?.();
+      unregister = undefined;
+    },
+  };
+}

@@ -1,0 +1,122 @@
+import { type RunnableConfig } from "@langchain/core/runnables";
+import { type StreamEvent } from "@langchain/core/tracers/log_stream";
+import { type StateSnapshot } from "@langchain/langgraph";
+import {
+  type BaseCheckpointSaver,
+  type BaseStore,
+  type CheckpointListOptions,
+} from "@langchain/langgraph-checkpoint";
+
+/**
+ * What this server uses of a compiled graph (LangGraph's `Pregel`). A type of our own, and never an
+ * `instanceof`: the user's project may bring another copy of LangGraph than ours.
+ */
+export interface RunnableGraph {
+  readonly name?: string;
+  readonly nodes: Record<string, unknown>;
+  readonly channels: Record<string, unknown>;
+  readonly inputChannels: string | string[];
+  readonly outputChannels: string | string[];
+  readonly streamChannelsAsIs: string | string[];
+  readonly streamChannelsList: string[];
+  /** The `StateGraph` that it was compiled from; a graph of the functional API has none. */
+  readonly builder?: unknown;
+  checkpointer?: BaseCheckpointSaver | boolean;
+  store?: BaseStore;
+
+  invoke(input: unknown, options?: GraphRunOptions): Promise<unknown>;
+  stream(input: unknown, options?: GraphRunOptions): Promise<AsyncIterable<unknown>>;
+  streamEvents(
+    input: unknown,
+    options: GraphRunOptions & { version: "v1" | "v2" },
+    filter?: Record<string, unknown>,
+  ): AsyncIterable<StreamEvent>;
+  getState(config: RunnableConfig, options?: { subgraphs?: boolean }): Promise<StateSnapshot>;
+  getStateHistory(config: RunnableConfig, options?: CheckpointListOptions): AsyncIterable<StateSnapshot>;
+  updateState(config: RunnableConfig, values: unknown, asNode?: string): Promise<RunnableConfig>;
+  bulkUpdateState(
+    config: RunnableConfig,
+    supersteps: { updates: { values?: unknown; asNode?: string }[] }[],
+  ): Promise<RunnableConfig>;
+  getGraphAsync(config?: { xray?: boolean | number }): Promise<DrawableGraph>;
+  getSubgraphsAsync(namespace?: string, recurse?: boolean): AsyncIterable<[string, RunnableGraph]>;
+}
+
+/** Options of one run, as `Pregel.stream` takes them. */
+export interface GraphRunOptions extends RunnableConfig {
+  context?: unknown;
+  streamMode?: string | string[];
+  subgraphs?: boolean;
+  interruptBefore?: "*" | string[];
+  interruptAfter?: "*" | string[];
+  durability?: "exit" | "async" | "sync";
+  outputKeys?: string | string[];
+  checkpointer?: BaseCheckpointSaver;
+  store?: BaseStore;
+}
+
+/** What LangGraph draws, before we make it fit for clients. */
+export interface DrawableGraph {
+  readonly nodes: Record<string, { metadata?: Record<string, unknown> }>;
+  toJSON(): { nodes: Record<string, unknown>[]; edges: Record<string, unknown>[] };
+}
+
+/** The part of a run's config that a factory may build its graph from. */
+export interface GraphConfiguration {
+  configurable?: Record<string, unknown>;
+  context?: unknown;
+  metadata?: Record<string, unknown>;
+}
+
+/** What the server puts in the place of a graph's own checkpointer and store. */
+export interface GraphBindings {
+  checkpointer?: BaseCheckpointSaver;
+  store?: BaseStore;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
+
+const isCompiled = (value: unknown): value is RunnableGraph =>
+  isObject(value) &&
+  value.lg_is_pregel === true &&
+  isObject(value.nodes) &&
+  isObject(value.channels) &&
+  typeof value.stream === "function";
+
+/**
+ * The compiled graph in whatever a user exports or a factory returns: a compiled graph, a builder that was
+ * not compiled, an agent of `createAgent` (it wraps its graph), or a promise of one of these. Undefined if
+ * it is none of them.
+ * @throws whatever compiling the builder, or the promise, throws
+ */
+export async function compiledGraph(exported: unknown): Promise<RunnableGraph | undefined> {
+  const value = await exported;
+  if (isCompiled(value)) return value;
+  if (!isObject(value)) return undefined;
+  if (isCompiled(value.graph)) return value.graph;
+  if (typeof value.compile !== "function") return undefined;
+  const compiled: unknown = await (value as { compile(): unknown }).compile();
+  return isCompiled(compiled) ? compiled : undefined;
+}
+
+type PregelFields = RunnableGraph & { autoValidate?: boolean; triggerToNodes?: Record<string, string[]> };
+
+/**
+ * A copy of a compiled graph with the server's checkpointer and store. The user's own object stays as it
+ * was: two servers in one process share it through the module cache. It is made as `Pregel.withConfig` makes
+ * one, by the graph's own constructor; a clone by prototype would lack the private methods. Measured: 3 to
+ * 5 microseconds.
+ */
+export function boundCopy(graph: RunnableGraph, { checkpointer, store }: GraphBindings): RunnableGraph {
+  const { autoValidate, triggerToNodes } = graph as PregelFields;
+  const Constructor = graph.constructor as new (fields: Partial<PregelFields>) => RunnableGraph;
+  return new Constructor({
+    ...graph,
+    // The constructor writes into these two.
+    channels: { ...graph.channels },
+    triggerToNodes: autoValidate ? {} : triggerToNodes,
+    ...(checkpointer ? { checkpointer } : {}),
+    ...(store ? { store } : {}),
+  });
+}
