@@ -218,6 +218,7 @@ export const startServer = async ({ place, binaries, port, settings }: StartOpti
   const logStart = logSize > LOG_BYTES_AT_MOST ? 0 : logSize;
   const readLog = async () => (await readFile(logOf(place))).subarray(logStart).toString("utf8");
   try {
+    await give(logOf(place), place.user);
     const options = Object.entries({ ...SETTINGS, port: String(port), ...settings });
     const server = spawn(
       binaries.postgres,
@@ -244,6 +245,7 @@ export const startServer = async ({ place, binaries, port, settings }: StartOpti
       }
     }
     await writeFile(portFileOf(place), `${port}\n`, { mode: 0o600 });
+    await give(portFileOf(place), place.user);
   } finally {
     await log.close();
   }

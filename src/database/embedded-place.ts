@@ -103,11 +103,16 @@ const ensureSystemUser = async (): Promise<ServerUser> => {
 
 /**
  * Decides where the data of a wished data folder live, without making anything but, as root, the system user.
- * The same answer every time for the same folder and user.
+ * The same folder gives the same place every time.
  */
 export const findPlace = async (wishedFolder: string): Promise<Place> => {
   const wished = resolve(wishedFolder);
   if (userInfo().uid !== 0) return { folder: join(wished, "postgres"), user: undefined };
+  // Data that are there stay where they are, and belong to whom they belonged (say a start with sudo for once).
+  const owner = await stat(join(wished, "postgres/cluster")).catch(() => undefined);
+  if (owner !== undefined && owner.uid !== 0) {
+    return { folder: join(wished, "postgres"), user: { uid: owner.uid, gid: owner.gid } };
+  }
   const user = await ensureSystemUser();
   if (await isReachable(wished, user)) return { folder: join(wished, "postgres"), user };
   const name = createHash("sha256").update(wished).digest("hex").slice(0, 16);

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { dirname, join } from "node:path";
@@ -20,6 +20,7 @@ import {
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
 
 const logger = pino({ level: "silent" });
+const CHILD = fileURLToPath(new URL("../fixtures/embedded-child.ts", import.meta.url));
 const ROOT = userInfo().uid === 0;
 
 let dataFolder: string;
@@ -151,8 +152,6 @@ describe("one process", () => {
 });
 
 describe("several processes", () => {
-  const CHILD = fileURLToPath(new URL("../fixtures/embedded-child.ts", import.meta.url));
-
   /** A process of its own that starts the embedded server and prints its address. */
   const startInChild = async () => {
     const child = spawn(process.execPath, ["--import", "tsx", CHILD, dataFolder], {
@@ -259,6 +258,30 @@ describe.runIf(ROOT)("as root", () => {
     } finally {
       await rm(dirname(elsewhere.folder), { recursive: true, force: true });
     }
+  });
+
+  test("data that a normal user made are used as that user", async () => {
+    const nobody = { uid: 65_534, gid: 65_534 };
+    const home = join(dataFolder, "home");
+    await mkdir(home, { mode: 0o755 });
+    await chown(home, nobody.uid, nobody.gid);
+    const wished = join(home, ".threadloom");
+    const TSX = fileURLToPath(import.meta.resolve("tsx"));
+    const child = spawn(process.execPath, ["--import", TSX, CHILD, wished], {
+      ...nobody,
+      cwd: home,
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { HOME: home, TMPDIR: home },
+    });
+    const [said] = (await once(child.stdout, "data")) as [Buffer];
+    child.kill("SIGKILL");
+    const theirs = await findPlace(wished);
+    await stopServer(theirs);
+    const postgres = await startEmbeddedPostgres({ dataFolder: wished, logger, settings: { fsync: "off" } });
+    opened.push(postgres);
+    expect(said.toString()).toContain(postgres.connectionString);
+    expect((await stat(join(wished, "postgres/postgres.log"))).uid).toBe(nobody.uid);
+    await postgres.close();
   });
 
   test("a folder is reachable only if each folder above it may be entered", async () => {
