@@ -1,0 +1,171 @@
+import {
+  BaseStore,
+  InvalidNamespaceError,
+  type GetOperation,
+  type Item,
+  type ListNamespacesOperation,
+  type Operation,
+  type OperationResults,
+  type PutOperation,
+  type SearchItem,
+  type SearchOperation,
+} from "@langchain/langgraph-checkpoint";
+import { invalid } from "../lib/errors.ts";
+import { storableObject } from "../lib/json-schemas.ts";
+import { toWireJson } from "../lib/wire-json.ts";
+import { keyComplaint, namespaceComplaint, textComplaint } from "./addresses.ts";
+import type { StoreExpiry } from "./expiry.ts";
+import { filterConditions } from "./filters.ts";
+import type {
+  ItemRead,
+  ItemSearch,
+  NamespaceSearch,
+  NewItem,
+  StoredItem,
+  StoreRepository,
+} from "./repository.ts";
+import { assertNoQuery } from "./semantic-search.ts";
+
+export interface PostgresStoreOptions {
+  repository: StoreRepository;
+  expiry: StoreExpiry;
+}
+
+const itemOf = (item: StoredItem): Item => ({
+  namespace: item.namespace,
+  key: item.key,
+  value: item.value as Item["value"],
+  createdAt: item.created_at,
+  updatedAt: item.updated_at,
+});
+
+const SEARCHED_BY_DEFAULT = 10;
+
+/**
+ * LangGraph's store on Postgres: what a node sees as `config.store` / `runtime.store`. The same items as over
+ * HTTP.
+ *
+ * LangGraph collects the operations of a tick and hands them over as one batch. As in LangGraph's own store, all
+ * reads of a batch see what was there before it, and of several puts to one address the last one counts.
+ * A batch is checked whole before the first statement: if one operation is not valid, none is done.
+ *
+ * `stop()` closes nothing: the database belongs to the server.
+ */
+export class PostgresStore extends BaseStore {
+  readonly #repository: StoreRepository;
+  readonly #expiry: StoreExpiry;
+
+  constructor({ repository, expiry }: PostgresStoreOptions) {
+    super();
+    this.#repository = repository;
+    this.#expiry = expiry;
+  }
+
+  /**
+   * Runs a batch: one statement for all gets, at most two for all searches, one for all puts, one for all
+   * deletes, one per listing of namespaces, and one more where reads refresh items with a time to live.
+   *
+   * Throws `InvalidNamespaceError` for a put under a namespace that LangGraph's rules forbid; `invalid` for
+   * text that PostgreSQL can't keep, an unknown filter operator and a `query`; TypeError for a value that JSON
+   * can't say.
+   */
+  override async batch<Operations extends Operation[]>(
+    operations: Operations,
+  ): Promise<OperationResults<Operations>> {
+    const results: unknown[] = operations.map(() => null);
+    const gets: { index: number; read: ItemRead }[] = [];
+    const searches: { index: number; search: ItemSearch }[] = [];
+    const listings: { index: number; query: NamespaceSearch }[] = [];
+    const writes = new Map<string, PutOperation>();
+    operations.forEach((operation, index) => {
+      if ("namespacePrefix" in operation) searches.push({ index, search: this.#searchOf(operation) });
+      else if ("value" in operation) {
+        writes.set(JSON.stringify([...operation.namespace, operation.key]), operation);
+      } else if ("key" in operation) gets.push({ index, read: this.#readOf(operation) });
+      else listings.push({ index, query: namespaceSearchOf(operation) });
+    });
+    const puts = [...writes.values()]
+      .filter(({ value }) => value !== null)
+      .map((put) => this.#newItemOf(put));
+    const deletes = [...writes.values()].filter(({ value }) => value === null);
+    for (const { namespace, key } of deletes) assertAddressable(namespace, key);
+
+    await Promise.all([
+      this.#repository.get(gets.map(({ read }) => read)).then((items) => {
+        items.forEach((item, place) => {
+          results[gets[place]!.index] = item === undefined ? null : itemOf(item);
+        });
+      }),
+      this.#repository.search(searches.map(({ search }) => search)).then((found) => {
+        found.forEach((items, place) => {
+          results[searches[place]!.index] = items.map(itemOf) satisfies SearchItem[];
+        });
+      }),
+      ...listings.map(async ({ index, query }) => {
+        results[index] = await this.#repository.listNamespaces(query);
+      }),
+    ]);
+    await this.#repository.put(puts);
+    await this.#repository.delete(deletes);
+    return results as OperationResults<Operations>;
+  }
+
+  #readOf({ namespace, key }: GetOperation): ItemRead {
+    assertAddressable(namespace, key);
+    return { namespace, key, refreshTtl: this.#expiry.refreshOnRead };
+  }
+
+  #searchOf({ namespacePrefix, filter, limit, offset, query }: SearchOperation): ItemSearch {
+    assertNoQuery(query);
+    assertLabels("namespacePrefix", namespacePrefix);
+    return {
+      namespacePrefix,
+      conditions: filterConditions(filter),
+      limit: limit ?? SEARCHED_BY_DEFAULT,
+      offset: offset ?? 0,
+      refreshTtl: this.#expiry.refreshOnRead,
+    };
+  }
+
+  #newItemOf({ namespace, key, value }: PutOperation): NewItem {
+    const complaint = namespaceComplaint(namespace);
+    if (complaint !== undefined) {
+      throw new InvalidNamespaceError(`The namespace [${namespace.join(", ")}] of an item ${complaint}.`);
+    }
+    assertKey(key);
+    if (value === undefined) throw invalid(`The value of the item '${key}' is undefined.`);
+    const valueJson = toWireJson(value);
+    assertStorable(key, valueJson);
+    return { namespace, key, valueJson, ttlMinutes: this.#expiry.defaultMinutes };
+  }
+}
+
+const namespaceSearchOf = (operation: ListNamespacesOperation): NamespaceSearch => {
+  const { matchConditions = [], maxDepth, limit, offset } = operation;
+  for (const { matchType, path } of matchConditions) assertLabels(matchType, path);
+  return { matches: matchConditions, maxDepth, limit: limit ?? Infinity, offset: offset ?? 0 };
+};
+
+const assertLabels = (name: string, labels: readonly unknown[]): void => {
+  const complaint = textComplaint(labels);
+  if (complaint !== undefined) throw invalid(`'${name}': ${complaint}.`);
+};
+
+const assertKey = (key: unknown): void => {
+  const complaint = keyComplaint(key);
+  if (complaint !== undefined) throw invalid(`The key of an item ${complaint}.`);
+};
+
+const assertAddressable = (namespace: readonly unknown[], key: unknown): void => {
+  assertLabels("namespace", namespace);
+  assertKey(key);
+};
+
+/** NUL and halves of surrogate pairs are escapes in JSON text, so only values with such escapes are read again. */
+const assertStorable = (key: string, valueJson: string): void => {
+  if (!/\\u(?:0000|d[89a-f])/.test(valueJson)) return;
+  if (storableObject.safeParse({ value: JSON.parse(valueJson) as unknown }).success) return;
+  throw invalid(
+    `The value of the item '${key}' holds a NUL character or half a surrogate pair, which can't be stored.`,
+  );
+};

@@ -1,0 +1,178 @@
+import type { Queryable } from "../database/database.ts";
+import type { StoreItemRow } from "../database/tables.ts";
+import type { ItemAddress } from "./addresses.ts";
+import type { FilterCondition } from "./filters.ts";
+import { DELETE, DELETE_EXPIRED, GET, listNamespaces, PUT, REFRESH_EXPIRY, search } from "./statements.ts";
+
+export type StoredItem = Pick<StoreItemRow, "namespace" | "key" | "value" | "created_at" | "updated_at">;
+
+export interface NewItem extends ItemAddress {
+  /** The value as JSON text, which PostgreSQL can store. */
+  valueJson: string;
+  /** Minutes without a read or a write after which the item expires; undefined for never. */
+  ttlMinutes: number | undefined;
+}
+
+export interface ItemRead extends ItemAddress {
+  /** Whether an item with a time to live starts it anew. */
+  refreshTtl: boolean;
+}
+
+export interface ItemSearch {
+  namespacePrefix: string[];
+  conditions: FilterCondition[];
+  limit: number;
+  offset: number;
+  refreshTtl: boolean;
+}
+
+export interface NamespaceMatch {
+  matchType: "prefix" | "suffix";
+  /** Labels; `*` stands for any one. */
+  path: string[];
+}
+
+export interface NamespaceSearch {
+  matches: NamespaceMatch[];
+  /** Labels to keep of each namespace; undefined for all. */
+  maxDepth: number | undefined;
+  limit: number;
+  offset: number;
+}
+
+export interface StoreRepository {
+  /** The items, in the order of the addresses, undefined where there is none. One statement (see below). */
+  get(reads: readonly ItemRead[]): Promise<(StoredItem | undefined)[]>;
+  /** For each search its items, the last updated first. At most two statements (see below). */
+  search(searches: readonly ItemSearch[]): Promise<StoredItem[][]>;
+  /** Stores items, whole: an older value and its time to live are replaced. No address twice. One statement. */
+  put(items: readonly NewItem[]): Promise<void>;
+  /** Removes items; it's no error if they don't exist. One statement. */
+  delete(addresses: readonly ItemAddress[]): Promise<void>;
+  /** The namespaces that hold items, in byte order of their labels, none twice. */
+  listNamespaces(query: NamespaceSearch): Promise<string[][]>;
+  /** Removes up to `limit` expired items, the longest expired first; returns how many. */
+  deleteExpired(limit: number): Promise<number>;
+}
+
+interface FoundRow extends StoredItem {
+  ordinal: number;
+  expires: boolean;
+}
+
+/** The largest depth that SQL's integer can say. */
+const ANY_DEPTH = 2_147_483_647;
+const BIGINT_SAFE_AT_MOST = Number.MAX_SAFE_INTEGER / 4;
+
+/** A count as SQL can take it: whole, not negative; callers within the process may pass Infinity for "all". */
+const wholeCount = (value: number): number =>
+  Number.isNaN(value) ? 0 : Math.trunc(Math.min(Math.max(value, 0), BIGINT_SAFE_AT_MOST));
+
+/** Where everything that begins with these labels lies: from the labels themselves up to, without, the end. */
+const rangeOf = (
+  prefix: readonly string[],
+): { lower: readonly string[]; upper: readonly string[] | null } => ({
+  lower: prefix,
+  upper: prefix.length === 0 ? null : [...prefix.slice(0, -1), `${prefix.at(-1)}\u0001`],
+});
+
+/** The leading labels that every namespace must have: of the longest prefix condition, up to its first `*`. */
+const leadingLabels = (matches: readonly NamespaceMatch[]): string[] =>
+  matches
+    .filter(({ matchType }) => matchType === "prefix")
+    .map(({ path }) => (path.includes("*") ? path.slice(0, path.indexOf("*")) : path))
+    .reduce((longest, labels) => (labels.length > longest.length ? labels : longest), [] as string[]);
+
+const itemOf = ({ namespace, key, value, created_at, updated_at }: FoundRow): StoredItem => ({
+  namespace,
+  key,
+  value,
+  created_at,
+  updated_at,
+});
+
+/**
+ * The store's SQL. Every method takes a list, because LangGraph hands over all operations of a tick at once, and
+ * the list goes to Postgres as one JSON parameter, so that one prepared statement serves any number.
+ *
+ * Reads that meet items with a time to live send one statement more, which refreshes them.
+ */
+export const createStoreRepository = (database: Queryable): StoreRepository => {
+  const refreshExpiry = async (rows: readonly FoundRow[], refreshes: (ordinal: number) => boolean) => {
+    const addresses = rows
+      .filter(({ expires, ordinal }) => expires && refreshes(ordinal))
+      .map(({ namespace, key }) => ({ namespace, key }));
+    if (addresses.length > 0) await database.query(REFRESH_EXPIRY, [JSON.stringify(addresses)]);
+  };
+
+  return {
+    async get(reads) {
+      const items: (StoredItem | undefined)[] = reads.map(() => undefined);
+      if (reads.length === 0) return items;
+      const wanted = reads.map(({ namespace, key }, ordinal) => ({ ordinal, namespace, key }));
+      const rows = await database.query<FoundRow>(GET, [JSON.stringify(wanted)]);
+      for (const row of rows) items[row.ordinal] = itemOf(row);
+      await refreshExpiry(rows, (ordinal) => reads[ordinal]!.refreshTtl);
+      return items;
+    },
+
+    async search(searches) {
+      const found: StoredItem[][] = searches.map(() => []);
+      const wanted = searches.map(({ namespacePrefix, conditions, limit, offset }, ordinal) => ({
+        ordinal,
+        ...rangeOf(namespacePrefix),
+        conditions: conditions.length === 0 ? null : conditions,
+        max_items: wholeCount(limit),
+        skipped_items: wholeCount(offset),
+      }));
+      for (const everywhere of [false, true]) {
+        const group = wanted.filter(({ upper }) => (upper === null) === everywhere);
+        if (group.length === 0) continue;
+        const rows = await database.query<FoundRow>(search(everywhere), [JSON.stringify(group)]);
+        for (const row of rows) found[row.ordinal]!.push(itemOf(row));
+        await refreshExpiry(rows, (ordinal) => searches[ordinal]!.refreshTtl);
+      }
+      return found;
+    },
+
+    async put(items) {
+      if (items.length === 0) return;
+      // Joined by hand: the values are JSON text already, and may be large.
+      const rows = items.map(({ namespace, key, valueJson, ttlMinutes }) => {
+        const address = JSON.stringify({ namespace, key, ttl_minutes: ttlMinutes ?? null });
+        return `${address.slice(0, -1)},"value":${valueJson}}`;
+      });
+      await database.query(PUT, [`[${rows.join(",")}]`]);
+    },
+
+    async delete(addresses) {
+      if (addresses.length === 0) return;
+      await database.query(DELETE, [
+        JSON.stringify(addresses.map(({ namespace, key }) => ({ namespace, key }))),
+      ]);
+    },
+
+    async listNamespaces({ matches, maxDepth, limit, offset }) {
+      const count = wholeCount(limit);
+      if (count === 0) return [];
+      const { lower, upper } = rangeOf(leadingLabels(matches));
+      const skipped = wholeCount(offset);
+      const values = [
+        lower,
+        JSON.stringify(matches.map(({ matchType, path }) => ({ suffix: matchType === "suffix", path }))),
+        Math.min(maxDepth ?? ANY_DEPTH, ANY_DEPTH),
+        skipped,
+        skipped + count,
+      ];
+      const rows = await database.query<{ namespace: string[] }>(
+        listNamespaces(upper === null),
+        upper === null ? values : [...values, upper],
+      );
+      return rows.map(({ namespace }) => namespace);
+    },
+
+    async deleteExpired(limit) {
+      return (await database.query(DELETE_EXPIRED, [limit])).length;
+    },
+  };
+};

@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { errorAnswer } from "../lib/json-schemas.ts";
+import type { RoutePlugin } from "../lib/route-plugin.ts";
+import {
+  itemDeleteBody,
+  itemGetQuery,
+  itemPutBody,
+  itemRecord,
+  itemsAnswer,
+  itemSearchBody,
+  namespacesAnswer,
+  namespacesBody,
+} from "./schemas.ts";
+import type { StoreService } from "./service.ts";
+
+const tags = ["Store"];
+const invalid = { 422: errorAnswer };
+const done = { 204: z.null().describe("Done.") };
+
+/** The store over HTTP. */
+export const createStoreRoutes =
+  (service: StoreService): RoutePlugin =>
+  async (app) => {
+    app.put(
+      "/store/items",
+      {
+        schema: {
+          tags,
+          summary: "Store or update an item",
+          body: itemPutBody,
+          response: { ...done, ...invalid },
+        },
+      },
+      async (request, reply) => {
+        await service.put(request.body);
+        return await reply.code(204).send(null);
+      },
+    );
+
+    app.get(
+      "/store/items",
+      {
+        schema: {
+          tags,
+          summary: "Get an item; null if there is none",
+          querystring: itemGetQuery,
+          response: { 200: itemRecord.nullable(), ...invalid },
+        },
+      },
+      async (request, reply) => {
+        const item = await service.get(request.query);
+        // As text: Fastify would answer null with an empty body, on which the SDK fails.
+        const json = item === undefined ? "null" : JSON.stringify(item);
+        return await reply
+          .type("application/json; charset=utf-8")
+          .serializer(String)
+          .send(json as never);
+      },
+    );
+
+    app.delete(
+      "/store/items",
+      {
+        schema: {
+          tags,
+          summary: "Delete an item, if it exists",
+          body: itemDeleteBody,
+          response: { ...done, ...invalid },
+        },
+      },
+      async (request, reply) => {
+        await service.delete(request.body);
+        return await reply.code(204).send(null);
+      },
+    );
+
+    app.post(
+      "/store/items/search",
+      {
+        schema: {
+          tags,
+          summary: "Search items under a namespace prefix, the last updated first",
+          body: itemSearchBody,
+          response: { 200: itemsAnswer, ...invalid },
+        },
+      },
+      async (request) => ({ items: await service.search(request.body) }),
+    );
+
+    app.post(
+      "/store/namespaces",
+      {
+        schema: {
+          tags,
+          summary: "List the namespaces that hold items",
+          body: namespacesBody,
+          response: { 200: namespacesAnswer, ...invalid },
+        },
+      },
+      async (request) => ({ namespaces: await service.listNamespaces(request.body) }),
+    );
+  };

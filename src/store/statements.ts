@@ -1,0 +1,147 @@
+/**
+ * The statements of the store, whole. Each takes its list of operations as one JSON parameter.
+ *
+ * Locks are taken in the order of the primary key (puts, deletes) or never waited for (refreshes), so that
+ * batches that meet on the same items can't deadlock.
+ */
+
+const ADDRESSES = `jsonb_to_recordset($1::jsonb) as wanted (namespace text[] collate "C", key text collate "C")`;
+
+/** An item past its time is invisible at once, whenever the sweep comes. */
+const ALIVE = "(item.expires_at is null or item.expires_at > now())";
+
+export const GET = `
+  select wanted.ordinal, item.namespace, item.key, item.value, item.created_at, item.updated_at,
+         item.expires_at is not null as expires
+  from jsonb_to_recordset($1::jsonb)
+         as wanted (ordinal integer, namespace text[] collate "C", key text collate "C")
+  join store_items item on item.namespace = wanted.namespace and item.key = wanted.key
+  where ${ALIVE}`;
+
+/** Whether an item's value meets all conditions of the search; operands are boxed, see filters.ts. */
+const MEETS_CONDITIONS = `
+  (wanted.conditions is null or not exists (
+    select from jsonb_to_recordset(wanted.conditions) as condition (field text, operator text, operand jsonb)
+    where not coalesce(case operator
+      when '$eq'  then (item.value -> field) is not distinct from (operand -> 0)
+      when '$ne'  then (item.value -> field) is distinct from (operand -> 0)
+      when '$in'  then (item.value -> field) in (select jsonb_array_elements(operand -> 0))
+      when '$nin' then coalesce((item.value -> field) not in (select jsonb_array_elements(operand -> 0)), true)
+      when '$gt'  then store_number(item.value -> field) >  (operand ->> 0)::numeric
+      when '$gte' then store_number(item.value -> field) >= (operand ->> 0)::numeric
+      when '$lt'  then store_number(item.value -> field) <  (operand ->> 0)::numeric
+      when '$lte' then store_number(item.value -> field) <= (operand ->> 0)::numeric
+    end, false)))`;
+
+/**
+ * `everywhere` has no range at all: "no upper end" as `upper is null or …` would cost the other searches the
+ * index.
+ */
+export const search = (everywhere: boolean): string => `
+  select wanted.ordinal, found.*
+  from jsonb_to_recordset($1::jsonb)
+         as wanted (ordinal integer, lower text[] collate "C", upper text[] collate "C", conditions jsonb,
+                    max_items bigint, skipped_items bigint)
+  cross join lateral (
+    select item.namespace, item.key, item.value, item.created_at, item.updated_at,
+           item.expires_at is not null as expires
+    from store_items item
+    where ${everywhere ? "true" : "item.namespace >= wanted.lower and item.namespace < wanted.upper"}
+      and ${ALIVE}
+      and ${MEETS_CONDITIONS}
+    order by item.updated_at desc, item.namespace, item.key
+    limit wanted.max_items offset wanted.skipped_items
+  ) found
+  order by wanted.ordinal, found.updated_at desc, found.namespace, found.key`;
+
+/** An item that had expired is not updated but born anew. */
+export const PUT = `
+  insert into store_items as item (namespace, key, value, ttl_minutes, expires_at)
+  select namespace, key, value, ttl_minutes, now() + ttl_minutes * interval '1 minute'
+  from jsonb_to_recordset($1::jsonb)
+         as wanted (namespace text[] collate "C", key text collate "C", value jsonb, ttl_minutes double precision)
+  order by namespace, key
+  on conflict (namespace, key) do update set
+    value = excluded.value,
+    ttl_minutes = excluded.ttl_minutes,
+    expires_at = excluded.expires_at,
+    created_at = case when ${ALIVE} then item.created_at else now() end,
+    updated_at = now()`;
+
+export const DELETE = `
+  delete from store_items item
+  using (
+    select item.namespace, item.key
+    from ${ADDRESSES}
+    join store_items item on item.namespace = wanted.namespace and item.key = wanted.key
+    order by item.namespace, item.key
+    for update of item
+  ) locked
+  where item.namespace = locked.namespace and item.key = locked.key`;
+
+/** Whoever holds a lock on an item is writing, refreshing or removing it: nothing left to refresh. */
+export const REFRESH_EXPIRY = `
+  update store_items item
+  set expires_at = now() + item.ttl_minutes * interval '1 minute'
+  from (
+    select item.namespace, item.key
+    from ${ADDRESSES}
+    join store_items item on item.namespace = wanted.namespace and item.key = wanted.key
+    for update of item skip locked
+  ) locked
+  where item.namespace = locked.namespace and item.key = locked.key and item.expires_at > now()`;
+
+export const DELETE_EXPIRED = `
+  delete from store_items item
+  using (
+    select namespace, key
+    from store_items
+    where expires_at <= now()
+    order by expires_at
+    limit $1::bigint
+    for update skip locked
+  ) expired
+  where item.namespace = expired.namespace and item.key = expired.key and item.expires_at <= now()
+  returning true`;
+
+const MATCHES_ALL = `
+  not exists (
+    select from jsonb_to_recordset($2::jsonb) as condition (suffix boolean, path text[] collate "C")
+    where cardinality(path) > cardinality(item.namespace) or exists (
+      select from unnest(path) with ordinality as expected (label, place)
+      where label <> '*' and label <> item.namespace[
+        place::integer + case when suffix then cardinality(item.namespace) - cardinality(path) else 0 end]))`;
+
+/**
+ * Walks from one namespace to the next in the primary key, so that the cost is that of the namespaces passed and
+ * not of the items in them. (\`select distinct\` with a depth reads all items.) The next one is behind everything
+ * with the same first labels, if the depth cuts there; otherwise it may be a child, of which the namespace with
+ * an empty label more is the smallest.
+ *
+ * $1 first possible namespace, $2 conditions, $3 depth, $4 to skip, $5 to find at all, $6 end of the range.
+ */
+export const listNamespaces = (everywhere: boolean): string => {
+  const first = (lower: string): string => `
+    select item.namespace
+    from store_items item
+    where item.namespace >= ${lower}
+      ${everywhere ? "" : `and item.namespace < $6::text[]`}
+      and ${ALIVE}
+      and ${MATCHES_ALL}
+    order by item.namespace
+    limit 1`;
+  return `
+  with recursive step as (
+    select 1::bigint as position, start.namespace from (${first("$1::text[]")}) start
+    union all
+    select step.position + 1, next.namespace
+    from step
+    cross join lateral (${first(`
+      case when cardinality(step.namespace) >= $3::integer
+        then array_append(step.namespace[1:$3::integer - 1], step.namespace[$3::integer] || chr(1))
+        else array_append(step.namespace, ''::text)
+      end`)}) next
+    where step.position < $5::bigint
+  )
+  select namespace[1:$3::integer] as namespace from step where position > $4::bigint order by position`;
+};
