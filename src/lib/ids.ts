@@ -1,9 +1,12 @@
-import { v5, v7, validate } from "uuid";
+import { v5, v7 } from "uuid";
 
 /** A new UUIDv7: sortable by creation time, so that indexes on ids stay local. */
 export const newId = (): string => v7();
 
-export const isUuid = (text: string): boolean => validate(text);
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** By form alone: clients bring ids of any version, and PostgreSQL takes them. */
+export const isUuid = (text: string): boolean => UUID.test(text);
 
 /**
  * Namespace of the ids of system assistants. The value is part of the wire: clients compute
@@ -13,3 +16,10 @@ const SYSTEM_ASSISTANT_NAMESPACE = "6ba7b821-9dad-11d1-80b4-00c04fd430c8";
 
 /** The id of the assistant that exists from boot for a graph. */
 export const systemAssistantId = (graphId: string): string => v5(graphId, SYSTEM_ASSISTANT_NAMESPACE);
+
+/**
+ * The assistant's id that a reference means: a UUID is itself, anything else is a graph id and stands for the
+ * graph's system assistant. Whether there is such an assistant is for the database to say.
+ */
+export const assistantIdOf = (reference: string): string =>
+  isUuid(reference) ? reference : systemAssistantId(reference);

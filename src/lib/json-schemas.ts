@@ -42,7 +42,49 @@ export const jsonValue = z.unknown();
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value): z.output<Schema> | undefined => value ?? undefined);
 
-export const uuid = z.uuid({ error: "must be a UUID" });
+/** Any of the 8-4-4-4-12 form, whatever its version says: PostgreSQL and the other servers take them all. */
+export const uuid = z.guid({ error: "must be a UUID" });
+
+/** A body that may be missing altogether: clients send none where every field is optional. */
+export const bodyOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.preprocess((body) => body ?? {}, z.object(shape));
+
+const CONFIG_FIELDS = {
+  tags: z.array(z.string()),
+  recursion_limit: z.int().min(1),
+  configurable: jsonObject,
+};
+
+/**
+ * A LangGraph config that is stored. Keys that we don't know stay as they came; the three we do must have the
+ * type that a run will rely on, and a `null` there means "not given".
+ */
+export const storableConfig = storableObject
+  .transform((config, context): JsonObject => {
+    const given = { ...config };
+    for (const [key, schema] of Object.entries(CONFIG_FIELDS)) {
+      if (given[key] === null) delete given[key];
+      if (given[key] === undefined) continue;
+      for (const { path, message } of schema.safeParse(given[key]).error?.issues ?? []) {
+        context.addIssue({ code: "custom", path: [key, ...path], message });
+      }
+    }
+    return given;
+  })
+  .meta({
+    type: "object",
+    properties: {
+      tags: { type: "array", items: { type: "string" } },
+      recursion_limit: { type: "integer", minimum: 1 },
+      configurable: { type: "object", additionalProperties: true },
+    },
+    additionalProperties: true,
+  });
+
+/** Every answer but a 2xx. */
+export const errorAnswer = z
+  .object({ detail: z.string().describe("What was wrong, in one sentence that names the field or the id.") })
+  .meta({ id: "ErrorResponse" });
 
 /** Page bounds of every search. */
 export const page = {

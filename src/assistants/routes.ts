@@ -1,0 +1,221 @@
+import { z } from "zod";
+import { errorAnswer } from "../lib/json-schemas.ts";
+import { paginationHeaders } from "../lib/pagination.ts";
+import type { RoutePlugin } from "../lib/route-plugin.ts";
+import {
+  assistantCountBody,
+  assistantCreateBody,
+  assistantExtract,
+  assistantPatchBody,
+  assistantPath,
+  assistantRecord,
+  assistantSearchBody,
+  assistantVersionsBody,
+  deleteQuery,
+  drawingQuery,
+  graphDrawing,
+  graphSchemas,
+  latestBody,
+  latestQuery,
+  subgraphSchemas,
+  subgraphsPath,
+  subgraphsQuery,
+} from "./schemas.ts";
+import type { AssistantService } from "./service.ts";
+
+const tags = ["Assistants"];
+const notFound = { 404: errorAnswer };
+const invalid = { 422: errorAnswer };
+
+/** Assistants over HTTP: the paths of the contract, sections 2 to 4 of the mission. */
+export const createAssistantRoutes =
+  (service: AssistantService): RoutePlugin =>
+  async (app) => {
+    app.post(
+      "/assistants",
+      {
+        schema: {
+          tags,
+          summary: "Create an assistant, with its version 1",
+          body: assistantCreateBody,
+          response: { 200: assistantRecord, ...notFound, 409: errorAnswer, ...invalid },
+        },
+      },
+      async (request) => await service.create(request.body),
+    );
+
+    app.post(
+      "/assistants/search",
+      {
+        schema: {
+          tags,
+          summary: "Search or list assistants",
+          body: assistantSearchBody,
+          response: { 200: z.array(assistantExtract), ...invalid },
+        },
+      },
+      async (request, reply) => {
+        const page = await service.search(request.body);
+        void reply.headers(paginationHeaders(page));
+        return page.items;
+      },
+    );
+
+    app.post(
+      "/assistants/count",
+      {
+        schema: {
+          tags,
+          summary: "Count assistants",
+          body: assistantCountBody,
+          response: { 200: z.int(), ...invalid },
+        },
+      },
+      async (request) => await service.count(request.body),
+    );
+
+    app.get(
+      "/assistants/:assistant_id",
+      {
+        schema: {
+          tags,
+          summary: "Get an assistant",
+          params: assistantPath,
+          response: { 200: assistantRecord, ...notFound },
+        },
+      },
+      async (request) => await service.get(request.params.assistant_id),
+    );
+
+    app.patch(
+      "/assistants/:assistant_id",
+      {
+        schema: {
+          tags,
+          summary: "Make the next version of an assistant and activate it",
+          description:
+            "`config` and `context` are taken whole from the body and never merged: what the body leaves out " +
+            "is absent from the new version. `name`, `description` and `graph_id` stay unless given; " +
+            "`metadata` merges.",
+          params: assistantPath,
+          body: assistantPatchBody,
+          response: { 200: assistantRecord, ...notFound, ...invalid },
+        },
+      },
+      async (request) => await service.update(request.params.assistant_id, request.body),
+    );
+
+    app.delete(
+      "/assistants/:assistant_id",
+      {
+        schema: {
+          tags,
+          summary: "Delete an assistant with all its versions",
+          params: assistantPath,
+          querystring: deleteQuery,
+          response: { 204: z.null().describe("Deleted."), ...notFound, ...invalid },
+        },
+      },
+      async (request, reply) => {
+        await service.remove(request.params.assistant_id, {
+          withThreads: request.query.delete_threads ?? false,
+        });
+        return await reply.code(204).send(null);
+      },
+    );
+
+    app.post(
+      "/assistants/:assistant_id/versions",
+      {
+        schema: {
+          tags,
+          summary: "List the versions of an assistant, newest first",
+          params: assistantPath,
+          body: assistantVersionsBody,
+          response: { 200: z.array(assistantRecord), ...notFound, ...invalid },
+        },
+      },
+      async (request, reply) => {
+        const page = await service.versions(request.params.assistant_id, request.body);
+        void reply.headers(paginationHeaders(page));
+        return page.items;
+      },
+    );
+
+    app.post(
+      "/assistants/:assistant_id/latest",
+      {
+        schema: {
+          tags,
+          summary: "Activate a version of an assistant",
+          params: assistantPath,
+          querystring: latestQuery,
+          body: latestBody,
+          response: { 200: assistantRecord, ...notFound, ...invalid },
+        },
+      },
+      async (request) =>
+        await service.setLatest(request.params.assistant_id, request.body.version ?? request.query.version),
+    );
+
+    app.get(
+      "/assistants/:assistant_id/graph",
+      {
+        schema: {
+          tags,
+          summary: "Get the drawing of an assistant's graph",
+          params: assistantPath,
+          querystring: drawingQuery,
+          response: { 200: graphDrawing, ...notFound, ...invalid },
+        },
+      },
+      async (request) => await service.drawing(request.params.assistant_id, request.query.xray ?? false),
+    );
+
+    app.get(
+      "/assistants/:assistant_id/schemas",
+      {
+        schema: {
+          tags,
+          summary: "Get the JSON schemas of an assistant's graph",
+          params: assistantPath,
+          response: { 200: graphSchemas, ...notFound, ...invalid },
+        },
+      },
+      async (request) => await service.schemas(request.params.assistant_id),
+    );
+
+    app.get(
+      "/assistants/:assistant_id/subgraphs",
+      {
+        schema: {
+          tags,
+          summary: "Get the schemas of the subgraphs of an assistant's graph",
+          params: assistantPath,
+          querystring: subgraphsQuery,
+          response: { 200: subgraphSchemas, ...notFound, ...invalid },
+        },
+      },
+      async (request) =>
+        await service.subgraphs(request.params.assistant_id, undefined, request.query.recurse ?? false),
+    );
+
+    app.get(
+      "/assistants/:assistant_id/subgraphs/:namespace",
+      {
+        schema: {
+          tags,
+          summary: "Get the schemas of the subgraphs in a namespace",
+          params: subgraphsPath,
+          querystring: subgraphsQuery,
+          response: { 200: subgraphSchemas, ...notFound, ...invalid },
+        },
+      },
+      async (request) =>
+        await service.subgraphs(
+          request.params.assistant_id,
+          request.params.namespace,
+          request.query.recurse ?? false,
+        ),
+    );
+  };

@@ -1,0 +1,225 @@
+import type { Database } from "../database/database.ts";
+import type { AssistantRow, AssistantVersionRow } from "../database/tables.ts";
+import type { GraphDrawing } from "../graphs/drawing.ts";
+import type { Graphs } from "../graphs/graphs.ts";
+import type { GraphSchemas } from "../graphs/json-schemas.ts";
+import {
+  assistantNotFound,
+  assistantVersionNotFound,
+  conflict,
+  graphNotFound,
+  invalid,
+} from "../lib/errors.ts";
+import { assistantIdOf, newId, systemAssistantId } from "../lib/ids.ts";
+import type { Page } from "../lib/pagination.ts";
+import { timestamp } from "../lib/timestamps.ts";
+import type { AssistantRepository } from "./repository.ts";
+import {
+  ASSISTANT_FIELDS,
+  type Assistant,
+  type AssistantCreate,
+  type AssistantFilter,
+  type AssistantPatch,
+  type AssistantSearch,
+  type AssistantVersionsSearch,
+} from "./schemas.ts";
+
+/** What assistants ask of the deployed graphs. */
+export type AssistantGraphs = Pick<Graphs, "has" | "description" | "schemas" | "drawing" | "subgraphs">;
+
+export interface AssistantServiceOptions {
+  database: Database;
+  repository: AssistantRepository;
+  graphs: AssistantGraphs;
+  /** Deletes threads with their runs and checkpoints; ids that are gone by then are no error. */
+  deleteThreads: (threadIds: string[]) => Promise<unknown>;
+}
+
+const DEFAULT_NAME = "Untitled";
+/** Threads of a deleted assistant are deleted in batches, so that no statement holds thousands of locks. */
+const THREADS_PER_BATCH = 200;
+
+const toAssistant = (row: AssistantRow): Assistant => ({
+  assistant_id: row.assistant_id,
+  graph_id: row.graph_id,
+  name: row.name,
+  description: row.description,
+  config: row.config,
+  context: row.context,
+  metadata: row.metadata,
+  version: row.version,
+  created_at: timestamp(row.created_at),
+  updated_at: timestamp(row.updated_at),
+});
+
+/** A version never changes after it was made, hence one time for both. */
+const toVersion = (row: AssistantVersionRow): Assistant =>
+  toAssistant({ ...row, updated_at: row.created_at });
+
+const toExtract = ({ created_at, updated_at, ...rest }: Partial<AssistantRow>): Partial<Assistant> => ({
+  ...rest,
+  ...(created_at === undefined ? {} : { created_at: timestamp(created_at) }),
+  ...(updated_at === undefined ? {} : { updated_at: timestamp(updated_at) }),
+});
+
+/**
+ * The rules of assistants and their versions (docs/decisions/004-assistant-versions.md).
+ *
+ * A `reference` is an assistant's id or a graph id, which stands for the graph's system assistant.
+ * Every method that takes one throws `not_found` naming it if there is no such assistant.
+ */
+export const createAssistantService = (options: AssistantServiceOptions) => {
+  const { database, repository, graphs, deleteThreads } = options;
+
+  const assertDeployed = (graphId: string): void => {
+    if (!graphs.has(graphId)) throw graphNotFound(graphId);
+  };
+
+  const find = async (reference: string): Promise<AssistantRow> => {
+    const row = await repository.find(assistantIdOf(reference));
+    if (row === undefined) throw assistantNotFound(reference);
+    return row;
+  };
+
+  /** A graph may be made by a factory, which is given the assistant's configuration. */
+  const findDeployed = async (reference: string) => {
+    const { graph_id, config, context } = await find(reference);
+    assertDeployed(graph_id);
+    return { graphId: graph_id, configuration: { ...config, context } };
+  };
+
+  const removeThreadsOf = async (assistantId: string): Promise<void> => {
+    let after: string | undefined;
+    do {
+      const threadIds = await repository.threadsOf(assistantId, after, THREADS_PER_BATCH);
+      if (threadIds.length > 0) await deleteThreads(threadIds);
+      after = threadIds.at(-1);
+    } while (after !== undefined);
+  };
+
+  /** Without a second statement where the page itself tells how many there are. */
+  const totalOf = async (
+    { limit, offset }: { limit: number; offset: number },
+    found: number,
+    count: () => Promise<number>,
+  ): Promise<number> =>
+    found < limit && (found > 0 || offset === 0) ? offset + found : Math.max(await count(), offset + found);
+
+  return {
+    /** Once at boot: one assistant per graph, whose id clients can compute from the graph id. */
+    async ensureSystemAssistants(graphIds: readonly string[]): Promise<void> {
+      await repository.ensureSystemAssistants(
+        graphIds.map(systemAssistantId),
+        [...graphIds],
+        graphIds.map((graphId) => graphs.description(graphId) ?? null),
+      );
+    },
+
+    /** Throws `not_found` for a graph that is not deployed, `conflict` if the id is taken and must not be. */
+    async create(body: AssistantCreate): Promise<Assistant> {
+      assertDeployed(body.graph_id);
+      const assistantId = body.assistant_id ?? newId();
+      const row = await repository.create({
+        assistantId,
+        graphId: body.graph_id,
+        name: body.name ?? DEFAULT_NAME,
+        description: body.description ?? null,
+        config: body.config ?? {},
+        context: body.context ?? {},
+        metadata: body.metadata ?? {},
+      });
+      if (row !== undefined) return toAssistant(row);
+      if (body.if_exists === "do_nothing") return toAssistant(await find(assistantId));
+      throw conflict(`Assistant '${assistantId}' already exists.`);
+    },
+
+    async get(reference: string): Promise<Assistant> {
+      return toAssistant(await find(reference));
+    },
+
+    /**
+     * Makes the next version from the body and activates it. Config and context are the body's, whole, also if
+     * it has none; the name, description and graph stay unless given; metadata merges.
+     */
+    async update(reference: string, body: AssistantPatch): Promise<Assistant> {
+      if (body.graph_id !== undefined) assertDeployed(body.graph_id);
+      const assistantId = assistantIdOf(reference);
+      const row = await database.transaction(async (transaction) => {
+        if (!(await repository.lock(transaction, assistantId))) throw assistantNotFound(reference);
+        return await repository.addVersion(transaction, assistantId, {
+          graphId: body.graph_id,
+          name: body.name,
+          description: body.description,
+          config: body.config ?? {},
+          context: body.context ?? {},
+          metadata: body.metadata ?? {},
+        });
+      });
+      return toAssistant(row);
+    },
+
+    /** Activates a version that exists: every field is as that version had it. */
+    async setLatest(reference: string, version: number | undefined): Promise<Assistant> {
+      if (version === undefined)
+        throw invalid("'version': must be given, the number of an existing version.");
+      const assistantId = assistantIdOf(reference);
+      const row = await repository.activate(assistantId, version);
+      if (row !== undefined) return toAssistant(row);
+      await find(reference);
+      throw assistantVersionNotFound(assistantId, version);
+    },
+
+    /** All versions go with it. Its threads go first: if that fails half-way, asking again goes on. */
+    async remove(reference: string, { withThreads }: { withThreads: boolean }): Promise<void> {
+      const { assistant_id } = await find(reference);
+      if (withThreads) await removeThreadsOf(assistant_id);
+      if (!(await repository.remove(assistant_id))) throw assistantNotFound(reference);
+    },
+
+    async search(search: AssistantSearch): Promise<Page<Partial<Assistant>>> {
+      const fields =
+        search.select === undefined || search.select.length === 0 ? ASSISTANT_FIELDS : search.select;
+      const rows = await repository.search(search, [...new Set(fields)]);
+      const total = await totalOf(search, rows.length, () => repository.count(search));
+      return { items: rows.map(toExtract), total, offset: search.offset };
+    },
+
+    async count(filter: AssistantFilter): Promise<number> {
+      return await repository.count(filter);
+    },
+
+    /** Newest first. */
+    async versions(reference: string, search: AssistantVersionsSearch): Promise<Page<Assistant>> {
+      const assistantId = assistantIdOf(reference);
+      const rows = await repository.versions(assistantId, search);
+      if (rows.length === 0) await find(reference);
+      const total = await totalOf(search, rows.length, () =>
+        repository.countVersions(assistantId, search.metadata),
+      );
+      return { items: rows.map(toVersion), total, offset: search.offset };
+    },
+
+    /** `xray`: whether to draw into subgraphs, or how deep. */
+    async drawing(reference: string, xray: boolean | number): Promise<GraphDrawing> {
+      const { graphId, configuration } = await findDeployed(reference);
+      return await graphs.drawing(graphId, xray, configuration);
+    },
+
+    async schemas(reference: string): Promise<GraphSchemas> {
+      const { graphId, configuration } = await findDeployed(reference);
+      return await graphs.schemas(graphId, configuration);
+    },
+
+    /** By namespace; an unknown namespace has none. */
+    async subgraphs(
+      reference: string,
+      namespace: string | undefined,
+      recurse: boolean,
+    ): Promise<Record<string, GraphSchemas>> {
+      const { graphId, configuration } = await findDeployed(reference);
+      return await graphs.subgraphs(graphId, namespace, recurse, configuration);
+    },
+  };
+};
+
+export type AssistantService = ReturnType<typeof createAssistantService>;
