@@ -75,6 +75,7 @@ export interface RunsTable {
   cancel_action: CancelAction | null;
   attempt: Generated<number>;
   worker_id: string | null;
+  reader_id: string | null;
   lease_until: NullableTimestamp;
   available_at: Timestamp;
   created_at: Timestamp;
@@ -90,12 +91,63 @@ export interface RunEventsTable {
   created_at: Timestamp;
 }
 
+export interface StoreItemsTable {
+  namespace: string[];
+  key: string;
+  value: Json<JsonValue>;
+  ttl_minutes: number | null;
+  expires_at: NullableTimestamp;
+  created_at: Timestamp;
+  updated_at: Timestamp;
+}
+
+export interface CheckpointsTable {
+  thread_id: string;
+  checkpoint_ns: string;
+  checkpoint_id: string;
+  parent_id: string | null;
+  run_id: string | null;
+  metadata: Json;
+  metadata_text: string | null;
+  body: string;
+  channels: string;
+  /** Flat triples of list, first position, end. */
+  segments: string[] | null;
+  contents: string[] | null;
+  created_at: Timestamp;
+}
+
+export interface CheckpointWritesTable {
+  thread_id: string;
+  checkpoint_ns: string;
+  checkpoint_id: string;
+  task_id: string;
+  writes: Json<JsonValue[]>;
+  segments: string[] | null;
+  contents: string[] | null;
+}
+
+export interface CheckpointElementsTable {
+  thread_id: string;
+  list_id: string;
+  position: number;
+  count: number;
+  elements: string;
+}
+
+export interface CheckpointContentsTable {
+  thread_id: string;
+  hash: string;
+  content: string;
+}
+
 export interface Tables {
   assistants: AssistantsTable;
   assistant_versions: AssistantVersionsTable;
   threads: ThreadsTable;
   runs: RunsTable;
   run_events: RunEventsTable;
+  store_items: StoreItemsTable;
 }
 
 export type AssistantRow = Selectable<AssistantsTable>;
@@ -106,4 +158,5 @@ export type NewThreadRow = Insertable<ThreadsTable>;
 export type ThreadUpdate = Updateable<ThreadsTable>;
 export type RunRow = Selectable<RunsTable>;
 export type RunEventRow = Selectable<RunEventsTable>;
+export type StoreItemRow = Selectable<StoreItemsTable>;
 export type { JsonObject, JsonValue };

@@ -1,0 +1,70 @@
+-- Thread state, stored by difference: see docs/decisions/003-thread-state-by-difference.md.
+-- Every table is keyed by thread first, so that it can be distributed by it. There is no foreign key to threads:
+-- the saver can be used for a thread that this server doesn't know; deleting a thread deletes here explicitly.
+
+-- One row per checkpoint. It holds no conversation: values are small, or refer to lists and contents below.
+create table checkpoints (
+  thread_id     uuid not null,
+  checkpoint_ns text collate "C" not null,   -- '' is the root graph, else the path of a subgraph
+  checkpoint_id uuid not null,               -- version 6: ordered by time
+  parent_id     uuid,
+  run_id        uuid,                        -- the run whose attempt wrote it, null for a state update
+  metadata      jsonb not null,              -- for filters
+  metadata_text text,                        -- the exact metadata, where jsonb can't hold them (NUL, lone surrogates)
+  body          text not null,               -- {v, ts, channel_versions, versions_seen}
+  channels      text not null,               -- {channel: {v: value} or {c: content hash}, l: its lists' segments}
+  segments      bigint[],                    -- all segments of the channels, flat triples: list, first position, end
+  contents      uuid[],                      -- all content hashes of the channels
+  created_at    timestamptz not null default now(),
+  primary key (thread_id, checkpoint_ns, checkpoint_id)
+);
+create index checkpoints_by_run on checkpoints (thread_id, run_id) where run_id is not null;
+
+-- What the tasks of a step wrote, before the next checkpoint holds it. One row per task.
+create table checkpoint_writes (
+  thread_id     uuid not null,
+  checkpoint_ns text collate "C" not null,
+  checkpoint_id uuid not null,
+  task_id       text collate "C" not null,
+  writes        json not null,               -- [[index, channel, {v, c, l}], …]; json, not jsonb: keeps NUL
+  segments      bigint[],
+  contents      uuid[],
+  primary key (thread_id, checkpoint_ns, checkpoint_id, task_id)
+);
+
+-- The elements of lists, in runs: a row holds the elements [position, position + count) of a list as lines of JSON.
+-- Never updated and never taken back, so that what a process remembers of a list stays true; two that append at the
+-- same position collide on the primary key, and the later one goes on in a list of its own.
+create table checkpoint_elements (
+  thread_id uuid not null,
+  list_id   bigint not null,
+  position  integer not null,
+  count     integer not null check (count between 0 and 256), -- 0: the place is taken, what stood there was pruned
+  elements  text not null,
+  primary key (thread_id, list_id, position)
+);
+
+-- Values too large for a checkpoint's row, once per content.
+create table checkpoint_contents (
+  thread_id uuid not null,
+  hash      uuid not null,                   -- the first half of the text's SHA-256
+  content   text not null,
+  primary key (thread_id, hash)
+);
+
+-- Puts the writes of a task together with those that it wrote before: special ones (index below 0: error,
+-- interrupt, resume) replace, of the others the first stays, as in every saver of LangGraph.
+create function merge_writes(stored json, given json) returns json language sql immutable parallel safe as $$
+  select json_agg(write order by (write -> 0)::text::integer)
+  from (
+    select write from json_array_elements(stored) as write
+    where (write -> 0)::text::integer >= 0
+       or not exists (
+         select from json_array_elements(given) as other where (other -> 0)::text = (write -> 0)::text)
+    union all
+    select write from json_array_elements(given) as write
+    where (write -> 0)::text::integer < 0
+       or not exists (
+         select from json_array_elements(stored) as other where (other -> 0)::text = (write -> 0)::text)
+  ) as merged
+$$;

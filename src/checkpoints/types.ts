@@ -1,0 +1,113 @@
+import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
+import type { Database, Queryable } from "../database/database.ts";
+import type { JsonObject } from "../lib/json.ts";
+import type { Logger } from "../lib/logger.ts";
+
+export interface CheckpointStorageOptions {
+  database: Database;
+  /** How much of what threads hold may be remembered in this process, in bytes of stored text (default 64 MiB). */
+  cacheBytes?: number;
+  logger: Logger;
+}
+
+/** One execution of a run: the owner of a lease. */
+export interface AttemptOptions {
+  threadId: string;
+  runId: string;
+  attempt: number;
+  /**
+   * As in LangGraph. With `sync`, `put` and `putWrites` resolve when what they were given is committed. Otherwise
+   * they resolve when it is accepted: it goes out at once, together with what came in during the statement before,
+   * and the graph doesn't wait for it; `flush()` does. Default `async`.
+   */
+  durability?: "sync" | "async" | "exit";
+  /** Goes into the metadata of every checkpoint of the attempt, under what LangGraph itself puts there. */
+  metadata?: JsonObject;
+}
+
+/** The checkpointer of one attempt. */
+export interface AttemptSaver extends BaseCheckpointSaver {
+  /**
+   * Resolves when all it was given is committed. Rejects with a `LeaseLostError` if the attempt is no longer the
+   * run's current one, or with the database's error; both stay: it refuses everything afterwards.
+   */
+  flush(): Promise<void>;
+  /** Aborts with that error as its reason, the moment it is known. */
+  readonly failed: AbortSignal;
+}
+
+/** A checkpoint as the state API needs it: ready to be sent, nothing revived. */
+export interface StoredCheckpoint {
+  threadId: string;
+  checkpointNs: string;
+  checkpointId: string;
+  parentCheckpointId: string | null;
+  /** The run that wrote it; null for a state update. */
+  runId: string | null;
+  /** ISO 8601. */
+  createdAt: string;
+  /** With `run_id`, if a run wrote it. */
+  metadata: JsonObject;
+  channelVersions: Record<string, number | string>;
+  versionsSeen: Record<string, Record<string, number | string>>;
+  /** One line of JSON per channel that has a value, as clients see it: messages flat, dates ISO. */
+  values: Map<string, string>;
+  /** What the tasks after this checkpoint wrote, as clients see it, by task and index. */
+  pendingWrites: PendingWrite[];
+}
+
+export interface PendingWrite {
+  taskId: string;
+  channel: string;
+  /** One line of JSON. */
+  value: string;
+}
+
+export interface HistoryOptions {
+  /** At most this many, newest first. */
+  limit: number;
+  /** Only those before (older than) this checkpoint. */
+  beforeCheckpointId?: string;
+  /** Only this one. */
+  checkpointId?: string;
+  /** Only those whose metadata contain this. */
+  metadataFilter?: JsonObject;
+}
+
+/** `GET /threads/{id}/storage`. Bytes are those of the stored text and JSON, before compression and indexes. */
+export interface ThreadStorage {
+  thread_id: string;
+  total_bytes: number;
+  checkpoints: { count: number; bytes: number };
+  channel_values: {
+    count: number;
+    bytes: number;
+    by_channel: Record<string, { versions: number; bytes: number }>;
+  };
+  pending_writes: { count: number; bytes: number };
+}
+
+export interface CheckpointStorage {
+  /** Not fenced: for state updates and for reads through the graph. */
+  readonly saver: BaseCheckpointSaver;
+  saverForAttempt(options: AttemptOptions): AttemptSaver;
+
+  /** The newest checkpoint of a thread, by default of its root graph. */
+  readHead(threadId: string, checkpointNs?: string): Promise<StoredCheckpoint | undefined>;
+  readAt(threadId: string, checkpointNs: string, checkpointId: string): Promise<StoredCheckpoint | undefined>;
+  /** Newest first. */
+  readHistory(threadId: string, checkpointNs: string, options: HistoryOptions): Promise<StoredCheckpoint[]>;
+  /** The newest checkpoint of the root graph of each of the threads; those that have none are missing. */
+  readHeads(threadIds: readonly string[]): Promise<Map<string, StoredCheckpoint>>;
+  /** The id of the newest checkpoint of the root graph that a run wrote. */
+  latestOfRun(threadId: string, runId: string): Promise<string | undefined>;
+
+  /** Rolls a run back: its checkpoints are gone, and what hangs on them. */
+  deleteRun(threadId: string, runId: string, queryable?: Queryable): Promise<void>;
+  deleteThread(threadId: string, queryable?: Queryable): Promise<void>;
+  /** Copies all checkpoints, inside the database. The other thread must have none. */
+  copyThread(fromThreadId: string, toThreadId: string, queryable?: Queryable): Promise<void>;
+  /** Keeps of a thread only the newest checkpoint of each graph that it still needs, and frees the rest. */
+  keepLatest(threadId: string, queryable?: Queryable): Promise<void>;
+  storage(threadId: string): Promise<ThreadStorage>;
+}
