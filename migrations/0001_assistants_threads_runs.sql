@@ -72,18 +72,20 @@ create table runs (
   cancel_action      text check (cancel_action in ('interrupt', 'rollback')),
   attempt            integer not null default 0,  -- the fencing token: every write of an attempt carries it
   worker_id          uuid,
+  -- The process that streams the run to whoever created it: another one that executes it writes its events to
+  -- the event log, since the two share nothing but the database.
+  reader_id          uuid,
   lease_until        timestamptz,
   available_at       timestamptz not null default now(),
   created_at         timestamptz not null default clock_timestamp(),
   updated_at         timestamptz not null default clock_timestamp()
 ) with (fillfactor = 80);
--- One run at a time per thread, whatever the processes do.
+-- One run at a time per thread, whatever the processes do. Also what the sweep for expired leases scans: it
+-- holds only what runs now, so leases need no index of their own that each heartbeat would have to update.
 create unique index runs_one_running_per_thread on runs (thread_id) where status = 'running';
 create index runs_pending on runs (created_at, run_id) where status = 'pending';
 create index runs_pending_of_thread on runs (thread_id, created_at, run_id) where status = 'pending';
-create index runs_leases on runs (lease_until) where status = 'running';
 create index runs_by_thread on runs (thread_id, created_at);
-create index runs_by_assistant on runs (assistant_id);
 
 -- What a run streamed, kept when the run is resumable or is read on another process.
 create table run_events (

@@ -79,3 +79,17 @@ export class StartError extends Error {
     this.name = "StartError";
   }
 }
+
+/**
+ * An attempt found that it no longer holds its run: its lease expired and another attempt took over, or the run
+ * was ended. Nothing of what it wanted to write was written. Never reaches a caller of the API.
+ */
+export class LeaseLostError extends Error {
+  constructor(
+    readonly runId: string,
+    readonly attempt: number,
+  ) {
+    super(`Attempt ${attempt} no longer holds run ${runId}.`);
+    this.name = "LeaseLostError";
+  }
+}

@@ -1,0 +1,219 @@
+import { Command, Send } from "@langchain/langgraph";
+import type { CheckpointStorage } from "../checkpoints/storage.ts";
+import type { CancelAction, RunRow } from "../database/tables.ts";
+import type { Graphs } from "../graphs/graphs.ts";
+import type { GraphRunOptions, RunnableGraph } from "../graphs/runnable-graph.ts";
+import { LeaseLostError } from "../lib/errors.ts";
+import type { JsonObject } from "../lib/json.ts";
+import { toWireJson } from "../lib/wire-json.ts";
+import { createChunkConverter, requestModes, type StreamChunk } from "../streaming/stream-modes.ts";
+import type { RunChannel } from "../streaming/run-channel.ts";
+import type { Goto, RunKwargs } from "./kwargs.ts";
+
+/** Why an attempt was told to stop. */
+export type StopReason =
+  | { kind: "cancel"; action: CancelAction }
+  /** BG_JOB_TIMEOUT_SECS have passed. */
+  | { kind: "timeout" }
+  /** Another attempt has the run, or will. */
+  | { kind: "lease-lost" }
+  /** This process stops; the run goes on elsewhere. */
+  | { kind: "shutdown" };
+
+/** What became of the graph's execution; nothing of it is written yet. */
+export type AttemptResult =
+  | { kind: "completed"; values: unknown; interrupted: boolean; interrupts: unknown[] }
+  | { kind: "failed"; error: unknown }
+  | { kind: "stopped"; reason: StopReason };
+
+export interface AttemptParts {
+  graphs: Graphs;
+  checkpoints: CheckpointStorage;
+}
+
+/** Milliseconds that a graph has to end after its signal fired; then it goes on without being heard. */
+const STOP_GRACE_MS = 500;
+
+const toGoto = (goto: Goto): string | Send =>
+  typeof goto === "string" ? goto : new Send(goto.node, goto.input);
+
+const toCommand = ({ update, resume, goto }: NonNullable<RunKwargs["command"]>): Command =>
+  new Command({
+    ...(update == null ? {} : { update: update as Record<string, unknown> }),
+    ...(resume === undefined ? {} : { resume }),
+    ...(goto == null ? {} : { goto: Array.isArray(goto) ? goto.map(toGoto) : toGoto(goto) }),
+  });
+
+/** Keys of `configurable` that are the server's, whatever a client sends. */
+const SERVER_OWNED =
+  /^(thread_id|run_id|run_attempt|graph_id|assistant_id|checkpoint_ns|checkpoint_id|checkpoint_map|langgraph_auth_.*|__pregel_.*)$/;
+
+/** What a client may set of `configurable`. */
+export const withoutServerOwned = (configurable: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(configurable).filter(([key]) => !SERVER_OWNED.test(key)));
+
+const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
+
+/** How LangGraph is to run the graph for this attempt. */
+const runOptions = (
+  run: RunRow,
+  kwargs: RunKwargs,
+  signal: AbortSignal,
+  resumes: boolean,
+): GraphRunOptions => {
+  const {
+    configurable: given,
+    tags,
+    recursion_limit,
+    ...config
+  } = run.config as {
+    configurable?: JsonObject;
+    tags?: string[];
+    recursion_limit?: number;
+    max_concurrency?: number;
+  };
+  const own = withoutServerOwned(given ?? {});
+  const ids = {
+    thread_id: run.thread_id,
+    run_id: run.run_id,
+    graph_id: run.graph_id,
+    assistant_id: run.assistant_id,
+  };
+  const modes = requestModes(kwargs.stream_mode);
+  const checkpoint = resumes ? undefined : kwargs.checkpoint;
+  return {
+    // Graphs of both generations: what was given as context is found in configurable, and the other way round.
+    context: isEmpty(run.context) ? own : run.context,
+    configurable: {
+      ...run.context,
+      ...own,
+      ...ids,
+      run_attempt: run.attempt,
+      checkpoint_ns: "",
+      ...(checkpoint?.checkpoint_id === undefined ? {} : { checkpoint_id: checkpoint.checkpoint_id }),
+      ...(checkpoint?.checkpoint_map == null ? {} : { checkpoint_map: checkpoint.checkpoint_map }),
+    },
+    metadata: { ...run.metadata, ...ids, run_attempt: run.attempt },
+    runId: run.run_id,
+    ...(tags === undefined ? {} : { tags }),
+    ...(recursion_limit === undefined ? {} : { recursionLimit: recursion_limit }),
+    ...(config.max_concurrency === undefined ? {} : { maxConcurrency: config.max_concurrency }),
+    signal,
+    streamMode: modes.langGraph,
+    subgraphs: kwargs.stream_subgraphs,
+    durability: kwargs.durability,
+    ...(kwargs.interrupt_before === undefined ? {} : { interruptBefore: kwargs.interrupt_before }),
+    ...(kwargs.interrupt_after === undefined ? {} : { interruptAfter: kwargs.interrupt_after }),
+  };
+};
+
+interface Observed {
+  values: unknown;
+  interrupted: boolean;
+  interrupts: unknown[];
+}
+
+const isInterruptChunk = (payload: unknown): payload is { __interrupt__: unknown[] } =>
+  typeof payload === "object" && payload !== null && "__interrupt__" in payload;
+
+/** Notes the graph's result as it passes by, so that ending a run needs no read of the state. */
+const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): void => {
+  if (mode !== "values" || namespace.length > 0) return;
+  if (isInterruptChunk(payload)) {
+    observed.interrupted = true;
+    observed.interrupts.push(...payload.__interrupt__);
+  } else observed.values = payload;
+};
+
+/** The chunks of `streamEvents`: each is an event of its own, and some carry a chunk of the graph's stream. */
+const readEvents = async (
+  graph: RunnableGraph,
+  input: unknown,
+  options: GraphRunOptions,
+  channel: RunChannel,
+  onChunk: (chunk: unknown) => void,
+): Promise<void> => {
+  for await (const event of graph.streamEvents(input, { ...options, version: "v2" })) {
+    if (event.run_id === options.runId && event.event === "on_chain_stream") {
+      onChunk((event.data as { chunk: unknown }).chunk);
+    }
+    channel.emit("events", () => toWireJson(event));
+  }
+};
+
+/**
+ * Executes the graph of a claimed run once. Knows nothing of leases and statuses: it is stopped from outside
+ * through `stop`, and what it finds is returned, not stored. The checkpoints it makes are stored, fenced.
+ */
+export const startAttempt = (
+  { graphs, checkpoints }: AttemptParts,
+  run: RunRow,
+  channel: RunChannel,
+): { result: Promise<AttemptResult>; stop(reason: StopReason): void } => {
+  const abort = new AbortController();
+  let stopReason: StopReason | undefined;
+  let onStop: (() => void) | undefined;
+  const stopped = new Promise<void>((resolve) => {
+    onStop = resolve;
+  });
+  const kwargs = run.kwargs as unknown as RunKwargs;
+  const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
+  let detached = false;
+
+  const execute = async (): Promise<void> => {
+    const selector = { threadId: run.thread_id, runId: run.run_id, attempt: run.attempt };
+    // A later attempt goes on where the earlier one's last checkpoint stands; without one it starts over.
+    const resumes =
+      run.attempt > 1 && (await checkpoints.latestOfRun(run.thread_id, run.run_id)) !== undefined;
+    const options = runOptions(run, kwargs, abort.signal, resumes);
+    const saver = checkpoints.saverForAttempt(selector);
+    const graph = await graphs.resolve(run.graph_id, options, { checkpointer: saver });
+    const convert = createChunkConverter(kwargs.stream_mode, (event, data) => channel.emit(event, data));
+    const onChunk = (chunk: unknown): void => {
+      if (detached) return;
+      // Without subgraphs LangGraph leaves the namespace out.
+      const whole = (kwargs.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk;
+      observe(observed, whole);
+      convert(whole);
+    };
+    const input = resumes
+      ? null
+      : kwargs.command === undefined
+        ? (kwargs.input ?? null)
+        : toCommand(kwargs.command);
+    if (requestModes(kwargs.stream_mode).events) await readEvents(graph, input, options, channel, onChunk);
+    else {
+      const stream = await graph.stream(input, options);
+      for await (const chunk of stream) onChunk(chunk);
+    }
+    await saver.flush();
+  };
+
+  const result = (async (): Promise<AttemptResult> => {
+    try {
+      const execution = execute();
+      execution.catch(() => undefined); // when it was left behind, nobody else listens
+      await Promise.race([execution, stopped]);
+      if (stopReason !== undefined) {
+        detached = true;
+        return { kind: "stopped", reason: stopReason };
+      }
+      return { kind: "completed", ...observed };
+    } catch (error) {
+      if (stopReason !== undefined) return { kind: "stopped", reason: stopReason };
+      if (error instanceof LeaseLostError) return { kind: "stopped", reason: { kind: "lease-lost" } };
+      return { kind: "failed", error };
+    }
+  })();
+
+  return {
+    result,
+    stop(reason) {
+      if (stopReason !== undefined) return;
+      stopReason = reason;
+      abort.abort(new Error(`The run was stopped (${reason.kind}).`));
+      const timer = setTimeout(() => onStop?.(), STOP_GRACE_MS);
+      void result.finally(() => clearTimeout(timer));
+    },
+  };
+};

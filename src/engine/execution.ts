@@ -1,0 +1,261 @@
+import type { CheckpointStorage } from "../checkpoints/storage.ts";
+import type { Database } from "../database/database.ts";
+import type { RunRow } from "../database/tables.ts";
+import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import type { Graphs } from "../graphs/graphs.ts";
+import { LeaseLostError } from "../lib/errors.ts";
+import type { JsonObject } from "../lib/json.ts";
+import type { Logger } from "../lib/logger.ts";
+import { toWireJson } from "../lib/wire-json.ts";
+import type { Hub } from "../streaming/hub.ts";
+import type { EventLog } from "../streaming/event-log.ts";
+import { RunChannel } from "../streaming/run-channel.ts";
+import { startAttempt, type AttemptResult, type StopReason } from "./attempt.ts";
+import type { Queue, RunOutcome } from "./queue.ts";
+
+/** How a run that was executed here ended. */
+export interface RunEnding {
+  status: RunOutcome["status"] | "rolled-back";
+  error: JsonObject | null;
+  /** The graph's final values as JSON, made when asked for; undefined if the graph showed none. */
+  values: () => string | undefined;
+  /** Interrupts that wait for an answer; undefined if the run did not stop at one. */
+  interrupts: unknown[] | undefined;
+  /** Other runs of the thread wait for their turn. */
+  othersWait: boolean;
+}
+
+/** A run in the hands of this process. */
+export interface Execution {
+  readonly runId: string;
+  readonly attempt: number;
+  stop(reason: StopReason): void;
+  /** Undefined if the run goes on elsewhere: its lease was lost, or handed back. Never rejects. */
+  readonly ended: Promise<RunEnding | undefined>;
+}
+
+export interface ExecutorParts {
+  database: Database;
+  queue: Queue;
+  graphs: Graphs;
+  checkpoints: CheckpointStorage;
+  hub: Hub;
+  eventLog: EventLog;
+  processId: string;
+  runTimeoutSeconds: number;
+  logger: Logger;
+}
+
+/**
+ * Ids of a later attempt's events start here times (attempt - 1): above everything an earlier attempt can have
+ * sent, also what never reached the log. Readers ask for "after N", so gaps harm nobody.
+ */
+const SEQ_PER_ATTEMPT = 100_000_000;
+/** Pause between tries to store an outcome while the database is away. */
+const RETRY_MS = 250;
+
+/** An error as clients see it: `{error: <class>, message}`. */
+export const describeError = (error: unknown): { error: string; message: string } =>
+  error instanceof Error || (typeof error === "object" && error !== null && "message" in error)
+    ? { error: String((error as Error).name || "Error"), message: String((error as Error).message) }
+    : { error: "Error", message: String(error) };
+
+interface TaskWithInterrupts {
+  id: string;
+  interrupts?: unknown[];
+}
+
+/** Executes claimed runs and stores how they ended. */
+export const createExecutor = (parts: ExecutorParts) => {
+  const { database, queue, graphs, checkpoints, hub, eventLog, processId, runTimeoutSeconds, logger } = parts;
+
+  /** Repeats while the database is away: an outcome that was reached must not be lost while the lease is held. */
+  const persist = async <T>(write: () => Promise<T>, isMine: () => boolean): Promise<T> => {
+    for (;;) {
+      try {
+        return await write();
+      } catch (error) {
+        if (!isDatabaseUnavailable(error) || !isMine()) throw error;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  };
+
+  /** What the head checkpoint waits for; needs a read, so only where the graph's stream does not tell. */
+  const threadStateOf = async (run: RunRow): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
+    const config = { configurable: { thread_id: run.thread_id } };
+    const graph = await graphs.resolve(run.graph_id, config, { checkpointer: checkpoints.saver });
+    const state = await graph.getState(config);
+    const waiting = (state.tasks as TaskWithInterrupts[]).filter(
+      (task) => (task.interrupts?.length ?? 0) > 0,
+    );
+    return {
+      threadStatus: state.next.length > 0 ? "interrupted" : "idle",
+      interrupts: toWireJson(Object.fromEntries(waiting.map((task) => [task.id, task.interrupts]))),
+    };
+  };
+
+  const outcomeOf = async (run: RunRow, result: AttemptResult): Promise<RunOutcome> => {
+    const failed = (status: "error" | "timeout", error: JsonObject): RunOutcome => ({
+      status,
+      error,
+      threadStatus: "error",
+      interrupts: "{}",
+    });
+    switch (result.kind) {
+      case "completed":
+        return {
+          status: "success",
+          error: null,
+          ...(result.interrupted
+            ? { ...(await threadStateOf(run)), threadStatus: "interrupted" }
+            : { threadStatus: "idle", interrupts: "{}" }),
+        };
+      case "failed":
+        return failed("error", describeError(result.error));
+      case "stopped":
+        if (result.reason.kind === "timeout") {
+          return failed("timeout", {
+            error: "RunTimeoutError",
+            message: `The run did not end within ${runTimeoutSeconds} seconds.`,
+          });
+        }
+        return { status: "interrupted", error: null, ...(await threadStateOf(run)) };
+    }
+  };
+
+  /** The run and all it did are gone; the thread is what it was before. */
+  const rollBack = async (run: RunRow): Promise<boolean> =>
+    await database.transaction(async (transaction) => {
+      await transaction.query("select 1 from threads where thread_id = $1 for no key update", [
+        run.thread_id,
+      ]);
+      if (!(await queue.lockAttempt(transaction, { runId: run.run_id, attempt: run.attempt }))) return false;
+      await checkpoints.deleteRun(run.thread_id, run.run_id, transaction);
+      await queue.removeRolledBack(transaction, run.thread_id, run.run_id);
+      return true;
+    });
+
+  /** The end of a threadless run: it leaves nothing behind. */
+  const removeThread = async (run: RunRow): Promise<{ waiting: number } | undefined> =>
+    await database.transaction(async (transaction) => {
+      await transaction.query("select 1 from threads where thread_id = $1 for update", [run.thread_id]);
+      const held = await queue.lockAttempt(transaction, { runId: run.run_id, attempt: run.attempt });
+      if (!held) return undefined;
+      await checkpoints.deleteThread(run.thread_id, transaction);
+      await transaction.query("delete from threads where thread_id = $1", [run.thread_id]);
+      return { waiting: 0 };
+    });
+
+  const conclude = async (
+    run: RunRow,
+    channel: RunChannel,
+    result: AttemptResult,
+    isMine: () => boolean,
+  ): Promise<RunEnding | undefined> => {
+    const selector = { runId: run.run_id, attempt: run.attempt };
+    if (result.kind === "stopped") {
+      const { reason } = result;
+      if (reason.kind === "lease-lost") return undefined;
+      if (reason.kind === "shutdown") {
+        await persist(() => queue.handBack(selector), isMine);
+        return undefined;
+      }
+      if (reason.kind === "cancel" && reason.action === "rollback") {
+        if (!(await persist(() => rollBack(run), isMine))) return undefined;
+        return {
+          status: "rolled-back",
+          error: null,
+          values: () => undefined,
+          interrupts: undefined,
+          othersWait: true,
+        };
+      }
+    }
+    const outcome = await persist(() => outcomeOf(run, result), isMine);
+    const { error } = outcome;
+    if (error !== null) channel.emit("error", () => toWireJson(error));
+    // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
+    await channel.flush();
+    const finished = await persist(
+      () => (run.delete_thread ? removeThread(run) : queue.finish(run.thread_id, selector, outcome)),
+      isMine,
+    );
+    if (finished === undefined) return undefined;
+    const completed = result.kind === "completed" ? result : undefined;
+    return {
+      status: outcome.status,
+      error,
+      values: () => (completed?.values === undefined ? undefined : toWireJson(completed.values)),
+      interrupts: completed?.interrupted ? completed.interrupts : undefined,
+      othersWait: finished.waiting > 0,
+    };
+  };
+
+  return {
+    /**
+     * Ends a run whose last executor is gone and that must not be tried again: it was to be cancelled, or its
+     * attempts are used up.
+     */
+    async concludeAbandoned(run: RunRow, result: AttemptResult): Promise<RunEnding | undefined> {
+      const channel = new RunChannel({
+        threadId: run.thread_id,
+        runId: run.run_id,
+        attempt: run.attempt,
+        firstSeq: run.attempt * SEQ_PER_ATTEMPT,
+        keep: false,
+        ...(run.resumable
+          ? {
+              log: (events) =>
+                eventLog.append({ threadId: run.thread_id, runId: run.run_id, attempt: run.attempt }, events),
+            }
+          : {}),
+      });
+      return await conclude(run, channel, result, () => false);
+    },
+
+    /** Starts at once. `onReleased` is called when the run is out of this process's hands, before `ended` resolves. */
+    execute(run: RunRow, onReleased: (ending: RunEnding | undefined) => void): Execution {
+      const log = logger.child({ run_id: run.run_id, thread_id: run.thread_id, attempt: run.attempt });
+      const channel = hub.open({
+        threadId: run.thread_id,
+        runId: run.run_id,
+        attempt: run.attempt,
+        firstSeq: (run.attempt - 1) * SEQ_PER_ATTEMPT,
+        keep: run.reader_id === processId,
+        resumable: run.resumable,
+        logged: run.reader_id !== null && run.reader_id !== processId,
+      });
+      channel.emit("metadata", () => JSON.stringify({ run_id: run.run_id, attempt: run.attempt }));
+      const attempt = startAttempt({ graphs, checkpoints }, run, channel);
+      let lost = false;
+      const stop = (reason: StopReason): void => {
+        if (reason.kind === "lease-lost") lost = true;
+        attempt.stop(reason);
+      };
+      const timer = setTimeout(() => stop({ kind: "timeout" }), runTimeoutSeconds * 1_000);
+
+      const settle = async (): Promise<RunEnding | undefined> => {
+        const result = await attempt.result;
+        clearTimeout(timer);
+        if (result.kind === "failed") log.warn({ err: result.error }, "the graph failed");
+        let ending: RunEnding | undefined;
+        try {
+          ending = await conclude(run, channel, result, () => !lost);
+        } catch (error) {
+          // The lease expires and the run is recovered from its last checkpoint.
+          if (error instanceof LeaseLostError) log.warn("the lease was lost; another attempt has the run");
+          else log.error({ err: error }, "the outcome of a run could not be stored");
+        }
+        if (ending === undefined) hub.abandon(channel);
+        else hub.end(channel);
+        log.debug({ status: ending?.status ?? "released" }, "the attempt is over");
+        onReleased(ending);
+        return ending;
+      };
+      return { runId: run.run_id, attempt: run.attempt, stop, ended: settle() };
+    },
+  };
+};
+
+export type Executor = ReturnType<typeof createExecutor>;

@@ -1,0 +1,35 @@
+import type { JsonObject, JsonValue } from "../lib/json.ts";
+
+/** A jump to a node, with an input of its own or without. */
+export type Goto = string | { node: string; input?: unknown };
+
+/** `command` of a run: what to do to the graph instead of giving it an input. */
+export interface RunCommand {
+  update?: JsonValue | unknown[];
+  resume?: unknown;
+  goto?: Goto | Goto[];
+}
+
+/** The checkpoint that a run starts from. */
+export interface CheckpointReference {
+  checkpoint_id?: string;
+  checkpoint_ns?: string;
+  checkpoint_map?: JsonObject | null;
+}
+
+/**
+ * What a run was asked to do, as `runs.kwargs` holds it and `Run.kwargs` shows it; metadata, config and context
+ * have columns of their own. The names are the API's.
+ */
+export interface RunKwargs {
+  input?: unknown;
+  command?: RunCommand;
+  checkpoint?: CheckpointReference;
+  interrupt_before?: "*" | string[];
+  interrupt_after?: "*" | string[];
+  stream_mode: string[];
+  stream_subgraphs: boolean;
+  durability: "sync" | "async" | "exit";
+  on_disconnect?: "cancel" | "continue";
+  feedback_keys?: string[];
+}

@@ -1,0 +1,81 @@
+import type { Signals } from "../database/signals.ts";
+import type { RunRow } from "../database/tables.ts";
+import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { EventLog } from "../streaming/event-log.ts";
+import type { AttemptResult } from "./attempt.ts";
+import type { Executor } from "./execution.ts";
+import type { Queue } from "./queue.ts";
+
+export interface RecoveryOptions {
+  queue: Queue;
+  executor: Executor;
+  eventLog: EventLog;
+  signals: Signals;
+  sweepSeconds: number;
+  maxAttempts: number;
+  /** Seconds that events of an ended run are kept. */
+  eventRetentionSeconds: number;
+  logger: Logger;
+}
+
+/** Events that one sweep removes at most, so that it stays short beside live traffic. */
+const EVENTS_PER_SWEEP = 5_000;
+
+/**
+ * Finds runs whose executor went silent. A dead process is noticed after at most the lease (10 s) and a sweep
+ * (2 s). Every process that works sweeps; the statements skip what another one has locked.
+ */
+export const startRecovery = (options: RecoveryOptions): { close(): Promise<void> } => {
+  const { queue, executor, eventLog, signals, sweepSeconds, maxAttempts, eventRetentionSeconds, logger } =
+    options;
+
+  const resultFor = (run: RunRow): AttemptResult =>
+    run.cancel_action === null
+      ? {
+          kind: "failed",
+          error: Object.assign(
+            new Error(
+              `The run was given up after ${run.attempt} attempts: each lost its worker before it ended.`,
+            ),
+            { name: "MaxAttemptsError" },
+          ),
+        }
+      : { kind: "stopped", reason: { kind: "cancel", action: run.cancel_action } };
+
+  const sweep = async (): Promise<void> => {
+    const requeued = await queue.requeueExpired(maxAttempts);
+    for (const runId of requeued) {
+      logger.warn({ run_id: runId }, "a run lost its worker; it goes on from its last checkpoint");
+      signals.send("available", runId);
+    }
+    for (const run of await queue.listAbandoned(maxAttempts)) {
+      const ending = await executor.concludeAbandoned(run, resultFor(run));
+      if (ending === undefined) continue;
+      logger.warn({ run_id: run.run_id, status: ending.status }, "a run that lost its worker was ended");
+      signals.send("ended", run.run_id);
+      signals.send("available", run.run_id);
+    }
+    await eventLog.deleteExpired(eventRetentionSeconds, EVENTS_PER_SWEEP);
+  };
+
+  let sweeping: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    sweeping ??= sweep()
+      .catch((error: unknown) => {
+        if (isDatabaseUnavailable(error))
+          logger.debug({ err: error }, "the sweep has to wait for the database");
+        else logger.error({ err: error }, "the sweep for lost runs failed");
+      })
+      .finally(() => {
+        sweeping = undefined;
+      });
+  }, sweepSeconds * 1_000);
+
+  return {
+    async close() {
+      clearInterval(timer);
+      await sweeping;
+    },
+  };
+};

@@ -1,0 +1,173 @@
+import type { Signals } from "../database/signals.ts";
+import type { RunRow } from "../database/tables.ts";
+import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import { sqlState } from "../lib/errors.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { Execution, Executor, RunEnding } from "./execution.ts";
+import type { Queue } from "./queue.ts";
+
+export interface WorkerOptions {
+  queue: Queue;
+  executor: Executor;
+  signals: Signals;
+  processId: string;
+  /** Runs at a time; 0 for a process that only answers requests. */
+  concurrency: number;
+  leaseSeconds: number;
+  heartbeatSeconds: number;
+  logger: Logger;
+}
+
+/** A slot that is held for a run about to be created. */
+export interface Reservation {
+  workerId: string;
+  leaseSeconds: number;
+}
+
+/** Should every signal be lost, work is found by looking this often. */
+const POLL_MS = 1_000;
+const UNIQUE_VIOLATION = "23505";
+
+export interface Worker {
+  /** A slot for a run that its creator claims in the same statement; undefined if there is none to give. */
+  reserve(): Reservation | undefined;
+  /** Gives a reserved slot back: the run could not be claimed. */
+  cancelReservation(): void;
+  /** Executes a run that was claimed with a reservation. */
+  start(run: RunRow): Execution;
+  execution(runId: string): Execution | undefined;
+  /** Something may have become available. */
+  wake(): void;
+  /** Stops claiming and hands every run back within `graceSeconds`. */
+  close(graceSeconds: number): Promise<void>;
+}
+
+/**
+ * Takes runs from the queue as slots get free and keeps their leases. A run that is created while a slot is free
+ * never passes through here as pending: its creator reserves the slot and claims it with the insert.
+ */
+export const createWorker = (options: WorkerOptions): Worker => {
+  const { queue, executor, signals, processId, concurrency, leaseSeconds, heartbeatSeconds, logger } =
+    options;
+  const executions = new Map<string, Execution>();
+  let reserved = 0;
+  let stopping = false;
+  let claiming: Promise<void> | undefined;
+  let wanted = false;
+  /** Runs are known to wait: new ones queue up behind them instead of taking the next free slot. */
+  let backlog = false;
+
+  const freeSlots = (): number => concurrency - executions.size - reserved;
+
+  const begin = (run: RunRow): Execution => {
+    const execution = executor.execute(run, (ending: RunEnding | undefined) => {
+      executions.delete(run.run_id);
+      if (ending !== undefined) signals.send("ended", run.run_id);
+      // Not after every run: looking into an empty queue would be one more statement for each of them.
+      if (backlog || wanted || ending === undefined || ending.othersWait) wake();
+    });
+    executions.set(run.run_id, execution);
+    return execution;
+  };
+
+  const claim = async (): Promise<void> => {
+    while (wanted && !stopping && freeSlots() > 0) {
+      wanted = false;
+      const slots = freeSlots();
+      reserved += slots;
+      let runs: RunRow[] = [];
+      try {
+        runs = await queue.claim(processId, leaseSeconds, slots);
+        backlog = runs.length === slots;
+        wanted ||= backlog;
+      } catch (error) {
+        // Another claimer was faster on a thread: look again.
+        if (sqlState(error) === UNIQUE_VIOLATION) wanted = true;
+        else if (isDatabaseUnavailable(error))
+          logger.debug({ err: error }, "the queue can't be read for now");
+        else logger.error({ err: error }, "runs could not be claimed");
+      } finally {
+        reserved -= slots;
+      }
+      for (const run of runs) begin(run);
+    }
+  };
+
+  const wake = (): void => {
+    wanted = true;
+    if (claiming !== undefined || stopping || concurrency === 0) return;
+    if (freeSlots() <= 0) {
+      backlog = true;
+      return;
+    }
+    claiming = claim().finally(() => {
+      claiming = undefined;
+      if (wanted && freeSlots() > 0) wake();
+    });
+  };
+
+  const unsubscribe = signals.subscribe(({ kind, runId }) => {
+    if (kind === "available") wake();
+    if (kind === "cancel" && executions.has(runId)) void renew();
+  });
+  const poll = setInterval(wake, POLL_MS);
+
+  let renewing: Promise<void> | undefined;
+  /** Renews every lease and learns which runs were lost or are to be cancelled. */
+  const renew = (): Promise<void> => {
+    renewing ??= (async () => {
+      const held = [...executions.values()];
+      if (held.length === 0) return;
+      try {
+        const rows = await queue.renew(held, leaseSeconds);
+        const kept = new Map(rows.map((row) => [row.run_id, row]));
+        for (const execution of held) {
+          const row = kept.get(execution.runId);
+          if (row === undefined) execution.stop({ kind: "lease-lost" });
+          else if (row.cancel_action !== null) execution.stop({ kind: "cancel", action: row.cancel_action });
+        }
+      } catch (error) {
+        logger.warn({ err: error }, "leases could not be renewed");
+      }
+    })().finally(() => {
+      renewing = undefined;
+    });
+    return renewing;
+  };
+  const heartbeat = setInterval(() => void renew(), heartbeatSeconds * 1_000);
+
+  return {
+    reserve() {
+      if (stopping || backlog || freeSlots() <= 0) return undefined;
+      reserved += 1;
+      return { workerId: processId, leaseSeconds };
+    },
+    cancelReservation() {
+      reserved -= 1;
+      if (wanted) wake();
+    },
+    start(run) {
+      reserved -= 1;
+      return begin(run);
+    },
+    execution: (runId) => executions.get(runId),
+    wake,
+    async close(graceSeconds) {
+      stopping = true;
+      unsubscribe();
+      clearInterval(poll);
+      await claiming;
+      const drained = Promise.all([...executions.values()].map((execution) => execution.ended));
+      let timer: NodeJS.Timeout | undefined;
+      const grace = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, graceSeconds * 1_000);
+      });
+      await Promise.race([drained, grace]);
+      clearTimeout(timer);
+      for (const execution of executions.values()) execution.stop({ kind: "shutdown" });
+      await drained;
+      clearInterval(heartbeat);
+      await renewing;
+    },
+  };
+};

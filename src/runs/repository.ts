@@ -1,0 +1,249 @@
+import type { Database, Queryable } from "../database/database.ts";
+import type { CancelAction, MultitaskStrategy, RunRow, RunStatus } from "../database/tables.ts";
+import type { JsonObject } from "../lib/json.ts";
+
+/** A run as it is asked for; ids are made by the caller. */
+export interface NewRun {
+  runId: string;
+  threadId: string;
+  assistantId: string;
+  multitaskStrategy: MultitaskStrategy;
+  metadata: JsonObject;
+  /** Request's own; the assistant's and the thread's are merged under it. */
+  config: JsonObject;
+  context: JsonObject;
+  /** The rest of the request, as JSON text. */
+  kwargs: string;
+  resumable: boolean;
+  /** The thread exists for this run only and goes with it. */
+  deleteThread: boolean;
+  afterSeconds: number;
+  /** The process that streams the run to its creator, if one does. */
+  readerId: string | null;
+}
+
+/** A worker that has a free slot and will execute the run at once if it may start. */
+export interface ImmediateClaim {
+  workerId: string;
+  leaseSeconds: number;
+}
+
+export interface UnfinishedRunRow {
+  run_id: string;
+  status: "pending" | "running";
+  attempt: number;
+}
+
+/** A run's place: what `thread_id` and `run_id` of a path name. */
+export interface RunSelector {
+  threadId: string;
+  runId: string;
+}
+
+export interface RunListOptions {
+  limit: number;
+  offset: number;
+  status?: RunStatus;
+}
+
+const RUN_COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, config, context, kwargs,
+  multitask_strategy, resumable, delete_thread, error, cancel_action, attempt, worker_id, reader_id,
+  lease_until, available_at, created_at, updated_at`;
+
+const ASSISTANT = `assistant as (
+  select assistant_id, graph_id, config, context, metadata from assistants where assistant_id = $2)`;
+
+/** `thread` = the thread's metadata and config, locked; $1 thread, $3 … $14 the run, see `runParameters`. */
+const INSERT_RUN = `insert into runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context,
+    kwargs, multitask_strategy, resumable, delete_thread, reader_id, attempt, worker_id,
+    lease_until, available_at)
+  select $3, $1, a.assistant_id, a.graph_id,
+    case when $12::uuid is null then 'pending' else 'running' end,
+    a.metadata || t.metadata || $4::jsonb,
+    a.config || t.config || $5::jsonb || jsonb_build_object('configurable',
+      coalesce(a.config -> 'configurable', '{}') || coalesce(t.config -> 'configurable', '{}')
+        || coalesce($5::jsonb -> 'configurable', '{}')),
+    a.context || $6::jsonb,
+    $7::json, $8, $9, $10, $14::uuid,
+    case when $12::uuid is null then 0 else 1 end, $12::uuid, now() + make_interval(secs => $13::float8),
+    now() + make_interval(secs => $11::float8)
+  from thread t, assistant a
+  returning ${RUN_COLUMNS}`;
+
+const WITH_GRAPH = `|| jsonb_build_object('graph_id', a.graph_id, 'assistant_id', a.assistant_id)`;
+
+/**
+ * The whole of creating a run on an idle thread in one statement (4,575/s against 1,848/s for five statements;
+ * 385 against 85 at a round trip of 2.5 ms). The thread's row decides: whoever updates it first has the thread,
+ * and a second one sees `unfinished_runs = 1` after its wait, because a locked row is read afresh.
+ * Indexes: threads_pkey, assistants_pkey.
+ */
+const CREATE_ON_IDLE_THREAD = `with ${ASSISTANT},
+thread as (
+  update threads t set unfinished_runs = 1, status = 'busy', updated_at = now(),
+    metadata = t.metadata ${WITH_GRAPH}
+  from assistant a where t.thread_id = $1 and t.unfinished_runs = 0
+  returning t.metadata, t.config)
+${INSERT_RUN}`;
+
+/** The same with a thread of its own, for threadless runs and `if_not_exists: create`. */
+const CREATE_WITH_THREAD = `with ${ASSISTANT},
+thread as (
+  insert into threads (thread_id, unfinished_runs, status, metadata)
+  select $1, 1, 'busy', $15::jsonb ${WITH_GRAPH} from assistant a
+  on conflict (thread_id) do nothing
+  returning metadata, config)
+${INSERT_RUN}`;
+
+/** Behind others; the caller holds the thread's lock. $15: how many pending runs this one replaces. */
+const CREATE_BEHIND_OTHERS = `with ${ASSISTANT},
+thread as (
+  update threads t set unfinished_runs = t.unfinished_runs + 1 - $15::int, status = 'busy', updated_at = now(),
+    metadata = t.metadata ${WITH_GRAPH}
+  from assistant a where t.thread_id = $1
+  returning t.metadata, t.config)
+${INSERT_RUN}`;
+
+const runParameters = (run: NewRun, claim: ImmediateClaim | undefined): unknown[] => [
+  run.threadId,
+  run.assistantId,
+  run.runId,
+  JSON.stringify(run.metadata),
+  JSON.stringify(run.config),
+  JSON.stringify(run.context),
+  run.kwargs,
+  run.multitaskStrategy,
+  run.resumable,
+  run.deleteThread,
+  run.afterSeconds,
+  claim?.workerId ?? null,
+  claim?.leaseSeconds ?? null,
+  run.readerId,
+];
+
+/** The SQL of runs as callers of the API see them; what a worker does with the queue is engine/queue.ts. */
+export const createRunRepository = (database: Database) => ({
+  /** Undefined if the thread is missing or not idle, or the assistant is missing. */
+  async createOnIdleThread(run: NewRun, claim: ImmediateClaim | undefined): Promise<RunRow | undefined> {
+    const rows = await database.query<RunRow>(CREATE_ON_IDLE_THREAD, runParameters(run, claim));
+    return rows[0];
+  },
+
+  /** Undefined if the thread exists already, or the assistant is missing. */
+  async createWithThread(
+    run: NewRun,
+    threadMetadata: JsonObject,
+    claim: ImmediateClaim | undefined,
+  ): Promise<RunRow | undefined> {
+    const parameters = [...runParameters(run, claim), JSON.stringify(threadMetadata)];
+    const rows = await database.query<RunRow>(CREATE_WITH_THREAD, parameters);
+    return rows[0];
+  },
+
+  /** Undefined if the assistant is missing. */
+  async createBehindOthers(
+    transaction: Queryable,
+    run: NewRun,
+    replacedPending: number,
+  ): Promise<RunRow | undefined> {
+    const parameters = [...runParameters(run, undefined), replacedPending];
+    const rows = await transaction.query<RunRow>(CREATE_BEHIND_OTHERS, parameters);
+    return rows[0];
+  },
+
+  async assistantExists(assistantId: string): Promise<boolean> {
+    const rows = await database.query("select 1 from assistants where assistant_id = $1", [assistantId]);
+    return rows.length > 0;
+  },
+
+  async threadExists(threadId: string): Promise<boolean> {
+    const rows = await database.query("select 1 from threads where thread_id = $1", [threadId]);
+    return rows.length > 0;
+  },
+
+  /** Locks the thread against every other change of its runs; false if there is none. */
+  async lockThread(transaction: Queryable, threadId: string): Promise<boolean> {
+    const rows = await transaction.query("select 1 from threads where thread_id = $1 for no key update", [
+      threadId,
+    ]);
+    return rows.length > 0;
+  },
+
+  /** In order of creation. Locks them: a worker that claims one of them now waits or has already done so. */
+  async lockUnfinished(transaction: Queryable, threadId: string): Promise<UnfinishedRunRow[]> {
+    return await transaction.query<UnfinishedRunRow>(
+      `select run_id, status, attempt from runs
+       where thread_id = $1 and status in ('pending', 'running') order by created_at, run_id for update`,
+      [threadId],
+    );
+  },
+
+  async endPending(transaction: Queryable, runIds: string[]): Promise<void> {
+    await transaction.query(
+      "update runs set status = 'interrupted', updated_at = now() where run_id = any($1::uuid[])",
+      [runIds],
+    );
+  },
+
+  async remove(transaction: Queryable, runIds: string[]): Promise<void> {
+    await transaction.query("delete from runs where run_id = any($1::uuid[])", [runIds]);
+  },
+
+  async askToCancel(transaction: Queryable, runIds: string[], action: CancelAction): Promise<void> {
+    await transaction.query(
+      `update runs set cancel_action = $2, updated_at = now()
+       where run_id = any($1::uuid[]) and status = 'running'`,
+      [runIds, action],
+    );
+  },
+
+  /** Takes runs that ended without being executed off their thread; the caller holds its lock. */
+  async releaseThread(transaction: Queryable, threadId: string, ended: number): Promise<void> {
+    await transaction.query(
+      `update threads set unfinished_runs = unfinished_runs - $2::int, updated_at = now(),
+         status = case when unfinished_runs - $2::int > 0 then 'busy'
+                       when error is not null then 'error'
+                       when interrupts <> '{}' then 'interrupted' else 'idle' end
+       where thread_id = $1`,
+      [threadId, ended],
+    );
+  },
+
+  async find({ threadId, runId }: RunSelector): Promise<RunRow | undefined> {
+    const rows = await database.query<RunRow>(
+      `select ${RUN_COLUMNS} from runs where run_id = $1 and thread_id = $2`,
+      [runId, threadId],
+    );
+    return rows[0];
+  },
+
+  /** Newest first. Index: runs_by_thread. */
+  async list(threadId: string, { limit, offset, status }: RunListOptions): Promise<RunRow[]> {
+    return await database.query<RunRow>(
+      `select ${RUN_COLUMNS} from runs where thread_id = $1 and ($2::text is null or status = $2)
+       order by created_at desc, run_id desc limit $3 offset $4`,
+      [threadId, status ?? null, limit, offset],
+    );
+  },
+
+  /** Runs that a bulk cancel means, over all threads or one. */
+  async listUnfinished(filter: {
+    threadId?: string;
+    runIds?: string[];
+    status: "pending" | "running" | "all";
+  }): Promise<RunSelector[]> {
+    const rows = await database.query<{ thread_id: string; run_id: string }>(
+      `select thread_id, run_id from runs
+       where status = any($1::text[]) and ($2::uuid is null or thread_id = $2)
+         and ($3::uuid[] is null or run_id = any($3)) order by created_at, run_id`,
+      [
+        filter.status === "all" ? ["pending", "running"] : [filter.status],
+        filter.threadId ?? null,
+        filter.runIds ?? null,
+      ],
+    );
+    return rows.map((row) => ({ threadId: row.thread_id, runId: row.run_id }));
+  },
+});
+
+export type RunRepository = ReturnType<typeof createRunRepository>;

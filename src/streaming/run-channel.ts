@@ -1,0 +1,176 @@
+import type { RunEvent } from "./event-log.ts";
+
+/**
+ * Bytes of events that a channel keeps for readers that are behind or come back. A reader that falls further
+ * behind is dropped; it can resume from the event log if the run is resumable.
+ */
+const KEPT_BYTES = 8 * 1024 * 1024;
+/** What an event costs in memory beside its data. */
+const EVENT_OVERHEAD_BYTES = 120;
+
+export interface RunChannelOptions {
+  threadId: string;
+  runId: string;
+  attempt: number;
+  /** The id of the first event. */
+  firstSeq: number;
+  /** Keep events also while nobody reads: the run's creator will, or they are logged. */
+  keep: boolean;
+  /**
+   * Makes events durable before readers see them, for a resumable run: what was delivered with an id can be
+   * read again by that id. Called with one batch at a time.
+   */
+  log?: (events: RunEvent[]) => Promise<void>;
+}
+
+/**
+ * The events of one attempt in the memory of the process that executes it, shared by all its readers there.
+ *
+ * Events cost nothing while nobody wants them: data are serialized only if `wanted`. Readers hold a position,
+ * not a queue of their own, so a slow one holds up nothing and memory is bounded by KEPT_BYTES per run.
+ */
+export class RunChannel {
+  readonly threadId: string;
+  readonly runId: string;
+  readonly attempt: number;
+  #events: RunEvent[] = [];
+  #keptBytes = 0;
+  /** Id of the next event to be emitted. */
+  #nextSeq: number;
+  /** Readers see events below this id: all, or those that the log has committed. */
+  #visibleSeq: number;
+  #keep: boolean;
+  #readers = 0;
+  #closed = false;
+  #wakers = new Set<() => void>();
+  #log: RunChannelOptions["log"];
+  #logging: Promise<void> | undefined;
+  #logFailure: unknown;
+
+  constructor(options: RunChannelOptions) {
+    this.threadId = options.threadId;
+    this.runId = options.runId;
+    this.attempt = options.attempt;
+    this.#nextSeq = options.firstSeq;
+    this.#visibleSeq = options.firstSeq;
+    this.#keep = options.keep;
+    this.#log = options.log;
+  }
+
+  /** Whether anything is gained by serializing an event. */
+  get wanted(): boolean {
+    return this.#keep || this.#readers > 0 || this.#log !== undefined;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Id of the last event that readers can see; one less than the first id if there is none. */
+  get lastSeq(): number {
+    return this.#visibleSeq - 1;
+  }
+
+  /** Id of the oldest event that is still kept. */
+  get firstKeptSeq(): number {
+    return this.#events[0]?.seq ?? this.#nextSeq;
+  }
+
+  get keptBytes(): number {
+    return this.#keptBytes;
+  }
+
+  /** `data` makes one line of JSON; it is called only if somebody wants the event. */
+  emit(event: string, data: () => string): void {
+    if (this.#closed) return;
+    const seq = this.#nextSeq;
+    this.#nextSeq += 1;
+    if (!this.wanted) {
+      this.#visibleSeq = this.#nextSeq;
+      return;
+    }
+    const kept = { seq, event, data: data() };
+    this.#events.push(kept);
+    this.#keptBytes += kept.data.length + EVENT_OVERHEAD_BYTES;
+    if (this.#log === undefined) this.#show(this.#nextSeq);
+    else this.#writeLog();
+  }
+
+  /**
+   * Starts writing events to the log for readers on other processes, from the oldest that is kept. Unlike a
+   * resumable run's, these are shown to local readers at once.
+   */
+  startLogging(log: (events: RunEvent[]) => Promise<void>): void {
+    if (this.#log !== undefined || this.#closed) return;
+    this.#log = log;
+    this.#visibleSeq = Math.min(this.#visibleSeq, this.firstKeptSeq);
+    this.#writeLog();
+  }
+
+  /** Resolves when every event so far is in the log; rejects if the log refused one (the lease was lost). */
+  async flush(): Promise<void> {
+    while (this.#logging !== undefined) await this.#logging;
+    if (this.#logFailure !== undefined) throw this.#logFailure as Error;
+  }
+
+  /** No more events. Readers get what there is and then the end. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#wake();
+  }
+
+  attach(waker: () => void): () => void {
+    this.#wakers.add(waker);
+    this.#readers += 1;
+    return () => {
+      if (this.#wakers.delete(waker)) this.#readers -= 1;
+    };
+  }
+
+  /** Visible events after `after`; undefined if one of them is no longer kept. */
+  read(after: number): RunEvent[] | undefined {
+    const first = this.firstKeptSeq;
+    if (after + 1 < first && this.#visibleSeq > after + 1) return undefined;
+    const start = Math.max(0, after + 1 - first);
+    const end = this.#visibleSeq - first;
+    return start >= end ? [] : this.#events.slice(start, end);
+  }
+
+  #show(upTo: number): void {
+    this.#visibleSeq = upTo;
+    while (this.#keptBytes > KEPT_BYTES && this.#events.length > 1) {
+      const oldest = this.#events[0];
+      if (oldest === undefined || oldest.seq >= this.#visibleSeq) break;
+      this.#events.shift();
+      this.#keptBytes -= oldest.data.length + EVENT_OVERHEAD_BYTES;
+    }
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const waker of this.#wakers) waker();
+  }
+
+  /** One batch in flight at a time; what is emitted meanwhile goes with the next. */
+  #writeLog(): void {
+    if (this.#logging !== undefined || this.#log === undefined || this.#logFailure !== undefined) return;
+    const log = this.#log;
+    this.#logging = (async () => {
+      // Let the events of this tick gather: a graph emits them in bursts.
+      await new Promise(setImmediate);
+      while (this.#visibleSeq < this.#nextSeq) {
+        const batch = this.#events.slice(Math.max(0, this.#visibleSeq - this.firstKeptSeq));
+        const upTo = this.#nextSeq;
+        await log(batch);
+        this.#show(upTo);
+      }
+    })()
+      .catch((error: unknown) => {
+        this.#logFailure = error;
+      })
+      .finally(() => {
+        this.#logging = undefined;
+      });
+  }
+}

@@ -1,0 +1,89 @@
+import type { FastifyReply } from "fastify";
+import type { RunEvent } from "./event-log.ts";
+import type { RunReader } from "./hub.ts";
+
+/** A reader whose socket takes nothing for this long is dropped: it holds memory and learns nothing. */
+const STALLED_MS = 60_000;
+
+const ALWAYS_SENT = new Set(["metadata", "error"]);
+
+/**
+ * One event as it goes over the wire. Data are one line: several SDKs join `data:` lines without a line break, and
+ * an empty one makes them throw.
+ */
+export const toFrame = ({ seq, event, data }: RunEvent): string =>
+  `id: ${seq}\nevent: ${event}\ndata: ${data}\n\n`;
+
+/** Which events a join asked for: `updates` also means `updates|namespace`. */
+export const matchesModes = (event: string, modes: ReadonlySet<string> | undefined): boolean => {
+  if (modes === undefined) return true;
+  const end = event.search(/[|/]/);
+  const prefix = end === -1 ? event : event.slice(0, end);
+  return (
+    modes.has(prefix) || ALWAYS_SENT.has(prefix) || (prefix === "messages" && modes.has("messages-tuple"))
+  );
+};
+
+export interface StreamOptions {
+  /** Event names to pass on, by their part before `|`; all if undefined. */
+  modes?: ReadonlySet<string>;
+}
+
+/**
+ * Sends a run's events to a client until the run ends or the client goes. The route must be registered with
+ * `sse: "manual"`. Resolves to how it came to an end.
+ *
+ * A run's end closes the response cleanly. Everything else destroys the socket, because clients take a clean end
+ * for the end of the run and would not come back.
+ */
+export const sendRunEvents = async (
+  reply: FastifyReply,
+  reader: RunReader,
+  { modes }: StreamOptions = {},
+): Promise<"ended" | "disconnected" | "dropped"> => {
+  const socket = reply.raw;
+  let gone = false;
+  let drained: (() => void) | undefined;
+  const onClose = (): void => {
+    gone = true;
+    reader.close();
+    drained?.();
+  };
+  const onDrain = (): void => drained?.();
+  socket.on("close", onClose);
+  socket.on("drain", onDrain);
+  try {
+    // At once, before the first event: clients wait for the headers.
+    reply.sse.sendHeaders();
+    for (;;) {
+      const events = await reader.next();
+      if (gone) return "disconnected";
+      if (events === "lost") {
+        socket.destroy();
+        return "dropped";
+      }
+      if (events === "ended") return "ended";
+      let frames = "";
+      for (const event of events) if (matchesModes(event.event, modes)) frames += toFrame(event);
+      if (frames === "" || socket.write(frames)) continue;
+      // Back pressure: wait for the socket, or for its end (@fastify/sse's own send() waits for ever then).
+      const stalled = await new Promise<boolean>((resolve) => {
+        const timer = setTimeout(() => resolve(true), STALLED_MS);
+        drained = () => {
+          clearTimeout(timer);
+          resolve(false);
+        };
+        if (gone) drained();
+      });
+      drained = undefined;
+      if (stalled) {
+        socket.destroy();
+        return "dropped";
+      }
+    }
+  } finally {
+    socket.off("close", onClose);
+    socket.off("drain", onDrain);
+    reader.close();
+  }
+};
