@@ -1,0 +1,237 @@
+import { z } from "zod";
+
+/** The configuration of a server: read-only, complete, every value checked. */
+export interface Config {
+  /** Path of langgraph.json, as given. */
+  readonly graphConfigFile: string;
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Folder of the embedded PostgreSQL, as given; unused when there is a `databaseUrl`. */
+  readonly dataFolder: string;
+  /** `api` answers requests, `worker` executes runs, `all` does both. */
+  readonly role: "all" | "api" | "worker";
+  /** Undefined: start the embedded PostgreSQL. */
+  readonly databaseUrl: string | undefined;
+  /** Connections that this process may hold at most, beside its listener's and its heartbeat's. */
+  readonly databasePoolSize: number;
+  readonly databasePreparedStatements: boolean;
+  /** Runs that this process executes at the same time. */
+  readonly jobsPerWorker: number;
+  /** Empty: everything is open. */
+  readonly apiKeys: readonly string[];
+  readonly unsafeNoAuth: boolean;
+  readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+  readonly logFormat: "pretty" | "json";
+  /** `["*"]` allows every origin. */
+  readonly corsAllowOrigins: readonly string[];
+  readonly bodyLimitBytes: number;
+  /** Seconds after which an attempt ends as `timeout`. */
+  readonly runTimeoutSeconds: number;
+  /** Seconds that running runs are given to finish on shutdown, before they are handed to another worker. */
+  readonly shutdownGraceSeconds: number;
+  /** Seconds that the events of an ended run can still be replayed. */
+  readonly eventRetentionSeconds: number;
+  /** Seconds after which a worker that doesn't renew its lease counts as dead. */
+  readonly leaseSeconds: number;
+  readonly heartbeatSeconds: number;
+  /** Seconds between two looks for runs whose lease has expired. */
+  readonly sweepSeconds: number;
+  /** Attempts after which a run whose workers died each time ends as `error`. */
+  readonly maxAttempts: number;
+}
+
+/** One row of the table. */
+export interface Option<Value> {
+  /** Name on the command line, without the dashes. */
+  flag?: string;
+  /** The flag takes no value. */
+  switch?: boolean;
+  /** Names in the environment; the first that is set counts. */
+  environment: readonly string[];
+  default?: string;
+  /** What a value has to be, as the end of "PORT must be …". */
+  expected: string;
+  /** Values are not repeated in messages. */
+  secret?: boolean;
+  description: string;
+  /** From the text to the value; undefined is an option that is not set and has no default. */
+  schema: z.ZodType<Value, string | undefined>;
+}
+
+const wholeNumber = (from: number, to: number) => ({
+  expected: `a whole number from ${from} to ${to}`,
+  schema: z.string().pipe(z.coerce.number<string>().int().min(from).max(to)),
+});
+const seconds = (from: number, to: number) => ({
+  expected: `a number of seconds from ${from} to ${to}`,
+  schema: z.string().pipe(z.coerce.number<string>().min(from).max(to)),
+});
+const oneOf = <const Values extends readonly [string, ...string[]]>(values: Values) => ({
+  expected: `one of ${values.join(", ")}`,
+  schema: z.string().pipe(z.enum(values)),
+});
+const text = (expected: string) => ({ expected, schema: z.string() });
+const flag = { expected: "true or false", schema: z.string().pipe(z.stringbool()) };
+/** The items of a text that is separated by commas or lines; a line that starts with # is a comment. */
+export const list = (textOfAll: string): string[] =>
+  textOfAll
+    .split(/[,\n]/)
+    .map((item) => item.trim())
+    .filter((item) => item !== "" && !item.startsWith("#"));
+const commaSeparated = { expected: "a list separated by commas", schema: z.string().transform(list) };
+
+const isPostgresUrl = (value: string): boolean =>
+  URL.canParse(value) && ["postgres:", "postgresql:"].includes(new URL(value).protocol);
+
+const BYTES_PER_MEGABYTE = 1_000_000;
+
+export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = {
+  graphConfigFile: {
+    flag: "config",
+    environment: ["LANGGRAPH_CONFIG"],
+    default: "langgraph.json",
+    ...text("a path"),
+    description: "The file that names the graphs.",
+  },
+  host: {
+    flag: "host",
+    environment: ["HOST"],
+    default: "127.0.0.1",
+    ...text("an address"),
+    description: "Address to listen on. Anything but loopback needs API keys.",
+  },
+  port: {
+    flag: "port",
+    environment: ["PORT"],
+    default: "8123",
+    ...wholeNumber(0, 65_535),
+    description: "Port to listen on; 0 takes a free one.",
+  },
+  dataFolder: {
+    flag: "data",
+    environment: ["THREADLOOM_DATA"],
+    default: ".threadloom",
+    ...text("a path"),
+    description: "Folder of the embedded PostgreSQL, when DATABASE_URL is not set.",
+  },
+  role: {
+    flag: "role",
+    environment: ["ROLE"],
+    default: "all",
+    ...oneOf(["all", "api", "worker"]),
+    description: "all; api answers requests only; worker executes runs only.",
+  },
+  unsafeNoAuth: {
+    flag: "unsafe-no-auth",
+    switch: true,
+    environment: ["UNSAFE_NO_AUTH"],
+    default: "false",
+    ...flag,
+    description: "Listen beyond loopback without API keys: something in front checks access.",
+  },
+  apiKeys: {
+    environment: ["API_KEYS"],
+    default: "",
+    secret: true,
+    ...commaSeparated,
+    description:
+      "Keys that callers send as X-Api-Key, separated by commas. None: open to whoever can connect.",
+  },
+  databaseUrl: {
+    environment: ["DATABASE_URL", "DATABASE_URI", "POSTGRES_URI"],
+    secret: true,
+    expected: "a URL like postgresql://user:password@host:5432/database",
+    schema: z.string().refine(isPostgresUrl).optional(),
+    description: "PostgreSQL server to use. Not set: an embedded one is started.",
+  },
+  databasePoolSize: {
+    environment: ["DATABASE_POOL_SIZE"],
+    default: "20",
+    ...wholeNumber(2, 1_000),
+    description: "Database connections that this process holds at most.",
+  },
+  databasePreparedStatements: {
+    environment: ["DATABASE_PREPARED_STATEMENTS"],
+    default: "true",
+    ...flag,
+    description: "Set to false behind a transaction pooler that doesn't know prepared statements.",
+  },
+  jobsPerWorker: {
+    environment: ["N_JOBS_PER_WORKER"],
+    default: "10",
+    ...wholeNumber(1, 1_000),
+    description: "Runs that this process executes at the same time.",
+  },
+  runTimeoutSeconds: {
+    environment: ["BG_JOB_TIMEOUT_SECS"],
+    default: "3600",
+    ...seconds(1, 604_800),
+    description: "Seconds that a run may take.",
+  },
+  shutdownGraceSeconds: {
+    environment: ["BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS"],
+    // Docker kills ten seconds after it asked; the hosted service's default (180) would never be reached there.
+    default: "8",
+    ...seconds(0, 3_600),
+    description: "Seconds that runs are given to finish on shutdown; then another worker continues them.",
+  },
+  eventRetentionSeconds: {
+    environment: ["RESUMABLE_STREAM_TTL_SECONDS"],
+    // The hosted service keeps them in memory, for 120 s. Here they are on disk, and a laptop may sleep an hour.
+    default: "3600",
+    ...seconds(1, 2_592_000),
+    description: "Seconds that the events of an ended run can be replayed.",
+  },
+  leaseSeconds: {
+    environment: ["LEASE_SECONDS"],
+    default: "10",
+    ...seconds(0.2, 3_600),
+    description: "Seconds without a heartbeat after which a worker counts as dead.",
+  },
+  heartbeatSeconds: {
+    environment: ["HEARTBEAT_SECONDS"],
+    default: "2",
+    ...seconds(0.05, 600),
+    description: "Seconds between two heartbeats; less than half of LEASE_SECONDS.",
+  },
+  sweepSeconds: {
+    environment: ["SWEEP_SECONDS"],
+    default: "2",
+    ...seconds(0.05, 600),
+    description: "Seconds between two looks for runs of dead workers.",
+  },
+  maxAttempts: {
+    environment: ["MAX_ATTEMPTS"],
+    default: "3",
+    ...wholeNumber(1, 100),
+    description: "Attempts after which a run whose workers died each time ends as an error.",
+  },
+  corsAllowOrigins: {
+    environment: ["CORS_ALLOW_ORIGINS"],
+    default: "*",
+    ...commaSeparated,
+    description: "Origins whose pages may call the API, separated by commas; * is all.",
+  },
+  bodyLimitBytes: {
+    environment: ["BODY_LIMIT_MB"],
+    default: "16",
+    expected: "a number of megabytes from 0.001 to 200", // a jsonb value may have 256 MB
+    schema: z
+      .string()
+      .pipe(z.coerce.number<string>().min(0.001).max(200))
+      .transform((megabytes) => Math.round(megabytes * BYTES_PER_MEGABYTE)),
+    description: "Megabytes that a request's body may have.",
+  },
+  logLevel: {
+    environment: ["LOG_LEVEL"],
+    default: "info",
+    ...oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
+    description: "The least severe log lines that are written.",
+  },
+  logFormat: {
+    environment: ["LOG_FORMAT"],
+    ...oneOf(["pretty", "json"]),
+    description: "pretty or json. Not set: pretty on a terminal, otherwise json.",
+  },
+};

@@ -1,0 +1,195 @@
+import { parseArgs } from "node:util";
+import { list, OPTIONS, type Config, type Option } from "./config-options.ts";
+import { StartError } from "./lib/errors.ts";
+
+export type { Config };
+
+/**
+ * Environment and command line -> one typed, frozen Config. Pure: `main` hands in what it needs to know.
+ *
+ * Every option is one row of the table in config-options.ts; parser, checks and `--help` come from there.
+ */
+
+/** What the parser has to know beside the command line and the environment. */
+export interface Surroundings {
+  /** The output is read by a person. */
+  terminal: boolean;
+  /** Reads the file that API_KEYS_FILE names. */
+  readText(path: string): string;
+}
+
+/** Whole-program switches, which are no part of the Config. */
+const HELP = "help";
+const VERSION = "version";
+
+export interface CommandLine {
+  help: boolean;
+  version: boolean;
+  /** Flag -> text. */
+  values: ReadonlyMap<string, string>;
+}
+
+/** Edits (insert, remove, replace a character) that lead from one word to the other. */
+const distance = (from: string, to: string): number => {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let i = 1; i <= from.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= to.length; j += 1) {
+      const replace = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1);
+      next.push(Math.min(replace, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[to.length]!;
+};
+
+/** Reads flags; throws StartError for one that doesn't exist, naming the nearest that does. */
+export const readCommandLine = (argv: readonly string[]): CommandLine => {
+  const rows = Object.values(OPTIONS).filter((option) => option.flag !== undefined);
+  const switches = new Set([HELP, VERSION, ...rows.filter((row) => row.switch).map((row) => row.flag)]);
+  const names = [...rows.map((row) => row.flag!), HELP, VERSION];
+  const options = Object.fromEntries(
+    names.map((name) => [name, { type: switches.has(name) ? ("boolean" as const) : ("string" as const) }]),
+  );
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: {
+      ...options,
+      [HELP]: { type: "boolean", short: "h" },
+      [VERSION]: { type: "boolean", short: "v" },
+    },
+    strict: false,
+    tokens: true,
+  });
+  const values = new Map<string, string>();
+  for (const token of tokens) {
+    if (token.kind === "option-terminator") continue;
+    if (token.kind === "positional") {
+      throw new StartError(`Unexpected argument '${token.value}'. Options start with --; see --help.`);
+    }
+    const { name, rawName, value } = token;
+    if (!names.includes(name)) {
+      const nearest = names.reduce((best, other) =>
+        distance(name, other) < distance(name, best) ? other : best,
+      );
+      throw new StartError(`There is no option ${rawName}. Did you mean --${nearest}? See --help for all.`);
+    }
+    if (switches.has(name)) values.set(name, value ?? "true");
+    else if (value === undefined || value === "" || value.startsWith("--")) {
+      throw new StartError(`${rawName} needs a value, for example: ${rawName} ${exampleOf(name)}`);
+    } else values.set(name, value);
+  }
+  return { help: values.has(HELP), version: values.has(VERSION), values };
+};
+
+const exampleOf = (name: string): string =>
+  Object.values(OPTIONS).find((option) => option.flag === name)?.default ?? "value";
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+
+/** A key of a few characters is guessed; see `openssl rand -hex 32`. */
+const KEY_LENGTH_AT_LEAST = 16;
+
+const assertRelations = (config: Config): void => {
+  if (config.leaseSeconds <= 2 * config.heartbeatSeconds) {
+    throw new StartError(
+      `LEASE_SECONDS (${config.leaseSeconds}) must be more than twice HEARTBEAT_SECONDS ` +
+        `(${config.heartbeatSeconds}): one late heartbeat must not cost a lease.`,
+    );
+  }
+  if (isLoopback(config.host)) return;
+  if (config.apiKeys.length === 0 && !config.unsafeNoAuth) {
+    throw new StartError(
+      `Refusing to listen on ${config.host} without API keys: whoever reaches this machine could run your graphs. ` +
+        "Set API_KEYS, or pass --unsafe-no-auth if something in front of this server checks access.",
+    );
+  }
+  if (config.apiKeys.some((key) => key.length < KEY_LENGTH_AT_LEAST)) {
+    throw new StartError(
+      `Refusing to listen on ${config.host} with an API key of less than ${KEY_LENGTH_AT_LEAST} characters, ` +
+        "which can be guessed. Make one with: openssl rand -hex 32",
+    );
+  }
+};
+
+/**
+ * The configuration, flags before environment before defaults; an empty variable counts as not set.
+ * Throws StartError with one sentence that names the flag or the variable.
+ */
+export const parseConfig = (
+  argv: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  surroundings: Surroundings,
+): Config => {
+  const { values } = readCommandLine(argv);
+  const entries = Object.entries(OPTIONS).map(([key, option]: [string, Option<unknown>]) => {
+    const variable = option.environment.find((name) => (environment[name] ?? "") !== "");
+    const given = values.get(option.flag ?? "");
+    const source = given === undefined ? (variable ?? key) : `--${option.flag}`;
+    const value = given ?? (variable === undefined ? undefined : environment[variable]) ?? option.default;
+    if (key === "logFormat" && value === undefined) return [key, surroundings.terminal ? "pretty" : "json"];
+    const parsed = option.schema.safeParse(value);
+    if (!parsed.success) {
+      const actual = option.secret ? "" : `, not '${value}'`;
+      throw new StartError(`${source} must be ${option.expected}${actual}.`);
+    }
+    return [key, Array.isArray(parsed.data) ? Object.freeze(parsed.data) : parsed.data];
+  });
+  const read = Object.fromEntries(entries) as Config;
+  const keyFile = environment["API_KEYS_FILE"] ?? "";
+  const config =
+    keyFile === ""
+      ? read
+      : { ...read, apiKeys: Object.freeze([...read.apiKeys, ...readKeys(keyFile, surroundings)]) };
+  assertRelations(config);
+  return Object.freeze(config);
+};
+
+const readKeys = (path: string, { readText }: Surroundings): string[] => {
+  let keys: string[];
+  try {
+    keys = list(readText(path));
+  } catch (error) {
+    throw new StartError(`API_KEYS_FILE can't be read: ${(error as Error).message}.`, { cause: error });
+  }
+  if (keys.length === 0) throw new StartError(`API_KEYS_FILE (${path}) holds no key; write one per line.`);
+  return keys;
+};
+
+const COLUMN = 28;
+
+/** The text of `--help`. */
+export const helpText = (): string => {
+  const line = (left: string, description: string) =>
+    left.length < COLUMN - 2
+      ? `  ${left.padEnd(COLUMN - 2)}${description}`
+      : `  ${left}\n${" ".repeat(COLUMN)}${description}`;
+  const withDefault = (option: Option<unknown>) =>
+    option.switch || (option.default ?? "") === ""
+      ? option.description
+      : `${option.description} Default: ${option.default}`;
+  const rows = Object.values(OPTIONS) as Option<unknown>[];
+  return [
+    "threadloom: the open, self-hosted Agent Server for LangGraph.js graphs",
+    "",
+    "Options (each may be given in the environment instead, by the name in brackets)",
+    ...rows
+      .filter((row) => row.flag !== undefined)
+      .map((row) =>
+        line(
+          `--${row.flag}${row.switch ? "" : " <value>"}`,
+          `${withDefault(row)} [${row.environment.join(", ")}]`,
+        ),
+      ),
+    line("--help, -h", "Print this."),
+    line("--version, -v", "Print the version."),
+    "",
+    "Environment",
+    ...rows
+      .filter((row) => row.flag === undefined)
+      .map((row) => line(row.environment.join(", "), withDefault(row))),
+    line("API_KEYS_FILE", "File with API keys, one per line; added to API_KEYS."),
+    "",
+  ].join("\n");
+};

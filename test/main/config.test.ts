@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import { OPTIONS } from "../../src/config-options.ts";
+import { helpText, parseConfig, readCommandLine, type Surroundings } from "../../src/config.ts";
+
+const SURROUNDINGS: Surroundings = {
+  terminal: false,
+  readText: (path) => {
+    throw new Error(`${path} does not exist`);
+  },
+};
+const KEY = "0123456789abcdef0123456789abcdef";
+
+const parse = (
+  argv: string[] = [],
+  environment: Record<string, string> = {},
+  around: Partial<Surroundings> = {},
+) => parseConfig(argv, environment, { ...SURROUNDINGS, ...around });
+
+describe("values", () => {
+  test("everything has a default that fits", () => {
+    expect(parse()).toMatchObject({
+      graphConfigFile: "langgraph.json",
+      host: "127.0.0.1",
+      port: 8123,
+      dataFolder: ".threadloom",
+      role: "all",
+      databaseUrl: undefined,
+      databasePoolSize: 20,
+      databasePreparedStatements: true,
+      jobsPerWorker: 10,
+      apiKeys: [],
+      corsAllowOrigins: ["*"],
+      bodyLimitBytes: 16_000_000,
+      leaseSeconds: 10,
+      heartbeatSeconds: 2,
+      sweepSeconds: 2,
+      maxAttempts: 3,
+    });
+  });
+
+  test("flags win over the environment", () => {
+    expect(parse(["--port", "9000"], { PORT: "9001" }).port).toBe(9000);
+    expect(parse(["--port=9000"], { PORT: "9001" }).port).toBe(9000);
+    expect(parse([], { PORT: "9001" }).port).toBe(9001);
+  });
+
+  test("an empty variable counts as not set", () => {
+    expect(parse([], { PORT: "", API_KEYS: "" })).toMatchObject({ port: 8123, apiKeys: [] });
+  });
+
+  test.each(["DATABASE_URL", "DATABASE_URI", "POSTGRES_URI"])("%s names the database", (name) => {
+    expect(parse([], { [name]: "postgres://u:p@db/x" }).databaseUrl).toBe("postgres://u:p@db/x");
+  });
+
+  test("the log is pretty on a terminal and JSON elsewhere, unless LOG_FORMAT says otherwise", () => {
+    expect(parse([], {}, { terminal: true }).logFormat).toBe("pretty");
+    expect(parse([], {}, { terminal: false }).logFormat).toBe("json");
+    expect(parse([], { LOG_FORMAT: "pretty" }, { terminal: false }).logFormat).toBe("pretty");
+  });
+
+  test("lists are separated by commas, with or without spaces", () => {
+    const config = parse([], { CORS_ALLOW_ORIGINS: "https://a.example, https://b.example" });
+    expect(config.corsAllowOrigins).toEqual(["https://a.example", "https://b.example"]);
+  });
+
+  test("keys come from API_KEYS and from the file that API_KEYS_FILE names", () => {
+    const readText = (path: string) => (path === "/run/keys" ? "# ours\nthird\n\nfourth\n" : "");
+    const config = parse([], { API_KEYS: "first,second", API_KEYS_FILE: "/run/keys" }, { readText });
+    expect(config.apiKeys).toEqual(["first", "second", "third", "fourth"]);
+  });
+
+  test("a configuration can't be changed", () => {
+    const config = parse([], { API_KEYS: KEY });
+    expect(Object.isFrozen(config)).toBe(true);
+    expect(Object.isFrozen(config.apiKeys)).toBe(true);
+  });
+});
+
+describe("refusals", () => {
+  test.each([
+    [["--port", "eighty"], {}, "--port must be a whole number from 0 to 65535, not 'eighty'."],
+    [[], { PORT: "70000" }, "PORT must be a whole number from 0 to 65535, not '70000'."],
+    [[], { ROLE: "boss" }, "ROLE must be one of all, api, worker, not 'boss'."],
+    [[], { DATABASE_PREPARED_STATEMENTS: "perhaps" }, "must be true or false, not 'perhaps'."],
+    [["--port"], {}, "--port needs a value, for example: --port 8123"],
+    [["--port", "--host", "::1"], {}, "--port needs a value"],
+    [["--prot", "80"], {}, "There is no option --prot. Did you mean --port?"],
+    [["--unsave-no-auth"], {}, "Did you mean --unsafe-no-auth?"],
+    [["serve"], {}, "Unexpected argument 'serve'."],
+    [[], { API_KEYS_FILE: "/nowhere" }, "API_KEYS_FILE can't be read: /nowhere does not exist."],
+  ])("%j %j is refused", (argv, environment, message) => {
+    expect(() => parse(argv, environment as Record<string, string>)).toThrow(message);
+  });
+
+  test("a wrong database URL is refused without its password in the message", () => {
+    const attempt = () => parse([], { DATABASE_URL: "mysql://root:hunter2@db/x" });
+    expect(attempt).toThrow("DATABASE_URL must be a URL like postgresql://user:password@host:5432/database.");
+    expect(attempt).not.toThrow(/hunter2/);
+  });
+
+  test("a file without keys is refused: it would leave the server open", () => {
+    expect(() => parse([], { API_KEYS_FILE: "/run/keys" }, { readText: () => "\n" })).toThrow(/holds no key/);
+  });
+});
+
+describe("relations", () => {
+  test("a lease outlasts two heartbeats", () => {
+    expect(() => parse([], { LEASE_SECONDS: "4", HEARTBEAT_SECONDS: "2" })).toThrow(
+      "LEASE_SECONDS (4) must be more than twice HEARTBEAT_SECONDS (2)",
+    );
+    expect(parse([], { LEASE_SECONDS: "4.1", HEARTBEAT_SECONDS: "2" }).leaseSeconds).toBe(4.1);
+  });
+
+  test.each(["0.0.0.0", "::", "192.168.1.2", "example.org"])(
+    "%s is not listened on without API keys",
+    (host) => {
+      expect(() => parse(["--host", host])).toThrow(`Refusing to listen on ${host} without API keys`);
+      expect(parse(["--host", host], { API_KEYS: KEY }).host).toBe(host);
+      expect(parse(["--host", host, "--unsafe-no-auth"]).host).toBe(host);
+      expect(parse(["--host", host], { UNSAFE_NO_AUTH: "true" }).host).toBe(host);
+    },
+  );
+
+  test("beyond loopback, a key that can be guessed is refused", () => {
+    expect(() => parse(["--host", "0.0.0.0"], { API_KEYS: "secret" })).toThrow(/less than 16 characters/);
+    expect(parse([], { API_KEYS: "secret" }).apiKeys).toEqual(["secret"]);
+  });
+
+  test.each(["127.0.0.1", "127.8.8.8", "localhost", "::1"])("%s needs no API keys", (host) => {
+    expect(parse(["--host", host]).host).toBe(host);
+  });
+});
+
+describe("help", () => {
+  test("--help and --version are seen", () => {
+    expect(readCommandLine(["--help"])).toMatchObject({ help: true, version: false });
+    expect(readCommandLine(["-h"])).toMatchObject({ help: true });
+    expect(readCommandLine(["--version"])).toMatchObject({ help: false, version: true });
+  });
+
+  test("the help names every flag and every variable", () => {
+    const help = helpText();
+    for (const { flag, environment, description } of Object.values(OPTIONS)) {
+      if (flag !== undefined) expect(help).toContain(`--${flag}`);
+      for (const name of environment) expect(help).toContain(name);
+      expect(help).toContain(description);
+    }
+  });
+});
