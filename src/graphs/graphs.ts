@@ -69,7 +69,7 @@ export async function loadGraphs({
 
   const load = async (entry: GraphEntry): Promise<LoadedGraph> => {
     const startedAt = performance.now();
-    const exported = await modules.load(entry);
+    const { exported } = await modules.load(entry);
     const value = await unlessItFails(entry, exported);
     const isFactory = typeof value === "function";
     const graph = isFactory ? undefined : await unlessItFails(entry, compiledGraph(value));
@@ -145,7 +145,9 @@ export async function loadGraphs({
     async subgraphs(id, namespace, recurse = false, config) {
       const found: Record<string, GraphSchemas> = {};
       const graph = await resolve(id, config);
-      for await (const [name, subgraph] of graph.getSubgraphsAsync(namespace, recurse)) {
+      // LangGraph goes down to a namespace of several names only when it recurses.
+      const goDown = recurse || namespace?.includes("|");
+      for await (const [name, subgraph] of graph.getSubgraphsAsync(namespace, goDown)) {
         found[name] = graphSchemas(id, subgraph);
       }
       return found;

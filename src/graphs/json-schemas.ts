@@ -151,10 +151,18 @@ function convert(schema: unknown, direction: Direction): JsonObject {
   if (isInteropZodSchema(schema)) {
     // What JSON schema has no word for (a class, a date, a custom check) becomes "anything", not an error.
     const options = isZodSchemaV4(schema) ? ({ unrepresentable: "any", io } as const) : undefined;
-    return toJsonSchema(schema, options) as JsonObject;
+    return withoutNothing(toJsonSchema(schema, options) as JsonObject);
   }
   const standard = isStandardSchema(schema) ? schema["~standard"] : undefined;
   return standard?.jsonSchema?.[io]({ target: "draft-07" }) ?? {};
+}
+
+/** Zod 3 says of an optional value by itself "not anything, or this": that it may be absent, the object says. */
+function withoutNothing(schema: JsonObject): JsonObject {
+  const [first, second, ...more] = Array.isArray(schema.anyOf) ? schema.anyOf : [];
+  if (!isObject(first) || !isObject(first.not) || !isObject(second) || more.length > 0) return schema;
+  const { anyOf: _, ...rest } = schema;
+  return { ...rest, ...(second as JsonObject) };
 }
 
 /** References inside a property start at the root of the whole document once it is part of one. */

@@ -1,13 +1,14 @@
+import { access } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { GraphLoadError, messageOf, type GraphEntry } from "./config.ts";
 
 /** Loads the modules that graphs live in. */
 export interface ModuleLoader {
   /**
-   * The value of an entry's export.
+   * The value of an entry's export, in a box: it may be a promise, and awaiting it is not our business here.
    * @throws GraphLoadError with the graph's id, its file and the cause in one sentence
    */
-  load(entry: GraphEntry): Promise<unknown>;
+  load(entry: GraphEntry): Promise<{ exported: unknown }>;
   close(): Promise<void>;
 }
 
@@ -30,11 +31,14 @@ export async function createModuleLoader(entries: readonly GraphEntry[]): Promis
 
   return {
     async load({ id, file, exportName }) {
+      await access(file).catch((cause: unknown) => {
+        throw new GraphLoadError(`Graph '${id}': the file ${file} does not exist.`, { cause });
+      });
       const module = await import(pathToFileURL(file).href).catch((cause: unknown) => {
         throw new GraphLoadError(`Graph '${id}' (${file}) can't be loaded: ${messageOf(cause)}.`, { cause });
       });
       const exports = module as Record<string, unknown>;
-      if (exportName in exports) return exports[exportName];
+      if (exportName in exports) return { exported: exports[exportName] };
       const names = Object.keys(exports).map((name) => `'${name}'`);
       throw new GraphLoadError(
         `Graph '${id}' (${file}) has no export '${exportName}': ` +
