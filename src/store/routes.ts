@@ -53,7 +53,7 @@ export const createStoreRoutes =
         const json = item === undefined ? "null" : JSON.stringify(item);
         return await reply
           .type("application/json; charset=utf-8")
-          .serializer(String)
+
           .send(json as never);
       },
     );

@@ -1,0 +1,51 @@
+import { pino } from "pino";
+import { openDatabase, type Database } from "../../src/database/database.ts";
+import { DEFAULT_EXPIRY, type StoreExpiry } from "../../src/store/expiry.ts";
+import { PostgresStore } from "../../src/store/postgres-store.ts";
+import { createStoreRepository, type StoreRepository } from "../../src/store/repository.ts";
+import { createStoreService, type StoreService } from "../../src/store/service.ts";
+import { freshDatabase } from "../helpers/database.ts";
+
+export const logger = pino({ level: "silent" });
+
+export interface OpenStore {
+  database: Database;
+  repository: StoreRepository;
+  service: StoreService;
+  store: PostgresStore;
+  /** Lets minutes pass for every item that has a time to live. */
+  age(minutes: number): Promise<void>;
+  empty(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A store on a database of its own. */
+export const openStore = async (expiry: StoreExpiry = DEFAULT_EXPIRY): Promise<OpenStore> => {
+  const fresh = await freshDatabase();
+  const database = openDatabase({
+    connectionString: fresh.connectionString,
+    poolSize: 4,
+    applicationName: "store test",
+    preparedStatements: true,
+    logger,
+  });
+  const repository = createStoreRepository(database);
+  return {
+    database,
+    repository,
+    service: createStoreService({ repository, expiry }),
+    store: new PostgresStore({ repository, expiry }),
+    async age(minutes) {
+      await database.query("update store_items set expires_at = expires_at - $1 * interval '1 minute'", [
+        minutes,
+      ]);
+    },
+    async empty() {
+      await database.query("truncate store_items");
+    },
+    async close() {
+      await database.close();
+      await fresh.drop();
+    },
+  };
+};
