@@ -1,5 +1,5 @@
 import { Command, Send } from "@langchain/langgraph";
-import type { CheckpointStorage } from "../checkpoints/storage.ts";
+import type { CheckpointStorage } from "../checkpoints/types.ts";
 import type { CancelAction, RunRow } from "../database/tables.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import type { GraphRunOptions, RunnableGraph } from "../graphs/runnable-graph.ts";
@@ -161,12 +161,21 @@ export const startAttempt = (
   let detached = false;
 
   const execute = async (): Promise<void> => {
-    const selector = { threadId: run.thread_id, runId: run.run_id, attempt: run.attempt };
     // A later attempt goes on where the earlier one's last checkpoint stands; without one it starts over.
     const resumes =
       run.attempt > 1 && (await checkpoints.latestOfRun(run.thread_id, run.run_id)) !== undefined;
     const options = runOptions(run, kwargs, abort.signal, resumes);
-    const saver = checkpoints.saverForAttempt(selector);
+    const saver = checkpoints.saverForAttempt({
+      threadId: run.thread_id,
+      runId: run.run_id,
+      attempt: run.attempt,
+      durability: kwargs.durability,
+      metadata: { graph_id: run.graph_id, assistant_id: run.assistant_id },
+    });
+    // A refused checkpoint is the first news of a lost lease; waiting for the heartbeat would waste work.
+    saver.failed.addEventListener("abort", () => {
+      if (saver.failed.reason instanceof LeaseLostError) stop({ kind: "lease-lost" });
+    });
     const graph = await graphs.resolve(run.graph_id, options, { checkpointer: saver });
     const convert = createChunkConverter(kwargs.stream_mode, (event, data) => channel.emit(event, data));
     const onChunk = (chunk: unknown): void => {
@@ -189,7 +198,17 @@ export const startAttempt = (
     await saver.flush();
   };
 
+  const stop = (reason: StopReason): void => {
+    if (stopReason !== undefined) return;
+    stopReason = reason;
+    abort.abort(new Error(`The run was stopped (${reason.kind}).`));
+    const timer = setTimeout(() => onStop?.(), STOP_GRACE_MS);
+    void result.finally(() => clearTimeout(timer));
+  };
+
   const result = (async (): Promise<AttemptResult> => {
+    // Nothing of the graph's own code runs before the caller has the attempt in hand.
+    await Promise.resolve();
     try {
       const execution = execute();
       execution.catch(() => undefined); // when it was left behind, nobody else listens
@@ -206,14 +225,5 @@ export const startAttempt = (
     }
   })();
 
-  return {
-    result,
-    stop(reason) {
-      if (stopReason !== undefined) return;
-      stopReason = reason;
-      abort.abort(new Error(`The run was stopped (${reason.kind}).`));
-      const timer = setTimeout(() => onStop?.(), STOP_GRACE_MS);
-      void result.finally(() => clearTimeout(timer));
-    },
-  };
+  return { result, stop };
 };

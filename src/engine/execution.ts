@@ -1,4 +1,4 @@
-import type { CheckpointStorage } from "../checkpoints/storage.ts";
+import type { CheckpointStorage } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
 import type { RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
@@ -28,6 +28,7 @@ export interface RunEnding {
 /** A run in the hands of this process. */
 export interface Execution {
   readonly runId: string;
+  readonly threadId: string;
   readonly attempt: number;
   stop(reason: StopReason): void;
   /** Undefined if the run goes on elsewhere: its lease was lost, or handed back. Never rejects. */
@@ -253,7 +254,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         onReleased(ending);
         return ending;
       };
-      return { runId: run.run_id, attempt: run.attempt, stop, ended: settle() };
+      return { runId: run.run_id, threadId: run.thread_id, attempt: run.attempt, stop, ended: settle() };
     },
   };
 };

@@ -1,8 +1,10 @@
+import type { Queryable } from "../database/database.ts";
 import type { Signals } from "../database/signals.ts";
 import type { RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import { sqlState } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
+import type { Endings } from "./endings.ts";
 import type { Execution, Executor, RunEnding } from "./execution.ts";
 import type { Queue } from "./queue.ts";
 
@@ -10,11 +12,14 @@ export interface WorkerOptions {
   queue: Queue;
   executor: Executor;
   signals: Signals;
+  endings: Endings;
   processId: string;
   /** Runs at a time; 0 for a process that only answers requests. */
   concurrency: number;
   leaseSeconds: number;
   heartbeatSeconds: number;
+  /** A connection of its own for the heartbeat: a busy pool must not cost leases. */
+  heartbeatConnection: Queryable;
   logger: Logger;
 }
 
@@ -36,6 +41,10 @@ export interface Worker {
   /** Executes a run that was claimed with a reservation. */
   start(run: RunRow): Execution;
   execution(runId: string): Execution | undefined;
+  /** Runs in the hands of this process. */
+  readonly active: number;
+  /** The threads are gone, and with them the right to go on with their runs. */
+  abandonThreads(threadIds: readonly string[]): void;
   /** Something may have become available. */
   wake(): void;
   /** Stops claiming and hands every run back within `graceSeconds`. */
@@ -47,8 +56,18 @@ export interface Worker {
  * never passes through here as pending: its creator reserves the slot and claims it with the insert.
  */
 export const createWorker = (options: WorkerOptions): Worker => {
-  const { queue, executor, signals, processId, concurrency, leaseSeconds, heartbeatSeconds, logger } =
-    options;
+  const {
+    queue,
+    executor,
+    signals,
+    endings,
+    processId,
+    concurrency,
+    leaseSeconds,
+    heartbeatSeconds,
+    heartbeatConnection,
+    logger,
+  } = options;
   const executions = new Map<string, Execution>();
   let reserved = 0;
   let stopping = false;
@@ -62,7 +81,10 @@ export const createWorker = (options: WorkerOptions): Worker => {
   const begin = (run: RunRow): Execution => {
     const execution = executor.execute(run, (ending: RunEnding | undefined) => {
       executions.delete(run.run_id);
-      if (ending !== undefined) signals.send("ended", run.run_id);
+      if (ending !== undefined) {
+        endings.settle(run.run_id, ending);
+        signals.send("ended", run.run_id);
+      }
       // Not after every run: looking into an empty queue would be one more statement for each of them.
       if (backlog || wanted || ending === undefined || ending.othersWait) wake();
     });
@@ -119,7 +141,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
       const held = [...executions.values()];
       if (held.length === 0) return;
       try {
-        const rows = await queue.renew(held, leaseSeconds);
+        const rows = await queue.renew(held, leaseSeconds, heartbeatConnection);
         const kept = new Map(rows.map((row) => [row.run_id, row]));
         for (const execution of held) {
           const row = kept.get(execution.runId);
@@ -151,6 +173,14 @@ export const createWorker = (options: WorkerOptions): Worker => {
       return begin(run);
     },
     execution: (runId) => executions.get(runId),
+    get active() {
+      return executions.size;
+    },
+    abandonThreads(threadIds) {
+      for (const execution of executions.values()) {
+        if (threadIds.includes(execution.threadId)) execution.stop({ kind: "lease-lost" });
+      }
+    },
     wake,
     async close(graceSeconds) {
       stopping = true;

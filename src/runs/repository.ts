@@ -178,6 +178,22 @@ export const createRunRepository = (database: Database) => ({
     );
   },
 
+  async lockRun(
+    transaction: Queryable,
+    { threadId, runId }: RunSelector,
+  ): Promise<Pick<RunRow, "status" | "delete_thread"> | undefined> {
+    const rows = await transaction.query<Pick<RunRow, "status" | "delete_thread">>(
+      "select status, delete_thread from runs where run_id = $1 and thread_id = $2 for update",
+      [runId, threadId],
+    );
+    return rows[0];
+  },
+
+  /** With its runs. Its checkpoints are the caller's to delete. */
+  async removeThread(transaction: Queryable, threadId: string): Promise<void> {
+    await transaction.query("delete from threads where thread_id = $1", [threadId]);
+  },
+
   async endPending(transaction: Queryable, runIds: string[]): Promise<void> {
     await transaction.query(
       "update runs set status = 'interrupted', updated_at = now() where run_id = any($1::uuid[])",
@@ -215,6 +231,31 @@ export const createRunRepository = (database: Database) => ({
       [runId, threadId],
     );
     return rows[0];
+  },
+
+  /** True also for a run that is gone. */
+  async hasEnded(runId: string): Promise<boolean> {
+    const rows = await database.query(
+      "select 1 from runs where run_id = $1 and status in ('pending', 'running')",
+      [runId],
+    );
+    return rows.length === 0;
+  },
+
+  /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
+  async interrupts(threadId: string): Promise<JsonObject> {
+    const rows = await database.query<{ interrupts: JsonObject }>(
+      "select interrupts from threads where thread_id = $1",
+      [threadId],
+    );
+    return rows[0]?.interrupts ?? {};
+  },
+
+  async threadOf(runId: string): Promise<string | undefined> {
+    const rows = await database.query<{ thread_id: string }>("select thread_id from runs where run_id = $1", [
+      runId,
+    ]);
+    return rows[0]?.thread_id;
   },
 
   /** Newest first. Index: runs_by_thread. */

@@ -50,6 +50,8 @@ export interface Hub {
   end(channel: RunChannel): void;
   /** Called by the executor when the run goes on elsewhere: its readers here are `lost` and resume there. */
   abandon(channel: RunChannel): void;
+  /** Whether this process has the run's events in memory, also for a while after its end. */
+  holds(threadId: string, runId: string): boolean;
   read(options: ReadOptions): RunReader;
   /** Readers of runs that have not ended are `lost`, so that their clients resume on another process. */
   close(): void;
@@ -132,7 +134,7 @@ export const createHub = ({ eventLog, signals, hasEnded, logger }: HubOptions): 
     };
   };
 
-  const readLog = ({ runId }: ReadOptions, from: number, onLocal: () => RunReader | undefined): RunReader => {
+  const readLog = ({ runId, after: from }: ReadOptions, onLocal: () => RunReader | undefined): RunReader => {
     let after = from;
     let done = false;
     let wake: (() => void) | undefined;
@@ -155,6 +157,7 @@ export const createHub = ({ eventLog, signals, hasEnded, logger }: HubOptions): 
           });
           // Asked before the events are read: an end that is seen has all its events in the log.
           const isOver = await hasEnded(runId);
+          after ??= await eventLog.lastSeq(runId);
           const events = await eventLog.read(runId, after, LOG_PAGE);
           const last = events.at(-1);
           if (last !== undefined) {
@@ -215,6 +218,8 @@ export const createHub = ({ eventLog, signals, hasEnded, logger }: HubOptions): 
       if (channels.get(channel.runId) === channel) channels.delete(channel.runId);
     },
 
+    holds: (threadId, runId) => channels.get(runId)?.threadId === threadId,
+
     read(options) {
       const channel = channels.get(options.runId);
       // A resumable run's older events may have left memory; then the log has them all.
@@ -231,7 +236,7 @@ export const createHub = ({ eventLog, signals, hasEnded, logger }: HubOptions): 
       }
       if (channel === undefined && !options.resumable) signals.send("watch", options.runId);
       logger.trace({ runId: options.runId }, "reading a run from the event log");
-      return readLog(options, options.after ?? -1, () => {
+      return readLog(options, () => {
         const opened = channels.get(options.runId);
         if (opened === undefined || opened === channel || !inMemory(opened)) return undefined;
         return readChannel(opened, Math.max(options.after ?? -1, opened.firstKeptSeq - 1));

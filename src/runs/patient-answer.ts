@@ -1,0 +1,39 @@
+import { PassThrough } from "node:stream";
+import type { FastifyReply } from "fastify";
+
+/** Proxies and clients give a silent connection up after a minute or more; a line break keeps it warm. */
+const WARMTH_MS = 5_000;
+
+/**
+ * Answers JSON that may be long in coming. After five seconds of waiting the response starts with white space,
+ * which JSON allows in front; from then on the status is 200 whatever happens, so a failure becomes `__error__`.
+ */
+export const answerPatiently = async (
+  reply: FastifyReply,
+  answer: Promise<string>,
+): Promise<FastifyReply> => {
+  void reply.type("application/json; charset=utf-8");
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), WARMTH_MS);
+  });
+  const early = await Promise.race([answer, late]).finally(() => clearTimeout(timer));
+  if (early !== undefined) return reply.send(early);
+
+  const body = new PassThrough();
+  body.write("\n");
+  const warmth = setInterval(() => body.write("\n"), WARMTH_MS);
+  answer
+    .catch((error: unknown) => {
+      reply.log.error({ err: error }, "a waiting request failed after its answer had started");
+      return JSON.stringify({ __error__: { error: "ServerError", message: "The server could not answer." } });
+    })
+    .then((text) => body.end(text))
+    .finally(() => clearInterval(warmth))
+    .catch((error: unknown) => body.destroy(error as Error));
+  reply.raw.once("close", () => {
+    clearInterval(warmth);
+    body.destroy();
+  });
+  return reply.send(body);
+};

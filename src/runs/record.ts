@@ -1,0 +1,16 @@
+import type { RunRow } from "../database/tables.ts";
+import { timestamp } from "../lib/timestamps.ts";
+import type { RunRecord } from "./schemas.ts";
+
+/** A run as the API shows it. */
+export const toRunRecord = (row: RunRow): RunRecord => ({
+  run_id: row.run_id,
+  thread_id: row.thread_id,
+  assistant_id: row.assistant_id,
+  created_at: timestamp(row.created_at),
+  updated_at: timestamp(row.updated_at),
+  status: row.status,
+  metadata: row.metadata,
+  kwargs: { ...row.kwargs, config: row.config, context: row.context },
+  multitask_strategy: row.multitask_strategy,
+});

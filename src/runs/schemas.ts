@@ -1,0 +1,129 @@
+import { z } from "zod";
+import {
+  jsonObject,
+  jsonValue,
+  optional,
+  queryBoolean,
+  queryInteger,
+  queryList,
+  storableConfig,
+  storableObject,
+  uuid,
+} from "../lib/json-schemas.ts";
+
+/** Runs as the API takes and shows them. */
+
+const nodeNames = z.union([z.literal("*"), z.array(z.string())]);
+const sendTo = z.object({ node: z.string(), input: jsonValue });
+const goto = z.union([z.string(), sendTo, z.array(z.union([z.string(), sendTo]))]);
+
+const command = z.object({
+  update: optional(z.union([jsonObject, z.array(jsonValue)])),
+  resume: jsonValue.optional(),
+  goto: optional(goto),
+});
+
+const checkpoint = z.object({
+  thread_id: optional(z.string()),
+  checkpoint_ns: optional(z.string()),
+  checkpoint_id: optional(z.string()),
+  checkpoint_map: optional(jsonObject),
+});
+
+/** Lenient: an unknown mode emits nothing, and clients run ahead of servers. */
+const streamMode = z
+  .union([z.string(), z.array(z.string())])
+  .nullish()
+  .transform((mode) => (mode == null ? ["values"] : typeof mode === "string" ? [mode] : mode));
+
+const commonFields = {
+  assistant_id: z.string().min(1).describe("An assistant's id, or a graph id for the graph's own assistant."),
+  input: jsonValue.optional().describe("The input of the graph."),
+  command: optional(command).describe("What to do instead of giving an input; wins over it."),
+  metadata: optional(storableObject),
+  config: optional(storableConfig),
+  context: optional(storableObject),
+  interrupt_before: optional(nodeNames),
+  interrupt_after: optional(nodeNames),
+  stream_mode: streamMode,
+  stream_subgraphs: optional(z.boolean()).transform((value) => value ?? false),
+  stream_resumable: optional(z.boolean()).transform((value) => value ?? false),
+  feedback_keys: optional(z.array(z.string())),
+  after_seconds: optional(z.number().min(0).max(31_536_000)),
+  checkpoint_during: optional(z.boolean()),
+  durability: optional(z.enum(["sync", "async", "exit"])),
+  on_disconnect: optional(z.enum(["cancel", "continue"])).transform((value) => value ?? "continue"),
+  webhook: optional(z.string()).refine((value) => value === undefined, {
+    error: "webhooks are not supported by this version",
+  }),
+};
+
+/** A run on a thread. */
+export const runBody = z
+  .object({
+    ...commonFields,
+    checkpoint: optional(checkpoint),
+    checkpoint_id: optional(z.string()),
+    multitask_strategy: optional(z.enum(["reject", "enqueue", "interrupt", "rollback"])).transform(
+      (value) => value ?? "enqueue",
+    ),
+    if_not_exists: optional(z.enum(["create", "reject"])).transform((value) => value ?? "reject"),
+  })
+  .meta({ id: "RunCreateStateful" });
+export type RunBody = z.output<typeof runBody>;
+
+/** A run without a thread. */
+export const threadlessRunBody = z
+  .object({
+    ...commonFields,
+    on_completion: optional(z.enum(["delete", "keep"])).transform((value) => value ?? "delete"),
+  })
+  .meta({ id: "RunCreateStateless" });
+export type ThreadlessRunBody = z.output<typeof threadlessRunBody>;
+
+export const runBatchBody = z.array(threadlessRunBody).min(1).max(1_000);
+
+export const threadPath = z.object({ thread_id: uuid });
+export const runPath = z.object({ thread_id: uuid, run_id: uuid });
+export const bareRunPath = z.object({ run_id: uuid });
+
+const runStatus = z.enum(["pending", "running", "error", "success", "timeout", "interrupted"]);
+
+export const runRecord = z
+  .object({
+    run_id: uuid,
+    thread_id: uuid,
+    assistant_id: uuid,
+    created_at: z.string(),
+    updated_at: z.string(),
+    status: runStatus,
+    metadata: jsonObject,
+    kwargs: jsonObject,
+    multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]),
+  })
+  .meta({ id: "Run" });
+export type RunRecord = z.output<typeof runRecord>;
+
+const emptyIsAbsent = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
+
+export const listQuery = z.object({
+  limit: queryInteger(1, 1_000),
+  offset: queryInteger(0, 2_147_483_647),
+  status: emptyIsAbsent(runStatus),
+  select: queryList,
+});
+
+export const cancelQuery = z.object({
+  wait: queryBoolean,
+  action: emptyIsAbsent(z.enum(["interrupt", "rollback"])),
+});
+
+export const cancelManyBody = z.object({
+  status: optional(z.enum(["pending", "running", "all"])),
+  thread_id: optional(uuid),
+  run_ids: optional(z.array(uuid).max(1_000)),
+});
+
+export const joinQuery = z.object({ cancel_on_disconnect: queryBoolean });
+export const joinStreamQuery = z.object({ cancel_on_disconnect: queryBoolean, stream_mode: queryList });

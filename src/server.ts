@@ -1,0 +1,215 @@
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { createAssistantRepository } from "./assistants/repository.ts";
+import { createAssistantRoutes } from "./assistants/routes.ts";
+import { createAssistantService } from "./assistants/service.ts";
+import { createAuthenticate } from "./auth/api-keys.ts";
+import { createCheckpointStorage } from "./checkpoints/storage.ts";
+import type { Config } from "./config.ts";
+import { openDatabase } from "./database/database.ts";
+import { migrate } from "./database/migrate.ts";
+import { openSignals } from "./database/signals.ts";
+import { createEndings } from "./engine/endings.ts";
+import { createExecutor } from "./engine/execution.ts";
+import { createQueue } from "./engine/queue.ts";
+import { startRecovery } from "./engine/recovery.ts";
+import { createWorker } from "./engine/worker.ts";
+import { loadGraphs } from "./graphs/graphs.ts";
+import { createApp } from "./http/app.ts";
+import { checkpointNotFound } from "./lib/errors.ts";
+import { newId } from "./lib/ids.ts";
+import type { Logger } from "./lib/logger.ts";
+import { createRunRepository } from "./runs/repository.ts";
+import { createRunRoutes } from "./runs/routes.ts";
+import { createRunService } from "./runs/service.ts";
+import { createStatusRepository } from "./status/repository.ts";
+import { createStatusRoutes } from "./status/routes.ts";
+import { createStatusService } from "./status/service.ts";
+import { DEFAULT_EXPIRY } from "./store/expiry.ts";
+import { PostgresStore } from "./store/postgres-store.ts";
+import { createStoreRepository } from "./store/repository.ts";
+import { createStoreRoutes } from "./store/routes.ts";
+import { createStoreService } from "./store/service.ts";
+import { createEventLog } from "./streaming/event-log.ts";
+import { createHub } from "./streaming/hub.ts";
+import { createThreadRoutes } from "./threads/routes.ts";
+import { createThreadService } from "./threads/service.ts";
+
+export interface ServerParts {
+  connectionString: string;
+  logger: Logger;
+}
+
+/** A whole server; several can live in one process. */
+export interface Server {
+  readonly app: FastifyInstance;
+  /** Ids of the graphs that it hosts. */
+  readonly graphs: readonly string[];
+  listen(): Promise<{ address: string }>;
+  close(): Promise<void>;
+}
+
+/**
+ * The composition root: builds everything once, in order, and hands each part what it depends on. `close` takes
+ * it down in reverse; so does a start that fails half-way.
+ */
+export const createServer = async (
+  config: Config,
+  { connectionString, logger }: ServerParts,
+): Promise<Server> => {
+  const closers: (() => Promise<void> | void)[] = [];
+  let ready = false;
+  const close = async (): Promise<void> => {
+    ready = false;
+    for (const closer of closers.splice(0).reverse()) await closer();
+  };
+
+  const build = async (): Promise<Server> => {
+    const processId = newId();
+    await migrate(connectionString, logger);
+    const open = (applicationName: string, poolSize: number) => {
+      const database = openDatabase({
+        connectionString,
+        poolSize,
+        applicationName,
+        preparedStatements: config.databasePreparedStatements,
+        logger,
+      });
+      closers.push(() => database.close());
+      return database;
+    };
+    const database = open("threadloom", config.databasePoolSize);
+    const heartbeatConnection = open("threadloom heartbeat", 1);
+
+    const signals = await openSignals({ database, connectionString, logger });
+    closers.push(() => signals.close());
+
+    const storeRepository = createStoreRepository(database);
+    const checkpoints = createCheckpointStorage({ database, logger });
+    const graphs = await loadGraphs({
+      configPath: config.graphConfigFile,
+      logger,
+      checkpointer: checkpoints.saver,
+      store: new PostgresStore({ repository: storeRepository, expiry: DEFAULT_EXPIRY }),
+    });
+    closers.push(() => graphs.close());
+
+    const runRepository = createRunRepository(database);
+    const queue = createQueue(database);
+    const eventLog = createEventLog(database);
+    const hub = createHub({ eventLog, signals, hasEnded: (runId) => runRepository.hasEnded(runId), logger });
+    closers.push(() => hub.close());
+    const endings = createEndings(signals);
+    closers.push(() => endings.close());
+    const executor = createExecutor({
+      database,
+      queue,
+      graphs,
+      checkpoints,
+      hub,
+      eventLog,
+      processId,
+      runTimeoutSeconds: config.runTimeoutSeconds,
+      logger,
+    });
+    const worker = createWorker({
+      queue,
+      executor,
+      signals,
+      endings,
+      processId,
+      concurrency: config.role === "api" ? 0 : config.jobsPerWorker,
+      leaseSeconds: config.leaseSeconds,
+      heartbeatSeconds: config.heartbeatSeconds,
+      heartbeatConnection,
+      logger,
+    });
+    const recovery = startRecovery({
+      queue,
+      executor,
+      eventLog,
+      signals,
+      sweepSeconds: config.sweepSeconds,
+      maxAttempts: config.maxAttempts,
+      eventRetentionSeconds: config.eventRetentionSeconds,
+      logger,
+    });
+    closers.push(() => recovery.close());
+
+    const threads = createThreadService({
+      database,
+      checkpoints,
+      graphs,
+      onThreadsDeleted: (threadIds) => worker.abandonThreads(threadIds),
+    });
+    const assistants = createAssistantService({
+      database,
+      repository: createAssistantRepository(database),
+      graphs,
+      deleteThreads: (threadIds) => threads.deleteMany(threadIds),
+    });
+    await assistants.ensureSystemAssistants(graphs.ids);
+    const runs = createRunService({
+      database,
+      repository: runRepository,
+      worker,
+      endings,
+      hub,
+      signals,
+      processId,
+      threads,
+      checkpoints: {
+        async assertExists(threadId, checkpointNs, checkpointId) {
+          const found = await checkpoints.readAt(threadId, checkpointNs, checkpointId);
+          if (found === undefined) throw checkpointNotFound(checkpointId);
+        },
+        deleteRun: (threadId, runId, transaction) => checkpoints.deleteRun(threadId, runId, transaction),
+      },
+    });
+
+    const status = createStatusService({
+      database,
+      repository: createStatusRepository(database),
+      readiness: () => (ready ? undefined : "is starting or stopping"),
+      workers: () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active }),
+    });
+    closers.push(() => status.close());
+
+    const app = await createApp({
+      logger,
+      authenticate: createAuthenticate(config.apiKeys),
+      bodyLimit: config.bodyLimitBytes,
+      corsAllowOrigins: [...config.corsAllowOrigins],
+      routes: [
+        createStatusRoutes(status),
+        createAssistantRoutes(assistants),
+        createThreadRoutes(threads),
+        createRunRoutes(runs),
+        createStoreRoutes(createStoreService({ repository: storeRepository, expiry: DEFAULT_EXPIRY })),
+      ],
+    });
+    closers.push(() => app.close());
+    // First of all: runs end or are handed back while their readers are still connected.
+    closers.push(() => worker.close(config.shutdownGraceSeconds));
+    worker.wake();
+
+    return {
+      app,
+      graphs: graphs.ids,
+      async listen() {
+        await app.listen({ host: config.host, port: config.port });
+        ready = true;
+        const { address, port, family } = app.server.address() as AddressInfo;
+        return { address: `http://${family === "IPv6" ? `[${address}]` : address}:${port}` };
+      },
+      close,
+    };
+  };
+
+  try {
+    return await build();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+};
