@@ -1,7 +1,7 @@
 /**
  * A person has the last word: the graph writes a draft, stops with an interrupt that shows it, and goes on
  * when the run is resumed with a decision: `{"decision": "approve" | "reject"}` or
- * `{"decision": "edit", "text": "…"}`. A bare `true`, `false` or text means approve, reject or edit.
+ * `{"decision": "edit", "text": "…"}`. A bare `true` means approve, a bare text edit.
  */
 import { AIMessage } from "@langchain/core/messages";
 import { Command, END, interrupt, MessagesValue, START, StateGraph, StateSchema } from "@langchain/langgraph";
@@ -33,11 +33,19 @@ function write(state: typeof State.State) {
   };
 }
 
-/** The node starts again from its first line when the run is resumed: `interrupt` then returns the answer. */
+/**
+ * The node starts again from its first line when the run is resumed; `interrupt` then returns the answer.
+ * An answer that is no decision makes it ask again.
+ */
 function review(state: typeof State.State) {
-  const answer = Decision.parse(
-    interrupt({ question: "Send this draft?", draft: state.draft, options: ["approve", "edit", "reject"] }),
-  );
+  const question = {
+    question: "Send this draft?",
+    draft: state.draft,
+    options: ["approve", "edit", "reject"],
+  };
+  let parsed = Decision.safeParse(interrupt(question));
+  while (!parsed.success) parsed = Decision.safeParse(interrupt({ ...question, problem: "Not a decision." }));
+  const answer = parsed.data;
   if (answer.decision === "reject") {
     return new Command({ update: { status: "rejected" as const }, goto: "discard" });
   }

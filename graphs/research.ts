@@ -3,7 +3,16 @@
  * each at the same time (`Send`), and their findings come together in one report.
  */
 import { AIMessage } from "@langchain/core/messages";
-import { END, MessagesValue, ReducedValue, Send, START, StateGraph, StateSchema } from "@langchain/langgraph";
+import {
+  END,
+  MessagesValue,
+  Overwrite,
+  ReducedValue,
+  Send,
+  START,
+  StateGraph,
+  StateSchema,
+} from "@langchain/langgraph";
 import { z } from "zod";
 
 const Finding = z.object({ question: z.string(), answer: z.string() });
@@ -35,18 +44,16 @@ const investigator = new StateGraph(Question)
 
 const State = new StateSchema({
   messages: MessagesValue,
-  topic: z.string().default(""),
+  topic: z.string().default("everything"),
   questions: z.array(z.string()).default([]),
   findings,
 });
 
 function plan(state: typeof State.State) {
-  const topic =
-    state.topic || (state.messages.findLast(({ type }) => type === "human")?.text ?? "everything");
-  return {
-    topic,
-    questions: ["What is", "Who needs", "What comes after"].map((start) => `${start} ${topic}?`),
-  };
+  const topic = state.messages.findLast(({ type }) => type === "human")?.text ?? state.topic;
+  const questions = ["What is", "Who needs", "What comes after"].map((start) => `${start} ${topic}?`);
+  // Past the reducer: the findings of the thread's run before this one would stay otherwise.
+  return { topic, questions, findings: new Overwrite<z.infer<typeof Finding>[]>([]) };
 }
 
 const investigateEach = (state: typeof State.State) =>
