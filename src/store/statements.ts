@@ -79,29 +79,32 @@ export const DELETE = `
   ) locked
   where item.namespace = locked.namespace and item.key = locked.key`;
 
-/** Whoever holds a lock on an item is writing, refreshing or removing it: nothing left to refresh. */
+/**
+ * Whoever holds a lock on an item is writing, refreshing or removing it: nothing left to refresh.
+ *
+ * Here and in the sweep the rows are found again by their place. By the primary key, and with `expires_at` as a
+ * condition of the outer table, statistics from before the first item with a time to live made Postgres lock the
+ * inner rows anew for each outer one: 10,000 of 110,000 expired items took minutes. A row that changed between
+ * snapshot and lock has another place and is left out, which is right in both cases. (In DELETE it would not be.)
+ */
 export const REFRESH_EXPIRY = `
-  update store_items item
-  set expires_at = now() + item.ttl_minutes * interval '1 minute'
-  from (
-    select item.namespace, item.key
+  update store_items
+  set expires_at = case when expires_at > now() then now() + ttl_minutes * interval '1 minute' else expires_at end
+  where ctid = any(array(
+    select item.ctid
     from ${ADDRESSES}
     join store_items item on item.namespace = wanted.namespace and item.key = wanted.key
-    for update of item skip locked
-  ) locked
-  where item.namespace = locked.namespace and item.key = locked.key and item.expires_at > now()`;
+    for update of item skip locked))`;
 
 export const DELETE_EXPIRED = `
-  delete from store_items item
-  using (
-    select namespace, key
+  delete from store_items
+  where ctid = any(array(
+    select ctid
     from store_items
     where expires_at <= now()
     order by expires_at
     limit $1::bigint
-    for update skip locked
-  ) expired
-  where item.namespace = expired.namespace and item.key = expired.key and item.expires_at <= now()
+    for update skip locked))
   returning true`;
 
 const MATCHES_ALL = `

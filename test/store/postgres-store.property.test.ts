@@ -59,7 +59,7 @@ const write = fc.oneof(
   { weight: 1, arbitrary: fc.record({ namespace, key, value: fc.constant<unknown>(null) }) },
 );
 /** Short ones mostly, so that something is found. */
-const prefix = fc.oneof(fc.constant([]), fc.array(label, { maxLength: 3 }));
+const prefix = fc.oneof(fc.constant<string[]>([]), fc.array(label, { maxLength: 3 }));
 const read = fc.oneof(
   fc.record({ kind: fc.constant("get" as const), namespace, key }),
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("search" as const), prefix, filter }) },
