@@ -82,6 +82,16 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
   return { help: values.has(HELP), version: values.has(VERSION), values };
 };
 
+/** Where langgraph.json is: asked before the rest, because it may name a file with more environment. */
+export const graphConfigFileOf = (
+  argv: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): string => {
+  const { flag, environment: names, default: usual = "" } = OPTIONS.graphConfigFile;
+  const given = readCommandLine(argv).values.get(flag ?? "");
+  return given ?? names.map((name) => environment[name]).find((value) => value) ?? usual;
+};
+
 const exampleOf = (name: string): string =>
   Object.values(OPTIONS).find((option) => option.flag === name)?.default ?? "value";
 

@@ -1,0 +1,194 @@
+/**
+ * Process entry: the only file that touches `process.env`, signals and exit.
+ *
+ * Whatever brings LangChain along is imported dynamically, after the environment is complete; and at the same
+ * time as the embedded PostgreSQL starts, because both take most of the start's time.
+ */
+import { readFileSync } from "node:fs";
+import { createServer as createSocket } from "node:net";
+import { resolve } from "node:path";
+import { bannerText, databaseName } from "./banner.ts";
+import { graphConfigFileOf, helpText, parseConfig, readCommandLine, type Config } from "./config.ts";
+import type { EmbeddedPostgres } from "./database/embedded.ts";
+import { GraphLoadError, readGraphConfig } from "./graphs/config.ts";
+import { sqlState, StartError } from "./lib/errors.ts";
+import { createLogger, type Logger } from "./lib/logger.ts";
+import type { Server } from "./server.ts";
+
+/** What is open so far, in the order in which it was opened. */
+interface Opened {
+  postgres?: EmbeddedPostgres;
+  server?: Server;
+}
+
+/** Ctrl-C reaches this process once from the terminal and once more from npm: that is still one wish. */
+const SAME_SIGNAL_MS = 1_000;
+/** What closing may take beyond the grace period of running runs. */
+const CLOSE_SECONDS = 15;
+
+const packageVersion = (): string => {
+  const text = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+};
+
+/** Completes the environment by what `env` in langgraph.json names; what is set already stays. */
+const loadEnvironment = async (graphConfigFile: string): Promise<void> => {
+  const { environment } = await readGraphConfig(graphConfigFile);
+  for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
+  // Otherwise LangChain delivers tokens in the background, and a run can end before they have arrived:
+  // 337 of 600 were lost at 3 x 200 without pauses between them.
+  process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] ??= "false";
+};
+
+const portTaken = ({ host, port }: Config): StartError =>
+  new StartError(
+    `Port ${port} on ${host} is in use, perhaps by another Threadloom. Take another with --port, e.g. --port ${port + 1}.`,
+  );
+
+/**
+ * Finds out before anything is opened. Otherwise the embedded server would start, and a second worker would
+ * claim runs, only to hand them back.
+ */
+const assertPortIsFree = (config: Config): Promise<void> =>
+  new Promise((free, reject) => {
+    const probe = createSocket();
+    probe.once("error", (error) => reject(explain(error, config)));
+    probe.listen(config.port, config.host, () => probe.close(() => free()));
+  });
+
+/** Turns the errors that a start commonly meets into a sentence; others stay as they are. */
+const explain = (error: unknown, config: Config): unknown => {
+  const code = sqlState(error) ?? "";
+  if (code === "EADDRINUSE") return portTaken(config);
+  if (code === "EACCES" && error instanceof Error && "syscall" in error && error.syscall === "listen") {
+    return new StartError(
+      `Listening on port ${config.port} is not permitted. Take one above 1023 with --port.`,
+    );
+  }
+  if (code === "EADDRNOTAVAIL" || (code === "ENOTFOUND" && config.databaseUrl === undefined)) {
+    return new StartError(`${config.host} is not an address of this machine. Choose another with --host.`);
+  }
+  // Connection refused, unknown host, timed out; SQLSTATE classes 08 (connection), 28 (login), 3D (no database).
+  const atDatabase = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH)|^(08|28|3D|57P03)/.test(code);
+  if (atDatabase && config.databaseUrl !== undefined) {
+    const reason = error instanceof Error && error.message !== "" ? error.message : code;
+    return new StartError(`The database at ${databaseName(config.databaseUrl)} can't be used: ${reason}.`);
+  }
+  return error;
+};
+
+const open = async (config: Config, logger: Logger, opened: Opened): Promise<string> => {
+  await assertPortIsFree(config);
+  const startPostgres = async (): Promise<string> => {
+    if (config.databaseUrl !== undefined) return config.databaseUrl;
+    const { startEmbeddedPostgres } = await import("./database/embedded.ts");
+    opened.postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), logger });
+    return opened.postgres.connectionString;
+  };
+  // Both are waited for, whichever fails first: a Postgres that comes up later would be left running.
+  const [database, module] = await Promise.allSettled([startPostgres(), import("./server.ts")]);
+  if (database.status === "rejected") throw database.reason;
+  if (module.status === "rejected") throw module.reason;
+  opened.server = await module.value.createServer(config, { connectionString: database.value, logger });
+  return (await opened.server.listen()).address;
+};
+
+/** In reverse order, each though the other failed. */
+const close = async ({ server, postgres }: Opened): Promise<void> => {
+  try {
+    await server?.close();
+  } finally {
+    await postgres?.close();
+  }
+};
+
+const main = async (): Promise<void> => {
+  const argv = process.argv.slice(2);
+  const commandLine = readCommandLine(argv);
+  if (commandLine.help) return void process.stdout.write(helpText());
+  if (commandLine.version) return void process.stdout.write(`${packageVersion()}\n`);
+
+  await loadEnvironment(graphConfigFileOf(argv, process.env));
+  const config = parseConfig(argv, process.env, {
+    terminal: process.stdout.isTTY === true,
+    readText: (path) => readFileSync(path, "utf8"),
+  });
+  const pretty = config.logFormat === "pretty";
+  const logger = createLogger({ level: config.logLevel, pretty });
+  const opened: Opened = {};
+  let stopping = false;
+  let firstSignalAt = 0;
+
+  const stop = async (exitCode: number): Promise<void> => {
+    if (stopping) return;
+    stopping = true;
+    setTimeout(
+      () => {
+        logger.fatal("closing took too long");
+        process.exit(1);
+      },
+      (config.shutdownGraceSeconds + CLOSE_SECONDS) * 1000,
+    );
+    try {
+      await starting.catch(() => undefined); // what is being opened has to be closed, too
+      await close(opened);
+      logger.info("stopped");
+      process.exit(exitCode);
+    } catch (error) {
+      logger.fatal({ err: error }, "closing failed");
+      process.exit(1);
+    }
+  };
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (stopping && Date.now() - firstSignalAt > SAME_SIGNAL_MS)
+      process.exit(signal === "SIGINT" ? 130 : 143);
+    if (stopping) return;
+    firstSignalAt = Date.now();
+    logger.info({ signal }, "stopping; a second signal stops at once");
+    void stop(0);
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+  // A graph that forgets to await a promise must not take the runs of all others with it.
+  process.on("unhandledRejection", (error) => logger.error({ err: error }, "a rejection was not handled"));
+  // After this nobody knows what state the process is in: the runs continue elsewhere.
+  process.on("uncaughtException", (error) => {
+    logger.fatal({ err: error }, "an exception was not caught; stopping");
+    void stop(1);
+  });
+
+  const starting = open(config, logger, opened);
+  try {
+    const address = await starting;
+    if (stopping) return;
+    const embeddedFolder = opened.postgres?.dataFolder;
+    const graphs = opened.server?.graphs ?? [];
+    if (pretty) process.stdout.write(bannerText({ config, address, embeddedFolder, graphs }));
+    else {
+      const database = embeddedFolder ?? databaseName(config.databaseUrl ?? "");
+      logger.info(
+        { address, docs: `${address}/docs`, graphs, database, role: config.role },
+        `listening on ${address}`,
+      );
+    }
+  } catch (error) {
+    if (stopping) return;
+    stopping = true;
+    await close(opened).catch((closeError: unknown) => logger.error({ err: closeError }, "closing failed"));
+    throw explain(error, config);
+  }
+};
+
+/** Errors that are a plain sentence for the person who starts this are printed as such, others with their stack. */
+const fail = (error: unknown): void => {
+  const plain = error instanceof StartError || error instanceof GraphLoadError;
+  const text = plain
+    ? error.message
+    : error instanceof Error
+      ? (error.stack ?? error.message)
+      : String(error);
+  process.stderr.write(`threadloom: ${text}\n`);
+  process.exit(1);
+};
+
+await main().catch(fail);
