@@ -169,7 +169,7 @@ export const createAssistantRoutes =
           response: { 200: graphDrawing, ...notFound, ...invalid },
         },
       },
-      async (request) => await service.drawing(request.params.assistant_id, request.query.xray ?? false),
+      async (request) => await service.drawing(request.params.assistant_id, request.query.xray),
     );
 
     app.get(

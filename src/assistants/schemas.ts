@@ -112,13 +112,20 @@ export const deleteQuery = z.object({
   ),
 });
 
-/** A depth, where 0 is none; `true` is all. */
-const XRAY_DEPTH_AT_MOST = 1_000;
-export const drawingQuery = z.object({
-  xray: z.union([queryBoolean, queryInteger(0, XRAY_DEPTH_AT_MOST)], {
-    error: "must be true, false or a depth of at least 0",
-  }),
-});
+/** `true` draws into all subgraphs, a number into the first so many levels; 0 is false. Empty means absent. */
+const xray = z
+  .string()
+  .optional()
+  .transform((text, context): boolean | number => {
+    const value = text?.toLowerCase() ?? "";
+    if (value === "" || value === "false" || value === "0") return false;
+    if (value === "true") return true;
+    if (/^\d{1,9}$/.test(value)) return Number(value);
+    context.addIssue({ code: "custom", message: "must be true, false or a depth of at least 0" });
+    return z.NEVER;
+  })
+  .meta({ oneOf: [{ type: "boolean" }, { type: "integer" }], default: false });
+export const drawingQuery = z.object({ xray });
 
 export const subgraphsQuery = z.object({ recurse: queryBoolean });
 export const subgraphsPath = assistantPath.extend({ namespace: z.string() });

@@ -103,7 +103,9 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
     found: number,
     count: () => Promise<number>,
   ): Promise<number> =>
-    found < limit && (found > 0 || offset === 0) ? offset + found : Math.max(await count(), offset + found);
+    found < limit && (found > 0 || offset === 0)
+      ? offset + found
+      : Math.max(await count(), found > 0 ? offset + found : 0);
 
   return {
     /** Once at boot: one assistant per graph, whose id clients can compute from the graph id. */

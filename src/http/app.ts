@@ -1,14 +1,15 @@
-import cors from "@fastify/cors";
 import { fastifySSE } from "@fastify/sse";
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from "fastify";
-import { validatorCompiler } from "fastify-type-provider-zod";
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from "fastify";
 import type { Authenticate } from "../auth/api-keys.ts";
+import { unavailable } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { RoutePlugin } from "../lib/route-plugin.ts";
 import { acceptBodies } from "./bodies.ts";
-import { answerError, answerUnknownRoute } from "./errors.ts";
+import { allowOrigins } from "./cors.ts";
+import { answerError, answerUnknownRoute, answerUnreadable } from "./errors.ts";
 import { describeApi } from "./openapi.ts";
+import { validatorCompiler } from "./validation.ts";
 
 export interface AppOptions {
   logger: Logger;
@@ -21,52 +22,53 @@ export interface AppOptions {
 
 /** A request must have arrived whole within this time; answering may take as long as a run does. */
 const REQUEST_TIMEOUT_MS = 60_000;
-/** Seconds between the comments that keep a stream alive; SDKs take two of them as the measure of silence. */
+/** Time between the comments that keep a stream alive; SDKs take two of them as the measure of silence. */
 export const HEARTBEAT_MS = 5_000;
-
-/** What browsers may read of an answer; without them the SDK can't learn a run's id or a page's total. */
-const EXPOSED_HEADERS = [
-  "Content-Location",
-  "Location",
-  "X-Pagination-Total",
-  "X-Pagination-Next",
-  "X-Request-Id",
-];
+/** Characters of an id in a path: UUIDs have 36, graph ids are names. */
+const PATH_PARAMETER_AT_MOST = 1_000;
 
 /** Builds the HTTP application; it does not listen yet. */
 export const createApp = async (options: AppOptions): Promise<FastifyInstance> => {
   const app: FastifyInstance = Fastify({
     loggerInstance: options.logger as FastifyBaseLogger,
-    disableRequestLogging: true,
+    // A line per request would cost as much as answering it; a proxy in front logs requests.
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: options.bodyLimit,
     requestTimeout: REQUEST_TIMEOUT_MS,
     genReqId: () => newId(),
     // Streams are ended by the server itself before it closes; see streaming/.
     forceCloseConnections: true,
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1_000 },
+    // Fastify's own answer while closing has another form than our errors; see the hook below.
+    return503OnClosing: false,
+    frameworkErrors: answerError,
+    clientErrorHandler: answerUnreadable,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PARAMETER_AT_MOST },
   });
   app.setValidatorCompiler(validatorCompiler);
   // Answers are built by the services, from the same types; the response schemas are documentation.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(answerUnknownRoute);
-  acceptBodies(app);
 
-  const anyOrigin = options.corsAllowOrigins.includes("*");
-  await app.register(cors, {
-    origin: anyOrigin ? "*" : options.corsAllowOrigins,
-    methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
-    exposedHeaders: EXPOSED_HEADERS,
-    maxAge: 600,
-    strictPreflight: false,
-  });
-  app.addHook("onRequest", async (request, reply) => {
+  app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
-    // Chrome asks before a public page (Studio) may talk to a private address.
-    if (request.headers["access-control-request-private-network"] !== undefined) {
-      reply.header("access-control-allow-private-network", "true");
+    done();
+  });
+  await allowOrigins(app, options.corsAllowOrigins);
+  acceptBodies(app);
+  let closing = false;
+  app.addHook("preClose", (done) => {
+    closing = true;
+    done();
+  });
+  app.addHook("onRequest", (request, _reply, done) => {
+    try {
+      if (closing) throw unavailable("This server is stopping; nothing was stored.");
+      options.authenticate(request);
+      done();
+    } catch (error) {
+      done(error as Error);
     }
-    options.authenticate(request);
   });
   await app.register(fastifySSE, { heartbeatInterval: HEARTBEAT_MS });
   await describeApi(app);

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
-import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import { sqlState, ThreadloomError, type ErrorKind } from "../lib/errors.ts";
 
@@ -18,41 +19,45 @@ const STATUS: Record<ErrorKind, number> = {
 /** Seconds after which a client may try again while the database is away. */
 const RETRY_AFTER_SECONDS = 1;
 
-/** SQLSTATEs of text that PostgreSQL can't keep: NUL, half a surrogate pair, bytes that are no UTF-8. */
-const UNSTORABLE_TEXT = new Set(["22P05", "22P02", "22021"]);
+/** What PostgreSQL says of values that it can't keep, by SQLSTATE. The edge refuses them; this is the net below. */
+const UNSTORABLE: Record<string, string> = {
+  "22P05": "holds text that can't be stored (a NUL character)",
+  "22021": "holds text that can't be stored (a NUL character, or no UTF-8)",
+  "54000": "holds a value that is too large to be stored",
+};
+
+/** 22P02 is half a surrogate pair only where `jsonb` was read; elsewhere it is a fault of ours. */
+const unstorableOf = (error: unknown): string | undefined => {
+  const state = sqlState(error);
+  if (state === undefined) return undefined;
+  if (state === "22P02" && (error as Error).message.endsWith("type json")) {
+    return "holds text that can't be stored (half a surrogate pair)";
+  }
+  return UNSTORABLE[state];
+};
 
 interface Refusal {
   status: number;
   detail: string;
 }
 
-const fieldOf = (instancePath: string, context: string | undefined): string => {
-  const path = instancePath.split("/").filter(Boolean).join(".");
-  if (path !== "") return `'${path}'`;
-  return context === "querystring" ? "The query" : context === "params" ? "The path" : "The body";
+/** Fastify's own refusals in our words. */
+const SENTENCES: Record<string, string> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: "The body is larger than this server accepts.",
+  FST_ERR_BAD_URL: "The path is not validly percent-encoded.",
+  FST_ERR_MAX_PARAM_LENGTH: "A part of the path is longer than this server accepts.",
 };
 
 const refusalOf = (error: unknown): Refusal | undefined => {
   if (error instanceof ThreadloomError) return { status: STATUS[error.kind], detail: error.message };
-  if (hasZodFastifySchemaValidationErrors(error)) {
-    const first = error.validation[0];
-    const field = fieldOf(first?.instancePath ?? "", error.validationContext);
-    return { status: 422, detail: `${field}: ${first?.message ?? "is not valid"}.` };
-  }
-  const state = sqlState(error);
-  if (state !== undefined && UNSTORABLE_TEXT.has(state)) {
-    return {
-      status: 422,
-      detail: "The request holds text that can't be stored (NUL or half a surrogate pair).",
-    };
-  }
+  const unstorable = unstorableOf(error);
+  if (unstorable !== undefined) return { status: 422, detail: `The request ${unstorable}.` };
   if (isDatabaseUnavailable(error)) {
     return { status: 503, detail: "The database can't be reached at the moment; nothing was stored." };
   }
-  const status = (error as Partial<FastifyError>).statusCode;
+  const { statusCode: status, code } = error as Partial<FastifyError>;
   if (status !== undefined && status >= 400 && status < 500) {
-    const detail = status === 413 ? "The body is larger than this server accepts." : (error as Error).message;
-    return { status, detail };
+    return { status, detail: SENTENCES[code ?? ""] ?? (error as Error).message };
   }
   return undefined;
 };
@@ -78,6 +83,35 @@ export const answerError = (error: unknown, request: FastifyRequest, reply: Fast
   void reply.code(refusal.status).send({ detail: refusal.detail });
 };
 
+/** Characters of an unknown path that are given back. */
+const PATH_AT_MOST = 200;
+
 export const answerUnknownRoute = (request: FastifyRequest, reply: FastifyReply): void => {
-  void reply.code(404).send({ detail: `There is no route ${request.method} ${request.url.split("?")[0]}.` });
+  const path = request.url.split("?")[0]?.slice(0, PATH_AT_MOST);
+  void reply.code(404).send({ detail: `There is no route ${request.method} ${path}.` });
+};
+
+/** What Node's HTTP parser refuses before there is a request, by its code. */
+const UNREADABLE: Record<string, { status: number; detail: string }> = {
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: "The request did not arrive whole in time." },
+  HPE_HEADER_OVERFLOW: { status: 431, detail: "The request's headers are larger than this server accepts." },
+};
+
+/**
+ * Answers what is not HTTP. Nothing of it is logged: the error carries the raw bytes, API key included.
+ */
+export const answerUnreadable = (error: Error & { code?: string }, socket: Socket): void => {
+  if (error.code === "ECONNRESET" || socket.destroyed) return;
+  if (socket.writable) {
+    const { status, detail } = UNREADABLE[error.code ?? ""] ?? {
+      status: 400,
+      detail: "The request is not valid HTTP.",
+    };
+    const body = JSON.stringify({ detail });
+    socket.write(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    );
+  }
+  socket.destroySoon();
 };

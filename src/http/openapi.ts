@@ -1,9 +1,54 @@
 import swagger from "@fastify/swagger";
 import swaggerUi from "@fastify/swagger-ui";
 import type { FastifyInstance } from "fastify";
-import { jsonSchemaTransform } from "fastify-type-provider-zod";
+import { STATUS_CODES } from "node:http";
+import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
+import { serverVersion } from "../lib/versions.ts";
 
-/** Serves `/docs` and `/openapi.json`, made from the zod schemas that validate. Register before the routes. */
+/**
+ * Nothing from elsewhere. Not the plugin's own policy, which lets in a validator on the internet and upgrades
+ * requests to https: a page that was opened by plain http from another machine would stay empty.
+ */
+const PAGE_POLICY =
+  "default-src 'self'; base-uri 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; " +
+  "object-src 'none'; frame-ancestors 'self'";
+
+/** The parts of the document that are touched here. */
+interface Document {
+  paths?: Record<string, Record<string, { responses?: Record<string, { description?: string }> }>>;
+  components?: { schemas?: Record<string, unknown> };
+}
+
+/** Every named schema is offered as taken and as given; this keeps the ones that the paths refer to. */
+const withoutUnusedSchemas = (document: Document): Document => {
+  const schemas: Record<string, unknown> = { ...document.components?.schemas };
+  for (let before = -1; before !== Object.keys(schemas).length;) {
+    before = Object.keys(schemas).length;
+    for (const name of Object.keys(schemas)) {
+      const { [name]: _self, ...others } = schemas;
+      const reference = `"#/components/schemas/${name}"`;
+      if (!JSON.stringify([document.paths, others]).includes(reference)) delete schemas[name];
+    }
+  }
+  return { ...document, components: { ...document.components, schemas } };
+};
+
+/** The plugin describes every answer without a description as "Default Response". */
+const nameAnswers = (document: Document): Document => {
+  for (const path of Object.values(document.paths ?? {})) {
+    for (const operation of Object.values(path)) {
+      for (const [status, answer] of Object.entries(operation.responses ?? {})) {
+        if (answer.description === "Default Response") answer.description = STATUS_CODES[status];
+      }
+    }
+  }
+  return document;
+};
+
+/**
+ * Serves `/docs` and `/openapi.json`, made from the zod schemas that validate. The page's scripts and styles come
+ * from this server, and its content policy allows no other: it works without internet. Register before the routes.
+ */
 export const describeApi = async (app: FastifyInstance): Promise<void> => {
   await app.register(swagger, {
     openapi: {
@@ -11,7 +56,7 @@ export const describeApi = async (app: FastifyInstance): Promise<void> => {
       info: {
         title: "Threadloom",
         description: "The open, self-hosted Agent Server for LangGraph.js graphs.",
-        version: "0.1.0",
+        version: serverVersion(),
       },
       components: {
         securitySchemes: { apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" } },
@@ -19,7 +64,14 @@ export const describeApi = async (app: FastifyInstance): Promise<void> => {
       security: [{ apiKey: [] }],
     },
     transform: jsonSchemaTransform,
+    transformObject: (input) =>
+      withoutUnusedSchemas(nameAnswers(jsonSchemaTransformObject(input) as Document)),
   });
-  await app.register(swaggerUi, { routePrefix: "/docs" });
-  app.get("/openapi.json", { schema: { hide: true } }, async () => app.swagger());
+  await app.register(swaggerUi, {
+    routePrefix: "/docs",
+    staticCSP: PAGE_POLICY,
+    theme: { title: "Threadloom API" },
+    uiConfig: { docExpansion: "list", defaultModelsExpandDepth: 0 },
+  });
+  app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
 };

@@ -49,28 +49,25 @@ export const uuid = z.guid({ error: "must be a UUID" });
 export const bodyOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((body) => body ?? {}, z.object(shape));
 
-const CONFIG_FIELDS = {
-  tags: z.array(z.string()),
-  recursion_limit: z.int().min(1),
-  configurable: jsonObject,
-};
+const CONFIG_KEYS = ["tags", "recursion_limit", "configurable"] as const;
+
+const knownConfig = z.looseObject({
+  tags: z.array(z.string()).optional(),
+  recursion_limit: z.int().min(1).optional(),
+  configurable: jsonObject.optional(),
+}) as z.ZodType<JsonObject, JsonObject>;
 
 /**
  * A LangGraph config that is stored. Keys that we don't know stay as they came; the three we do must have the
  * type that a run will rely on, and a `null` there means "not given".
  */
 export const storableConfig = storableObject
-  .transform((config, context): JsonObject => {
+  .transform((config): JsonObject => {
     const given = { ...config };
-    for (const [key, schema] of Object.entries(CONFIG_FIELDS)) {
-      if (given[key] === null) delete given[key];
-      if (given[key] === undefined) continue;
-      for (const { path, message } of schema.safeParse(given[key]).error?.issues ?? []) {
-        context.addIssue({ code: "custom", path: [key, ...path], message });
-      }
-    }
+    for (const key of CONFIG_KEYS) if (given[key] === null) delete given[key];
     return given;
   })
+  .pipe(knownConfig)
   .meta({
     type: "object",
     properties: {

@@ -1,0 +1,77 @@
+import type { FastifySchemaCompiler } from "fastify";
+import type { z } from "zod";
+import { invalid } from "../lib/errors.ts";
+
+/** What Fastify calls the parts of a request. */
+const PARTS: Record<string, string> = { body: "The body", querystring: "The query", params: "The path" };
+
+const typeOf = (value: unknown): string => {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "number") return Number.isInteger(value) ? "an integer" : "a number";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+};
+
+const EXPECTED: Record<string, string> = {
+  int: "an integer",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+  string: "a string",
+  number: "a number",
+  boolean: "true or false",
+};
+
+const UNITS: Record<string, string> = { string: " characters", array: " items" };
+
+/** The end of a sentence that starts with the field's name. */
+const complaintOf = (issue: z.core.$ZodRawIssue): string | undefined => {
+  switch (issue.code) {
+    case "invalid_type":
+      if (issue.input === undefined) return "is required";
+      return Number.isNaN(issue.input)
+        ? "must be a number"
+        : `must be ${EXPECTED[issue.expected] ?? issue.expected}, not ${typeOf(issue.input)}`;
+    case "invalid_value":
+      return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.map((value) => `'${String(value)}'`).join(", ")}`;
+    case "too_small":
+      return `must be at least ${issue.minimum}${UNITS[issue.origin] ?? ""}`;
+    case "too_big":
+      return `must be at most ${issue.maximum}${UNITS[issue.origin] ?? ""}`;
+    case "unrecognized_keys":
+      return `has unknown keys: ${issue.keys.join(", ")}`;
+    default:
+      return undefined;
+  }
+};
+
+const depthOf = (issues: z.core.$ZodIssue[]): number => issues[0]?.path.length ?? 0;
+
+/** Of a union's branches, the one that got furthest is what the caller meant. */
+const meant = (issue: z.core.$ZodIssue): z.core.$ZodIssue => {
+  if (issue.code !== "invalid_union" || issue.message !== "Invalid input") return issue;
+  let closest: z.core.$ZodIssue[] = [];
+  for (const branch of issue.errors) {
+    if (branch.length > 0 && (closest.length === 0 || depthOf(branch) > depthOf(closest))) closest = branch;
+  }
+  const [first] = closest;
+  return first === undefined ? issue : meant({ ...first, path: [...issue.path, ...first.path] });
+};
+
+const sentenceOf = (part: string, error: z.ZodError): string => {
+  const [first] = error.issues;
+  if (first === undefined) return `${part} is not valid.`;
+  const { path, message } = meant(first);
+  const field = path.map(String).join(".");
+  return field === "" ? `${part}: ${message}.` : `'${field}': ${message}.`;
+};
+
+/** Validates with the zod schemas of the routes; throws `invalid` with one sentence that names the field. */
+export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
+  const part = PARTS[httpPart ?? "body"] ?? "The request";
+  return (data: unknown) => {
+    // Fastify says null where there was no body at all.
+    const result = schema.safeParse(data ?? undefined, { error: complaintOf });
+    return result.success ? { value: result.data } : { error: invalid(sentenceOf(part, result.error)) };
+  };
+};

@@ -1,0 +1,41 @@
+import type { Metrics } from "./schemas.ts";
+
+/** What a collector reads, one group of lines per figure: name, kind, meaning, value. */
+export const toPrometheus = ({ process, database, queue, workers }: Metrics): string => {
+  const lines: string[] = [];
+  const write = (name: string, kind: "gauge" | "counter", help: string, value: number, labels = ""): void => {
+    const full = `threadloom_${name}`;
+    if (!lines.includes(`# TYPE ${full} ${kind}`))
+      lines.push(`# HELP ${full} ${help}`, `# TYPE ${full} ${kind}`);
+    lines.push(`${full}${labels} ${value}`);
+  };
+  const delay = "By how much timers are late, since the last scrape.";
+  write("uptime_seconds", "gauge", "Time since the process started.", process.uptime_seconds);
+  write("cpu_seconds_total", "counter", "CPU time of the process.", process.cpu_seconds);
+  write("resident_memory_bytes", "gauge", "Resident memory.", process.resident_memory_bytes);
+  write("heap_used_bytes", "gauge", "Used JavaScript heap.", process.heap_used_bytes);
+  write("external_memory_bytes", "gauge", "Memory of buffers.", process.external_memory_bytes);
+  write("event_loop_delay_seconds", "gauge", delay, process.event_loop_delay_p50_seconds, '{quantile="0.5"}');
+  write(
+    "event_loop_delay_seconds",
+    "gauge",
+    delay,
+    process.event_loop_delay_p99_seconds,
+    '{quantile="0.99"}',
+  );
+  write("event_loop_delay_seconds", "gauge", delay, process.event_loop_delay_max_seconds, '{quantile="1"}');
+  write("database_up", "gauge", "Whether the database answers.", database.up ? 1 : 0);
+  write("database_connections", "gauge", "Open connections of the pool.", database.connections);
+  write("database_idle_connections", "gauge", "Connections that nobody uses.", database.idle_connections);
+  write("database_waiting", "gauge", "Statements that wait for a connection.", database.waiting);
+  if (queue !== undefined) {
+    const help = "Runs that have not ended, of all processes.";
+    write("runs", "gauge", help, queue.num_pending, '{status="pending"}');
+    write("runs", "gauge", help, queue.num_running, '{status="running"}');
+  }
+  if (workers !== undefined) {
+    write("worker_slots", "gauge", "Runs that this process may execute at once.", workers.max);
+    write("worker_slots_active", "gauge", "Runs that this process executes.", workers.active);
+  }
+  return `${lines.join("\n")}\n`;
+};

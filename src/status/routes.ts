@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { errorAnswer } from "../lib/json-schemas.ts";
+import type { RoutePlugin } from "../lib/route-plugin.ts";
+import { toPrometheus } from "./prometheus.ts";
+import { health, healthQuery, metricsQuery, serverInfo, type Metrics } from "./schemas.ts";
+import type { StatusService } from "./service.ts";
+
+const tags = ["System"];
+const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/** `/ok` (open, for probes), `/info` and `/metrics`. */
+export const createStatusRoutes =
+  (service: StatusService): RoutePlugin =>
+  async (app) => {
+    app.addHook("onClose", (_instance, done) => {
+      service.close();
+      done();
+    });
+
+    app.get(
+      "/ok",
+      {
+        schema: {
+          tags,
+          summary: "Whether this server may get requests",
+          security: [],
+          querystring: healthQuery,
+          response: { 200: health, 503: errorAnswer },
+        },
+      },
+      async (request) => {
+        await service.assertHealthy({ checkDatabase: request.query.check_db ?? false });
+        return { ok: true as const };
+      },
+    );
+
+    app.get(
+      "/info",
+      { schema: { tags, summary: "Versions and abilities", response: { 200: serverInfo } } },
+      () => service.info(),
+    );
+
+    app.get(
+      "/metrics",
+      {
+        schema: {
+          tags,
+          summary: "Figures of this process, for collectors",
+          querystring: metricsQuery,
+          response: {
+            200: {
+              description: "Metrics",
+              content: {
+                "text/plain": { schema: z.string() },
+                "application/json": { schema: z.custom<Metrics>().meta({ type: "object" }) },
+              },
+            },
+          },
+        },
+      },
+      async (request, reply) => {
+        const metrics = await service.metrics();
+        if (request.query.format === "json") return await reply.send(metrics);
+        return await reply.type(PROMETHEUS_TYPE).send(toPrometheus(metrics));
+      },
+    );
+  };

@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { queryBoolean } from "../lib/json-schemas.ts";
+
+export const healthQuery = z.object({
+  check_db: queryBoolean.describe("Also ask the database."),
+});
+export const health = z.object({ ok: z.literal(true) });
+
+/** `prometheus` is the default, as at the hosted service. */
+export const metricsQuery = z.object({
+  format: z.preprocess(
+    (value) => (value === "" ? undefined : value),
+    z.enum(["prometheus", "json"]).optional(),
+  ),
+});
+
+export const serverInfo = z
+  .object({
+    version: z
+      .string()
+      .describe("Version of the API that this server speaks; Studio asks for 0.4.35 at least."),
+    threadloom_version: z.string(),
+    langgraph_js_version: z.string(),
+    langgraph_py_version: z.string().describe("Empty: the graphs are LangGraph.js graphs."),
+    context: z.literal("js"),
+    flags: z.record(z.string(), z.boolean()),
+    host: z.object({
+      kind: z.string(),
+      project_id: z.string().nullable(),
+      revision_id: z.string().nullable(),
+      tenant_id: z.string().nullable(),
+    }),
+    metadata: z.record(z.string(), z.string()),
+  })
+  .meta({ id: "ServerInfo" });
+
+export type ServerInfo = z.output<typeof serverInfo>;
+
+/** Bytes, seconds and counts, as the names say. */
+export interface Metrics {
+  process: {
+    uptime_seconds: number;
+    cpu_seconds: number;
+    resident_memory_bytes: number;
+    heap_used_bytes: number;
+    external_memory_bytes: number;
+    /** By how much a timer is late, since the last look. */
+    event_loop_delay_p50_seconds: number;
+    event_loop_delay_p99_seconds: number;
+    event_loop_delay_max_seconds: number;
+  };
+  database: {
+    up: boolean;
+    connections: number;
+    idle_connections: number;
+    /** Statements that wait for a connection. */
+    waiting: number;
+  };
+  /** Runs that have not ended, of all processes; undefined while the database is away. */
+  queue: { num_pending: number; num_running: number } | undefined;
+  /** What this process executes; undefined if it is no worker. */
+  workers: { max: number; active: number; available: number } | undefined;
+}

@@ -1,0 +1,124 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { cpuUsage, memoryUsage, uptime } from "node:process";
+import type { Database } from "../database/database.ts";
+import { unavailable } from "../lib/errors.ts";
+import { packageVersion, serverVersion } from "../lib/versions.ts";
+import type { StatusRepository } from "./repository.ts";
+import type { Metrics, ServerInfo } from "./schemas.ts";
+
+export interface StatusServiceOptions {
+  database: Database;
+  repository: StatusRepository;
+  /** Why this process should get no requests now, as the end of a sentence ("is stopping"); undefined if it may. */
+  readiness?: () => string | undefined;
+  /** Runs that this process may execute and does. */
+  workers?: () => { max: number; active: number };
+  /** Abilities beyond the ones that every server of ours has. */
+  flags?: Record<string, boolean>;
+}
+
+/**
+ * What Studio asks for at least: it refuses a server that calls itself 0.1.0. A number alone, since clients split
+ * it at the dots; our own version stands beside it.
+ */
+const API_VERSION = "0.4.35";
+
+/** A health probe must end, whatever the database does: pools wait longer for a connection than probes for us. */
+const DATABASE_CHECK_MS = 2_000;
+
+const EVENT_LOOP_SAMPLE_MS = 10;
+
+const FLAGS = { assistants: true, crons: false, langsmith: false, langsmith_tracing_replicas: false };
+
+const NANOSECONDS = 1e9;
+const MICROSECONDS = 1e6;
+
+const within = async <T>(milliseconds: number, work: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** What the server says of itself: health, versions, figures. `close()` ends the watch over the event loop. */
+export const createStatusService = (options: StatusServiceOptions) => {
+  const { database, repository, readiness, workers } = options;
+  const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
+  delay.enable();
+  const info: ServerInfo = {
+    version: API_VERSION,
+    threadloom_version: serverVersion(),
+    langgraph_js_version: packageVersion("@langchain/langgraph"),
+    langgraph_py_version: "",
+    context: "js",
+    flags: { ...FLAGS, ...options.flags },
+    host: { kind: "self-hosted", project_id: null, revision_id: null, tenant_id: null },
+    metadata: {},
+  };
+
+  /** The histogram holds the whole time between two samples; only what is beyond their distance is delay. */
+  const delaySeconds = (nanoseconds: number): number =>
+    Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_SAMPLE_MS / 1000) || 0;
+
+  return {
+    info: (): ServerInfo => info,
+
+    /** Throws `unavailable` if this process should get no requests, or the database is asked and does not answer. */
+    async assertHealthy({ checkDatabase }: { checkDatabase: boolean }): Promise<void> {
+      const reason = readiness?.();
+      if (reason !== undefined) throw unavailable(`This server ${reason}.`);
+      if (!checkDatabase) return;
+      try {
+        await within(DATABASE_CHECK_MS, repository.ping());
+      } catch (error) {
+        throw unavailable("The database does not answer.", error);
+      }
+    },
+
+    async metrics(): Promise<Metrics> {
+      const unfinished = await within(DATABASE_CHECK_MS, repository.countUnfinishedRuns()).catch(
+        () => undefined,
+      );
+      const memory = memoryUsage();
+      const cpu = cpuUsage();
+      const { pool } = database;
+      const worker = workers?.();
+      const metrics: Metrics = {
+        process: {
+          uptime_seconds: uptime(),
+          cpu_seconds: (cpu.user + cpu.system) / MICROSECONDS,
+          resident_memory_bytes: memory.rss,
+          heap_used_bytes: memory.heapUsed,
+          external_memory_bytes: memory.external,
+          event_loop_delay_p50_seconds: delaySeconds(delay.percentile(50)),
+          event_loop_delay_p99_seconds: delaySeconds(delay.percentile(99)),
+          event_loop_delay_max_seconds: delaySeconds(delay.max),
+        },
+        database: {
+          up: unfinished !== undefined,
+          connections: pool.totalCount,
+          idle_connections: pool.idleCount,
+          waiting: pool.waitingCount,
+        },
+        queue:
+          unfinished === undefined
+            ? undefined
+            : { num_pending: unfinished.pending, num_running: unfinished.running },
+        workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },
+      };
+      delay.reset();
+      return metrics;
+    },
+
+    close(): void {
+      delay.disable();
+    },
+  };
+};
+
+export type StatusService = ReturnType<typeof createStatusService>;
