@@ -1,0 +1,63 @@
+import type { ThreadField } from "./schemas.ts";
+
+/**
+ * A thread as the repository reads it. PostgreSQL writes the record's JSON itself, all but the values, which live
+ * in a checkpoint: so a page of ten crosses as ten texts instead of 120 columns, and nothing is parsed only to
+ * be written again.
+ */
+export interface ThreadRecordRow {
+  thread_id: string;
+  /** `metadata.graph_id`, which the first run sets. */
+  graph_id: string | null;
+  /** JSON text of the record without `values` and `ttl`; `error` is in it only if there is one. */
+  record: string;
+  /** JSON text of the time to live, or null. */
+  ttl: string | null;
+}
+
+/** As `timestamp` of lib/timestamps.ts writes it. */
+const wireTime = (column: string): string =>
+  `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`;
+
+/** The columns of a `ThreadRecordRow`, in a statement over `threads`. */
+export const RECORD_COLUMNS = `
+  thread_id,
+  metadata ->> 'graph_id' as graph_id,
+  concat('{"thread_id":"', thread_id, '","created_at":"', ${wireTime("created_at")},
+    '","updated_at":"', ${wireTime("updated_at")}, '","state_updated_at":"', ${wireTime("state_updated_at")},
+    '","metadata":', metadata, ',"config":', config, ',"status":"', status, '","interrupts":', interrupts,
+    case when error is not null then ',"error":' end, error, '}') as record,
+  case when ttl_minutes is not null then
+    concat('{"strategy":"', ttl_strategy, '","ttl_minutes":', ttl_minutes,
+      ',"expires_at":"', ${wireTime("expires_at")}, '"}') end as ttl`;
+
+export interface RecordOptions {
+  /** JSON text of the newest checkpoint's values; null for a thread that never ran. */
+  values: string | null;
+  includeTtl?: boolean;
+  /** The only fields to write; all of them if undefined. */
+  select?: ReadonlySet<ThreadField>;
+  /** JSON text of what a search extracted. */
+  extracted?: string;
+}
+
+/** The thread as clients see it, as JSON text. */
+export const writeRecord = (row: ThreadRecordRow, options: RecordOptions): string => {
+  const { values, includeTtl = false, select, extracted } = options;
+  const more: string[] = [];
+  if (select === undefined || select.has("values")) more.push(`"values":${values ?? "null"}`);
+  if (includeTtl && row.ttl !== null) more.push(`"ttl":${row.ttl}`);
+  if (extracted !== undefined) more.push(`"extracted":${extracted}`);
+  const record = select === undefined ? row.record : pick(row.record, select);
+  if (more.length === 0) return record;
+  return `${record.slice(0, -1)}${record === "{}" ? "" : ","}${more.join(",")}}`;
+};
+
+const pick = (record: string, select: ReadonlySet<ThreadField>): string =>
+  JSON.stringify(
+    Object.fromEntries(
+      Object.entries(JSON.parse(record) as Record<string, unknown>).filter(([name]) =>
+        select.has(name as ThreadField),
+      ),
+    ),
+  );

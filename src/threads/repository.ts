@@ -1,0 +1,127 @@
+import type { Database, Queryable } from "../database/database.ts";
+import { threadBusy } from "../lib/errors.ts";
+import { newId } from "../lib/ids.ts";
+import { RECORD_COLUMNS, type ThreadRecordRow } from "./record.ts";
+import type { ThreadTtl } from "./schemas.ts";
+
+export interface NewThread {
+  threadId?: string | undefined;
+  /** JSON text of an object. */
+  metadata: string;
+  ttl?: ThreadTtl | undefined;
+}
+
+/** What reads and updates of a state need of a thread. */
+export interface ThreadStanding {
+  graphId: string | null;
+  busy: boolean;
+}
+
+/** What the head checkpoint says, for the thread's row. */
+export interface StateOutcome {
+  status: "idle" | "interrupted";
+  /** JSON text of `{task_id: [{id, value}]}`. */
+  interrupts: string;
+}
+
+export interface ThreadRepository {
+  /** Undefined if a thread with this id is there already; it is left as it is. */
+  insert(thread: NewThread): Promise<ThreadRecordRow | undefined>;
+  find(threadId: string): Promise<ThreadRecordRow | undefined>;
+  standing(threadId: string): Promise<ThreadStanding | undefined>;
+  /** Merges `metadata` (JSON text) into the thread's; undefined if there is no such thread. */
+  patch(threadId: string, metadata: string, ttl: ThreadTtl | undefined): Promise<ThreadRecordRow | undefined>;
+  /** Deletes threads with their runs, or only those without a run in progress; the ids of those that were there. */
+  delete(queryable: Queryable, threadIds: readonly string[], onlyIdle: boolean): Promise<string[]>;
+  /** Of the threads, those that exist and have no run in progress. */
+  idleAmong(threadIds: readonly string[]): Promise<string[]>;
+  /** A new thread with the record of another; undefined if that one is not there. */
+  insertCopy(threadId: string, transaction: Queryable): Promise<ThreadRecordRow | undefined>;
+  /** Writes what an update of the state has changed; leaves a thread alone whose run decides that at its end. */
+  recordOutcome(threadId: string, outcome: StateOutcome): Promise<void>;
+  /** Throws `threadBusy` if a run is pending or running. For early refusal: the saver's put decides. */
+  assertIdle(threadId: string, standing: ThreadStanding): void;
+}
+
+// One statement, no look before it: two creators of one id meet at the primary key.
+const INSERT = `
+  insert into threads (thread_id, metadata, ttl_strategy, ttl_minutes, expires_at)
+  values ($1, $2::jsonb, $3, $4::float8, now() + $4::float8 * interval '1 minute')
+  on conflict (thread_id) do nothing
+  returning ${RECORD_COLUMNS}`;
+
+const FIND = `select ${RECORD_COLUMNS} from threads where thread_id = $1`;
+
+const STANDING = `
+  select metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy from threads where thread_id = $1`;
+
+const PATCH = `
+  update threads
+     set metadata = metadata || $2::jsonb,
+         ttl_strategy = coalesce($3, ttl_strategy),
+         ttl_minutes = coalesce($4::float8, ttl_minutes),
+         expires_at = coalesce(now() + $4::float8 * interval '1 minute', expires_at),
+         updated_at = now()
+   where thread_id = $1
+  returning ${RECORD_COLUMNS}`;
+
+// Runs and events hang on the thread and go with it. A run in progress loses its row, and so its lease: nothing
+// that its attempt still writes is accepted.
+const DELETE = `
+  delete from threads where thread_id = any($1::uuid[]) and (unfinished_runs = 0 or not $2)
+  returning thread_id`;
+
+const IDLE_AMONG = "select thread_id from threads where thread_id = any($1::uuid[]) and unfinished_runs = 0";
+
+// A copy has no run: what was busy is, for the copy, stopped at its last checkpoint. The caller settles that.
+const INSERT_COPY = `
+  insert into threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at)
+  select $2, case when status = 'busy' then 'idle' else status end, metadata, config, interrupts, error,
+         ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute'
+    from threads where thread_id = $1
+  returning ${RECORD_COLUMNS}`;
+
+const RECORD_OUTCOME = `
+  update threads
+     set status = $2, interrupts = $3::jsonb, error = null, updated_at = now(), state_updated_at = now()
+   where thread_id = $1 and unfinished_runs = 0`;
+
+export const createThreadRepository = (database: Database): ThreadRepository => {
+  const ids = (rows: { thread_id: string }[]) => rows.map((row) => row.thread_id);
+  return {
+    async insert({ threadId = newId(), metadata, ttl }) {
+      const rows = await database.query<ThreadRecordRow>(INSERT, [
+        threadId,
+        metadata,
+        ttl?.strategy,
+        ttl?.minutes,
+      ]);
+      return rows[0];
+    },
+    async find(threadId) {
+      return (await database.query<ThreadRecordRow>(FIND, [threadId]))[0];
+    },
+    async standing(threadId) {
+      return (await database.query<ThreadStanding>(STANDING, [threadId]))[0];
+    },
+    async patch(threadId, metadata, ttl) {
+      const values = [threadId, metadata, ttl?.strategy, ttl?.minutes];
+      return (await database.query<ThreadRecordRow>(PATCH, values))[0];
+    },
+    async delete(queryable, threadIds, onlyIdle) {
+      return ids(await queryable.query(DELETE, [threadIds, onlyIdle]));
+    },
+    async idleAmong(threadIds) {
+      return ids(await database.query(IDLE_AMONG, [threadIds]));
+    },
+    async insertCopy(threadId, transaction) {
+      return (await transaction.query<ThreadRecordRow>(INSERT_COPY, [threadId, newId()]))[0];
+    },
+    async recordOutcome(threadId, { status, interrupts }) {
+      await database.query(RECORD_OUTCOME, [threadId, status, interrupts]);
+    },
+    assertIdle(threadId, standing) {
+      if (standing.busy) throw threadBusy(threadId);
+    },
+  };
+};

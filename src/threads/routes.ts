@@ -1,0 +1,194 @@
+import type { FastifyReply } from "fastify";
+import type { RoutePlugin } from "../lib/route-plugin.ts";
+import * as schemas from "./schemas.ts";
+import type { ThreadService } from "./service.ts";
+
+const NO_CONTENT = 204;
+
+/** The services answer JSON text: it goes out as it is. */
+const sendJson = (reply: FastifyReply, text: string): FastifyReply =>
+  reply.type("application/json; charset=utf-8").send(text);
+
+/** `Prefer: return=minimal` (RFC 7240): the caller doesn't want the record back. */
+const prefersMinimal = (prefer: string | string[] | undefined): boolean =>
+  String(prefer ?? "")
+    .split(",")
+    .some((preference) => preference.trim().toLowerCase() === "return=minimal");
+
+const tags = ["Threads"];
+
+export const createThreadRoutes =
+  (service: ThreadService): RoutePlugin =>
+  async (app) => {
+    app.post(
+      "/threads",
+      { schema: { tags, summary: "Create a thread", body: schemas.threadCreateBody } },
+      async (request, reply) => sendJson(reply, await service.create(request.body)),
+    );
+
+    app.post(
+      "/threads/search",
+      { schema: { tags, summary: "Search threads", body: schemas.threadSearchBody } },
+      async (request, reply) => {
+        const page = await service.search(request.body);
+        reply.header("x-pagination-total", page.total);
+        if (page.next !== undefined) reply.header("x-pagination-next", page.next);
+        return sendJson(reply, page.json);
+      },
+    );
+
+    app.post(
+      "/threads/count",
+      { schema: { tags, summary: "Count threads", body: schemas.threadCountBody } },
+      async (request, reply) => sendJson(reply, String(await service.count(request.body))),
+    );
+
+    app.post(
+      "/threads/prune",
+      { schema: { tags, summary: "Delete threads or their old checkpoints", body: schemas.threadPruneBody } },
+      async (request) => ({ pruned_count: await service.prune(request.body) }),
+    );
+
+    app.get(
+      "/threads/:thread_id",
+      {
+        schema: {
+          tags,
+          summary: "Get a thread",
+          params: schemas.threadPath,
+          querystring: schemas.threadReadQuery,
+        },
+      },
+      async (request, reply) => {
+        const includeTtl = request.query.include?.includes("ttl") ?? false;
+        return sendJson(reply, await service.read(request.params.thread_id, { includeTtl }));
+      },
+    );
+
+    app.patch(
+      "/threads/:thread_id",
+      {
+        schema: {
+          tags,
+          summary: "Update a thread",
+          params: schemas.threadPath,
+          body: schemas.threadPatchBody,
+        },
+      },
+      async (request, reply) => {
+        const record = await service.patch(request.params.thread_id, request.body);
+        if (prefersMinimal(request.headers.prefer)) {
+          return reply.header("preference-applied", "return=minimal").code(NO_CONTENT).send();
+        }
+        return sendJson(reply, record);
+      },
+    );
+
+    app.delete(
+      "/threads/:thread_id",
+      { schema: { tags, summary: "Delete a thread", params: schemas.threadPath } },
+      async (request, reply) => {
+        await service.delete(request.params.thread_id);
+        return reply.code(NO_CONTENT).send();
+      },
+    );
+
+    app.post(
+      "/threads/:thread_id/copy",
+      { schema: { tags, summary: "Copy a thread", params: schemas.threadPath } },
+      async (request, reply) => sendJson(reply, await service.copy(request.params.thread_id)),
+    );
+
+    app.get(
+      "/threads/:thread_id/storage",
+      { schema: { tags, summary: "Bytes that a thread occupies", params: schemas.threadPath } },
+      async (request) => service.storage(request.params.thread_id),
+    );
+
+    app.get(
+      "/threads/:thread_id/state",
+      {
+        schema: {
+          tags,
+          summary: "Get the state of a thread",
+          params: schemas.threadPath,
+          querystring: schemas.stateQuery,
+        },
+      },
+      async (request, reply) =>
+        sendJson(reply, await service.state(request.params.thread_id, { ...request.query })),
+    );
+
+    app.get(
+      "/threads/:thread_id/state/:checkpoint_id",
+      {
+        schema: {
+          tags,
+          summary: "Get the state of a thread at a checkpoint",
+          params: schemas.checkpointPath,
+          querystring: schemas.stateQuery,
+        },
+      },
+      async (request, reply) => {
+        const { thread_id, checkpoint_id } = request.params;
+        return sendJson(
+          reply,
+          await service.state(thread_id, { ...request.query, checkpoint: { checkpoint_id } }),
+        );
+      },
+    );
+
+    app.post(
+      "/threads/:thread_id/state/checkpoint",
+      {
+        schema: {
+          tags,
+          summary: "Get the state of a thread at a checkpoint or in a subgraph",
+          params: schemas.threadPath,
+          body: schemas.stateAtCheckpointBody,
+        },
+      },
+      async (request, reply) => sendJson(reply, await service.state(request.params.thread_id, request.body)),
+    );
+
+    app.post(
+      "/threads/:thread_id/state",
+      {
+        schema: {
+          tags,
+          summary: "Update the state of a thread",
+          params: schemas.threadPath,
+          body: schemas.stateUpdateBody,
+        },
+      },
+      async (request) => service.updateState(request.params.thread_id, request.body),
+    );
+
+    app.get(
+      "/threads/:thread_id/history",
+      {
+        schema: {
+          tags,
+          summary: "List the states of a thread, the newest first",
+          params: schemas.threadPath,
+          querystring: schemas.historyQuery,
+        },
+      },
+      async (request, reply) =>
+        sendJson(reply, await service.history(request.params.thread_id, request.query)),
+    );
+
+    app.post(
+      "/threads/:thread_id/history",
+      {
+        schema: {
+          tags,
+          summary: "List the states of a thread, the newest first",
+          params: schemas.threadPath,
+          body: schemas.historyBody,
+        },
+      },
+      async (request, reply) =>
+        sendJson(reply, await service.history(request.params.thread_id, request.body)),
+    );
+  };

@@ -1,0 +1,303 @@
+import type { CheckpointStorage, ThreadStorage } from "../checkpoints/types.ts";
+import type { Database } from "../database/database.ts";
+import type { Graphs } from "../graphs/graphs.ts";
+import { conflict, graphNotFound, invalid, threadNotFound } from "../lib/errors.ts";
+import type { JsonObject } from "../lib/json.ts";
+import { contains, extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
+import { writeRecord, type ThreadRecordRow } from "./record.ts";
+import { createThreadRepository, type ThreadStanding } from "./repository.ts";
+import { createThreadSearcher, type RowSearch } from "./search.ts";
+import type {
+  StateUpdate,
+  ThreadCreate,
+  ThreadField,
+  ThreadFilter,
+  ThreadPatch,
+  ThreadPrune,
+  ThreadSearch,
+} from "./schemas.ts";
+import { createStateReader, type HistoryOptions, type StateOptions } from "./state.ts";
+import { createStateWriter, outcomeOf, type UpdatedState } from "./update.ts";
+
+export interface ThreadServiceOptions {
+  database: Database;
+  checkpoints: CheckpointStorage;
+  graphs: Graphs;
+  /** Told the ids of threads that are gone, with a run in progress or without: their runs' work can stop. */
+  onThreadsDeleted?: (threadIds: readonly string[]) => void;
+}
+
+/** A page of a search, as JSON text. */
+export interface ThreadPage {
+  json: string;
+  total: number;
+  /** Offset of the next page; undefined on the last one. */
+  next: number | undefined;
+}
+
+/** Threads that are read at once where the filter is on values, which no index knows. */
+const VALUES_BATCH = 500;
+
+/**
+ * Records and states of threads. What goes out is JSON text, since it comes out of the database as text.
+ *
+ * Every method that takes a thread's id throws `threadNotFound` if there is none.
+ */
+export const createThreadService = (options: ThreadServiceOptions) => {
+  const { database, checkpoints, graphs, onThreadsDeleted } = options;
+  const repository = createThreadRepository(database);
+  const searcher = createThreadSearcher(database);
+  const states = createStateReader({ checkpoints, graphs });
+  const writer = createStateWriter({ checkpoints, graphs });
+
+  const toThread = ({ thread_id, graph_id }: ThreadRecordRow) => ({
+    threadId: thread_id,
+    graphId: graph_id,
+  });
+
+  const valuesOf = async (row: ThreadRecordRow): Promise<string | null> =>
+    (await states.headValues([toThread(row)])).get(row.thread_id) ?? null;
+
+  const find = async (threadId: string): Promise<ThreadRecordRow> => {
+    const row = await repository.find(threadId);
+    if (row === undefined) throw threadNotFound(threadId);
+    return row;
+  };
+
+  const standingOf = async (threadId: string): Promise<ThreadStanding> => {
+    const standing = await repository.standing(threadId);
+    if (standing === undefined) throw threadNotFound(threadId);
+    return standing;
+  };
+
+  /** The row first, then what it leaves behind: an attempt that still holds the row has written by then. */
+  const remove = async (threadIds: readonly string[], onlyIdle: boolean): Promise<string[]> => {
+    const deleted = await database.transaction(async (transaction) => {
+      const gone = await repository.delete(transaction, threadIds, onlyIdle);
+      for (const threadId of gone) await checkpoints.deleteThread(threadId, transaction);
+      return gone;
+    });
+    if (deleted.length > 0) onThreadsDeleted?.(deleted);
+    return deleted;
+  };
+
+  const recordOutcome = async (threadId: string, graphId: string): Promise<void> =>
+    await repository.recordOutcome(threadId, outcomeOf(await states.head({ threadId, graphId })));
+
+  /** A thread whose first states are given. It is there only if the graph takes them all. */
+  const createWithSupersteps = async (
+    row: ThreadRecordRow,
+    supersteps: NonNullable<ThreadCreate["supersteps"]>,
+  ): Promise<ThreadRecordRow> => {
+    const { thread_id: threadId, graph_id: graphId } = row;
+    try {
+      await writer.replay(threadId, graphId ?? "", supersteps);
+      await recordOutcome(threadId, graphId ?? "");
+    } catch (error) {
+      await remove([threadId], false);
+      throw error;
+    }
+    return await find(threadId);
+  };
+
+  /**
+   * The threads whose newest values contain `part`: the asked page of them, and how many there are. They are read
+   * in batches, since no index knows values, and only the page is kept.
+   */
+  const pageByValues = async (
+    search: RowSearch,
+    part: JsonObject,
+  ): Promise<{ found: [ThreadRecordRow, string][]; total: number }> => {
+    const found: [ThreadRecordRow, string][] = [];
+    let matching = 0;
+    for (let offset = 0; ; offset += VALUES_BATCH) {
+      const { rows, total } = await searcher.page({ ...search, limit: VALUES_BATCH, offset });
+      const values = await states.headValues(rows.map(toThread));
+      for (const row of rows) {
+        const text = values.get(row.thread_id);
+        if (text === undefined || !contains(JSON.parse(text), part)) continue;
+        if (matching >= search.offset && found.length < search.limit) found.push([row, text]);
+        matching += 1;
+      }
+      if (rows.length === 0 || offset + rows.length >= total) return { found, total: matching };
+    }
+  };
+
+  return {
+    /**
+     * Creates a thread, with a new id if none is given, and answers its record.
+     * Throws `conflict` if the id is taken, unless `if_exists` is `do_nothing`, which answers that thread.
+     */
+    async create(thread: ThreadCreate): Promise<string> {
+      const { supersteps = [], metadata = {} } = thread;
+      if (supersteps.length > 0) {
+        const graphId = metadata.graph_id;
+        if (typeof graphId !== "string") {
+          throw invalid("'supersteps': 'metadata.graph_id' must name the graph whose states they are.");
+        }
+        if (!graphs.has(graphId)) throw graphNotFound(graphId);
+      }
+      const row = await repository.insert({
+        threadId: thread.thread_id,
+        metadata: JSON.stringify(metadata),
+        ttl: thread.ttl,
+      });
+      if (row !== undefined) {
+        if (supersteps.length === 0) return writeRecord(row, { values: null });
+        const replayed = await createWithSupersteps(row, supersteps);
+        return writeRecord(replayed, { values: await valuesOf(replayed) });
+      }
+      const threadId = thread.thread_id ?? "";
+      if (thread.if_exists !== "do_nothing") throw conflict(`Thread '${threadId}' already exists.`);
+      const existing = await find(threadId);
+      return writeRecord(existing, { values: await valuesOf(existing) });
+    },
+
+    async read(threadId: string, { includeTtl = false } = {}): Promise<string> {
+      const row = await find(threadId);
+      return writeRecord(row, { values: await valuesOf(row), includeTtl });
+    },
+
+    /** Merges metadata, and counts a new time to live from now. */
+    async patch(threadId: string, { metadata = {}, ttl }: ThreadPatch): Promise<string> {
+      const row = await repository.patch(threadId, JSON.stringify(metadata), ttl);
+      if (row === undefined) throw threadNotFound(threadId);
+      return writeRecord(row, { values: await valuesOf(row), includeTtl: ttl !== undefined });
+    },
+
+    /** Deletes a thread with its runs, even one in progress: its attempt can write nothing any more. */
+    async delete(threadId: string): Promise<void> {
+      if ((await remove([threadId], false)).length === 0) throw threadNotFound(threadId);
+    },
+
+    /** Deletes threads; ids that are gone already are no error. Answers those that were there. */
+    async deleteMany(threadIds: readonly string[]): Promise<string[]> {
+      return await remove(threadIds, false);
+    },
+
+    /** How many threads were deleted, or reduced to their latest state. Those with a run in progress stay. */
+    async prune({ thread_ids: threadIds, strategy = "delete" }: ThreadPrune): Promise<number> {
+      if (strategy === "delete") return (await remove(threadIds, true)).length;
+      const idle = await repository.idleAmong(threadIds);
+      for (const threadId of idle) await checkpoints.keepLatest(threadId);
+      return idle.length;
+    },
+
+    async search(search: ThreadSearch): Promise<ThreadPage> {
+      const { limit, offset, values: part } = search;
+      const paths = search.extract === undefined ? undefined : parseExtract(search.extract);
+      const rowSearch: RowSearch = {
+        metadata: search.metadata,
+        status: search.status,
+        ids: search.ids,
+        limit,
+        offset,
+        sortBy: search.sort_by ?? "created_at",
+        sortOrder: search.sort_order ?? "desc",
+      };
+      const select =
+        search.select === undefined ? undefined : new Set(search.select as readonly ThreadField[]);
+      if (part !== undefined && Object.keys(part).length > 0) {
+        const { found, total } = await pageByValues(rowSearch, part);
+        return pageOf(
+          found.map(([row, values]) => recordOf(row, values, select, paths)),
+          total,
+          offset,
+        );
+      }
+      const { rows, total } = await searcher.page(rowSearch);
+      const needsValues =
+        select === undefined ||
+        select.has("values") ||
+        (paths?.some(({ root }) => root === "values") ?? false);
+      const values: ReadonlyMap<string, string> =
+        needsValues && rows.length > 0 ? await states.headValues(rows.map(toThread)) : new Map();
+      const json = rows.map((row) => recordOf(row, values.get(row.thread_id) ?? null, select, paths));
+      return pageOf(json, total, offset);
+    },
+
+    async count({ values: part, ...filter }: ThreadFilter): Promise<number> {
+      if (part === undefined || Object.keys(part).length === 0) return await searcher.count(filter);
+      const all: RowSearch = { ...filter, limit: 0, offset: 0, sortBy: "thread_id", sortOrder: "asc" };
+      return (await pageByValues(all, part)).total;
+    },
+
+    /** A new thread with the record, the states and the history of another. */
+    async copy(threadId: string): Promise<string> {
+      const row = await database.transaction(async (transaction) => {
+        const copied = await repository.insertCopy(threadId, transaction);
+        if (copied === undefined) throw threadNotFound(threadId);
+        await checkpoints.copyThread(threadId, copied.thread_id, transaction);
+        return copied;
+      });
+      return writeRecord(row, { values: await valuesOf(row) });
+    },
+
+    async storage(threadId: string): Promise<ThreadStorage> {
+      await standingOf(threadId);
+      return await checkpoints.storage(threadId);
+    },
+
+    async state(threadId: string, stateOptions: StateOptions): Promise<string> {
+      const { graphId } = await standingOf(threadId);
+      return await states.read({ threadId, graphId }, stateOptions);
+    },
+
+    async history(threadId: string, historyOptions: HistoryOptions): Promise<string> {
+      const { graphId } = await standingOf(threadId);
+      return await states.history({ threadId, graphId }, historyOptions);
+    },
+
+    /** JSON text of the values of the newest checkpoint; null if the thread never ran. */
+    async headValues(threadId: string): Promise<string | null> {
+      return await valuesOf(await find(threadId));
+    },
+
+    /**
+     * Writes a new checkpoint, as a node would have. Throws `threadBusy` while a run is pending or running,
+     * `invalid` for a thread without a graph and for what the graph refuses.
+     */
+    async updateState(threadId: string, update: StateUpdate): Promise<UpdatedState> {
+      const standing = await standingOf(threadId);
+      repository.assertIdle(threadId, standing);
+      const { graphId } = standing;
+      if (graphId === null) {
+        throw invalid(
+          `Thread '${threadId}' has no graph yet: run an assistant on it, or give it 'metadata.graph_id'.`,
+        );
+      }
+      const updated = await writer.update(threadId, graphId, update);
+      await recordOutcome(threadId, graphId);
+      return updated;
+    },
+  };
+};
+
+export type ThreadService = ReturnType<typeof createThreadService>;
+
+const pageOf = (records: string[], total: number, offset: number): ThreadPage => {
+  const next = offset + records.length;
+  return {
+    json: `[${records.join(",")}]`,
+    total,
+    next: records.length > 0 && next < total ? next : undefined,
+  };
+};
+
+const recordOf = (
+  row: ThreadRecordRow,
+  values: string | null,
+  select: ReadonlySet<ThreadField> | undefined,
+  paths: readonly ExtractPath[] | undefined,
+): string =>
+  writeRecord(row, { values, select, extracted: paths && JSON.stringify(extracted(row, values, paths)) });
+
+const extracted = (
+  row: ThreadRecordRow,
+  values: string | null,
+  paths: readonly ExtractPath[],
+): Record<string, unknown> => {
+  const record = JSON.parse(row.record) as Record<string, unknown>;
+  if (paths.some(({ root }) => root === "values")) record.values = JSON.parse(values ?? "null");
+  return Object.fromEntries(paths.map(({ alias, root, steps }) => [alias, extractFrom(record[root], steps)]));
+};

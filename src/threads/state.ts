@@ -1,0 +1,328 @@
+/**
+ * Reading the state of a thread.
+ *
+ * LangGraph's own `getState` revives every message of a conversation, only for it to be written as JSON again. So
+ * a state is put together here from the stored JSON texts, in two steps, and LangGraph does the rest:
+ *
+ *  1. Nothing is due: no node has a trigger that it has not seen, nothing is sent. `next` and `tasks` are empty and
+ *     the values are the channels' texts. This is every thread that is not interrupted.
+ *  2. Something is due: the graph's own `_prepareStateSnapshot` computes it, with a `ValueText` in the place of each
+ *     value, since nothing in there looks into one. This is a history, and a thread that waits for a person.
+ *  3. Values would have to be computed (the writes of a step that is half done count already, a resume value, a
+ *     graph with other channels, a subgraph): `getState` on the revived checkpoint.
+ *
+ * test/threads/state-equality.test.ts holds 1 and 2 against 3.
+ */
+
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { CheckpointStorage, StoredCheckpoint } from "../checkpoints/types.ts";
+import type { Graphs } from "../graphs/graphs.ts";
+import type { RunnableGraph } from "../graphs/runnable-graph.ts";
+import { checkpointNotFound } from "../lib/errors.ts";
+import type { JsonObject } from "../lib/json.ts";
+import { toWireJson } from "../lib/wire-json.ts";
+import { planOf, TASKS_CHANNEL, type GraphPlan } from "./graph-plan.ts";
+import {
+  EMPTY_STATE,
+  snapshotFields,
+  ValueText,
+  writeCheckpoint,
+  writeSelected,
+  writeState,
+  type Snapshot,
+  type StateFields,
+} from "./state-json.ts";
+
+/** Task id of writes that belong to no task: input and resume values. */
+const NO_TASK = "00000000-0000-0000-0000-000000000000";
+/** Pending writes that say something of a task and are no update of a channel. */
+const TASK_NOTES = new Set(["__error__", "__interrupt__", "__scheduled__"]);
+
+/** A thread and the graph that its runs execute; null before its first run. */
+export interface ThreadOfGraph {
+  threadId: string;
+  graphId: string | null;
+}
+
+export interface StateOptions {
+  checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string; checkpoint_map?: JsonObject };
+  /** Whether the tasks of subgraphs carry the subgraphs' own states. */
+  subgraphs?: boolean;
+  select?: readonly string[];
+}
+
+export interface HistoryOptions {
+  limit: number;
+  /** Only states older than this checkpoint. */
+  before?: string;
+  metadata?: JsonObject;
+  checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string };
+  select?: readonly string[];
+}
+
+export interface StateReader {
+  /** JSON text of a state. Throws `checkpointNotFound` if one was named and is not there. */
+  read(thread: ThreadOfGraph, options: StateOptions): Promise<string>;
+  /** The fields of the newest state, each as JSON text; undefined for a thread that never ran. */
+  head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
+  /** JSON text of an array of states, the newest first. */
+  history(thread: ThreadOfGraph, options: HistoryOptions): Promise<string>;
+  /** JSON texts of the values of the newest checkpoints, by thread; those that never ran are missing. */
+  headValues(threads: readonly ThreadOfGraph[]): Promise<Map<string, string>>;
+}
+
+export interface StateReaderOptions {
+  checkpoints: CheckpointStorage;
+  graphs: Graphs;
+}
+
+/** The part of LangGraph's `Pregel` that turns a checkpoint into a state. Internal to LangGraph, hence looked for. */
+interface SnapshotMaker {
+  _prepareStateSnapshot(options: {
+    config: RunnableConfig;
+    saved: unknown;
+    applyPendingWrites: boolean;
+  }): Promise<Snapshot>;
+}
+
+const makesSnapshots = (graph: object): graph is SnapshotMaker =>
+  "_prepareStateSnapshot" in graph && typeof graph._prepareStateSnapshot === "function";
+
+const configOf = (threadId: string, namespace: string, checkpointId: string | undefined): RunnableConfig => ({
+  configurable: {
+    thread_id: threadId,
+    checkpoint_ns: namespace,
+    ...(checkpointId === undefined ? {} : { checkpoint_id: checkpointId }),
+  },
+});
+
+export const createStateReader = ({ checkpoints, graphs }: StateReaderOptions): StateReader => {
+  /** A graph's plan doesn't change; a factory's graphs are new each time and are collected with their plan. */
+  const plans = new WeakMap<RunnableGraph, { plan: GraphPlan | undefined }>();
+
+  /** Undefined for a thread that never ran, and for a graph that is no longer deployed. */
+  const graphOf = async ({ threadId, graphId }: ThreadOfGraph): Promise<RunnableGraph | undefined> =>
+    graphId !== null && graphs.has(graphId)
+      ? await graphs.resolve(graphId, { configurable: { thread_id: threadId } })
+      : undefined;
+
+  const planFor = (graph: RunnableGraph): GraphPlan | undefined => {
+    let known = plans.get(graph);
+    if (known === undefined) plans.set(graph, (known = { plan: planOf(graph) }));
+    return known.plan;
+  };
+
+  const readByGraph = async (
+    thread: ThreadOfGraph,
+    config: RunnableConfig,
+    subgraphs: boolean,
+  ): Promise<StateFields> => {
+    const graph = await graphs.resolve(
+      thread.graphId ?? "",
+      { configurable: { thread_id: thread.threadId } },
+      { checkpointer: checkpoints.saver },
+    );
+    return snapshotFields((await graph.getState(config, { subgraphs })) as Snapshot);
+  };
+
+  /** The fields of a stored checkpoint. `isHead`: asked for as the newest, so that what is half done counts. */
+  const fieldsOf = async (
+    thread: ThreadOfGraph,
+    graph: RunnableGraph | undefined,
+    stored: StoredCheckpoint,
+    { isHead, subgraphs }: { isHead: boolean; subgraphs: boolean },
+  ): Promise<StateFields> => {
+    if (graph === undefined) return quietFields(stored, writeAllValues(stored));
+    const plan = stored.checkpointNs === "" ? planFor(graph) : undefined;
+    if (plan !== undefined && !stored.pendingWrites.some(({ taskId }) => taskId === NO_TASK)) {
+      if (isQuiet(stored, plan)) return quietFields(stored, writePlannedValues(stored, plan));
+      const isHalfDone = isHead && stored.pendingWrites.some(({ channel }) => !TASK_NOTES.has(channel));
+      if (!isHalfDone && !subgraphs && makesSnapshots(graph)) {
+        const fields = await snapshotOfTexts(graph, stored, plan);
+        if (fields !== undefined) return fields;
+      }
+    }
+    const checkpointId = isHead ? undefined : stored.checkpointId;
+    return await readByGraph(thread, configOf(thread.threadId, stored.checkpointNs, checkpointId), subgraphs);
+  };
+
+  return {
+    async read(thread, { checkpoint = {}, subgraphs = false, select }) {
+      const { checkpoint_ns: namespace = "", checkpoint_id: checkpointId } = checkpoint;
+      const [graph, stored] = await Promise.all([
+        graphOf(thread),
+        checkpointId === undefined
+          ? checkpoints.readHead(thread.threadId, namespace)
+          : checkpoints.readAt(thread.threadId, namespace, checkpointId),
+      ]);
+      if (stored === undefined && checkpointId !== undefined) throw checkpointNotFound(checkpointId);
+      const fields =
+        stored === undefined
+          ? EMPTY_STATE
+          : await fieldsOf(thread, graph, stored, { isHead: checkpointId === undefined, subgraphs });
+      return select === undefined ? writeState(fields) : writeSelected(fields, select);
+    },
+
+    async head(thread) {
+      const stored = await checkpoints.readHead(thread.threadId);
+      if (stored === undefined) return undefined;
+      return await fieldsOf(thread, await graphOf(thread), stored, { isHead: true, subgraphs: false });
+    },
+
+    async history(thread, { limit, before, metadata, checkpoint = {}, select }) {
+      const { checkpoint_ns: namespace = "", checkpoint_id: checkpointId } = checkpoint;
+      const [graph, page] = await Promise.all([
+        graphOf(thread),
+        checkpoints.readHistory(thread.threadId, namespace, {
+          limit,
+          ...(before === undefined ? {} : { beforeCheckpointId: before }),
+          ...(checkpointId === undefined ? {} : { checkpointId }),
+          ...(metadata === undefined ? {} : { metadataFilter: metadata }),
+        }),
+      ]);
+      const states: string[] = [];
+      for (const stored of page) {
+        const fields = await fieldsOf(thread, graph, stored, { isHead: false, subgraphs: false });
+        states.push(select === undefined ? writeState(fields) : writeSelected(fields, select));
+      }
+      return `[${states.join(",")}]`;
+    },
+
+    async headValues(threads) {
+      const heads = await checkpoints.readHeads(threads.map(({ threadId }) => threadId));
+      const values = new Map<string, string>();
+      for (const thread of threads) {
+        const stored = heads.get(thread.threadId);
+        if (stored === undefined) continue;
+        const graph = await graphOf(thread);
+        const plan = graph && planFor(graph);
+        if (plan !== undefined) values.set(thread.threadId, writePlannedValues(stored, plan));
+        else if (graph === undefined) values.set(thread.threadId, writeAllValues(stored));
+        else {
+          const config = configOf(thread.threadId, "", stored.checkpointId);
+          values.set(thread.threadId, (await readByGraph(thread, config, false)).values);
+        }
+      }
+      return values;
+    },
+  };
+};
+
+/**
+ * Whether no node is to be run next: LangGraph's own rule, for a checkpoint without writes of no task. A channel
+ * that was consumed is empty, though its version is newer than what the node has seen.
+ */
+const isQuiet = (stored: StoredCheckpoint, plan: GraphPlan): boolean => {
+  const { channelVersions, versionsSeen, values } = stored;
+  const mayBeAvailable = (channel: string): boolean => {
+    const text = values.get(channel);
+    return text !== undefined && !(text === "[]" && plan.controlChannels.has(channel));
+  };
+  if (mayBeAvailable(TASKS_CHANNEL)) return false;
+  for (const first in channelVersions) {
+    const never = typeof channelVersions[first] === "number" ? 0 : "";
+    for (const [node, triggers] of plan.triggersOf) {
+      const seen = versionsSeen[node];
+      for (const trigger of triggers) {
+        const isNewer = (channelVersions[trigger] ?? never) > (seen?.[trigger] ?? never);
+        if (isNewer && mayBeAvailable(trigger)) return false;
+      }
+    }
+    break; // one version tells the type of all
+  }
+  return true;
+};
+
+const writeMetadata = ({ metadata, threadId }: StoredCheckpoint): string =>
+  JSON.stringify({ ...metadata, thread_id: threadId });
+
+/** LangGraph's `patchCheckpointMap`: where a subgraph's checkpoint lies among those of the graphs around it. */
+const mapOf = ({ metadata, checkpointNs, checkpointId }: StoredCheckpoint): JsonObject | null => {
+  const parents = metadata.parents as JsonObject | undefined;
+  return parents === undefined || Object.keys(parents).length === 0
+    ? null
+    : { ...parents, [checkpointNs]: checkpointId };
+};
+
+/** The state of a checkpoint after which nothing is due. */
+const quietFields = (stored: StoredCheckpoint, values: string): StateFields => {
+  const { threadId, checkpointNs: namespace, checkpointId, parentCheckpointId } = stored;
+  return {
+    values,
+    next: "[]",
+    tasks: "[]",
+    metadata: writeMetadata(stored),
+    created_at: `"${stored.createdAt}"`,
+    checkpoint: writeCheckpoint({ threadId, namespace, checkpointId, map: mapOf(stored) }),
+    parent_checkpoint:
+      parentCheckpointId === null
+        ? "null"
+        : writeCheckpoint({ threadId, namespace, checkpointId: parentCheckpointId, map: null }),
+    interrupts: "[]",
+  };
+};
+
+/** The values as the graph would give them: its stream channels, those without a stored value by their default. */
+const writePlannedValues = ({ values }: StoredCheckpoint, plan: GraphPlan): string => {
+  const texts: string[] = [];
+  for (const { name, jsonName, channel } of plan.valueChannels) {
+    let text = values.get(name);
+    if (text === undefined) {
+      const fresh = channel.fromCheckpoint(undefined);
+      if (fresh.isAvailable()) text = toWireJson(fresh.get());
+    }
+    if (plan.onlyChannel !== undefined) return text ?? "null";
+    if (text !== undefined) texts.push(`${jsonName}:${text}`);
+  }
+  return plan.onlyChannel === undefined ? `{${texts.join(",")}}` : "null";
+};
+
+/** Channels by which LangGraph drives a graph; no part of anybody's state. */
+const INTERNAL_CHANNEL = /^(__|branch:|join:)/;
+
+/** The values where no graph says which channels are the state: all that a graph could have shown. */
+const writeAllValues = ({ values }: StoredCheckpoint): string =>
+  `{${[...values]
+    .filter(([name]) => !INTERNAL_CHANNEL.test(name))
+    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
+    .join(",")}}`;
+
+/** What LangGraph makes of the checkpoint with texts for values; undefined if it did look into one. */
+const snapshotOfTexts = async (
+  graph: SnapshotMaker,
+  stored: StoredCheckpoint,
+  plan: GraphPlan,
+): Promise<StateFields | undefined> => {
+  const { threadId, checkpointNs, checkpointId, parentCheckpointId, metadata } = stored;
+  const channelValues: Record<string, unknown> = {};
+  for (const [name, text] of stored.values) {
+    channelValues[name] = plan.controlChannels.has(name) ? JSON.parse(text) : new ValueText(text);
+  }
+  const config = configOf(threadId, checkpointNs, checkpointId);
+  const saved = {
+    config,
+    checkpoint: {
+      v: 4,
+      id: checkpointId,
+      ts: stored.createdAt,
+      channel_values: channelValues,
+      channel_versions: stored.channelVersions,
+      versions_seen: stored.versionsSeen,
+    },
+    metadata,
+    ...(parentCheckpointId === null
+      ? {}
+      : { parentConfig: configOf(threadId, checkpointNs, parentCheckpointId) }),
+    pendingWrites: stored.pendingWrites.map(({ taskId, channel, value }) => [
+      taskId,
+      channel,
+      TASK_NOTES.has(channel) ? (JSON.parse(value) as unknown) : new ValueText(value),
+    ]),
+  };
+  try {
+    return snapshotFields(await graph._prepareStateSnapshot({ config, saved, applyPendingWrites: false }));
+  } catch {
+    // A user's cache key or an unknown version of LangGraph looked into a value: it gets the real ones.
+    return undefined;
+  }
+};

@@ -1,0 +1,147 @@
+import { Command, Send } from "@langchain/langgraph";
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { CheckpointStorage } from "../checkpoints/types.ts";
+import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import type { Graphs } from "../graphs/graphs.ts";
+import { checkpointNotFound, graphNotFound, invalid, sqlState, ThreadloomError } from "../lib/errors.ts";
+import type { JsonObject } from "../lib/json.ts";
+import type { StateOutcome } from "./repository.ts";
+import type { CommandFields, StateUpdate, Superstep } from "./schemas.ts";
+import { placeOf, type StateFields } from "./state-json.ts";
+
+/** The answer to an update: where the new state is, in the three forms in which clients look for it. */
+export interface UpdatedState {
+  checkpoint: CheckpointAddress;
+  configurable: CheckpointAddress;
+  checkpoint_id: string;
+}
+
+export interface CheckpointAddress {
+  thread_id: string;
+  checkpoint_ns: string;
+  checkpoint_id: string;
+  checkpoint_map: Record<string, unknown> | null;
+}
+
+export interface StateWriter {
+  /**
+   * Writes a new checkpoint as if a node had given these values. Throws `invalid` with LangGraph's sentence for
+   * values or a node that the graph refuses, `checkpointNotFound`, and `threadBusy`.
+   */
+  update(threadId: string, graphId: string, update: StateUpdate): Promise<UpdatedState>;
+  /** Writes one checkpoint per superstep on a thread that has none. Throws like `update`. */
+  replay(threadId: string, graphId: string, supersteps: readonly Superstep[]): Promise<void>;
+}
+
+export interface StateWriterOptions {
+  checkpoints: CheckpointStorage;
+  graphs: Graphs;
+}
+
+/** Room for a sentence; the rest of LangGraph's message is a link to its documentation. */
+const SENTENCE_LENGTH_AT_MOST = 500;
+
+/**
+ * What the graph's code throws over a caller's values is the caller's to see: the sentence, and nothing else of
+ * the error. What failed on our side stays what it is.
+ */
+const refusalOf = (error: unknown): unknown => {
+  if (error instanceof ThreadloomError || isDatabaseUnavailable(error) || sqlState(error) !== undefined) {
+    return error;
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  const sentence = (message.split("\n")[0] ?? "").slice(0, SENTENCE_LENGTH_AT_MOST).trim();
+  const stop = /[.!?]$/.test(sentence) ? "" : ".";
+  return invalid(`The graph refuses this update: ${sentence || "it gives no reason"}${stop}`, error);
+};
+
+export const createStateWriter = ({ checkpoints, graphs }: StateWriterOptions): StateWriter => {
+  const write = async (
+    threadId: string,
+    graphId: string,
+    config: RunnableConfig,
+    supersteps: Parameters<Awaited<ReturnType<Graphs["resolve"]>>["bulkUpdateState"]>[1],
+  ): Promise<RunnableConfig> => {
+    if (!graphs.has(graphId)) throw graphNotFound(graphId);
+    const graph = await graphs.resolve(
+      graphId,
+      { configurable: { thread_id: threadId } },
+      { checkpointer: checkpoints.saver },
+    );
+    try {
+      return await graph.bulkUpdateState(config, supersteps);
+    } catch (error) {
+      throw refusalOf(error);
+    }
+  };
+
+  return {
+    async update(threadId, graphId, { values, as_node: asNode, checkpoint = {}, checkpoint_id: bareId }) {
+      const { checkpoint_ns: namespace = "", checkpoint_map: map } = checkpoint;
+      const checkpointId = checkpoint.checkpoint_id ?? bareId;
+      // LangGraph would take a checkpoint that isn't there for an empty thread, and start a second history.
+      if (
+        checkpointId !== undefined &&
+        (await checkpoints.readAt(threadId, namespace, checkpointId)) === undefined
+      ) {
+        throw checkpointNotFound(checkpointId);
+      }
+      const config = {
+        configurable: {
+          thread_id: threadId,
+          checkpoint_ns: namespace,
+          ...(checkpointId === undefined ? {} : { checkpoint_id: checkpointId }),
+          ...(map === undefined ? {} : { checkpoint_map: map }),
+        },
+      };
+      const updates = [{ values: values ?? null, ...(asNode === undefined ? {} : { asNode }) }];
+      const written = placeOf(await write(threadId, graphId, config, [{ updates }]));
+      if (written === undefined) throw new Error("LangGraph did not say which checkpoint it wrote.");
+      const address: CheckpointAddress = {
+        thread_id: written.threadId,
+        checkpoint_ns: written.namespace,
+        checkpoint_id: written.checkpointId,
+        checkpoint_map: written.map,
+      };
+      return { checkpoint: address, configurable: address, checkpoint_id: address.checkpoint_id };
+    },
+
+    async replay(threadId, graphId, supersteps) {
+      await write(
+        threadId,
+        graphId,
+        { configurable: { thread_id: threadId, checkpoint_ns: "" } },
+        supersteps.map(({ updates }) => ({
+          updates: updates.map(({ values, command, as_node: asNode }) => ({
+            values: command === undefined ? (values ?? null) : toCommand(command),
+            asNode,
+          })),
+        })),
+      );
+    },
+  };
+};
+
+const toCommand = ({ update, resume, goto }: CommandFields): Command => {
+  const destination = (place: string | { node: string; input?: unknown }) =>
+    typeof place === "string" ? place : new Send(place.node, place.input);
+  return new Command({
+    ...(update === undefined ? {} : { update: update as JsonObject }),
+    ...(resume === undefined ? {} : { resume }),
+    ...(goto === undefined ? {} : { goto: Array.isArray(goto) ? goto.map(destination) : destination(goto) }),
+  });
+};
+
+/** What a thread's row says of a state: interrupted while something is due, else idle. */
+export const outcomeOf = (fields: StateFields | undefined): StateOutcome => {
+  if (fields === undefined) return { status: "idle", interrupts: "{}" };
+  const next = JSON.parse(fields.next) as string[];
+  const tasks = JSON.parse(fields.tasks) as { id: string; interrupts: unknown[] }[];
+  const interrupts = tasks
+    .filter((task) => task.interrupts.length > 0)
+    .map((task) => [task.id, task.interrupts]);
+  return {
+    status: next.length > 0 ? "interrupted" : "idle",
+    interrupts: JSON.stringify(Object.fromEntries(interrupts)),
+  };
+};
