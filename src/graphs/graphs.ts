@@ -1,4 +1,4 @@
-import { graphNotFound } from "../lib/errors.ts";
+import { graphNotFound, invalid } from "../lib/errors.ts";
 import { type Logger } from "../lib/logger.ts";
 import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "./config.ts";
 import { drawGraph, type GraphDrawing } from "./drawing.ts";
@@ -24,7 +24,10 @@ export interface Graphs {
    * call alone, e.g. for a checkpointer that belongs to one attempt.
    */
   resolve(id: string, config?: GraphConfiguration, bindings?: GraphBindings): Promise<RunnableGraph>;
-  /** JSON schemas. The config matters to a factory only. The answer is shared: don't change it. */
+  /**
+   * JSON schemas. The answer is shared: don't change it. Here and below the config matters to a factory only;
+   * one that can't build its graph from it is `invalid`.
+   */
   schemas(id: string, config?: GraphConfiguration): Promise<GraphSchemas>;
   /** @param xray `true` opens every subgraph, a number the first so many levels */
   drawing(id: string, xray?: boolean | number, config?: GraphConfiguration): Promise<GraphDrawing>;
@@ -114,13 +117,23 @@ export async function loadGraphs({
   };
 
   const resolve: Graphs["resolve"] = async (id, config = {}, bindings) => {
-    const { entry, graph, factory } = find(id);
+    const { graph, factory } = find(id);
     const all = bindings ? { ...own, ...bindings } : own;
     if (graph) return bindings ? boundCopy(graph, all) : graph;
     const made: unknown = await factory?.({ ...config, configurable: config.configurable ?? {} });
     const compiled = await compiledGraph(made);
-    if (!compiled) throw notAGraph(entry, made);
+    // A run may show this to its caller, who has no business with our paths.
+    if (!compiled) throw new Error(`The factory of graph '${id}' returned ${kindOf(made)}, not a graph.`);
     return boundCopy(compiled, all);
+  };
+
+  /** The graph to look at, not to run. A factory may need what the caller has not given. */
+  const resolveToDescribe = async (id: string, config?: GraphConfiguration): Promise<RunnableGraph> => {
+    const { factory } = find(id);
+    return resolve(id, config).catch((cause: unknown) => {
+      if (!factory) throw cause;
+      throw invalid(`Graph '${id}' can't be built from this config: ${messageOf(cause)}.`, cause);
+    });
   };
 
   return {
@@ -132,19 +145,19 @@ export async function loadGraphs({
     async schemas(id, config) {
       const known = schemasById.get(id);
       if (known) return known;
-      const schemas = graphSchemas(id, await resolve(id, config));
+      const schemas = graphSchemas(id, await resolveToDescribe(id, config));
       // A factory's graph may have another shape for another config.
       if (find(id).graph) schemasById.set(id, schemas);
       return schemas;
     },
 
     async drawing(id, xray = false, config) {
-      return drawGraph(await resolve(id, config), xray);
+      return drawGraph(await resolveToDescribe(id, config), xray);
     },
 
     async subgraphs(id, namespace, recurse = false, config) {
       const found: Record<string, GraphSchemas> = {};
-      const graph = await resolve(id, config);
+      const graph = await resolveToDescribe(id, config);
       // LangGraph goes down to a namespace of several names only when it recurses.
       const goDown = recurse || namespace?.includes("|");
       for await (const [name, subgraph] of graph.getSubgraphsAsync(namespace, goDown)) {
@@ -157,6 +170,9 @@ export async function loadGraphs({
   };
 }
 
+const kindOf = (value: unknown): string =>
+  value === null ? "null" : Array.isArray(value) ? "an array" : `a value of type ${typeof value}`;
+
 async function unlessItFails<Value>({ id, file }: GraphEntry, value: Value | Promise<Value>): Promise<Value> {
   try {
     return await value;
@@ -166,10 +182,8 @@ async function unlessItFails<Value>({ id, file }: GraphEntry, value: Value | Pro
 }
 
 function notAGraph({ id, file, exportName }: GraphEntry, value: unknown): GraphLoadError {
-  const what =
-    value === null ? "null" : Array.isArray(value) ? "an array" : `a value of type ${typeof value}`;
   return new GraphLoadError(
-    `Graph '${id}' (${file}): '${exportName}' is ${what}, not a graph. Export a compiled graph, a StateGraph, ` +
+    `Graph '${id}' (${file}): '${exportName}' is ${kindOf(value)}, not a graph. Export a compiled graph, a StateGraph, ` +
       "an agent of createAgent, a promise of one, or a function that returns one.",
   );
 }

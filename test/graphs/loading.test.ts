@@ -54,9 +54,21 @@ describe("the forms of a graph", () => {
     expect(error.message).toBe("This tenant has no model.");
   });
 
+  it("a factory that can't build its graph can't be described either, and that is no fault of the server", async () => {
+    const graphs = await load({ graph: "forms/factories.ts:failingFactory" });
+    for (const ask of [graphs.schemas("graph"), graphs.drawing("graph"), graphs.subgraphs("graph")]) {
+      expect(await failure(ask)).toMatchObject({
+        kind: "invalid",
+        message: "Graph 'graph' can't be built from this config: TypeError: This tenant has no model.",
+      });
+    }
+  });
+
   it("a factory that returns no graph is told apart by its id", async () => {
     const graphs = await load({ empty: "forms/factories.ts:emptyFactory" });
-    expect((await failure(graphs.resolve("empty"))).message).toMatch(/^Graph 'empty' .*not a graph/);
+    expect((await failure(graphs.resolve("empty"))).message).toBe(
+      "The factory of graph 'empty' returned a value of type undefined, not a graph.",
+    );
   });
 });
 
