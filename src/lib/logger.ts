@@ -1,4 +1,4 @@
-import { pino, type Logger } from "pino";
+import { pino, type DestinationStream, type Logger } from "pino";
 
 export type { Logger };
 
@@ -6,23 +6,52 @@ export interface LoggerOptions {
   level: string;
   /** Readable lines for a person at a terminal instead of JSON for a collector. */
   pretty: boolean;
+  /** Where the lines go; standard output if it is not given. Not together with `pretty`. */
+  destination?: DestinationStream;
 }
+
+/** Causes of causes that are written; deeper ones tell nothing more. */
+const CAUSES_AT_MOST = 5;
+
+/**
+ * What a log line holds of an error: what it says of itself and of its causes, and PostgreSQL's code. Nothing
+ * else that hangs on it: a library or a graph may attach the request, and with it the headers with the API key.
+ */
+export const describeError = (error: unknown, causes = CAUSES_AT_MOST): unknown => {
+  if (!(error instanceof Error)) return typeof error === "object" && error !== null ? "(an object)" : error;
+  const { code, constraint } = error as { code?: unknown; constraint?: unknown };
+  return {
+    type: error.name,
+    message: error.message,
+    stack: error.stack,
+    ...(typeof code === "string" ? { code } : {}),
+    ...(typeof constraint === "string" ? { constraint } : {}),
+    ...(error.cause !== undefined && causes > 0 ? { cause: describeError(error.cause, causes - 1) } : {}),
+    ...(error instanceof AggregateError && causes > 0
+      ? { errors: error.errors.slice(0, causes).map((one) => describeError(one, causes - 1)) }
+      : {}),
+  };
+};
 
 /**
  * One logger per server. Request headers are never logged, and the paths below are redacted all the same:
- * keys must not reach a log line through an error's context either.
+ * keys must not reach a log line through an object's context either.
  */
-export const createLogger = ({ level, pretty }: LoggerOptions): Logger =>
-  pino({
-    level,
-    base: null,
-    redact: { paths: ["headers", "*.headers", "apiKeys", "*.apiKeys"], censor: "[hidden]" },
-    ...(pretty
-      ? {
-          transport: {
-            target: "pino-pretty",
-            options: { ignore: "pid,hostname", translateTime: "HH:MM:ss" },
-          },
-        }
-      : {}),
-  });
+export const createLogger = ({ level, pretty, destination }: LoggerOptions): Logger =>
+  pino(
+    {
+      level,
+      base: null,
+      serializers: { err: (error: unknown) => describeError(error) },
+      redact: { paths: ["headers", "*.headers", "apiKeys", "*.apiKeys"], censor: "[hidden]" },
+      ...(pretty
+        ? {
+            transport: {
+              target: "pino-pretty",
+              options: { ignore: "pid,hostname", translateTime: "HH:MM:ss" },
+            },
+          }
+        : {}),
+    },
+    ...(destination === undefined ? [] : [destination]),
+  );

@@ -12,11 +12,6 @@ const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 export const createStatusRoutes =
   (service: StatusService): RoutePlugin =>
   async (app) => {
-    app.addHook("onClose", (_instance, done) => {
-      service.close();
-      done();
-    });
-
     app.get(
       "/ok",
       {

@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAssistantRepository } from "../../src/assistants/repository.ts";
 import { createAssistantService } from "../../src/assistants/service.ts";
-import { startTestServer } from "../helpers/app.ts";
+import { startAssistants } from "../helpers/parts.ts";
 
-let server: Awaited<ReturnType<typeof startTestServer>>;
+let server: Awaited<ReturnType<typeof startAssistants>>;
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startAssistants();
 });
 afterAll(async () => {
   await server.close();

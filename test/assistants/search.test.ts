@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestServer } from "../helpers/app.ts";
+import { startAssistants } from "../helpers/parts.ts";
 
-let server: Awaited<ReturnType<typeof startTestServer>>;
+let server: Awaited<ReturnType<typeof startAssistants>>;
 const ids: string[] = [];
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startAssistants();
   await server.database.query("delete from assistants");
   const assistants = [
     { graph_id: "agent", name: "Alpha", metadata: { team: "blue", tags: ["a", "b"], deep: { x: 1, y: 2 } } },

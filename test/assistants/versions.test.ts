@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestServer } from "../helpers/app.ts";
+import { startAssistants } from "../helpers/parts.ts";
 
-let server: Awaited<ReturnType<typeof startTestServer>>;
+let server: Awaited<ReturnType<typeof startAssistants>>;
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startAssistants();
 });
 afterAll(async () => {
   await server.close();

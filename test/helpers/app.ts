@@ -1,102 +1,72 @@
-import { fileURLToPath } from "node:url";
-import { Writable } from "node:stream";
-import { pino } from "pino";
 import supertest from "supertest";
-import { createAssistantRepository } from "../../src/assistants/repository.ts";
-import { createAssistantRoutes } from "../../src/assistants/routes.ts";
-import { createAssistantService } from "../../src/assistants/service.ts";
-import { createAuthenticate } from "../../src/auth/api-keys.ts";
-import { openDatabase } from "../../src/database/database.ts";
-import { loadGraphs } from "../../src/graphs/graphs.ts";
-import { createApp } from "../../src/http/app.ts";
-import type { RoutePlugin } from "../../src/lib/route-plugin.ts";
-import { createStatusRepository } from "../../src/status/repository.ts";
-import { createStatusRoutes } from "../../src/status/routes.ts";
-import { createStatusService } from "../../src/status/service.ts";
+import type { Config } from "../../src/config.ts";
+import { createServer } from "../../src/server.ts";
 import { freshDatabase } from "./database.ts";
+import { FIXTURE_GRAPHS, listeningLogger } from "./parts.ts";
 
-export const FIXTURE_GRAPHS = fileURLToPath(new URL("../fixtures/langgraph.json", import.meta.url));
-
-/** A logger whose lines can be searched afterwards. */
-export const listeningLogger = () => {
-  const lines: string[] = [];
-  const logger = pino(
-    { level: "trace", base: null },
-    new Writable({
-      write(chunk: Buffer, _encoding, done) {
-        lines.push(chunk.toString());
-        done();
-      },
-    }),
-  );
-  return { logger, lines };
+/** What tests want unless they say otherwise: one process that does all, on a free port, and quick to notice things. */
+const TEST_CONFIG: Config = {
+  graphConfigFile: FIXTURE_GRAPHS,
+  host: "127.0.0.1",
+  port: 0,
+  dataFolder: "",
+  role: "all",
+  databaseUrl: undefined,
+  databasePoolSize: 10,
+  databasePreparedStatements: true,
+  jobsPerWorker: 10,
+  apiKeys: [],
+  unsafeNoAuth: false,
+  logLevel: "trace",
+  logFormat: "json",
+  corsAllowOrigins: ["*"],
+  bodyLimitBytes: 4 * 1024 * 1024,
+  runTimeoutSeconds: 60,
+  shutdownGraceSeconds: 1,
+  eventRetentionSeconds: 600,
+  leaseSeconds: 10,
+  heartbeatSeconds: 2,
+  sweepSeconds: 1,
+  maxAttempts: 3,
 };
 
-export interface TestAppOptions {
-  apiKeys?: string[];
-  corsAllowOrigins?: string[];
-  bodyLimit?: number;
-  /** Further routes. */
-  routes?: RoutePlugin[];
+/** Options of a test server: any part of its configuration, and a database that others use, too. */
+export interface TestServerOptions extends Partial<Config> {
+  /** A replica: the database of another test server, which then outlives this one. */
+  connectionString?: string;
 }
 
-const BODY_LIMIT = 4 * 1024 * 1024;
-
-/** The HTTP application alone, without a database: for what no room is needed for. */
-export const aBareApp = async (options: TestAppOptions = {}) => {
+/**
+ * The whole server over HTTP on a database of its own, with the fixture graphs. `lines` are its log.
+ * `close()` stops it and drops the database.
+ */
+export const startTestServer = async ({ connectionString, ...overrides }: TestServerOptions = {}) => {
+  const fresh = connectionString === undefined ? await freshDatabase() : undefined;
+  const address = connectionString ?? fresh?.connectionString ?? "";
   const { logger, lines } = listeningLogger();
-  const app = await createApp({
-    logger,
-    authenticate: createAuthenticate(options.apiKeys ?? []),
-    bodyLimit: options.bodyLimit ?? BODY_LIMIT,
-    corsAllowOrigins: options.corsAllowOrigins ?? ["*"],
-    routes: options.routes ?? [],
-  });
-  return { app, lines, client: supertest(app.server) };
+  const stop = async () => await fresh?.drop();
+  try {
+    const server = await createServer(
+      { ...TEST_CONFIG, ...overrides },
+      { connectionString: address, logger },
+    );
+    const { address: url } = await server.listen();
+    return {
+      url,
+      app: server.app,
+      graphs: server.graphs,
+      client: supertest(url),
+      connectionString: address,
+      lines,
+      async close(): Promise<void> {
+        await server.close();
+        await stop();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 };
 
-/** The real thing over HTTP on a database of its own, with the fixture graphs. */
-export const startTestServer = async (options: TestAppOptions = {}) => {
-  const fresh = await freshDatabase();
-  const { logger, lines } = listeningLogger();
-  const database = openDatabase({
-    connectionString: fresh.connectionString,
-    poolSize: 10,
-    applicationName: "threadloom test",
-    preparedStatements: true,
-    logger,
-  });
-  const graphs = await loadGraphs({ configPath: FIXTURE_GRAPHS, logger });
-  const assistants = createAssistantService({
-    database,
-    repository: createAssistantRepository(database),
-    graphs,
-    deleteThreads: (threadIds) =>
-      database.query("delete from threads where thread_id = any($1::uuid[])", [threadIds]),
-  });
-  await assistants.ensureSystemAssistants(graphs.ids);
-  const status = createStatusService({ database, repository: createStatusRepository(database) });
-  const app = await createApp({
-    logger,
-    authenticate: createAuthenticate(options.apiKeys ?? []),
-    bodyLimit: options.bodyLimit ?? BODY_LIMIT,
-    corsAllowOrigins: options.corsAllowOrigins ?? ["*"],
-    routes: [createAssistantRoutes(assistants), createStatusRoutes(status), ...(options.routes ?? [])],
-  });
-  const url = await app.listen({ host: "127.0.0.1", port: 0 });
-  return {
-    app,
-    url,
-    lines,
-    database,
-    graphs,
-    assistants,
-    client: supertest(url),
-    async close(): Promise<void> {
-      await app.close();
-      await graphs.close();
-      await database.close();
-      await fresh.drop();
-    },
-  };
-};
+export type TestServer = Awaited<ReturnType<typeof startTestServer>>;

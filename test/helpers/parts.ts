@@ -1,0 +1,100 @@
+import { fileURLToPath } from "node:url";
+import { Writable } from "node:stream";
+import supertest from "supertest";
+import { createAssistantRepository } from "../../src/assistants/repository.ts";
+import { createAssistantRoutes } from "../../src/assistants/routes.ts";
+import { createAssistantService } from "../../src/assistants/service.ts";
+import { createAuthenticate } from "../../src/auth/api-keys.ts";
+import { openDatabase } from "../../src/database/database.ts";
+import { loadGraphs } from "../../src/graphs/graphs.ts";
+import { createApp } from "../../src/http/app.ts";
+import { createLogger } from "../../src/lib/logger.ts";
+import type { RoutePlugin } from "../../src/lib/route-plugin.ts";
+import { createStatusRepository } from "../../src/status/repository.ts";
+import { createStatusRoutes } from "../../src/status/routes.ts";
+import { createStatusService } from "../../src/status/service.ts";
+import { freshDatabase } from "./database.ts";
+
+export const FIXTURE_GRAPHS = fileURLToPath(new URL("../fixtures/langgraph.json", import.meta.url));
+
+/** A logger whose lines can be searched afterwards. */
+export const listeningLogger = () => {
+  const lines: string[] = [];
+  const destination = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push(chunk.toString());
+      done();
+    },
+  });
+  return { logger: createLogger({ level: "trace", pretty: false, destination }), lines };
+};
+
+export interface TestAppOptions {
+  apiKeys?: string[];
+  corsAllowOrigins?: string[];
+  bodyLimit?: number;
+  /** Further routes. */
+  routes?: RoutePlugin[];
+}
+
+const BODY_LIMIT = 4 * 1024 * 1024;
+
+/** The HTTP application alone, without a database: for what no room is needed for. */
+export const aBareApp = async (options: TestAppOptions = {}) => {
+  const { logger, lines } = listeningLogger();
+  const app = await createApp({
+    logger,
+    authenticate: createAuthenticate(options.apiKeys ?? []),
+    bodyLimit: options.bodyLimit ?? BODY_LIMIT,
+    corsAllowOrigins: options.corsAllowOrigins ?? ["*"],
+    routes: options.routes ?? [],
+  });
+  return { app, lines, client: supertest(app.server) };
+};
+
+/** Assistants and status over HTTP, on a database of their own, with the fixture graphs. */
+export const startAssistants = async (options: TestAppOptions = {}) => {
+  const fresh = await freshDatabase();
+  const { logger, lines } = listeningLogger();
+  const database = openDatabase({
+    connectionString: fresh.connectionString,
+    poolSize: 10,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger,
+  });
+  const graphs = await loadGraphs({ configPath: FIXTURE_GRAPHS, logger });
+  const assistants = createAssistantService({
+    database,
+    repository: createAssistantRepository(database),
+    graphs,
+    deleteThreads: (threadIds) =>
+      database.query("delete from threads where thread_id = any($1::uuid[])", [threadIds]),
+  });
+  await assistants.ensureSystemAssistants(graphs.ids);
+  const status = createStatusService({ database, repository: createStatusRepository(database) });
+  const app = await createApp({
+    logger,
+    authenticate: createAuthenticate(options.apiKeys ?? []),
+    bodyLimit: options.bodyLimit ?? BODY_LIMIT,
+    corsAllowOrigins: options.corsAllowOrigins ?? ["*"],
+    routes: [createAssistantRoutes(assistants), createStatusRoutes(status), ...(options.routes ?? [])],
+  });
+  const url = await app.listen({ host: "127.0.0.1", port: 0 });
+  return {
+    app,
+    url,
+    lines,
+    database,
+    graphs,
+    assistants,
+    client: supertest(url),
+    async close(): Promise<void> {
+      await app.close();
+      status.close();
+      await graphs.close();
+      await database.close();
+      await fresh.drop();
+    },
+  };
+};
