@@ -19,6 +19,7 @@ import { createApp } from "./http/app.ts";
 import { checkpointNotFound } from "./lib/errors.ts";
 import { newId } from "./lib/ids.ts";
 import type { Logger } from "./lib/logger.ts";
+import { startPeriodic } from "./lib/periodic.ts";
 import { createRunRepository } from "./runs/repository.ts";
 import { createRunRoutes } from "./runs/routes.ts";
 import { createRunService } from "./runs/service.ts";
@@ -39,6 +40,10 @@ export interface ServerParts {
   connectionString: string;
   logger: Logger;
 }
+
+/** How often what has expired is removed, and how much at a time, to stay short beside live traffic. */
+const EXPIRY_SWEEP_MS = 10_000;
+const EXPIRED_PER_SWEEP = 5_000;
 
 /** A whole server; several can live in one process. */
 export interface Server {
@@ -127,14 +132,22 @@ export const createServer = async (
     const recovery = startRecovery({
       queue,
       executor,
-      eventLog,
       signals,
       sweepSeconds: config.sweepSeconds,
       maxAttempts: config.maxAttempts,
-      eventRetentionSeconds: config.eventRetentionSeconds,
       logger,
     });
     closers.push(() => recovery.close());
+    const store = createStoreService({ repository: storeRepository, expiry: DEFAULT_EXPIRY });
+    const expiry = startPeriodic({
+      everyMs: EXPIRY_SWEEP_MS,
+      async work() {
+        await eventLog.deleteExpired(config.eventRetentionSeconds, EXPIRED_PER_SWEEP);
+        await store.deleteExpired(EXPIRED_PER_SWEEP);
+      },
+      onError: (error) => logger.warn({ err: error }, "expired events and items could not be removed"),
+    });
+    closers.push(() => expiry.close());
 
     const threads = createThreadService({
       database,
@@ -185,7 +198,7 @@ export const createServer = async (
         createAssistantRoutes(assistants),
         createThreadRoutes(threads),
         createRunRoutes(runs),
-        createStoreRoutes(createStoreService({ repository: storeRepository, expiry: DEFAULT_EXPIRY })),
+        createStoreRoutes(store),
       ],
     });
     closers.push(() => app.close());

@@ -2,7 +2,7 @@ import type { Signals } from "../database/signals.ts";
 import type { RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { EventLog } from "../streaming/event-log.ts";
+import { startPeriodic } from "../lib/periodic.ts";
 import type { AttemptResult } from "./attempt.ts";
 import type { Executor } from "./execution.ts";
 import type { Queue } from "./queue.ts";
@@ -10,25 +10,18 @@ import type { Queue } from "./queue.ts";
 export interface RecoveryOptions {
   queue: Queue;
   executor: Executor;
-  eventLog: EventLog;
   signals: Signals;
   sweepSeconds: number;
   maxAttempts: number;
-  /** Seconds that events of an ended run are kept. */
-  eventRetentionSeconds: number;
   logger: Logger;
 }
-
-/** Events that one sweep removes at most, so that it stays short beside live traffic. */
-const EVENTS_PER_SWEEP = 5_000;
 
 /**
  * Finds runs whose executor went silent. A dead process is noticed after at most the lease (10 s) and a sweep
  * (2 s). Every process that works sweeps; the statements skip what another one has locked.
  */
 export const startRecovery = (options: RecoveryOptions): { close(): Promise<void> } => {
-  const { queue, executor, eventLog, signals, sweepSeconds, maxAttempts, eventRetentionSeconds, logger } =
-    options;
+  const { queue, executor, signals, sweepSeconds, maxAttempts, logger } = options;
 
   const resultFor = (run: RunRow): AttemptResult =>
     run.cancel_action === null
@@ -56,26 +49,15 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
       signals.send("ended", run.run_id);
       signals.send("available", run.run_id);
     }
-    await eventLog.deleteExpired(eventRetentionSeconds, EVENTS_PER_SWEEP);
   };
 
-  let sweeping: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    sweeping ??= sweep()
-      .catch((error: unknown) => {
-        if (isDatabaseUnavailable(error))
-          logger.debug({ err: error }, "the sweep has to wait for the database");
-        else logger.error({ err: error }, "the sweep for lost runs failed");
-      })
-      .finally(() => {
-        sweeping = undefined;
-      });
-  }, sweepSeconds * 1_000);
-
-  return {
-    async close() {
-      clearInterval(timer);
-      await sweeping;
+  return startPeriodic({
+    everyMs: sweepSeconds * 1_000,
+    work: sweep,
+    onError(error) {
+      if (isDatabaseUnavailable(error))
+        logger.debug({ err: error }, "the sweep has to wait for the database");
+      else logger.error({ err: error }, "the sweep for lost runs failed");
     },
-  };
+  });
 };

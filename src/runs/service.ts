@@ -6,7 +6,7 @@ import type { Execution, RunEnding } from "../engine/execution.ts";
 import type { RunKwargs } from "../engine/kwargs.ts";
 import type { Worker } from "../engine/worker.ts";
 import { assistantNotFound, conflict, runNotFound, threadBusy, threadNotFound } from "../lib/errors.ts";
-import { isUuid, newId, systemAssistantId } from "../lib/ids.ts";
+import { assistantIdOf, newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { toWireJson } from "../lib/wire-json.ts";
 import type { Hub, RunReader } from "../streaming/hub.ts";
@@ -189,7 +189,7 @@ export const createRunService = (parts: RunServiceParts) => {
     const run: NewRun = {
       runId: newId(),
       threadId,
-      assistantId: isUuid(body.assistant_id) ? body.assistant_id : systemAssistantId(body.assistant_id),
+      assistantId: assistantIdOf(body.assistant_id),
       multitaskStrategy: "multitask_strategy" in body ? body.multitask_strategy : "enqueue",
       metadata: body.metadata ?? {},
       config: body.config ?? {},
@@ -280,8 +280,7 @@ export const createRunService = (parts: RunServiceParts) => {
     /** All of them or, if an assistant is missing, none. */
     async createBatch(bodies: ThreadlessRunBody[]): Promise<CreatedRun[]> {
       for (const { assistant_id: reference } of bodies) {
-        const id = isUuid(reference) ? reference : systemAssistantId(reference);
-        if (!(await repository.assistantExists(id))) throw assistantNotFound(reference);
+        if (!(await repository.assistantExists(assistantIdOf(reference)))) throw assistantNotFound(reference);
       }
       const created: CreatedRun[] = [];
       for (const body of bodies) {
