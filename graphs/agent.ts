@@ -2,7 +2,7 @@
  * An agent that answers with the help of tools. What an assistant may change is its context: the model,
  * the system prompt and the tools. Without a provider's key it answers with an offline model.
  */
-import { type BaseChatModel } from "@langchain/core/language_models/chat_models";
+import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { SystemMessage } from "@langchain/core/messages";
 import { END, MessagesValue, START, StateGraph, StateSchema, type Runtime } from "@langchain/langgraph";
 import { ToolNode, toolsCondition } from "@langchain/langgraph/prebuilt";

@@ -5,8 +5,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { type CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
-import { type BaseLanguageModelInput } from "@langchain/core/language_models/base";
+import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
+import type { BaseLanguageModelInput } from "@langchain/core/language_models/base";
 import {
   BaseChatModel,
   type BaseChatModelCallOptions,
@@ -15,7 +15,7 @@ import {
 } from "@langchain/core/language_models/chat_models";
 import { AIMessageChunk, type BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
-import { type Runnable } from "@langchain/core/runnables";
+import type { Runnable } from "@langchain/core/runnables";
 
 interface OfflineCallOptions extends BaseChatModelCallOptions {
   tools?: BindToolsInput[];

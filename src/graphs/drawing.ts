@@ -1,5 +1,5 @@
-import { type JsonObject, type JsonValue } from "../lib/json.ts";
-import { type RunnableGraph } from "./runnable-graph.ts";
+import type { JsonObject, JsonValue } from "../lib/json.ts";
+import type { RunnableGraph } from "./runnable-graph.ts";
 
 export interface DrawnNode {
   id: string;

@@ -1,5 +1,5 @@
 import { graphNotFound, invalid } from "../lib/errors.ts";
-import { type Logger } from "../lib/logger.ts";
+import type { Logger } from "../lib/logger.ts";
 import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "./config.ts";
 import { drawGraph, type GraphDrawing } from "./drawing.ts";
 import { graphSchemas, type GraphSchemas } from "./json-schemas.ts";

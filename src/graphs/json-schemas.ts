@@ -5,8 +5,8 @@ import {
   isInteropZodSchema,
   isZodSchemaV4,
 } from "@langchain/core/utils/types";
-import { type JsonObject, type JsonValue } from "../lib/json.ts";
-import { type RunnableGraph } from "./runnable-graph.ts";
+import type { JsonObject, JsonValue } from "../lib/json.ts";
+import type { RunnableGraph } from "./runnable-graph.ts";
 
 /**
  * The shapes of what a graph takes, returns and keeps, as JSON schema. Each is an object with `properties`,

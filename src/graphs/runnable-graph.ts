@@ -1,11 +1,7 @@
-import { type RunnableConfig } from "@langchain/core/runnables";
-import { type StreamEvent } from "@langchain/core/tracers/log_stream";
-import { type StateSnapshot } from "@langchain/langgraph";
-import {
-  type BaseCheckpointSaver,
-  type BaseStore,
-  type CheckpointListOptions,
-} from "@langchain/langgraph-checkpoint";
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { StreamEvent } from "@langchain/core/tracers/log_stream";
+import type { StateSnapshot } from "@langchain/langgraph";
+import type { BaseCheckpointSaver, BaseStore, CheckpointListOptions } from "@langchain/langgraph-checkpoint";
 
 /**
  * What this server uses of a compiled graph (LangGraph's `Pregel`). A type of our own, and never an

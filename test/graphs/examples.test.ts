@@ -1,7 +1,7 @@
-import { type BaseMessage } from "@langchain/core/messages";
+import type { BaseMessage } from "@langchain/core/messages";
 import { Command, MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
-import { type GraphRunOptions, type RunnableGraph } from "../../src/graphs/runnable-graph.ts";
+import type { GraphRunOptions, RunnableGraph } from "../../src/graphs/runnable-graph.ts";
 import { EXAMPLES, failure, loadConfig } from "./helpers.ts";
 
 const thread: GraphRunOptions = { configurable: { thread_id: "t" } };

@@ -1,6 +1,6 @@
 import { MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
-import { type GraphRunOptions, type RunnableGraph } from "../../src/graphs/runnable-graph.ts";
+import type { GraphRunOptions, RunnableGraph } from "../../src/graphs/runnable-graph.ts";
 import { failure, FIXTURES, loadConfig } from "./helpers.ts";
 
 /** What other tests and the benchmarks rely on in the fixture graphs. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type GraphSchemas } from "../../src/graphs/json-schemas.ts";
+import type { GraphSchemas } from "../../src/graphs/json-schemas.ts";
 import { load } from "./helpers.ts";
 
 const schemasOf = async (path: string): Promise<GraphSchemas> =>

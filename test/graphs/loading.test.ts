@@ -1,6 +1,6 @@
 import { MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
-import { type GraphConfiguration } from "../../src/graphs/runnable-graph.ts";
+import type { GraphConfiguration } from "../../src/graphs/runnable-graph.ts";
 import { aConfig, aFile, failure, FIXTURES, load, loadConfig, logger } from "./helpers.ts";
 import { readGraphConfig } from "../../src/graphs/config.ts";
 import { loadGraphs } from "../../src/graphs/graphs.ts";

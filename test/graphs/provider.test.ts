@@ -1,7 +1,7 @@
-import { type BaseMessage, type AIMessage } from "@langchain/core/messages";
+import type { BaseMessage, AIMessage } from "@langchain/core/messages";
 import { MemorySaver } from "@langchain/langgraph";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { type RunnableGraph } from "../../src/graphs/runnable-graph.ts";
+import type { RunnableGraph } from "../../src/graphs/runnable-graph.ts";
 import { createOpenAiServer, type ChatAnswer, type ChatRequest } from "../helpers/openai-server.ts";
 import { EXAMPLES, failure, loadConfig } from "./helpers.ts";
 
