@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
+import { sqlState } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { nameStatements } from "./statement-names.ts";
 import type { Tables } from "./tables.ts";
@@ -48,9 +49,19 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   });
   // Without these listeners a terminated backend ends the process: an idle client emits on the pool, a client
   // in a transaction on itself.
-  pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection was lost"));
+  const lost = (error: Error): void => {
+    // Not the error itself: `pg` hangs the whole client on it, with every statement it ever prepared.
+    logger.warn({ reason: error.message, code: sqlState(error) }, "a database connection was lost");
+  };
+  const heard = new WeakSet<Error>();
+  pool.on("error", (error) => {
+    if (!heard.has(error)) lost(error);
+  });
   pool.on("connect", (client) => {
-    client.on("error", (error) => logger.warn({ err: error }, "a database connection was lost"));
+    client.on("error", (error) => {
+      heard.add(error);
+      lost(error);
+    });
     if (preparedStatements) nameStatements(client);
   });
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
