@@ -225,9 +225,8 @@ const copyBinaries = async (source: string, target: string): Promise<void> => {
   }
 };
 
-/** The programs of PostgreSQL, ready to be run by the server's user. */
-export const findBinaries = async (place: Place): Promise<Binaries> => {
-  const source = packageFolder();
+/** The programs of PostgreSQL, ready to be run by the server's user. `source` is the package that holds them. */
+export const findBinaries = async (place: Place, source: string = packageFolder()): Promise<Binaries> => {
   let home = source;
   const repaired = await repair(source);
   if (

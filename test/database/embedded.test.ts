@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, cp, lstat, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
-import { tmpdir, userInfo } from "node:os";
+import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
@@ -18,25 +18,25 @@ import {
   type Place,
 } from "../../src/database/embedded-place.ts";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
+import { temporaryFolder, type TemporaryFolder } from "../helpers/temporary-folder.ts";
 
 const logger = pino({ level: "silent" });
 const CHILD = fileURLToPath(new URL("../fixtures/embedded-child.ts", import.meta.url));
 const ROOT = userInfo().uid === 0;
 
+let folder: TemporaryFolder;
 let dataFolder: string;
 let place: Place;
 const opened: EmbeddedPostgres[] = [];
 
 beforeEach(async () => {
-  dataFolder = await mkdtemp(join(tmpdir(), "threadloom-embedded-"));
-  await chmod(dataFolder, 0o755); // as root the server runs as another user
+  folder = await temporaryFolder();
+  dataFolder = folder.dataFolder;
   place = await findPlace(dataFolder);
 });
 afterEach(async () => {
   for (const postgres of opened.splice(0)) await postgres.close();
-  await stopServer(place);
-  await rm(dirname(place.folder), { recursive: true, force: true });
-  await rm(dataFolder, { recursive: true, force: true });
+  await folder.remove();
 });
 
 const start = async (): Promise<EmbeddedPostgres> => {
@@ -240,8 +240,8 @@ describe.runIf(ROOT)("as root", () => {
   });
 
   test("a folder below a home of mode 700 gets its data in a system folder", async () => {
-    await chmod(dataFolder, 0o700);
-    const wished = join(dataFolder, "project/.threadloom");
+    await chmod(folder.path, 0o700);
+    const wished = join(folder.path, "project/.threadloom");
     const elsewhere = await findPlace(wished);
     expect(elsewhere.folder).toMatch(/^\/var\/lib\/threadloom\/[0-9a-f]{16}\/postgres$/);
     expect(await findPlace(wished)).toEqual(elsewhere);
@@ -262,7 +262,7 @@ describe.runIf(ROOT)("as root", () => {
 
   test("data that a normal user made are used as that user", async () => {
     const nobody = { uid: 65_534, gid: 65_534 };
-    const home = join(dataFolder, "home");
+    const home = join(folder.path, "home");
     await mkdir(home, { mode: 0o755 });
     await chown(home, nobody.uid, nobody.gid);
     const wished = join(home, ".threadloom");
@@ -270,7 +270,7 @@ describe.runIf(ROOT)("as root", () => {
     const child = spawn(process.execPath, ["--import", TSX, CHILD, wished], {
       ...nobody,
       cwd: home,
-      stdio: ["ignore", "pipe", "inherit"],
+      stdio: ["pipe", "pipe", "inherit"],
       env: { HOME: home, TMPDIR: home },
     });
     const [said] = (await once(child.stdout, "data")) as [Buffer];
@@ -284,10 +284,34 @@ describe.runIf(ROOT)("as root", () => {
     await postgres.close();
   });
 
+  test("binaries that the server's user can't reach are copied, with the links that no script has made", async () => {
+    const version = `0.0.0-test-${process.pid}`;
+    const installed = dirname(dirname(dirname((await findBinaries(place)).initdb)));
+    const source = join(folder.path, "package");
+    await mkdir(source, { mode: 0o700 });
+    await cp(join(installed, "native"), join(source, "native"), { recursive: true, verbatimSymlinks: true });
+    for (const name of await readdir(join(source, "native/lib"))) {
+      const file = join(source, "native/lib", name);
+      if ((await lstat(file)).isSymbolicLink()) await rm(file);
+    }
+    await chmod(join(source, "native/bin/initdb"), 0o600);
+    await writeFile(join(source, "package.json"), JSON.stringify({ version }));
+    const [binaries, again] = await Promise.all([findBinaries(place, source), findBinaries(place, source)]);
+    try {
+      expect(again).toEqual(binaries);
+      expect(binaries.initdb).toMatch(/^\/var\/lib\/threadloom\/postgresql-0\.0\.0-test/);
+      await makePlace(place);
+      await createCluster(place, binaries);
+      expect(await readFile(join(dataOf(place), "PG_VERSION"), "utf8")).toBe("18\n");
+    } finally {
+      await rm(dirname(dirname(dirname(binaries.initdb))), { recursive: true, force: true });
+    }
+  });
+
   test("a folder is reachable only if each folder above it may be entered", async () => {
     const nobody = { uid: 65_534, gid: 65_534 };
-    expect(await isReachable(join(dataFolder, "not/yet/there"), nobody)).toBe(true);
-    await chmod(dataFolder, 0o750);
-    expect(await isReachable(join(dataFolder, "not/yet/there"), nobody)).toBe(false);
+    expect(await isReachable(join(folder.path, "not/yet/there"), nobody)).toBe(true);
+    await chmod(folder.path, 0o750);
+    expect(await isReachable(join(folder.path, "not/yet/there"), nobody)).toBe(false);
   });
 });

@@ -1,15 +1,13 @@
 import { rmSync } from "node:fs";
-import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
 import pg from "pg";
 import { pino } from "pino";
 import type { TestProject } from "vitest/node";
-import { findPostmaster } from "../../src/database/embedded-cluster.ts";
+import { findPostmaster, type Postmaster } from "../../src/database/embedded-cluster.ts";
 import { findPlace } from "../../src/database/embedded-place.ts";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { databaseNamed } from "./database.ts";
+import { endServer, removeLeftovers, temporaryFolder, type TemporaryFolder } from "./temporary-folder.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -20,7 +18,6 @@ declare module "vitest" {
   }
 }
 
-const FOLDER_PREFIX = "threadloom-test-";
 /** On a server that isn't ours alone (TEST_DATABASE_URL), databases this old were left by a killed run. */
 const LEFTOVER_SECONDS = 6 * 3600;
 
@@ -34,32 +31,6 @@ const TEST_SETTINGS = {
 };
 
 const logger = pino({ level: "warn", base: null });
-
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-};
-
-/** Ends the server of a test run at once and removes its data. */
-const discard = async (folder: string): Promise<void> => {
-  const place = await findPlace(folder);
-  const postmaster = await findPostmaster(place);
-  if (postmaster !== undefined) process.kill(postmaster.pid, "SIGQUIT");
-  while ((await findPostmaster(place)) !== undefined) await new Promise((resolve) => setTimeout(resolve, 10));
-  await rm(dirname(place.folder), { recursive: true, force: true, maxRetries: 5 });
-  await rm(folder, { recursive: true, force: true });
-};
-
-/** Servers of runs whose process was killed before it could stop them. */
-const discardLeftovers = async (): Promise<void> => {
-  for (const name of await readdir(tmpdir())) {
-    const owner = new RegExp(`^${FOLDER_PREFIX}(\\d+)-`).exec(name)?.[1];
-    if (owner !== undefined && !isAlive(Number(owner))) await discard(join(tmpdir(), name));
-  }
-};
 
 const dropLeftovers = async (client: pg.Client): Promise<void> => {
   const { rows } = await client.query<{ datname: string }>(
@@ -77,13 +48,9 @@ const dropDatabase = async (client: pg.Client, name: string): Promise<void> => {
 };
 
 /** The last resort, for a run that ends without its teardown: stops the server and removes its data. */
-const endWithProcess = (folder: string, serverPid: number): (() => void) => {
+const endWithProcess = (folder: string, postmaster: Postmaster): (() => void) => {
   const end = () => {
-    try {
-      process.kill(serverPid, "SIGQUIT");
-    } catch {
-      // It is gone already.
-    }
+    endServer(postmaster);
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   };
   const terminate = () => process.exit(143);
@@ -102,7 +69,7 @@ const endWithProcess = (folder: string, serverPid: number): (() => void) => {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const external = process.env["TEST_DATABASE_URL"];
   let embedded: EmbeddedPostgres | undefined;
-  let folder: string | undefined;
+  let folder: TemporaryFolder | undefined;
   let client: pg.Client | undefined;
   let forget: (() => void) | undefined;
   const template = `threadloom_template_${Math.floor(Date.now() / 1000)}_${process.pid}`;
@@ -116,7 +83,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     } finally {
       await client?.end().catch(() => undefined);
       await embedded?.close();
-      if (folder !== undefined) await discard(folder);
+      await folder?.remove();
       forget?.();
     }
   };
@@ -124,14 +91,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   try {
     let serverUrl = external;
     if (serverUrl === undefined) {
-      await discardLeftovers();
-      folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
-      // As root the server runs as another user, who has to get through.
-      if (process.getuid?.() === 0) await chmod(folder, 0o755);
-      embedded = await startEmbeddedPostgres({ dataFolder: folder, logger, settings: TEST_SETTINGS });
+      await removeLeftovers();
+      folder = await temporaryFolder();
+      const { dataFolder } = folder;
+      embedded = await startEmbeddedPostgres({ dataFolder, logger, settings: TEST_SETTINGS });
       serverUrl = embedded.connectionString;
-      const postmaster = await findPostmaster(await findPlace(folder));
-      if (postmaster !== undefined) forget = endWithProcess(embedded.dataFolder, postmaster.pid);
+      const postmaster = await findPostmaster(await findPlace(dataFolder));
+      if (postmaster !== undefined) forget = endWithProcess(folder.path, postmaster);
     }
     client = new pg.Client({ connectionString: serverUrl });
     client.on("error", () => undefined);

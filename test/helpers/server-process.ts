@@ -1,0 +1,48 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+export interface ServerProcess {
+  child: ChildProcess;
+  /** Everything that it has written so far. */
+  output(): string;
+  /** Waits until it listens; rejects with its output if it ends instead. */
+  address(): Promise<string>;
+  /** Waits until it has ended; the exit code, or the signal that ended it. */
+  exit(): Promise<number | NodeJS.Signals>;
+  /** Kills it if it still runs. */
+  kill(): Promise<void>;
+}
+
+/** Starts `src/main.ts` as `npm start` does, with these arguments and, beside PATH and HOME, this environment. */
+export const spawnServer = (argv: string[], environment: Record<string, string> = {}): ServerProcess => {
+  const child = spawn(process.execPath, ["--import", "tsx", "src/main.ts", ...argv], {
+    cwd: ROOT,
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], LOG_FORMAT: "json", ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let written = "";
+  child.stdout.on("data", (chunk: Buffer) => (written += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (written += chunk.toString()));
+  const ended = once(child, "close").then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
+  const address = new Promise<string>((resolve, reject) => {
+    child.stdout.on("data", () => {
+      const found = /"msg":"listening on ([^"]+)"/.exec(written)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+    void ended.then((how) => reject(new Error(`The server ended (${how}) before it listened:\n${written}`)));
+  });
+  address.catch(() => undefined); // most processes are not asked
+  return {
+    child,
+    output: () => written,
+    address: () => address,
+    exit: () => ended,
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+};

@@ -1,0 +1,162 @@
+import { readdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { findPostmaster } from "../../src/database/embedded-cluster.ts";
+import { findPlace } from "../../src/database/embedded-place.ts";
+import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
+import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
+import { temporaryFolder, type TemporaryFolder } from "../helpers/temporary-folder.ts";
+
+const GRAPH = fileURLToPath(new URL("../fixtures/process.ts", import.meta.url));
+
+let folder: TemporaryFolder;
+let config: string;
+const processes: ServerProcess[] = [];
+const databases: FreshDatabase[] = [];
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  config = join(folder.path, "langgraph.json");
+  await writeFile(config, JSON.stringify({ graphs: { process: `${GRAPH}:graph` }, env: ".env" }));
+  await writeFile(join(folder.path, ".env"), "GREETING=from the file\nGREETING_OF_SHELL=from the file\n");
+});
+afterEach(async () => {
+  await Promise.all(processes.splice(0).map((one) => one.kill()));
+  await Promise.all(databases.splice(0).map((one) => one.drop()));
+  await folder.remove();
+});
+
+const start = (argv: string[], environment: Record<string, string> = {}): ServerProcess => {
+  const started = spawnServer(argv, environment);
+  processes.push(started);
+  return started;
+};
+
+/** A server on a database of its own and a free port. */
+const aServer = async (environment: Record<string, string> = {}): Promise<ServerProcess> => {
+  const database = await freshDatabase();
+  databases.push(database);
+  return start(["--config", config, "--port", "0"], {
+    DATABASE_URL: database.connectionString,
+    ...environment,
+  });
+};
+
+const run = async (server: ServerProcess, act: string): Promise<unknown> => {
+  const response = await fetch(`${await server.address()}/runs/wait`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ assistant_id: "process", input: { act } }),
+  });
+  return response.json();
+};
+
+describe("what needs no server", () => {
+  test("--help prints the options, --version the version", async () => {
+    const help = start(["--help"]);
+    expect(await help.exit()).toBe(0);
+    expect(help.output()).toContain("--unsafe-no-auth");
+    const version = start(["--version"]);
+    expect(await version.exit()).toBe(0);
+    expect(version.output()).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  test.each([
+    [["--prot", "1"], {}, "There is no option --prot. Did you mean --port?"],
+    [["--config", "/nowhere/langgraph.json"], {}, "/nowhere/langgraph.json can't be read"],
+    [["--host", "0.0.0.0"], {}, "Refusing to listen on 0.0.0.0 without API keys"],
+    [["--host", "203.0.113.1", "--unsafe-no-auth"], {}, "203.0.113.1 is not an address of this machine"],
+    [
+      ["--port", "0"],
+      { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:1/x" },
+      "The database at 127.0.0.1:1/x",
+    ],
+  ])("%j %j ends with exit code 1 and a sentence instead of a stack", async (argv, environment, sentence) => {
+    const server = start(argv, environment as Record<string, string>);
+    expect(await server.exit()).toBe(1);
+    expect(server.output()).toContain(`threadloom: ${sentence}`);
+    expect(server.output()).not.toMatch(/\n\s+at |hunter2/);
+  });
+
+  test("a port in use is named with the flag to change it, and nothing is left running", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    try {
+      const { port } = other.address() as { port: number };
+      const data = folder.dataFolder;
+      const server = start(["--config", config, "--port", String(port), "--data", data]);
+      expect(await server.exit()).toBe(1);
+      expect(server.output()).toContain(`threadloom: Port ${port} on 127.0.0.1 is in use`);
+      expect(server.output()).toContain("--port");
+      expect(await findPostmaster(await findPlace(data))).toBeUndefined();
+    } finally {
+      other.close();
+    }
+  });
+});
+
+describe("the environment", () => {
+  test("the file that langgraph.json names is loaded before the graphs, and LangChain delivers in time", async () => {
+    const server = await aServer();
+    expect(await run(server, "look")).toMatchObject({ greeting: "from the file", background: "false" });
+  });
+
+  test("what is set already stays", async () => {
+    const server = await aServer({ GREETING: "from the shell" });
+    expect(await run(server, "look")).toMatchObject({ greeting: "from the shell" });
+  });
+});
+
+describe("the end", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)(
+    "%s closes everything, the embedded database too",
+    async (signal) => {
+      const data = folder.dataFolder;
+      const server = start(["--config", config, "--port", "0", "--data", data]);
+      expect(await run(server, "look")).toMatchObject({ greeting: "from the file" });
+      const place = await findPlace(data);
+      expect(await findPostmaster(place)).toBeDefined();
+      server.child.kill(signal);
+      expect(await server.exit()).toBe(0);
+      expect(await findPostmaster(place)).toBeUndefined();
+      expect(await readdir(join(place.folder, "cluster/data"))).not.toContain("postmaster.pid");
+    },
+  );
+
+  test("threads survive a killed server", async () => {
+    const argv = ["--config", config, "--port", "0", "--data", folder.dataFolder];
+    const killed = start(argv);
+    const made = await fetch(`${await killed.address()}/threads`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ metadata: { kept: "yes" } }),
+    });
+    const { thread_id: threadId } = (await made.json()) as { thread_id: string };
+    await killed.kill();
+    const next = start(argv);
+    const found = await fetch(`${await next.address()}/threads/${threadId}`);
+    expect(await found.json()).toMatchObject({ thread_id: threadId, metadata: { kept: "yes" } });
+    next.child.kill("SIGTERM");
+    expect(await next.exit()).toBe(0);
+  });
+
+  test("a rejection that a graph forgot is logged, and the server goes on", async () => {
+    const server = await aServer();
+    await run(server, "reject");
+    expect(await run(server, "look")).toMatchObject({ greeting: "from the file" });
+    expect(server.output()).toMatch(/a rejection was not handled/);
+    expect(server.output()).toMatch(/nobody waits for this/);
+    expect(server.child.exitCode).toBeNull();
+  });
+
+  test("an exception that a graph let through is logged, and the process closes itself", async () => {
+    const server = await aServer();
+    await run(server, "throw").catch(() => undefined);
+    expect(await server.exit()).toBe(1);
+    expect(server.output()).toMatch(/nobody catches this/);
+    expect(server.output()).toMatch(/"msg":"stopped"/);
+  });
+});
