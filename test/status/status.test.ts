@@ -1,0 +1,163 @@
+import { createServer, connect, type AddressInfo, type Server, type Socket } from "node:net";
+import supertest from "supertest";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openDatabase, type Database } from "../../src/database/database.ts";
+import { createStatusRepository } from "../../src/status/repository.ts";
+import { createStatusRoutes } from "../../src/status/routes.ts";
+import { createStatusService, type StatusServiceOptions } from "../../src/status/service.ts";
+import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
+import { aBareApp, listeningLogger } from "../helpers/parts.ts";
+
+let fresh: FreshDatabase;
+const closers: (() => Promise<unknown> | void)[] = [];
+beforeEach(async () => {
+  fresh = await freshDatabase();
+});
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+  await fresh.drop();
+});
+
+const open = (connectionString: string): Database => {
+  const database = openDatabase({
+    connectionString,
+    poolSize: 2,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger: listeningLogger().logger,
+  });
+  closers.push(() => database.close());
+  return database;
+};
+
+const aStatus = async (options: Partial<StatusServiceOptions> = {}) => {
+  const database = options.database ?? open(fresh.connectionString);
+  const service = createStatusService({ database, repository: createStatusRepository(database), ...options });
+  const { app } = await aBareApp({ routes: [createStatusRoutes(service)] });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  closers.push(
+    () => app.close(),
+    () => service.close(),
+  );
+  return { client: supertest(app.server), database };
+};
+
+/** A way to the database that can fall silent: connections stay, nothing comes through. */
+const aProxy = async (): Promise<{ connectionString: string; silence(): void }> => {
+  const target = new URL(fresh.connectionString);
+  const sockets = new Set<Socket>();
+  const proxy: Server = createServer((inside) => {
+    const outside = connect(Number(target.port), target.hostname);
+    for (const socket of [inside, outside]) {
+      sockets.add(socket);
+      socket.on("error", () => undefined);
+    }
+    inside.pipe(outside);
+    outside.pipe(inside);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  closers.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => proxy.close(resolve));
+  });
+  const url = new URL(target);
+  url.hostname = "127.0.0.1";
+  url.port = String((proxy.address() as AddressInfo).port);
+  return {
+    connectionString: url.href,
+    silence: () => {
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+  };
+};
+
+test("a healthy server is ok, with and without a look at the database", async () => {
+  const { client } = await aStatus();
+  for (const path of ["/ok", "/ok?check_db=0", "/ok?check_db=1", "/ok?check_db=true", "/ok?check_db="]) {
+    const answer = await client.get(path);
+    expect([path, answer.status, answer.body]).toEqual([path, 200, { ok: true }]);
+  }
+  expect((await client.head("/ok")).status).toBe(200);
+  expect((await client.get("/ok?check_db=2")).status).toBe(422);
+});
+
+test("a server that is not ready says so with 503, without asking the database", async () => {
+  let reason: string | undefined = "is stopping";
+  const { client } = await aStatus({ readiness: () => reason });
+  const answer = await client.get("/ok");
+  expect(answer.status).toBe(503);
+  expect(answer.headers["retry-after"]).toBe("1");
+  expect(answer.body).toEqual({ detail: "This server is stopping." });
+  reason = undefined;
+  expect((await client.get("/ok")).status).toBe(200);
+});
+
+test("without its database a server is alive but not healthy, and its metrics say so", async () => {
+  const database = open("postgres://nobody@127.0.0.1:1/none");
+  const { client } = await aStatus({ database });
+  expect((await client.get("/ok")).status).toBe(200);
+  const answer = await client.get("/ok?check_db=1");
+  expect(answer.status).toBe(503);
+  expect(answer.body).toEqual({ detail: "The database does not answer." });
+  const metrics = await client.get("/metrics?format=json");
+  expect(metrics.status).toBe(200);
+  expect(metrics.body.database.up).toBe(false);
+  expect(metrics.body).not.toHaveProperty("queue");
+  expect((await client.get("/metrics")).text).toContain("\nthreadloom_database_up 0\n");
+});
+
+test("a database that has fallen silent is noticed, though its connections stand", async () => {
+  const proxy = await aProxy();
+  const { client } = await aStatus({ database: open(proxy.connectionString) });
+  expect((await client.get("/ok?check_db=1")).status).toBe(200);
+  proxy.silence();
+  const start = performance.now();
+  expect((await client.get("/ok?check_db=1")).status).toBe(503);
+  expect(performance.now() - start).toBeLessThan(5_000);
+});
+
+test("info tells the versions, what the server can do, and where it runs", async () => {
+  const { client } = await aStatus({ flags: { crons: true } });
+  const { body } = await client.get("/info").set("content-type", "application/json");
+  expect(body).toEqual({
+    version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+    threadloom_version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+    langgraph_js_version: expect.stringMatching(/^1\.\d+\.\d+/),
+    langgraph_py_version: "",
+    context: "js",
+    flags: expect.objectContaining({ assistants: true, crons: true, langsmith: false }),
+    host: { kind: "self-hosted", project_id: null, revision_id: null, tenant_id: null },
+    metadata: {},
+  });
+  const [major, minor, patch] = body.version.split(".").map(Number);
+  expect(major * 1e6 + minor * 1e3 + patch).toBeGreaterThanOrEqual(4_035); // Studio's gate: 0.4.35
+});
+
+test("metrics count the runs that have not ended, in both formats", async () => {
+  const { client, database } = await aStatus({ workers: () => ({ max: 10, active: 3 }) });
+  await database.query(`insert into threads (thread_id) select gen_random_uuid() from generate_series(1, 6)`);
+  await database.query(
+    `insert into runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
+     select gen_random_uuid(), thread_id, gen_random_uuid(), 'agent',
+       (array['pending', 'pending', 'pending', 'running', 'success', 'error'])[row_number() over ()], '{}', 'enqueue'
+     from threads`,
+  );
+  const { body } = await client.get("/metrics?format=json");
+  expect(body.queue).toEqual({ num_pending: 3, num_running: 1 });
+  expect(body.workers).toEqual({ max: 10, active: 3, available: 7 });
+  expect(body.database).toMatchObject({ up: true, waiting: 0 });
+  expect(body.process.resident_memory_bytes).toBeGreaterThan(1e6);
+  for (const value of Object.values(body.process)) expect(value).toBeGreaterThanOrEqual(0);
+
+  const answer = await client.get("/metrics");
+  expect(answer.headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
+  expect(answer.text).toContain('\nthreadloom_runs{status="pending"} 3\n');
+  expect(answer.text).toContain("\nthreadloom_worker_slots_active 3\n");
+  const lines = answer.text.trimEnd().split("\n");
+  for (const line of lines)
+    expect(line).toMatch(/^(# (HELP|TYPE) threadloom_\w+ .+|threadloom_\w+(\{\w+="[^"]+"\})? [\d.e+-]+)$/);
+  expect(new Set(lines.filter((line) => line.startsWith("# TYPE"))).size).toBe(
+    lines.filter((line) => line.startsWith("# TYPE")).length,
+  );
+  expect((await client.get("/metrics?format=xml")).status).toBe(422);
+});
