@@ -111,6 +111,7 @@ export const createServer = async (
       queue,
       graphs,
       checkpoints,
+      interruptsOf: (threadId) => runRepository.interrupts(threadId),
       hub,
       eventLog,
       processId,

@@ -29,6 +29,8 @@ export type AttemptResult =
 export interface AttemptParts {
   graphs: Graphs;
   checkpoints: CheckpointStorage;
+  /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
+  interruptsOf(threadId: string): Promise<JsonObject>;
 }
 
 /** Milliseconds that a graph has to end after its signal fired; then it goes on without being heard. */
@@ -37,10 +39,23 @@ const STOP_GRACE_MS = 500;
 const toGoto = (goto: Goto): string | Send =>
   typeof goto === "string" ? goto : new Send(goto.node, goto.input);
 
-const toCommand = ({ update, resume, goto }: NonNullable<RunKwargs["command"]>): Command =>
+/**
+ * An answer for every interrupt that waits. LangGraph takes `false`, `0` and `""` for no answer at all (1.4.18:
+ * EmptyInputError), but not when they are given by the interrupt's id.
+ */
+const byInterrupt = (answer: unknown, interrupts: JsonObject): unknown => {
+  const waiting = Object.values(interrupts).flat() as { id?: string }[];
+  const ids = waiting.flatMap(({ id }) => (id === undefined ? [] : [id]));
+  return ids.length === 0 ? answer : Object.fromEntries(ids.map((id) => [id, answer]));
+};
+
+const toCommand = async (
+  { update, resume, goto }: NonNullable<RunKwargs["command"]>,
+  interrupts: () => Promise<JsonObject>,
+): Promise<Command> =>
   new Command({
     ...(update == null ? {} : { update: update as Record<string, unknown> }),
-    ...(resume === undefined ? {} : { resume }),
+    ...(resume == null ? {} : { resume: resume ? resume : byInterrupt(resume, await interrupts()) }),
     ...(goto == null ? {} : { goto: Array.isArray(goto) ? goto.map(toGoto) : toGoto(goto) }),
   });
 
@@ -146,7 +161,7 @@ const readEvents = async (
  * through `stop`, and what it finds is returned, not stored. The checkpoints it makes are stored, fenced.
  */
 export const startAttempt = (
-  { graphs, checkpoints }: AttemptParts,
+  { graphs, checkpoints, interruptsOf }: AttemptParts,
   run: RunRow,
   channel: RunChannel,
 ): { result: Promise<AttemptResult>; stop(reason: StopReason): void } => {
@@ -189,7 +204,7 @@ export const startAttempt = (
       ? null
       : kwargs.command === undefined
         ? (kwargs.input ?? null)
-        : toCommand(kwargs.command);
+        : await toCommand(kwargs.command, () => interruptsOf(run.thread_id));
     if (requestModes(kwargs.stream_mode).events) await readEvents(graph, input, options, channel, onChunk);
     else {
       const stream = await graph.stream(input, options);

@@ -40,6 +40,8 @@ export interface ExecutorParts {
   queue: Queue;
   graphs: Graphs;
   checkpoints: CheckpointStorage;
+  /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
+  interruptsOf(threadId: string): Promise<JsonObject>;
   hub: Hub;
   eventLog: EventLog;
   processId: string;
@@ -68,7 +70,18 @@ interface TaskWithInterrupts {
 
 /** Executes claimed runs and stores how they ended. */
 export const createExecutor = (parts: ExecutorParts) => {
-  const { database, queue, graphs, checkpoints, hub, eventLog, processId, runTimeoutSeconds, logger } = parts;
+  const {
+    database,
+    queue,
+    graphs,
+    checkpoints,
+    interruptsOf,
+    hub,
+    eventLog,
+    processId,
+    runTimeoutSeconds,
+    logger,
+  } = parts;
 
   /** Repeats while the database is away: an outcome that was reached must not be lost while the lease is held. */
   const persist = async <T>(write: () => Promise<T>, isMine: () => boolean): Promise<T> => {
@@ -228,7 +241,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         logged: run.reader_id !== null && run.reader_id !== processId,
       });
       channel.emit("metadata", () => JSON.stringify({ run_id: run.run_id, attempt: run.attempt }));
-      const attempt = startAttempt({ graphs, checkpoints }, run, channel);
+      const attempt = startAttempt({ graphs, checkpoints, interruptsOf }, run, channel);
       let lost = false;
       const stop = (reason: StopReason): void => {
         if (reason.kind === "lease-lost") lost = true;

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { v5, v7 } from "uuid";
+import { v5 } from "uuid";
 
 /**
  * A new UUIDv7: sortable by creation time, so that indexes on ids stay local. Its random part is taken from
