@@ -20,16 +20,19 @@ create table checkpoints (
 );
 create index checkpoints_by_run on checkpoints (thread_id, run_id) where run_id is not null;
 
--- What the tasks of a step wrote, before the next checkpoint holds it. One row per task.
+-- What the tasks of a step wrote, before the next checkpoint holds it. One row per task and run: the writes of a run
+-- that resumed another's step can be taken back alone. Rows of one task are put together in the order of written_at.
 create table checkpoint_writes (
   thread_id     uuid not null,
   checkpoint_ns text collate "C" not null,
   checkpoint_id uuid not null,
   task_id       text collate "C" not null,
+  run_id        uuid not null,               -- zeros for a state update
+  written_at    timestamptz not null default clock_timestamp(),
   writes        json not null,               -- [[index, channel, {v, c, l}], …]; json, not jsonb: keeps NUL
   segments      bigint[],
   contents      uuid[],
-  primary key (thread_id, checkpoint_ns, checkpoint_id, task_id)
+  primary key (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id)
 );
 
 -- The elements of lists, in runs: a row holds the elements [position, position + count) of a list as lines of JSON.
@@ -52,7 +55,7 @@ create table checkpoint_contents (
   primary key (thread_id, hash)
 );
 
--- Puts the writes of a task together with those that it wrote before: special ones (index below 0: error,
+-- Puts the writes of a task together with those that it wrote before in the same run: special ones (index below 0: error,
 -- interrupt, resume) replace, of the others the first stays, as in every saver of LangGraph.
 create function merge_writes(stored json, given json) returns json language sql immutable parallel safe as $$
   select json_agg(write order by (write -> 0)::text::integer)

@@ -122,6 +122,9 @@ export interface CheckpointWritesTable {
   checkpoint_ns: string;
   checkpoint_id: string;
   task_id: string;
+  /** Zeros for a state update. */
+  run_id: string;
+  written_at: Timestamp;
   writes: Json<JsonValue[]>;
   segments: string[] | null;
   contents: string[] | null;

@@ -1,0 +1,153 @@
+/**
+ * What this process remembers of threads: parsed elements and contents, which are immutable in the database and are
+ * never handed out, only revived from. So it can't be stale, only incomplete, whatever other processes write.
+ */
+
+import { revive } from "./reviving.ts";
+import { toWireJson } from "../lib/wire-json.ts";
+
+/** Elements of a list without a gap. */
+interface CachedRange {
+  /** Position of the first tree. */
+  start: number;
+  trees: unknown[];
+  /** The elements as clients see them, made when they are first asked for. */
+  wires: Array<string | undefined>;
+}
+
+interface CachedThread {
+  /** By list; usually one range, from 0. */
+  lists: Map<number, CachedRange[]>;
+  contents: Map<string, unknown>;
+  bytes: number;
+}
+
+/** What a read need not fetch. */
+export interface Coverage {
+  lists: number[];
+  starts: number[];
+  ends: number[];
+  contents: string[];
+}
+
+/** A run of elements as read from the database. */
+export interface ElementRun {
+  list: number;
+  position: number;
+  texts: string[];
+}
+
+/** A parsed tree takes about so many bytes per character of its text, and so many more. */
+const BYTES_PER_CHARACTER = 2;
+const BYTES_PER_ELEMENT = 300;
+const NOTHING: Coverage = { lists: [], starts: [], ends: [], contents: [] };
+
+export class ElementCache {
+  /** Least recently used first. */
+  private readonly threads = new Map<string, CachedThread>();
+  private bytes = 0;
+
+  constructor(private readonly bytesAtMost: number) {}
+
+  /** The thread's part of the cache; it stays usable when it has been dropped to make room. */
+  thread(threadId: string): ThreadElements {
+    let thread = this.threads.get(threadId);
+    if (thread === undefined) thread = { lists: new Map(), contents: new Map(), bytes: 0 };
+    else this.threads.delete(threadId);
+    this.threads.set(threadId, thread);
+    return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
+  }
+
+  forget(threadId: string): void {
+    this.bytes -= this.threads.get(threadId)?.bytes ?? 0;
+    this.threads.delete(threadId);
+  }
+
+  private grow(threadId: string, thread: CachedThread, bytes: number): void {
+    thread.bytes += bytes;
+    if (this.threads.get(threadId) !== thread) return; // dropped meanwhile
+    this.bytes += bytes;
+    for (const [oldest] of this.threads) {
+      if (this.bytes <= this.bytesAtMost) break;
+      this.forget(oldest);
+    }
+  }
+}
+
+/** The remembered elements and contents of one thread. */
+export class ThreadElements {
+  constructor(
+    private readonly cached: CachedThread,
+    private readonly grow: (bytes: number) => void,
+  ) {}
+
+  coverage(): Coverage {
+    const { lists, contents } = this.cached;
+    if (lists.size === 0 && contents.size === 0) return NOTHING;
+    const coverage: Coverage = { lists: [], starts: [], ends: [], contents: [...contents.keys()] };
+    for (const [list, ranges] of lists) {
+      const longest = ranges.reduce((one, other) => (other.trees.length > one.trees.length ? other : one));
+      coverage.lists.push(list);
+      coverage.starts.push(longest.start);
+      coverage.ends.push(endOf(longest));
+    }
+    return coverage;
+  }
+
+  get contents(): ReadonlyMap<string, unknown> {
+    return this.cached.contents;
+  }
+
+  addContent(hash: string, text: string): void {
+    if (this.cached.contents.has(hash)) return;
+    this.cached.contents.set(hash, JSON.parse(text));
+    this.grow(text.length * BYTES_PER_CHARACTER + BYTES_PER_ELEMENT);
+  }
+
+  /** Runs of one list should come in order of position. `trees` are those of the texts, if they were parsed already. */
+  addRun({ list, position, texts }: ElementRun, trees?: readonly unknown[]): void {
+    if (texts.length === 0) return;
+    let ranges = this.cached.lists.get(list);
+    if (ranges === undefined) this.cached.lists.set(list, (ranges = []));
+    let range = ranges.find((range) => position >= range.start && position <= endOf(range));
+    if (range === undefined) ranges.push((range = { start: position, trees: [], wires: [] }));
+    let characters = 0;
+    for (let offset = endOf(range) - position; offset < texts.length; offset++) {
+      const text = texts[offset] as string;
+      characters += text.length;
+      range.trees.push(trees === undefined ? JSON.parse(text) : trees[offset]);
+    }
+    this.grow(characters * BYTES_PER_CHARACTER + texts.length * BYTES_PER_ELEMENT);
+  }
+
+  has(list: number, from: number, to: number): boolean {
+    return this.find(list, from, to) !== undefined;
+  }
+
+  /** The trees of the elements [from, to) of a list. Throws if they are not all there. */
+  trees(list: number, from: number, to: number): unknown[] {
+    const { start, trees } = this.range(list, from, to);
+    return trees.slice(from - start, to - start);
+  }
+
+  /** The elements [from, to) as clients see them, added to `texts`. Throws if they are not all there. */
+  addWires(list: number, from: number, to: number, texts: string[]): void {
+    const { start, trees, wires } = this.range(list, from, to);
+    for (let index = from - start; index < to - start; index++) {
+      texts.push((wires[index] ??= toWireJson(revive(trees[index]))));
+    }
+  }
+
+  private find(list: number, from: number, to: number): CachedRange | undefined {
+    return this.cached.lists.get(list)?.find((range) => from >= range.start && to <= endOf(range));
+  }
+
+  private range(list: number, from: number, to: number): CachedRange {
+    const range = this.find(list, from, to);
+    if (range === undefined)
+      throw new Error(`Elements ${from} to ${to} of the stored list ${list} are missing.`);
+    return range;
+  }
+}
+
+const endOf = (range: CachedRange): number => range.start + range.trees.length;

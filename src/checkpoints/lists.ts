@@ -1,0 +1,349 @@
+/**
+ * How a list is stored by difference.
+ *
+ * The elements of all lists of a thread stand in rows, keyed by list and position; a stored list is an array of
+ * segments of such rows, usually one. A list that grew has the same segment, longer. One that lost or changed an
+ * element in the middle has the segments around it. Elements are recognised by identity, so nothing is serialized
+ * that was serialized before.
+ */
+
+import { randomBytes } from "node:crypto";
+import { encode, treeText } from "./encoding.ts";
+import { resembles, resemblesOnTop } from "./likeness.ts";
+
+/** The elements [from, to) of a list of rows. */
+export interface Segment {
+  list: number;
+  from: number;
+  to: number;
+  /** True if the list of rows went on after `to` when this was stored: nothing may be appended there. */
+  closed: boolean;
+}
+
+/** A stored list. The one object stands for it wherever it is referred to, so that it can be corrected in one place. */
+export interface ListReference {
+  segments: Segment[];
+}
+
+/** A stored list together with its live elements and, aligned with them, their stored trees. */
+export interface LiveList {
+  reference: ListReference;
+  elements: readonly unknown[];
+  trees: readonly unknown[];
+}
+
+/** Elements to insert, at consecutive positions of one list. */
+export interface NewElements {
+  list: number;
+  position: number;
+  texts: string[];
+  trees: unknown[];
+}
+
+/** Where an object is stored as an element. */
+interface Place {
+  list: number;
+  position: number;
+  tree: unknown;
+}
+
+/**
+ * How many elements at the end of a list are compared in full for changes in place; older ones at the top only.
+ * 256 messages take some 80 µs.
+ */
+export const FULLY_COMPARED = 256;
+/** A shorter run of known elements next to new ones is stored again: one segment less for a few hundred bytes. */
+const RUN_WORTH_A_SEGMENT = 8;
+/** Runs that wait to be indexed keep their elements from being collected. */
+const UNINDEXED_AT_MOST = 64;
+/** A list in more pieces than these is stored anew as one. */
+const SEGMENTS_AT_MOST = 64;
+
+type Piece =
+  | { known: true; list: number; from: number; to: number; closed: boolean; start: number }
+  | { known: false; start: number; end: number };
+
+/** Elements whose places are known but not yet looked up by identity. */
+interface UnindexedRun {
+  list: number;
+  position: number;
+  elements: readonly unknown[];
+  trees: readonly unknown[];
+}
+
+/** What one writer knows of the lists of a thread, and the elements that it has still to insert. */
+export class ListBook {
+  /** The first free position of each list, as far as known here; the database has the last word. */
+  private readonly ends = new Map<number, number>();
+  private readonly references = new Set<WeakRef<ListReference>>();
+  private places = new WeakMap<object, Place>();
+  private unindexed: UnindexedRun[] = [];
+  private fresh: NewElements[] = [];
+
+  /** Takes note of a list that was read, so that its elements are recognised wherever they turn up. */
+  remember({ reference, elements, trees }: LiveList): void {
+    let start = 0;
+    for (const { list, from, to, closed } of reference.segments) {
+      this.ends.set(list, Math.max(this.ends.get(list) ?? 0, closed ? to + 1 : to));
+      const end = start + to - from;
+      this.unindexed.push({
+        list,
+        position: from,
+        elements: elements.slice(start, end),
+        trees: trees.slice(start, end),
+      });
+      start = end;
+    }
+    if (this.unindexed.length > UNINDEXED_AT_MOST) this.index();
+    this.references.add(new WeakRef(reference));
+  }
+
+  /** True if the object is known as a stored element. */
+  knows(element: unknown): boolean {
+    return typeof element === "object" && element !== null && this.place(element) !== undefined;
+  }
+
+  /** The elements of all plans since the last call. */
+  takeNewElements(): NewElements[] {
+    const taken = this.fresh;
+    this.fresh = [];
+    return taken;
+  }
+
+  /**
+   * Plans how to store an array, given what is stored of the same list before. `texts` are those of its elements,
+   * if they were needed already.
+   */
+  plan(array: readonly unknown[], before: LiveList | undefined, texts?: readonly string[]): LiveList {
+    const trees = new Array<unknown>(array.length);
+    let pieces = this.joinPieces(this.findPieces(array, before, trees));
+    if (pieces.length > SEGMENTS_AT_MOST) pieces = [{ known: false, start: 0, end: array.length }];
+    const reference = { segments: this.placePieces(pieces, array, trees, texts) };
+    this.references.add(new WeakRef(reference));
+    return { reference, elements: array.slice(), trees };
+  }
+
+  /**
+   * Another writer has taken the positions that these elements were to have: moves all that is not yet stored to
+   * lists of their own, in every reference that this book has given out. Must be given all of it.
+   */
+  moveAside(unstored: readonly NewElements[]): void {
+    const moves = new Map<number, { from: number; list: number }>();
+    for (const run of unstored) {
+      const move = moves.get(run.list);
+      if (move === undefined) moves.set(run.list, { from: run.position, list: newListId() });
+      else move.from = Math.min(move.from, run.position);
+    }
+    for (const run of unstored) {
+      const move = moves.get(run.list);
+      if (move !== undefined) Object.assign(run, { list: move.list, position: run.position - move.from });
+    }
+    for (const weak of this.references) {
+      const reference = weak.deref();
+      if (reference === undefined) this.references.delete(weak);
+      else
+        reference.segments = reference.segments.flatMap((segment) =>
+          movedSegment(segment, moves.get(segment.list)),
+        );
+    }
+    for (const [list, { from, list: newList }] of moves) {
+      this.ends.set(newList, Math.max((this.ends.get(list) ?? from) - from, 0));
+      this.ends.set(list, from + 1);
+    }
+    // What is no longer recognised is only stored once more.
+    this.places = new WeakMap();
+    this.unindexed = [];
+  }
+
+  private findPieces(array: readonly unknown[], before: LiveList | undefined, trees: unknown[]): Piece[] {
+    const fullyFrom = array.length - FULLY_COMPARED;
+    const isUnchanged = (index: number, tree: unknown): boolean =>
+      (index >= fullyFrom ? resembles : resemblesOnTop)(array[index], tree);
+    // The usual case first, without an allocation per element: the list begins as it did before.
+    let prefix = 0;
+    const pieces: Piece[] = [];
+    if (before !== undefined) {
+      while (sameAt(before, prefix, array[prefix]) && isUnchanged(prefix, before.trees[prefix])) {
+        trees[prefix] = before.trees[prefix];
+        prefix += 1;
+      }
+      let start = 0;
+      for (const { list, from, to } of before.reference.segments) {
+        const end = Math.min(to, from + prefix - start);
+        if (end <= from) break;
+        pieces.push({ known: true, list, from, to: end, closed: false, start });
+        start += end - from;
+      }
+    }
+    const places = this.findPlaces(array, before, prefix);
+    for (let index = prefix; index < array.length; index++) {
+      const place = places[index];
+      const last = pieces[pieces.length - 1];
+      if (place !== undefined && isUnchanged(index, place.tree)) {
+        trees[index] = place.tree;
+        const { list, position } = place;
+        if (last?.known && last.list === list && last.to === position) last.to += 1;
+        else
+          pieces.push({ known: true, list, from: position, to: position + 1, closed: false, start: index });
+      } else if (last !== undefined && !last.known) last.end = index + 1;
+      else pieces.push({ known: false, start: index, end: index + 1 });
+    }
+    for (const piece of pieces) if (piece.known) piece.closed = this.ends.get(piece.list) !== piece.to;
+    return pieces;
+  }
+
+  private findPlaces(
+    array: readonly unknown[],
+    before: LiveList | undefined,
+    start: number,
+  ): Array<Place | undefined> {
+    const places: Array<Place | undefined> = [];
+    let unplaced = array.length - start;
+    if (before !== undefined && unplaced > 0) {
+      const shift = before.elements.length - array.length;
+      const cursor = new SegmentCursor(before.reference.segments);
+      for (let index = start; index < array.length; index++) {
+        const element = array[index];
+        const same = sameAt(before, index, element) ? index : index + shift;
+        if (same !== index && !sameAt(before, same, element)) continue;
+        places[index] = cursor.place(same, before.trees[same]);
+        unplaced -= 1;
+      }
+    }
+    // Fewer would be stored again anyway; and a turn that only appends must not look up the whole thread.
+    if (unplaced >= RUN_WORTH_A_SEGMENT) {
+      for (let index = start; index < array.length; index++) {
+        const element = array[index];
+        if (typeof element === "object" && element !== null) places[index] ??= this.place(element);
+      }
+    }
+    return places;
+  }
+
+  /** Gives up short known runs next to new ones, so that segments don't pile up. */
+  private joinPieces(pieces: Piece[]): Piece[] {
+    const joined: Piece[] = [];
+    for (const piece of pieces) {
+      let last = joined[joined.length - 1];
+      if (piece.known) {
+        if (last !== undefined && !last.known && lengthOf(piece) < RUN_WORTH_A_SEGMENT)
+          last.end += lengthOf(piece);
+        else joined.push(piece);
+        continue;
+      }
+      let start = piece.start;
+      if (!(last?.known && !last.closed)) {
+        while (last !== undefined && (!last.known || lengthOf(last) < RUN_WORTH_A_SEGMENT)) {
+          start = last.start;
+          joined.pop();
+          last = joined[joined.length - 1];
+          if (last?.known && !last.closed) break;
+        }
+      }
+      joined.push({ known: false, start, end: piece.end });
+    }
+    return joined;
+  }
+
+  private placePieces(
+    pieces: readonly Piece[],
+    array: readonly unknown[],
+    trees: unknown[],
+    texts: readonly string[] | undefined,
+  ): Segment[] {
+    const segments: Segment[] = [];
+    let ownList: number | undefined;
+    for (const piece of pieces) {
+      const last = segments[segments.length - 1];
+      if (piece.known) {
+        segments.push({ list: piece.list, from: piece.from, to: piece.to, closed: piece.closed });
+        continue;
+      }
+      const length = piece.end - piece.start;
+      let list: number;
+      if (last !== undefined && !last.closed && this.ends.get(last.list) === last.to) list = last.list;
+      else list = ownList ??= newListId();
+      const position = this.ends.get(list) ?? 0;
+      this.ends.set(list, position + length);
+      this.store(list, position, array.slice(piece.start, piece.end), piece.start, trees, texts);
+      if (last !== undefined && last.list === list && last.to === position) last.to += length;
+      else segments.push({ list, from: position, to: position + length, closed: false });
+    }
+    for (const segment of segments) segment.closed ||= this.ends.get(segment.list) !== segment.to;
+    return segments;
+  }
+
+  private store(
+    list: number,
+    position: number,
+    elements: readonly unknown[],
+    start: number,
+    trees: unknown[],
+    texts: readonly string[] | undefined,
+  ): void {
+    const run: NewElements = { list, position, texts: [], trees: [] };
+    for (const [offset, element] of elements.entries()) {
+      const text = texts?.[start + offset] ?? treeText(encode(element));
+      // Parsed anew: the tree must not share anything with the live element, which may be changed in place.
+      const tree: unknown = JSON.parse(text);
+      trees[start + offset] = tree;
+      run.texts.push(text);
+      run.trees.push(tree);
+    }
+    this.fresh.push(run);
+    this.unindexed.push({ list, position, elements, trees: run.trees });
+  }
+
+  private place(element: object): Place | undefined {
+    this.index();
+    return this.places.get(element);
+  }
+
+  private index(): void {
+    for (const { list, position, elements, trees } of this.unindexed) {
+      for (const [offset, live] of elements.entries()) {
+        if (typeof live !== "object" || live === null) continue;
+        this.places.set(live, { list, position: position + offset, tree: trees[offset] });
+      }
+    }
+    this.unindexed = [];
+  }
+}
+
+const movedSegment = (segment: Segment, move: { from: number; list: number } | undefined): Segment[] => {
+  if (move === undefined || segment.to <= move.from) return [segment];
+  const { from, to, closed } = segment;
+  const after = { list: move.list, from: Math.max(from - move.from, 0), to: to - move.from, closed };
+  return from < move.from ? [{ ...segment, to: move.from, closed: true }, after] : [after];
+};
+
+/** Finds the place of an element by its index; quick for indexes that grow. */
+class SegmentCursor {
+  private current = 0;
+  private start = 0;
+
+  constructor(private readonly segments: readonly Segment[]) {}
+
+  place(index: number, tree: unknown): Place {
+    if (index < this.start) {
+      this.current = 0;
+      this.start = 0;
+    }
+    let segment = this.segments[this.current];
+    while (segment !== undefined && index >= this.start + segment.to - segment.from) {
+      this.start += segment.to - segment.from;
+      this.current += 1;
+      segment = this.segments[this.current];
+    }
+    if (segment === undefined) throw new RangeError(`A stored list has no element ${index}.`);
+    return { list: segment.list, position: segment.from + index - this.start, tree };
+  }
+}
+
+const sameAt = (list: LiveList, index: number, element: unknown): boolean =>
+  index >= 0 && index < list.elements.length && Object.is(list.elements[index], element);
+
+const lengthOf = (piece: Piece): number => (piece.known ? piece.to - piece.from : piece.end - piece.start);
+
+/** Random, so that no two writers need to agree on it; fits a JavaScript number. */
+const newListId = (): number => randomBytes(6).readUIntBE(0, 6) + 1;

@@ -1,0 +1,444 @@
+/**
+ * The statements that checkpoints are written and read with. Texts travel in one parameter each, joined by control
+ * characters that JSON never holds: as an array literal every quote in them would be escaped, and read twice.
+ */
+
+import type { Queryable } from "../database/database.ts";
+import type { JsonObject } from "../lib/json.ts";
+import type { Coverage, ElementRun } from "./element-cache.ts";
+
+export const LINE = "\n";
+const RECORD = "\u001e";
+const UNIT = "\u001f";
+/** In the key of writes, where null can't be. */
+const NO_RUN = "00000000-0000-0000-0000-000000000000";
+/** As in the check of the table. */
+export const RUN_ELEMENTS_AT_MOST = 256;
+
+/** Who may write: the attempt that holds the run. */
+export interface Fence {
+  runId: string;
+  attempt: number;
+}
+
+/** All that one statement stores. */
+export interface Batch {
+  elements: Array<{ list: number; position: number; texts: string[] }>;
+  contents: Array<{ hash: string; text: string }>;
+  checkpoints: NewCheckpoint[];
+  /** At most one per checkpoint and task. */
+  writes: NewWrites[];
+}
+
+export interface NewCheckpoint {
+  checkpointNs: string;
+  checkpointId: string;
+  parentId: string | null;
+  runId: string | null;
+  metadata: string;
+  /** Only if `metadata` isn't exact. */
+  metadataText: string;
+  body: string;
+  channels: string;
+  segments: number[];
+  contents: string[];
+}
+
+export interface NewWrites {
+  checkpointNs: string;
+  checkpointId: string;
+  taskId: string;
+  runId: string | null;
+  writes: string;
+  segments: number[];
+  contents: string[];
+}
+
+/*
+ * `for share` orders the statement against a takeover, which updates the row: one that has begun is waited for and
+ * the row then read afresh (no row: the attempt is over); one that comes later waits until this statement has
+ * committed, so the new attempt finds what it wrote. `for key share` would conflict with neither. A heartbeat
+ * updates the row, too, and may wait for the millisecond that this statement takes.
+ */
+const HELD_BY_ATTEMPT =
+  "select 1 from runs where run_id = $20::uuid and attempt = $21::integer and status = 'running' for share";
+
+const writeStatement = (fence: string): string => `
+with fence as materialized (${fence}),
+new_elements as (
+  insert into checkpoint_elements (thread_id, list_id, position, count, elements)
+  select $1::uuid, e.list_id, e.position, e.count, e.elements
+  from fence, unnest($2::bigint[], $3::integer[], $4::integer[], string_to_array($5::text, E'\\x1e'))
+    as e (list_id, position, count, elements)
+),
+new_contents as (
+  insert into checkpoint_contents (thread_id, hash, content)
+  select $1::uuid, c.hash, c.content
+  from fence, unnest($6::uuid[], string_to_array($7::text, E'\\x1e')) as c (hash, content)
+  on conflict do nothing
+),
+new_checkpoints as (
+  insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body,
+    channels, segments, contents)
+  select $1::uuid, p.checkpoint_ns, p.checkpoint_id, p.parent_id, p.run_id, p.metadata::jsonb,
+    nullif(p.metadata_text, ''), p.body, p.channels,
+    string_to_array(nullif(p.segments, ''), ',')::bigint[], string_to_array(nullif(p.contents, ''), ',')::uuid[]
+  from fence, unnest($8::text[], $9::uuid[], $10::uuid[], $11::uuid[], string_to_array($12::text, E'\\x1e'),
+      string_to_array($13::text, E'\\x1e'), string_to_array($14::text, E'\\x1e'), string_to_array($15::text, E'\\x1e'),
+      string_to_array($16::text, E'\\x1e'), string_to_array($17::text, E'\\x1e'))
+    as p (checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body, channels, segments, contents)
+  on conflict (thread_id, checkpoint_ns, checkpoint_id) do update set
+    parent_id = excluded.parent_id, run_id = excluded.run_id, metadata = excluded.metadata,
+    metadata_text = excluded.metadata_text, body = excluded.body, channels = excluded.channels,
+    segments = excluded.segments, contents = excluded.contents
+),
+new_writes as (
+  insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, writes, segments, contents)
+  select $1::uuid, w.field[1], w.field[2]::uuid, w.field[3], w.field[4]::uuid, w.field[5]::json,
+    string_to_array(nullif(w.field[6], ''), ',')::bigint[], string_to_array(nullif(w.field[7], ''), ',')::uuid[]
+  from fence, (
+    select string_to_array(line, E'\\x1f') from unnest(string_to_array($18::text, E'\\x1e')) as line
+  ) as w (field)
+  on conflict (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id) do update set
+    writes = merge_writes(checkpoint_writes.writes, excluded.writes),
+    segments = checkpoint_writes.segments || excluded.segments,
+    contents = checkpoint_writes.contents || excluded.contents
+)
+select exists (select from fence) as held,
+  case when $19::boolean then set_config('synchronous_commit', 'off', true) end`;
+
+const WRITE_FENCED = writeStatement(HELD_BY_ATTEMPT);
+const WRITE_FREELY = writeStatement("select 1");
+
+export interface BatchOptions {
+  threadId: string;
+  /** Absent: anybody may write. */
+  fence: Fence | undefined;
+  /**
+   * True: answer before the disk has it. A crash of the database may then lose the last moments, never a part of
+   * them; the status that ends a run waits for the disk, and with it for all that was committed before.
+   */
+  asynchronous: boolean;
+}
+
+/**
+ * Stores a batch in one statement. Returns false, and has stored nothing, if the attempt no longer holds the run.
+ * Throws a unique violation of `checkpoint_elements_pkey` if somebody else took one of the positions.
+ */
+export const writeBatch = async (
+  queryable: Queryable,
+  { threadId, fence, asynchronous }: BatchOptions,
+  { elements, contents, checkpoints, writes }: Batch,
+): Promise<boolean> => {
+  const runs = elements.flatMap(splitRun);
+  const joined = <Item>(items: Item[], text: (item: Item) => string): string => items.map(text).join(RECORD);
+  const values: unknown[] = [
+    threadId,
+    runs.map((run) => run.list),
+    runs.map((run) => run.position),
+    runs.map((run) => run.texts.length),
+    joined(runs, (run) => run.texts.join(LINE)),
+    contents.map((content) => content.hash),
+    joined(contents, (content) => content.text),
+    checkpoints.map((checkpoint) => checkpoint.checkpointNs),
+    checkpoints.map((checkpoint) => checkpoint.checkpointId),
+    checkpoints.map((checkpoint) => checkpoint.parentId),
+    checkpoints.map((checkpoint) => checkpoint.runId),
+    joined(checkpoints, (checkpoint) => checkpoint.metadata),
+    joined(checkpoints, (checkpoint) => checkpoint.metadataText),
+    joined(checkpoints, (checkpoint) => checkpoint.body),
+    joined(checkpoints, (checkpoint) => checkpoint.channels),
+    joined(checkpoints, (checkpoint) => checkpoint.segments.join(",")),
+    joined(checkpoints, (checkpoint) => checkpoint.contents.join(",")),
+    joined(writes, (task) =>
+      [
+        task.checkpointNs,
+        task.checkpointId,
+        task.taskId,
+        task.runId ?? NO_RUN,
+        task.writes,
+        task.segments.join(),
+        task.contents.join(),
+      ].join(UNIT),
+    ),
+    asynchronous,
+  ];
+  if (fence !== undefined) values.push(fence.runId, fence.attempt);
+  const [row] = await queryable.query<{ held: boolean }>(
+    fence === undefined ? WRITE_FREELY : WRITE_FENCED,
+    values,
+  );
+  return row?.held === true;
+};
+
+/** Rows of bounded size: a read fetches whole rows. */
+const splitRun = (run: Batch["elements"][number]): Batch["elements"] => {
+  if (run.texts.length <= RUN_ELEMENTS_AT_MOST) return [run];
+  const rows: Batch["elements"] = [];
+  for (let start = 0; start < run.texts.length; start += RUN_ELEMENTS_AT_MOST) {
+    const texts = run.texts.slice(start, start + RUN_ELEMENTS_AT_MOST);
+    rows.push({ list: run.list, position: run.position + start, texts });
+  }
+  return rows;
+};
+
+/** A checkpoint's row with the writes of its tasks. */
+export interface CheckpointRow {
+  thread_id: string;
+  checkpoint_ns: string;
+  checkpoint_id: string;
+  parent_id: string | null;
+  run_id: string | null;
+  metadata: string;
+  body: string;
+  channels: string;
+  created_at: Date;
+  /** By task and run, in the order in which they were written. */
+  writes: Array<[taskId: string, writes: string]>;
+}
+
+type RawRow = Omit<CheckpointRow, "writes"> & { writes: string | null };
+type RawTuple = RawRow & { runs: string | null; kept: string | null };
+
+const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.run_id,
+  coalesce(c.metadata_text, c.metadata::text) as metadata, c.body, c.channels, c.created_at`;
+
+const WRITES_OF_C = `
+  select string_agg(w.task_id || E'\\x1f' || w.writes::text, E'\\x1e' order by w.task_id, w.written_at) as writes
+  from checkpoint_writes w
+  where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns and w.checkpoint_id = c.checkpoint_id`;
+
+/** A checkpoint with all that its values need beyond what the reader has: in one statement. */
+const tupleStatement = (which: string): string => `
+select ${COLUMNS}, t.writes, (
+    select string_agg(e.list_id || ',' || e.position || E'\\n' || e.elements, E'\\x1e' order by e.list_id, e.position)
+    from (
+      select abs(s.triples[i]) as list_id,
+        min(greatest(s.triples[i + 1], case when k.first <= s.triples[i + 1] then k.stop else 0 end)) as first,
+        max(s.triples[i + 2]) as stop
+      from (select c.segments || t.segments) as s (triples)
+      cross join generate_series(1, cardinality(s.triples), 3) as i
+      left join unnest($3::bigint[], $4::integer[], $5::integer[]) as k (list_id, first, stop)
+        on k.list_id = abs(s.triples[i])
+      group by 1
+    ) as r
+    cross join lateral (
+      select * from checkpoint_elements e
+      where e.thread_id = c.thread_id and e.list_id = r.list_id and e.position < r.stop
+        and e.position > r.first - ${RUN_ELEMENTS_AT_MOST} and e.position + e.count > r.first
+    ) as e
+    where r.first < r.stop
+  ) as runs, (
+    select string_agg(k.hash || E'\\n' || k.content, E'\\x1e')
+    from checkpoint_contents k
+    where k.thread_id = c.thread_id and k.hash = any(c.contents || t.contents) and k.hash <> all($6::uuid[])
+  ) as kept
+from (${which}) as c
+cross join lateral (
+  select string_agg(w.task_id || E'\\x1f' || w.writes::text, E'\\x1e' order by w.task_id, w.written_at) as writes,
+    string_to_array(string_agg(array_to_string(w.segments, ','), ','), ',')::bigint[] as segments,
+    string_to_array(string_agg(array_to_string(w.contents, ','), ','), ',')::uuid[] as contents
+  from checkpoint_writes w
+  where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns and w.checkpoint_id = c.checkpoint_id
+) as t`;
+
+const HEAD = `select * from checkpoints where thread_id = $1::uuid and checkpoint_ns = $2::text
+  order by checkpoint_id desc limit 1`;
+const AT = `select * from checkpoints
+  where thread_id = $1::uuid and checkpoint_ns = $2::text and checkpoint_id = $7::uuid`;
+const READ_HEAD = tupleStatement(HEAD);
+const READ_AT = tupleStatement(AT);
+
+/** What was read beside a row: to be added to what the reader has. */
+export interface ReadParts {
+  runs: ElementRun[];
+  contents: Array<{ hash: string; text: string }>;
+}
+
+/** The newest checkpoint of a namespace, or the given one, with all parts that `coverage` doesn't hold. */
+export const readTuple = async (
+  queryable: Queryable,
+  place: { threadId: string; checkpointNs: string; checkpointId: string | undefined },
+  coverage: Coverage,
+): Promise<(ReadParts & { row: CheckpointRow }) | undefined> => {
+  const { threadId, checkpointNs, checkpointId } = place;
+  const { lists, starts, ends, contents } = coverage;
+  const values: unknown[] = [threadId, checkpointNs, lists, starts, ends, contents];
+  const [raw] =
+    checkpointId === undefined
+      ? await queryable.query<RawTuple>(READ_HEAD, values)
+      : await queryable.query<RawTuple>(READ_AT, [...values, checkpointId]);
+  return raw === undefined ? undefined : { row: toRow(raw), ...toParts(raw) };
+};
+
+const READ_PARTS = `
+select (
+  select string_agg(e.list_id || ',' || e.position || E'\\n' || e.elements, E'\\x1e' order by e.list_id, e.position)
+  from unnest($2::bigint[], $3::integer[], $4::integer[]) as r (list_id, first, stop)
+  cross join lateral (
+    select * from checkpoint_elements e
+    where e.thread_id = $1::uuid and e.list_id = r.list_id and e.position < r.stop
+      and e.position > r.first - ${RUN_ELEMENTS_AT_MOST} and e.position + e.count > r.first
+  ) as e
+) as runs, (
+  select string_agg(k.hash || E'\\n' || k.content, E'\\x1e')
+  from checkpoint_contents k where k.thread_id = $1::uuid and k.hash = any($5::uuid[])
+) as kept`;
+
+/** The elements [start, end) of lists, and contents. */
+export const readParts = async (
+  queryable: Queryable,
+  threadId: string,
+  wanted: Coverage,
+): Promise<ReadParts> => {
+  const { lists, starts, ends, contents } = wanted;
+  const [raw] = await queryable.query<{ runs: string | null; kept: string | null }>(READ_PARTS, [
+    threadId,
+    lists,
+    starts,
+    ends,
+    contents,
+  ]);
+  return raw === undefined ? { runs: [], contents: [] } : toParts(raw);
+};
+
+export interface RowFilter {
+  threadId: string | undefined;
+  checkpointNs: string | undefined;
+  checkpointId?: string;
+  beforeCheckpointId?: string;
+  runId?: string;
+  metadata?: JsonObject;
+  limit: number;
+}
+
+/** Rows with their writes, newest first. */
+export const readRows = async (queryable: Queryable, filter: RowFilter): Promise<CheckpointRow[]> => {
+  const values: unknown[] = [];
+  const bind = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
+  const conditions = ["true"];
+  if (filter.threadId !== undefined) conditions.push(`c.thread_id = ${bind(filter.threadId, "uuid")}`);
+  if (filter.checkpointNs !== undefined)
+    conditions.push(`c.checkpoint_ns = ${bind(filter.checkpointNs, "text")}`);
+  if (filter.checkpointId !== undefined)
+    conditions.push(`c.checkpoint_id = ${bind(filter.checkpointId, "uuid")}`);
+  if (filter.beforeCheckpointId !== undefined) {
+    conditions.push(`c.checkpoint_id < ${bind(filter.beforeCheckpointId, "uuid")}`);
+  }
+  if (filter.runId !== undefined) conditions.push(`c.run_id = ${bind(filter.runId, "uuid")}`);
+  if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
+    conditions.push(`c.metadata @> ${bind(JSON.stringify(filter.metadata), "jsonb")}`);
+  }
+  const text = `
+    select ${COLUMNS}, w.writes
+    from (
+      select * from checkpoints c where ${conditions.join(" and ")}
+      order by c.checkpoint_id desc limit ${bind(filter.limit, "bigint")}
+    ) as c
+    cross join lateral (${WRITES_OF_C}) as w
+    order by c.checkpoint_id desc`;
+  return (await queryable.query<RawRow>(text, values)).map(toRow);
+};
+
+const READ_HEADS = `
+select ${COLUMNS}, w.writes
+from unnest($1::uuid[]) as t (id)
+cross join lateral (
+  select * from checkpoints where thread_id = t.id and checkpoint_ns = '' order by checkpoint_id desc limit 1
+) as c
+cross join lateral (${WRITES_OF_C}) as w`;
+
+/** The newest row of the root graph of each thread. */
+export const readHeadRows = async (
+  queryable: Queryable,
+  threadIds: readonly string[],
+): Promise<CheckpointRow[]> => (await queryable.query<RawRow>(READ_HEADS, [threadIds])).map(toRow);
+
+const READ_REFERENCES = `select body, channels from checkpoints
+  where thread_id = $1::uuid and checkpoint_ns = $2::text and checkpoint_id = $3::uuid`;
+
+/** What a checkpoint refers to, without the values themselves. */
+export const readReferences = async (
+  queryable: Queryable,
+  threadId: string,
+  checkpointNs: string,
+  checkpointId: string,
+): Promise<Pick<CheckpointRow, "body" | "channels"> | undefined> => {
+  const rows = await queryable.query<Pick<CheckpointRow, "body" | "channels">>(READ_REFERENCES, [
+    threadId,
+    checkpointNs,
+    checkpointId,
+  ]);
+  return rows[0];
+};
+
+const READ_ALL_REFERENCES = `select body, channels from checkpoints
+  where thread_id = $1::uuid and checkpoint_ns = $2::text`;
+
+/** The same of all checkpoints of a namespace. */
+export const readAllReferences = (
+  queryable: Queryable,
+  threadId: string,
+  checkpointNs: string,
+): Promise<Array<Pick<CheckpointRow, "body" | "channels">>> =>
+  queryable.query(READ_ALL_REFERENCES, [threadId, checkpointNs]);
+
+const READ_ANCESTORS = `
+with recursive chain (checkpoint_id, parent_id, depth) as (
+  select checkpoint_id, parent_id, 0 from checkpoints
+  where thread_id = $1::uuid and checkpoint_ns = $2::text and checkpoint_id = $3::uuid
+  union all
+  select c.checkpoint_id, c.parent_id, chain.depth + 1
+  from chain join checkpoints c
+    on c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = chain.parent_id
+  where chain.depth < $4::integer
+)
+select ${COLUMNS}, w.writes
+from chain join checkpoints c
+  on c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = chain.checkpoint_id
+cross join lateral (${WRITES_OF_C}) as w
+where chain.depth > 0
+order by chain.depth`;
+
+/** The nearest ancestors of a checkpoint, nearest first. */
+export const readAncestors = async (
+  queryable: Queryable,
+  threadId: string,
+  checkpointNs: string,
+  checkpointId: string,
+  limit: number,
+): Promise<CheckpointRow[]> =>
+  (await queryable.query<RawRow>(READ_ANCESTORS, [threadId, checkpointNs, checkpointId, limit])).map(toRow);
+
+const LATEST_OF_RUN = `select checkpoint_id from checkpoints
+  where thread_id = $1::uuid and run_id = $2::uuid and checkpoint_ns = '' order by checkpoint_id desc limit 1`;
+
+export const findLatestOfRun = async (
+  queryable: Queryable,
+  threadId: string,
+  runId: string,
+): Promise<string | undefined> => {
+  const rows = await queryable.query<{ checkpoint_id: string }>(LATEST_OF_RUN, [threadId, runId]);
+  return rows[0]?.checkpoint_id;
+};
+
+const toRow = (raw: RawRow): CheckpointRow => ({
+  ...raw,
+  writes: (raw.writes?.split(RECORD) ?? []).map((line) => {
+    const end = line.indexOf(UNIT);
+    return [line.slice(0, end), line.slice(end + 1)];
+  }),
+});
+
+const toParts = ({ runs, kept }: { runs: string | null; kept: string | null }): ReadParts => ({
+  runs: (runs?.split(RECORD) ?? []).map((text) => {
+    const [head = "", ...texts] = text.split(LINE);
+    const [list, position] = head.split(",");
+    // A row without elements holds the place of pruned ones.
+    return { list: Number(list), position: Number(position), texts: texts[0] === "" ? [] : texts };
+  }),
+  contents: (kept?.split(RECORD) ?? []).map((text) => {
+    const end = text.indexOf(LINE);
+    return { hash: text.slice(0, end), text: text.slice(end + 1) };
+  }),
+});

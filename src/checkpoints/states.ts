@@ -1,0 +1,99 @@
+import type { Database } from "../database/database.ts";
+import { isUuid } from "../lib/ids.ts";
+import type { JsonObject } from "../lib/json.ts";
+import { toWireJson } from "../lib/wire-json.ts";
+import type { CheckpointReader, LoadedCheckpoint } from "./reader.ts";
+import { readHeadRows, readRows } from "./repository.ts";
+import { revive } from "./reviving.ts";
+import { threadKey } from "./thread-key.ts";
+import type { CheckpointStorage, HistoryOptions, StoredCheckpoint } from "./types.ts";
+import { isWholeList, recordTree, toSegments, type ValueRecord } from "./values.ts";
+
+export type StateReads = Pick<CheckpointStorage, "readHead" | "readAt" | "readHistory" | "readHeads">;
+
+/**
+ * Reads for the state API: values come as the JSON that is sent. An element of a list is turned into it once per
+ * process, however many states of a history hold it.
+ */
+export const createStateReads = (database: Database, reader: CheckpointReader): StateReads => {
+  const read = async (
+    threadId: string,
+    checkpointNs: string,
+    checkpointId: string | undefined,
+  ): Promise<StoredCheckpoint | undefined> => {
+    if (checkpointNs.includes("\u0000") || (checkpointId !== undefined && !isUuid(checkpointId)))
+      return undefined;
+    const loaded = await reader.read({ threadId: threadKey(threadId), checkpointNs, checkpointId });
+    return loaded === undefined ? undefined : toStored(threadId, loaded);
+  };
+
+  return {
+    readHead: (threadId, checkpointNs = "") => read(threadId, checkpointNs, undefined),
+    readAt: (threadId, checkpointNs, checkpointId) => read(threadId, checkpointNs, checkpointId),
+
+    async readHistory(threadId, checkpointNs, options: HistoryOptions) {
+      const { limit, beforeCheckpointId, checkpointId, metadataFilter = {} } = options;
+      if (checkpointNs.includes("\u0000")) return [];
+      for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return [];
+      const { run_id: runId, ...metadata } = metadataFilter;
+      if (runId !== undefined && !(typeof runId === "string" && isUuid(runId))) return [];
+      const rows = await readRows(database, {
+        threadId: threadKey(threadId),
+        checkpointNs,
+        checkpointId,
+        beforeCheckpointId,
+        runId,
+        metadata,
+        limit,
+      });
+      return (await reader.load(rows)).map((loaded) => toStored(threadId, loaded));
+    },
+
+    async readHeads(threadIds) {
+      const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
+      const heads = new Map<string, StoredCheckpoint>();
+      for (const loaded of await reader.load(await readHeadRows(database, [...ids.keys()]))) {
+        const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
+        heads.set(threadId, toStored(threadId, loaded));
+      }
+      return heads;
+    },
+  };
+};
+
+const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredCheckpoint => {
+  const { row, body, channels, writes } = loaded;
+  const metadata = JSON.parse(row.metadata) as JsonObject;
+  if (row.run_id !== null) metadata.run_id ??= row.run_id;
+  return {
+    threadId,
+    checkpointNs: row.checkpoint_ns,
+    checkpointId: row.checkpoint_id,
+    parentCheckpointId: row.parent_id,
+    runId: row.run_id,
+    createdAt: body.ts,
+    metadata,
+    channelVersions: body.channel_versions,
+    versionsSeen: body.versions_seen,
+    values: new Map(channels.map(([channel, record]) => [channel, wireText(record, loaded)])),
+    pendingWrites: writes.map(({ taskId, channel, record }) => ({
+      taskId,
+      channel,
+      value: wireText(record, loaded),
+    })),
+  };
+};
+
+const wireText = (record: ValueRecord, loaded: LoadedCheckpoint): string => {
+  if (isWholeList(record)) {
+    const texts: string[] = [];
+    for (const { list, from, to } of toSegments(record.l?.[0] ?? []))
+      loaded.elements.addWires(list, from, to, texts);
+    return `[${texts.join(",")}]`;
+  }
+  const elementsOf = (list: number): unknown[] =>
+    toSegments(record.l?.[list] ?? []).flatMap(
+      ({ list, from, to }) => revive(loaded.elements.trees(list, from, to)) as unknown[],
+    );
+  return toWireJson(revive(recordTree(record, loaded.elements.contents), undefined, elementsOf));
+};

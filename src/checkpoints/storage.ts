@@ -1,0 +1,133 @@
+import type { Queryable } from "../database/database.ts";
+import { ElementCache } from "./element-cache.ts";
+import { copyThread, deleteRun, deleteThread, keepLatest } from "./maintenance.ts";
+import { CheckpointReader } from "./reader.ts";
+import { findLatestOfRun, type Fence } from "./repository.ts";
+import { DifferenceSaver, type SaverOptions, type SaverParts } from "./saver.ts";
+import { createStateReads } from "./states.ts";
+import { threadKey } from "./thread-key.ts";
+import { measureThread } from "./thread-storage.ts";
+import type { AttemptOptions, AttemptSaver, CheckpointStorage, CheckpointStorageOptions } from "./types.ts";
+import { ThreadWriter } from "./writer.ts";
+
+export type * from "./types.ts";
+
+const CACHE_BYTES = 64 * 1024 * 1024;
+/** Threads whose state is being updated at the same time; for others a write reads a little more. */
+const WRITERS_AT_MOST = 16;
+
+interface Parts extends SaverParts {
+  cache: ElementCache;
+}
+
+/** The saver for anybody: nothing is fenced, every call waits until it is committed. */
+class FreeSaver extends DifferenceSaver {
+  private readonly writers = new Map<string, ThreadWriter>();
+
+  constructor(protected override readonly parts: Parts) {
+    super(parts, { metadata: {}, runId: null, waits: true });
+  }
+
+  /** Every read begins anew, so that what is kept in mind is what the caller is working with. */
+  protected override writer(key: string, anew: boolean): ThreadWriter {
+    const before = this.writers.get(key);
+    if (before !== undefined && (!anew || before.queue.isBusyWith())) return before;
+    const { database, cache } = this.parts;
+    const writer = new ThreadWriter({
+      database,
+      threadId: key,
+      fence: undefined,
+      asynchronous: false,
+      elements: cache.thread(key),
+    });
+    this.writers.delete(key);
+    this.writers.set(key, writer);
+    for (const [oldest, { queue }] of this.writers) {
+      if (this.writers.size <= WRITERS_AT_MOST) break;
+      if (!queue.isBusyWith()) this.writers.delete(oldest);
+    }
+    return writer;
+  }
+
+  override async deleteThread(threadId: string): Promise<void> {
+    const key = threadKey(threadId);
+    await deleteThread(this.parts.database, key);
+    this.writers.delete(key);
+    this.parts.cache.forget(key);
+  }
+}
+
+/** The saver of one attempt: all it writes is fenced by the lease. */
+class FencedSaver extends DifferenceSaver implements AttemptSaver {
+  readonly failed: AbortSignal;
+  private readonly failure = new AbortController();
+  private readonly writers = new Map<string, ThreadWriter>();
+
+  constructor(
+    protected override readonly parts: Parts,
+    options: SaverOptions,
+    private readonly fence: Fence,
+  ) {
+    super(parts, options);
+    this.failed = this.failure.signal;
+  }
+
+  /** One per thread for the whole attempt; more than one only if a node calls a graph on another thread. */
+  protected override writer(key: string): ThreadWriter {
+    this.failed.throwIfAborted();
+    let writer = this.writers.get(key);
+    if (writer === undefined) {
+      const { database, cache } = this.parts;
+      const { fence } = this;
+      const elements = cache.thread(key);
+      writer = new ThreadWriter({ database, threadId: key, fence, asynchronous: !this.waits, elements });
+      const { failed } = writer.queue;
+      failed.addEventListener("abort", () => this.failure.abort(failed.reason), { once: true });
+      this.writers.set(key, writer);
+    }
+    return writer;
+  }
+
+  async flush(): Promise<void> {
+    for (const writer of this.writers.values()) await writer.queue.settled();
+    this.failed.throwIfAborted();
+  }
+
+  override deleteThread(): Promise<void> {
+    return Promise.reject(new Error("A run can't delete a thread."));
+  }
+}
+
+/** Opens the room. Holds no connection of its own; there is nothing to close. */
+export const createCheckpointStorage = (options: CheckpointStorageOptions): CheckpointStorage => {
+  const { database, cacheBytes = CACHE_BYTES } = options;
+  const cache = new ElementCache(cacheBytes);
+  const parts: Parts = { database, cache, reader: new CheckpointReader(database, cache) };
+
+  const within = <Result>(
+    queryable: Queryable | undefined,
+    work: (queryable: Queryable) => Promise<Result>,
+  ): Promise<Result> => (queryable === undefined ? database.transaction(work) : work(queryable));
+
+  return {
+    saver: new FreeSaver(parts),
+    saverForAttempt({ runId, attempt, durability = "async", metadata = {} }: AttemptOptions) {
+      return new FencedSaver(parts, { metadata, runId, waits: durability === "sync" }, { runId, attempt });
+    },
+
+    ...createStateReads(database, parts.reader),
+    latestOfRun: (threadId, runId) => findLatestOfRun(database, threadKey(threadId), runId),
+
+    deleteRun: (threadId, runId, queryable) =>
+      within(queryable, (transaction) => deleteRun(transaction, threadKey(threadId), runId)),
+    async deleteThread(threadId, queryable = database) {
+      await deleteThread(queryable, threadKey(threadId));
+      cache.forget(threadKey(threadId));
+    },
+    copyThread: (fromThreadId, toThreadId, queryable = database) =>
+      copyThread(queryable, threadKey(fromThreadId), threadKey(toThreadId)),
+    keepLatest: (threadId, queryable) =>
+      within(queryable, (transaction) => keepLatest(transaction, threadKey(threadId))),
+    storage: (threadId) => measureThread(database, threadKey(threadId), threadId),
+  };
+};

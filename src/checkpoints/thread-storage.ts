@@ -1,0 +1,98 @@
+import type { Queryable } from "../database/database.ts";
+import type { ThreadStorage } from "./types.ts";
+import { toSegments, type ValueRecord } from "./values.ts";
+
+const READ_CHANNELS = `select channels,
+    octet_length(body) + octet_length(channels) + octet_length(coalesce(metadata_text, metadata::text)) as bytes
+  from checkpoints where thread_id = $1::uuid`;
+const READ_ELEMENT_SIZES = `select list_id, position, count, octet_length(elements) as bytes
+  from checkpoint_elements where thread_id = $1::uuid and count > 0`;
+const READ_CONTENT_SIZES = `select hash, octet_length(content) as bytes
+  from checkpoint_contents where thread_id = $1::uuid`;
+const READ_WRITE_SIZES = `select coalesce(sum(json_array_length(writes)), 0)::integer as count,
+    coalesce(sum(octet_length(writes::text)), 0)::integer as bytes
+  from checkpoint_writes where thread_id = $1::uuid`;
+
+/**
+ * What a thread occupies. Values that stand in a checkpoint's row count as channel values, the rest of the row as
+ * the checkpoint's. An element that several channels hold counts once, for the first of them by name.
+ */
+export const measureThread = async (
+  queryable: Queryable,
+  key: string,
+  threadId: string,
+): Promise<ThreadStorage> => {
+  const rows = await queryable.query<{ channels: string; bytes: number }>(READ_CHANNELS, [key]);
+  const elements = await queryable.query<{ list_id: string; position: number; count: number; bytes: number }>(
+    READ_ELEMENT_SIZES,
+    [key],
+  );
+  const contents = await queryable.query<{ hash: string; bytes: number }>(READ_CONTENT_SIZES, [key]);
+  const [writes = { count: 0, bytes: 0 }] = await queryable.query<{ count: number; bytes: number }>(
+    READ_WRITE_SIZES,
+    [key],
+  );
+
+  /** By channel: the distinct values, as they stand in the rows, and the lists and contents that they name. */
+  const channels = new Map<
+    string,
+    { texts: Set<string>; ranges: Map<number, number[]>; hashes: Set<string> }
+  >();
+  let inlineBytes = 0;
+  for (const row of rows) {
+    for (const [channel, record] of Object.entries(JSON.parse(row.channels) as Record<string, ValueRecord>)) {
+      let seen = channels.get(channel);
+      if (seen === undefined) {
+        channels.set(channel, (seen = { texts: new Set(), ranges: new Map(), hashes: new Set() }));
+      }
+      const text = JSON.stringify(record);
+      inlineBytes += Buffer.byteLength(text);
+      if (seen.texts.has(text)) continue;
+      seen.texts.add(text);
+      if (record.c !== undefined) seen.hashes.add(record.c);
+      for (const { list, from, to } of (record.l ?? []).flatMap(toSegments)) {
+        const [first = from, stop = to] = seen.ranges.get(list) ?? [];
+        seen.ranges.set(list, [Math.min(first, from), Math.max(stop, to)]);
+      }
+    }
+  }
+
+  const byChannel: ThreadStorage["channel_values"]["by_channel"] = {};
+  const counted = new Set<unknown>();
+  for (const [channel, { texts, ranges, hashes }] of [...channels].sort(([one], [other]) =>
+    one < other ? -1 : 1,
+  )) {
+    let bytes = [...texts].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    for (const element of elements) {
+      const range = ranges.get(Number(element.list_id));
+      const [first, stop] = range ?? [0, 0];
+      if (
+        counted.has(element) ||
+        element.position >= (stop ?? 0) ||
+        element.position + element.count <= (first ?? 0)
+      )
+        continue;
+      counted.add(element);
+      bytes += element.bytes;
+    }
+    for (const content of contents) {
+      if (counted.has(content) || !hashes.has(content.hash)) continue;
+      counted.add(content);
+      bytes += content.bytes;
+    }
+    byChannel[channel] = { versions: texts.size, bytes };
+  }
+  const checkpointBytes = rows.reduce((sum, row) => sum + row.bytes, 0) - inlineBytes;
+  const valueBytes = inlineBytes + [...elements, ...contents].reduce((sum, { bytes }) => sum + bytes, 0);
+  return {
+    thread_id: threadId,
+    total_bytes: checkpointBytes + valueBytes + writes.bytes,
+    checkpoints: { count: rows.length, bytes: checkpointBytes },
+    channel_values: {
+      count: Object.values(byChannel).reduce((sum, { versions }) => sum + versions, 0),
+      bytes: valueBytes,
+      by_channel: byChannel,
+    },
+    pending_writes: writes,
+  };
+};

@@ -1,0 +1,174 @@
+/**
+ * A stored value: a line of JSON, kept in the row or apart by its hash if it is large, and the lists that it refers
+ * to. The whole of a checkpoint's channels is one such text per channel.
+ */
+
+import { createHash } from "node:crypto";
+import { encode, treeText, type ListHook } from "./encoding.ts";
+import type { ListBook, ListReference, LiveList, Segment } from "./lists.ts";
+
+export interface StoredValue {
+  /** The tree's text, with markers for lists. Undefined if it is kept apart. */
+  text: string | undefined;
+  /** Where the text is kept apart. */
+  hash: string | undefined;
+  lists: ListReference[];
+  /** If the value is itself a list: with its live elements, so that the next version can be compared with it. */
+  live: LiveList | undefined;
+}
+
+/** A text that is kept apart, to be inserted. */
+export interface NewContent {
+  hash: string;
+  text: string;
+}
+
+/** How a stored value stands in a row: value or content hash, and its lists' segments as flat triples. */
+export interface ValueRecord {
+  v?: unknown;
+  c?: string;
+  l?: number[][];
+}
+
+/** A larger value is kept apart: the next checkpoints then refer to it. */
+const INLINE_CHARACTERS_AT_MOST = 2_000;
+/** A longer array is stored by element. */
+const ARRAY_CHARACTERS_AT_MOST = 512;
+/** An array inside a value becomes a list of its own only if it starts with so many elements that are known. */
+const KNOWN_ELEMENTS_AT_LEAST = 8;
+const WHOLE_LIST = treeText({ $type: "list", list: 0 });
+
+/** Stores the values of one writer. */
+export class ValueWriter {
+  private readonly storedHashes = new Set<string>();
+  private contents: NewContent[] = [];
+
+  constructor(private readonly book: ListBook) {}
+
+  takeNewContents(): NewContent[] {
+    const taken = this.contents;
+    this.contents = [];
+    return taken;
+  }
+
+  /** Takes note of what was read, so that it isn't sent again. */
+  rememberContent(hash: string): void {
+    this.storedHashes.add(hash);
+  }
+
+  /** Stores the value of a channel, given what is stored of the same channel before. */
+  storeChannel(channel: string, value: unknown, before: StoredValue | undefined): StoredValue {
+    if (Array.isArray(value) && before?.live !== undefined)
+      return this.storeList(this.book.plan(value, before.live));
+    // Channels of LangGraph's own are replaced at every step: no list is worth it.
+    if (Array.isArray(value) && !channel.startsWith("__") && !this.isKnownList(value)) {
+      const texts = value.map((element) => treeText(encode(element)));
+      const characters = texts.reduce((sum, text) => sum + text.length + 1, 1);
+      if (characters > ARRAY_CHARACTERS_AT_MOST)
+        return this.storeList(this.book.plan(value, undefined, texts));
+    }
+    return this.store(value);
+  }
+
+  /** Stores a value that has no history: what a task wrote. Lists in it whose elements are known are referred to. */
+  store(value: unknown): StoredValue {
+    const lists: LiveList[] = [];
+    const hook: ListHook = (array) => {
+      if (!this.isKnownList(array)) return undefined;
+      return lists.push(this.book.plan(array, undefined)) - 1;
+    };
+    const text = treeText(encode(value, hook));
+    const live = Array.isArray(value) && text === WHOLE_LIST ? lists[0] : undefined;
+    const references = lists.map((list) => list.reference);
+    if (text.length <= INLINE_CHARACTERS_AT_MOST) return { text, hash: undefined, lists: references, live };
+    const hash = contentHash(text);
+    if (!this.storedHashes.has(hash)) {
+      this.storedHashes.add(hash);
+      this.contents.push({ hash, text });
+    }
+    return { text: undefined, hash, lists: references, live };
+  }
+
+  private storeList(live: LiveList): StoredValue {
+    return { text: WHOLE_LIST, hash: undefined, lists: [live.reference], live };
+  }
+
+  private isKnownList(array: readonly unknown[]): boolean {
+    if (array.length < KNOWN_ELEMENTS_AT_LEAST) return false;
+    for (let index = 0; index < KNOWN_ELEMENTS_AT_LEAST; index++)
+      if (!this.book.knows(array[index])) return false;
+    return true;
+  }
+}
+
+const contentHash = (text: string): string => {
+  const hex = createHash("sha256").update(text).digest("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
+};
+
+/** The text of a stored value as it stands in a row: a JSON object. */
+export const recordText = ({ text, hash, lists }: StoredValue): string => {
+  const parts: string[] = [];
+  if (hash !== undefined) parts.push(`"c":"${hash}"`);
+  else if (text !== WHOLE_LIST) parts.push(`"v":${text}`);
+  if (lists.length > 0) parts.push(`"l":${JSON.stringify(lists.map(({ segments }) => toTriples(segments)))}`);
+  return `{${parts.join(",")}}`;
+};
+
+export const channelsText = (channels: ReadonlyMap<string, StoredValue>): string =>
+  `{${[...channels].map(([channel, value]) => `${JSON.stringify(channel)}:${recordText(value)}`).join(",")}}`;
+
+/** What the row of a checkpoint or of writes names beside the texts, for the database's own use. */
+export const rowReferences = (values: Iterable<StoredValue>): { segments: number[]; contents: string[] } => {
+  const segments: number[] = [];
+  const contents: string[] = [];
+  const seen = new Set<ListReference>();
+  for (const { lists, hash } of values) {
+    if (hash !== undefined && !contents.includes(hash)) contents.push(hash);
+    for (const list of lists) {
+      if (seen.has(list)) continue;
+      seen.add(list);
+      segments.push(...toTriples(list.segments));
+    }
+  }
+  return { segments, contents };
+};
+
+const toTriples = (segments: readonly Segment[]): number[] =>
+  segments.flatMap(({ list, from, to, closed }) => [closed ? -list : list, from, to]);
+
+export const toSegments = (triples: readonly number[]): Segment[] => {
+  const segments: Segment[] = [];
+  for (let index = 0; index + 2 < triples.length; index += 3) {
+    const list = triples[index] as number;
+    segments.push({
+      list: Math.abs(list),
+      from: triples[index + 1] as number,
+      to: triples[index + 2] as number,
+      closed: list < 0,
+    });
+  }
+  return segments;
+};
+
+/** The tree that a record holds; `contents` are the parsed texts that are kept apart. */
+export const recordTree = (record: ValueRecord, contents: ReadonlyMap<string, unknown>): unknown => {
+  if (record.c !== undefined) {
+    if (!contents.has(record.c)) throw new Error(`The stored content ${record.c} is missing.`);
+    return contents.get(record.c);
+  }
+  return "v" in record ? record.v : WHOLE_LIST_TREE;
+};
+
+const WHOLE_LIST_TREE = Object.freeze(JSON.parse(WHOLE_LIST) as object);
+
+/** True if the value of a record is itself a list. */
+export const isWholeList = (record: ValueRecord): boolean => record.c === undefined && !("v" in record);
+
+/** The stored value that a record stands for, to be referred to by later checkpoints. */
+export const fromRecord = (record: ValueRecord): StoredValue => ({
+  text: record.c !== undefined ? undefined : "v" in record ? treeText(record.v) : WHOLE_LIST,
+  hash: record.c,
+  lists: (record.l ?? []).map((triples) => ({ segments: toSegments(triples) })),
+  live: undefined,
+});

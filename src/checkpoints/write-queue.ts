@@ -1,0 +1,179 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Database } from "../database/database.ts";
+import { LeaseLostError, sqlState } from "../lib/errors.ts";
+import type { ThreadElements } from "./element-cache.ts";
+import type { ListBook, NewElements } from "./lists.ts";
+import { writeBatch, type Fence, type NewCheckpoint, type NewWrites } from "./repository.ts";
+import { channelsText, recordText, rowReferences, type NewContent, type StoredValue } from "./values.ts";
+
+/** A checkpoint to store. Its values are written out when the statement is sent, for their lists may be moved. */
+export interface QueuedCheckpoint extends Omit<NewCheckpoint, "channels" | "segments" | "contents"> {
+  channels: Map<string, StoredValue>;
+}
+
+/** What a task wrote: by index, the channel and the value. */
+export interface QueuedWrites extends Omit<NewWrites, "writes" | "segments" | "contents"> {
+  writes: Map<number, [channel: string, value: StoredValue]>;
+}
+
+export interface QueueItem {
+  checkpoint?: QueuedCheckpoint;
+  writes?: QueuedWrites;
+  elements: NewElements[];
+  contents: NewContent[];
+}
+
+export interface WriteQueueOptions {
+  database: Database;
+  threadId: string;
+  fence: Fence | undefined;
+  asynchronous: boolean;
+  book: ListBook;
+  elements: ThreadElements;
+}
+
+/** Longer than a failover of the database or a restart of a pooler; a lease that ends meanwhile ends this, too. */
+const RETRY_SECONDS = 15;
+const RETRY_FIRST_MS = 50;
+const RETRY_LONGEST_MS = 1_000;
+const UNIQUE_VIOLATION = "23505";
+/** What passes by itself: lost connections, shutdown and start of the server, serialization failures, deadlocks. */
+const PASSING_STATES = /^(08...|57P0[123]|40001|40P01|53300)$/;
+const PASSING_MESSAGES =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/;
+const PASSING_CODES = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"]);
+
+/**
+ * Stores what the saver of one thread was given, in order. One statement is under way at a time; what comes in
+ * meanwhile goes out together in the next one. The first error stays: nothing is stored after it.
+ */
+export class WriteQueue {
+  /** Aborts with the error that ended the queue. */
+  readonly failed: AbortSignal;
+  private readonly failure = new AbortController();
+  private waiting: QueueItem[] = [];
+  private underWay: QueueItem[] = [];
+  private pumping: Promise<void> | undefined;
+
+  constructor(private readonly options: WriteQueueOptions) {
+    this.failed = this.failure.signal;
+  }
+
+  /** Resolves when the item is committed. Throws at once if the queue has failed. */
+  add(item: QueueItem): Promise<void> {
+    this.failed.throwIfAborted();
+    this.waiting.push(item);
+    return this.settled();
+  }
+
+  /** Resolves when all that was added is committed. */
+  async settled(): Promise<void> {
+    this.failed.throwIfAborted();
+    if (this.waiting.length > 0 || this.pumping !== undefined) {
+      await (this.pumping ??= this.pump());
+      this.failed.throwIfAborted();
+    }
+  }
+
+  /** True if something of this namespace, or of any, is not yet committed. */
+  isBusyWith(checkpointNs?: string): boolean {
+    const isOf = ({ checkpoint, writes }: QueueItem): boolean =>
+      checkpointNs === undefined || (checkpoint ?? writes)?.checkpointNs === checkpointNs;
+    return this.waiting.some(isOf) || this.underWay.some(isOf);
+  }
+
+  private async pump(): Promise<void> {
+    try {
+      // The same turn of the event loop may bring more: a step's checkpoint and the writes of its first tasks.
+      await new Promise((resolve) => setImmediate(resolve));
+      while (this.waiting.length > 0) {
+        const items = this.waiting;
+        this.waiting = [];
+        this.underWay = items;
+        await this.send(items);
+        this.underWay = [];
+      }
+    } catch (error) {
+      this.waiting = [];
+      this.underWay = [];
+      this.failure.abort(error);
+    } finally {
+      this.pumping = undefined;
+    }
+  }
+
+  private async send(items: QueueItem[]): Promise<void> {
+    const { database, threadId, fence, asynchronous, elements } = this.options;
+    const giveUpAt = Date.now() + RETRY_SECONDS * 1_000;
+    for (let pause = RETRY_FIRST_MS; ;) {
+      try {
+        const held = await writeBatch(database, { threadId, fence, asynchronous }, toBatch(items));
+        if (!held && fence !== undefined) throw new LeaseLostError(fence.runId, fence.attempt);
+        break;
+      } catch (error) {
+        if (sqlState(error) === UNIQUE_VIOLATION && Date.now() < giveUpAt) {
+          // Another writer has taken the place (a fork, an update of the state), or this very batch was committed
+          // although the connection was lost before the answer.
+          this.options.book.moveAside([...items, ...this.waiting].flatMap((item) => item.elements));
+          continue;
+        }
+        if (!isPassing(error) || Date.now() + pause > giveUpAt) throw error;
+        await delay(pause);
+        pause = Math.min(pause * 2, RETRY_LONGEST_MS);
+      }
+    }
+    for (const item of items) {
+      for (const run of item.elements) elements.addRun(run, run.trees);
+      for (const { hash, text } of item.contents) elements.addContent(hash, text);
+    }
+  }
+}
+
+const isPassing = (error: unknown): boolean => {
+  if (!(error instanceof Error)) return false;
+  const code = sqlState(error) ?? "";
+  return PASSING_STATES.test(code) || PASSING_CODES.has(code) || PASSING_MESSAGES.test(error.message);
+};
+
+/** One row per key: a statement can't write a row twice. */
+const toBatch = (items: readonly QueueItem[]): Parameters<typeof writeBatch>[2] => {
+  const checkpoints = new Map<string, QueuedCheckpoint>();
+  const tasks = new Map<string, QueuedWrites>();
+  for (const { checkpoint, writes } of items) {
+    if (checkpoint !== undefined) {
+      checkpoints.set(JSON.stringify([checkpoint.checkpointNs, checkpoint.checkpointId]), checkpoint);
+    }
+    if (writes !== undefined) {
+      const key = JSON.stringify([writes.checkpointNs, writes.checkpointId, writes.taskId]);
+      const before = tasks.get(key);
+      tasks.set(key, before === undefined ? writes : mergeWrites(before, writes));
+    }
+  }
+  return {
+    elements: items.flatMap((item) => item.elements),
+    contents: items.flatMap((item) => item.contents),
+    checkpoints: [...checkpoints.values()].map(({ channels, ...rest }) => ({
+      ...rest,
+      channels: channelsText(channels),
+      ...rowReferences(channels.values()),
+    })),
+    writes: [...tasks.values()].map(({ writes, ...rest }) => ({
+      ...rest,
+      writes: writesText(writes),
+      ...rowReferences([...writes.values()].map(([, value]) => value)),
+    })),
+  };
+};
+
+/** As `merge_writes` in the database does it. */
+const mergeWrites = (before: QueuedWrites, after: QueuedWrites): QueuedWrites => {
+  const writes = new Map(before.writes);
+  for (const [index, write] of after.writes) if (index < 0 || !writes.has(index)) writes.set(index, write);
+  return { ...before, writes };
+};
+
+const writesText = (writes: QueuedWrites["writes"]): string =>
+  `[${[...writes]
+    .sort(([one], [other]) => one - other)
+    .map(([index, [channel, value]]) => `[${index},${JSON.stringify(channel)},${recordText(value)}]`)
+    .join(",")}]`;

@@ -1,0 +1,58 @@
+import type { ChannelVersions } from "@langchain/langgraph-checkpoint";
+import { ListBook } from "./lists.ts";
+import { ValueWriter, type StoredValue } from "./values.ts";
+import { WriteQueue, type QueueItem, type WriteQueueOptions } from "./write-queue.ts";
+
+/** What a writer knows of a checkpoint that it read or wrote: enough to store the next one by difference. */
+export interface KnownCheckpoint {
+  versions: ChannelVersions;
+  channels: Map<string, StoredValue>;
+}
+
+/** A parent is nearly always the checkpoint before; subgraphs and forks need some more. */
+const CHECKPOINTS_KNOWN_AT_MOST = 32;
+
+/** All that one saver keeps in mind of one thread. */
+export class ThreadWriter {
+  readonly threadId: string;
+  readonly book = new ListBook();
+  readonly values = new ValueWriter(this.book);
+  readonly queue: WriteQueue;
+  private readonly known = new Map<string, KnownCheckpoint>();
+
+  constructor(options: Omit<WriteQueueOptions, "book">) {
+    this.threadId = options.threadId;
+    this.queue = new WriteQueue({ ...options, book: this.book });
+  }
+
+  /** Queues an item with all that storing its values brought up; resolves when it is committed. */
+  write(item: Pick<QueueItem, "checkpoint" | "writes">): Promise<void> {
+    const elements = this.book.takeNewElements();
+    const contents = this.values.takeNewContents();
+    return this.queue.add({ ...item, elements, contents });
+  }
+
+  recall(checkpointNs: string, checkpointId: string): KnownCheckpoint | undefined {
+    return this.known.get(key(checkpointNs, checkpointId));
+  }
+
+  /** True if a checkpoint of the namespace is known that has this version of the channel. */
+  knowsVersion(checkpointNs: string, channel: string, version: number | string): boolean {
+    for (const [id, { versions, channels }] of this.known) {
+      if (id.startsWith(`${checkpointNs}\n`) && versions[channel] === version && channels.has(channel))
+        return true;
+    }
+    return false;
+  }
+
+  learn(checkpointNs: string, checkpointId: string, checkpoint: KnownCheckpoint): void {
+    this.known.set(key(checkpointNs, checkpointId), checkpoint);
+    if (this.known.size <= CHECKPOINTS_KNOWN_AT_MOST) return;
+    for (const oldest of this.known.keys()) {
+      this.known.delete(oldest);
+      break;
+    }
+  }
+}
+
+const key = (checkpointNs: string, checkpointId: string): string => `${checkpointNs}\n${checkpointId}`;

@@ -1,0 +1,42 @@
+import * as vitest from "vitest";
+import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
+import { openDatabase, type Database } from "../../src/database/database.ts";
+import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
+import { pino } from "pino";
+
+// The suite uses the test functions as globals.
+Object.assign(globalThis, vitest);
+const { deltaChannelHistoryTests, specTest } = await import("@langchain/langgraph-checkpoint-validation");
+
+let fresh: FreshDatabase;
+let database: Database;
+
+const initializer = {
+  checkpointerName: "Threadloom",
+  async beforeAll() {
+    fresh = await freshDatabase();
+    database = openDatabase({
+      connectionString: fresh.connectionString,
+      poolSize: 2,
+      applicationName: "validation",
+      preparedStatements: true,
+      logger: pino({ level: "silent" }),
+    });
+  },
+  async afterAll() {
+    await database.close();
+    await fresh.drop();
+  },
+  /** The suite expects each to be empty. */
+  async createCheckpointer() {
+    await database.query("truncate checkpoints, checkpoint_writes, checkpoint_elements, checkpoint_contents");
+    return createCheckpointStorage({ database, logger: pino({ level: "silent" }) }).saver;
+  },
+};
+
+vitest.describe("the official validation suite of checkpointers", () => {
+  vitest.beforeAll(() => initializer.beforeAll());
+  vitest.afterAll(() => initializer.afterAll());
+  specTest({ ...initializer, beforeAll: undefined, afterAll: undefined });
+  deltaChannelHistoryTests(initializer);
+});
