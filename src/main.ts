@@ -40,10 +40,37 @@ const loadEnvironment = async (graphConfigFile: string): Promise<void> => {
   process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] ??= "false";
 };
 
-const portTaken = ({ host, port }: Config): StartError =>
-  new StartError(
-    `Port ${port} on ${host} is in use, perhaps by another Threadloom. Take another with --port, e.g. --port ${port + 1}.`,
-  );
+/** Turns the errors of listening into a sentence. */
+const explainListening = (error: unknown, { host, port }: Config): unknown => {
+  const code = sqlState(error) ?? "";
+  if (code === "EADDRINUSE") {
+    return new StartError(
+      `Port ${port} on ${host} is in use, perhaps by another Threadloom. ` +
+        `Take another with --port, e.g. --port ${port + 1}.`,
+    );
+  }
+  if (code === "EACCES") {
+    return new StartError(`Listening on port ${port} is not permitted. Take one above 1023 with --port.`);
+  }
+  if (["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"].includes(code)) {
+    return new StartError(`${host} is not an address of this machine. Choose another with --host.`);
+  }
+  return error;
+};
+
+/** Connection refused, unknown host, timed out; SQLSTATE classes 08 (connection), 28 (login), 3D (no database). */
+const DATABASE_UNUSABLE = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)|^(08|28|3D|57P03)/;
+
+/** Turns the errors that a start commonly meets into a sentence; others stay as they are. */
+const explain = (error: unknown, config: Config): unknown => {
+  if (error instanceof Error && "syscall" in error && error.syscall === "listen") {
+    return explainListening(error, config);
+  }
+  const code = sqlState(error) ?? "";
+  if (config.databaseUrl === undefined || !DATABASE_UNUSABLE.test(code)) return error;
+  const reason = error instanceof Error && error.message !== "" ? error.message : code;
+  return new StartError(`The database at ${databaseName(config.databaseUrl)} can't be used: ${reason}.`);
+};
 
 /**
  * Finds out before anything is opened. Otherwise the embedded server would start, and a second worker would
@@ -52,30 +79,9 @@ const portTaken = ({ host, port }: Config): StartError =>
 const assertPortIsFree = (config: Config): Promise<void> =>
   new Promise((free, reject) => {
     const probe = createSocket();
-    probe.once("error", (error) => reject(explain(error, config)));
+    probe.once("error", (error) => reject(explainListening(error, config)));
     probe.listen(config.port, config.host, () => probe.close(() => free()));
   });
-
-/** Turns the errors that a start commonly meets into a sentence; others stay as they are. */
-const explain = (error: unknown, config: Config): unknown => {
-  const code = sqlState(error) ?? "";
-  if (code === "EADDRINUSE") return portTaken(config);
-  if (code === "EACCES" && error instanceof Error && "syscall" in error && error.syscall === "listen") {
-    return new StartError(
-      `Listening on port ${config.port} is not permitted. Take one above 1023 with --port.`,
-    );
-  }
-  if (code === "EADDRNOTAVAIL" || (code === "ENOTFOUND" && config.databaseUrl === undefined)) {
-    return new StartError(`${config.host} is not an address of this machine. Choose another with --host.`);
-  }
-  // Connection refused, unknown host, timed out; SQLSTATE classes 08 (connection), 28 (login), 3D (no database).
-  const atDatabase = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH)|^(08|28|3D|57P03)/.test(code);
-  if (atDatabase && config.databaseUrl !== undefined) {
-    const reason = error instanceof Error && error.message !== "" ? error.message : code;
-    return new StartError(`The database at ${databaseName(config.databaseUrl)} can't be used: ${reason}.`);
-  }
-  return error;
-};
 
 const open = async (config: Config, logger: Logger, opened: Opened): Promise<string> => {
   await assertPortIsFree(config);

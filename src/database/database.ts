@@ -98,7 +98,8 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       }
     },
     async close() {
-      await kysely.destroy(); // ends the pool, too
+      await kysely.destroy(); // ends the pool, too, but only if Kysely was ever used
+      if (!pool.ending) await pool.end();
     },
   };
 };

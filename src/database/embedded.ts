@@ -196,6 +196,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       try {
         if (await isLast()) await stopServer(place);
+        else logger.info("the embedded PostgreSQL goes on: another Threadloom process is connected to it");
         return;
       } catch (error) {
         if (!isPassing(error)) throw error;
