@@ -80,6 +80,10 @@ const THREADS_OF_ASSISTANT = `select thread_id from threads
 where metadata @> jsonb_build_object('assistant_id', $1::text) and ($2::uuid is null or thread_id > $2)
 order by thread_id limit $3`;
 
+/** An assistant has few versions: counting them all costs no more than sorting them. */
+const VERSIONS = `select ${SNAPSHOT}, count(*) over ()::int as total from assistant_versions
+where assistant_id = $1 and metadata @> $2::jsonb order by version desc limit $3 offset $4`;
+
 type Filter = Pick<AssistantFilter, "graph_id" | "name" | "metadata">;
 
 const matches =
@@ -178,19 +182,32 @@ export const createAssistantRepository = (database: Database) => {
       return rows.map((row) => row.thread_id);
     },
 
+    /** A page, and in the same round trip how many there are in all; undefined if the page is empty. */
     async search(
       search: AssistantSearch,
       fields: readonly AssistantField[],
-    ): Promise<Partial<AssistantRow>[]> {
+    ): Promise<{ rows: Partial<AssistantRow>[]; total: number | undefined }> {
       const order = search.sort_order ?? "desc";
       const sortBy = search.sort_by ?? "created_at";
+      const filter = matches(search);
       let query = kysely
         .selectFrom("assistants")
         .select(fields)
-        .where(matches(search))
+        .select((expressions) =>
+          expressions
+            .selectFrom("assistants")
+            .select(sql<number>`count(*)::int`.as("total"))
+            .where(filter)
+            .as("total"),
+        )
+        .where(filter)
         .orderBy(sortBy, order);
       if (sortBy !== "assistant_id") query = query.orderBy("assistant_id", order); // pages must not overlap
-      return await query.limit(search.limit).offset(search.offset).execute();
+      const found = await query.limit(search.limit).offset(search.offset).execute();
+      return {
+        rows: found.map(({ total: _total, ...row }) => row),
+        total: found[0]?.total ?? undefined,
+      };
     },
 
     async count(filter: Filter): Promise<number> {
@@ -202,13 +219,18 @@ export const createAssistantRepository = (database: Database) => {
       return count;
     },
 
-    /** Newest first. */
-    async versions(assistantId: string, search: AssistantVersionsSearch): Promise<AssistantVersionRow[]> {
-      return await database.query<AssistantVersionRow>(
-        `select ${SNAPSHOT} from assistant_versions
-         where assistant_id = $1 and metadata @> $2::jsonb order by version desc limit $3 offset $4`,
-        [assistantId, JSON.stringify(search.metadata ?? {}), search.limit, search.offset],
-      );
+    /** Newest first, and like `search` with how many there are in all. */
+    async versions(
+      assistantId: string,
+      search: AssistantVersionsSearch,
+    ): Promise<{ rows: AssistantVersionRow[]; total: number | undefined }> {
+      const found = await database.query<AssistantVersionRow & { total: number }>(VERSIONS, [
+        assistantId,
+        JSON.stringify(search.metadata ?? {}),
+        search.limit,
+        search.offset,
+      ]);
+      return { rows: found, total: found[0]?.total };
     },
 
     async countVersions(assistantId: string, metadata: JsonObject | undefined): Promise<number> {

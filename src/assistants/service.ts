@@ -97,16 +97,6 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
     } while (after !== undefined);
   };
 
-  /** Without a second statement where the page itself tells how many there are. */
-  const totalOf = async (
-    { limit, offset }: { limit: number; offset: number },
-    found: number,
-    count: () => Promise<number>,
-  ): Promise<number> =>
-    found < limit && (found > 0 || offset === 0)
-      ? offset + found
-      : Math.max(await count(), found > 0 ? offset + found : 0);
-
   return {
     /** Once at boot: one assistant per graph, whose id clients can compute from the graph id. */
     async ensureSystemAssistants(graphIds: readonly string[]): Promise<void> {
@@ -181,9 +171,12 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
     async search(search: AssistantSearch): Promise<Page<Partial<Assistant>>> {
       const fields =
         search.select === undefined || search.select.length === 0 ? ASSISTANT_FIELDS : search.select;
-      const rows = await repository.search(search, [...new Set(fields)]);
-      const total = await totalOf(search, rows.length, () => repository.count(search));
-      return { items: rows.map(toExtract), total, offset: search.offset };
+      const { rows, total } = await repository.search(search, [...new Set(fields)]);
+      return {
+        items: rows.map(toExtract),
+        total: total ?? (search.offset === 0 ? 0 : await repository.count(search)),
+        offset: search.offset,
+      };
     },
 
     async count(filter: AssistantFilter): Promise<number> {
@@ -193,12 +186,13 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
     /** Newest first. */
     async versions(reference: string, search: AssistantVersionsSearch): Promise<Page<Assistant>> {
       const assistantId = assistantIdOf(reference);
-      const rows = await repository.versions(assistantId, search);
-      if (rows.length === 0) await find(reference);
-      const total = await totalOf(search, rows.length, () =>
-        repository.countVersions(assistantId, search.metadata),
-      );
-      return { items: rows.map(toVersion), total, offset: search.offset };
+      const { rows, total } = await repository.versions(assistantId, search);
+      if (total === undefined) await find(reference);
+      return {
+        items: rows.map(toVersion),
+        total: total ?? (await repository.countVersions(assistantId, search.metadata)),
+        offset: search.offset,
+      };
     },
 
     /** `xray`: whether to draw into subgraphs, or how deep. */

@@ -70,8 +70,11 @@ const sentenceOf = (part: string, error: z.ZodError): string => {
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   const part = PARTS[httpPart ?? "body"] ?? "The request";
   return (data: unknown) => {
-    // Fastify says null where there was no body at all.
-    const result = schema.safeParse(data ?? undefined, { error: complaintOf });
-    return result.success ? { value: result.data } : { error: invalid(sentenceOf(part, result.error)) };
+    const given = data ?? undefined; // Fastify says null where there was no body at all
+    const result = schema.safeParse(given);
+    if (result.success) return { value: result.data };
+    // Once more, for the words: with them, every valid request would take zod nearly twice as long.
+    const { error } = schema.safeParse(given, { error: complaintOf });
+    return { error: invalid(sentenceOf(part, error ?? result.error)) };
   };
 };
