@@ -169,6 +169,7 @@ export const createServer = async (
       worker,
       endings,
       hub,
+      eventLog,
       signals,
       processId,
       threads,

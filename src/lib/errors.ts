@@ -57,6 +57,13 @@ export const graphNotFound = (graphId: string) =>
 export const threadNotFound = (threadId: string) =>
   new ThreadloomError("not_found", `Thread '${threadId}' not found.`);
 export const runNotFound = (runId: string) => new ThreadloomError("not_found", `Run '${runId}' not found.`);
+export const eventNotKept = (runId: string, eventId: number) =>
+  new ThreadloomError(
+    "not_found",
+    eventId < 0
+      ? `The events of run '${runId}' are no longer kept; read the thread's state instead.`
+      : `Event ${eventId} of run '${runId}' is no longer kept; read the thread's state instead.`,
+  );
 export const checkpointNotFound = (checkpointId: string) =>
   new ThreadloomError("not_found", `Checkpoint '${checkpointId}' not found.`);
 export const threadBusy = (threadId: string) =>

@@ -5,10 +5,18 @@ import type { Endings } from "../engine/endings.ts";
 import type { Execution, RunEnding } from "../engine/execution.ts";
 import type { RunKwargs } from "../engine/kwargs.ts";
 import type { Worker } from "../engine/worker.ts";
-import { assistantNotFound, conflict, runNotFound, threadBusy, threadNotFound } from "../lib/errors.ts";
+import {
+  assistantNotFound,
+  conflict,
+  eventNotKept,
+  runNotFound,
+  threadBusy,
+  threadNotFound,
+} from "../lib/errors.ts";
 import { assistantIdOf, newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { toWireJson } from "../lib/wire-json.ts";
+import type { EventLog } from "../streaming/event-log.ts";
 import type { Hub, RunReader } from "../streaming/hub.ts";
 import { decideMultitask } from "./multitask.ts";
 import { toRunRecord } from "./record.ts";
@@ -21,6 +29,7 @@ export interface RunServiceParts {
   worker: Worker;
   endings: Endings;
   hub: Hub;
+  eventLog: EventLog;
   signals: Signals;
   processId: string;
   threads: {
@@ -84,7 +93,8 @@ const toKwargs = (body: RunBody | ThreadlessRunBody): RunKwargs => {
 
 /** The rules of runs: creating under the per-thread rule, waiting, reading along, cancelling. */
 export const createRunService = (parts: RunServiceParts) => {
-  const { database, repository, worker, endings, hub, signals, processId, threads, checkpoints } = parts;
+  const { database, repository, worker, endings, hub, eventLog, signals, processId, threads, checkpoints } =
+    parts;
 
   const stopRunning = (runId: string, action: CancelAction): void => {
     const execution = worker.execution(runId);
