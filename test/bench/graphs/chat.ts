@@ -1,0 +1,13 @@
+/** One turn of a conversation: whatever is said, the answer has a hundred characters. */
+import { AIMessage } from "@langchain/core/messages";
+import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+
+const ANSWER_CHARACTERS = 100;
+
+export const graph = new StateGraph(MessagesAnnotation)
+  .addNode("answer", (state) => ({
+    messages: [new AIMessage(`answer ${state.messages.length} `.padEnd(ANSWER_CHARACTERS, "."))],
+  }))
+  .addEdge(START, "answer")
+  .addEdge("answer", END)
+  .compile();

@@ -1,0 +1,182 @@
+/**
+ * `npm run bench`: starts the server as a process of its own on a PostgreSQL of its own, drives it over HTTP, and
+ * prints every figure beside what the bare library does in the same run. What the figures mean: docs/benchmarks.md.
+ */
+import { writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { createBareLibraries } from "./bare-library.ts";
+import { background } from "./burst.ts";
+import { now } from "./load.ts";
+import { longThread } from "./long-thread.ts";
+import { currentLoad, describeMachine, formatMachine } from "./machine.ts";
+import { createFigures, formatTable } from "./report.ts";
+import { tenSteps, wait } from "./runs.ts";
+import type { Bench, Scenario } from "./scenario.ts";
+import { createServerUnderTest, makeFolder, type RemoteServer } from "./server-process.ts";
+import { formatStatements, resetStatements } from "./statements.ts";
+import { events, stream, tokens } from "./streams.ts";
+import { search, state, threads } from "./threads.ts";
+
+const SCENARIOS: readonly Scenario[] = [
+  wait,
+  stream,
+  events,
+  tokens,
+  threads,
+  state,
+  search,
+  background,
+  tenSteps,
+  longThread,
+];
+
+const HELP = `npm run bench -- [options]
+
+  --only a,b       Only these scenarios (see below).
+  --quick          A quarter of the work, once: to see that it runs, not to compare.
+  --long           The long threads, too: some minutes more.
+  --turns 200,1000 How long the long threads get.
+  --json file      Write all values, of every repeat, as JSON.
+  --profile folder Write a CPU profile of the server there (open it in a browser's developer tools).
+  --statements     After each scenario, show what the server asked of the database.
+
+Scenarios:
+  start${" ".repeat(12)}from the start of the process to the first answered request
+${SCENARIOS.map(({ name, about, onRequest }) => `  ${name.padEnd(16)} ${about}${onRequest ? " (on request)" : ""}`).join("\n")}
+`;
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: "string" },
+    quick: { type: "boolean", default: false },
+    long: { type: "boolean", default: false },
+    turns: { type: "string", default: "200,1000" },
+    json: { type: "string" },
+    profile: { type: "string" },
+    statements: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+
+const startedAt = now();
+const progress = (text: string): void => {
+  const seconds = ((now() - startedAt) / 1000).toFixed(0).padStart(4);
+  process.stderr.write(`[${seconds} s] ${text}\n`);
+};
+
+const chosenScenarios = (): { start: boolean; scenarios: Scenario[] } => {
+  const wanted = options.only?.split(",").map((name) => name.trim());
+  const names = ["start", ...SCENARIOS.map(({ name }) => name)];
+  const unknown = wanted?.find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw new Error(`There is no scenario '${unknown}'. There are: ${names.join(", ")}.`);
+  return {
+    start: wanted?.includes("start") ?? true,
+    scenarios: SCENARIOS.filter(({ name, onRequest }) =>
+      wanted === undefined ? onRequest !== true || options.long : wanted.includes(name),
+    ),
+  };
+};
+
+/** Starts after the first, that are measured. */
+const LATER_STARTS = 3;
+
+const main = async (): Promise<void> => {
+  // As src/main.ts does, before any graph runs: otherwise tokens get lost without a saver, too.
+  process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] = "false";
+  process.env["LANGSMITH_TRACING"] = "false";
+  const { start, scenarios } = chosenScenarios();
+  const loadBefore = currentLoad();
+  const figures = createFigures();
+  const closers: (() => Promise<void>)[] = [];
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> =>
+    (closing ??= (async () => {
+      for (const closer of closers.reverse())
+        await closer().catch((error: unknown) => progress(String(error)));
+    })());
+  const onSignal = (): void => {
+    progress("stopping what was started");
+    void close().finally(() => process.exit(130));
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+
+  try {
+    const profileFolder = options.profile === undefined ? undefined : await makeFolder(options.profile);
+    const server = await createServerUnderTest({
+      nodeOptions: profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`],
+    });
+    closers.push(() => server.close());
+
+    progress("start: a new data folder");
+    const firstStartMs = await server.start();
+    if (options.statements) await server.prepareStatements();
+    const laterStarts: number[] = [];
+    for (let count = 0; count < (start ? LATER_STARTS : options.statements ? 1 : 0); count += 1) {
+      await server.stop();
+      laterStarts.push(await server.start());
+    }
+    if (start) {
+      const add = (label: string, wanted: string, value: number): void =>
+        figures.add("start", { label, unit: "ms", better: "less", wanted }, "threadloom", value);
+      add("first answer, first time", "< 5,000", firstStartMs);
+      for (const elapsedMs of laterStarts) add("first answer, after that", "< 2,000", elapsedMs);
+      progress(
+        `start: ${firstStartMs.toFixed(0)} ms, then ${laterStarts.map((ms) => ms.toFixed(0)).join(", ")} ms`,
+      );
+    }
+    const machine = await describeMachine(server, loadBefore);
+    const memoryAtStart = await server.remote.memory();
+
+    const libraries = await createBareLibraries(
+      await server.createDatabase("official_saver"),
+      server.postmasterPid,
+    );
+    closers.push(() => libraries.close());
+    const remotes: RemoteServer[] = [server.remote];
+
+    const bench: Bench = {
+      server,
+      remotes,
+      libraries,
+      figures,
+      repeats: options.quick ? 1 : 3,
+      scale: options.quick ? 0.25 : 1,
+      turns: options.turns.split(",").map(Number),
+      progress,
+    };
+    const traces: string[] = [];
+    for (const scenario of scenarios) {
+      progress(`${scenario.name}: ${scenario.about}`);
+      if (options.statements) await resetStatements(server);
+      await scenario.run(bench);
+      if (options.statements) traces.push(`${scenario.name}:\n${await formatStatements(server)}`);
+    }
+
+    for (const remote of remotes) {
+      const { now: held, peak } = await remote.memory();
+      const figure = { unit: "MiB", better: "less" } as const;
+      if (remote.name === "threadloom") {
+        figures.add("memory", { ...figure, label: "after the start" }, remote.name, memoryAtStart.now);
+      }
+      figures.add("memory", { ...figure, label: "after all", wanted: "<= 300" }, remote.name, held);
+      figures.add("memory", { ...figure, label: "at most" }, remote.name, peak);
+    }
+
+    if (traces.length > 0) console.log(`\n${traces.join("\n\n")}`);
+    console.log(`\n${formatTable(figures.all())}\n\n${formatMachine(machine)}`);
+    console.log(
+      `Medians of ${bench.repeats} repeats${options.quick ? " (--quick: not for comparison)" : ""}.`,
+    );
+    if (options.json !== undefined) {
+      await writeFile(options.json, `${JSON.stringify({ machine, figures: figures.all() }, undefined, 2)}\n`);
+    }
+    if (profileFolder !== undefined) progress(`the profiles are in ${profileFolder}, one per start`);
+  } finally {
+    await close();
+  }
+};
+
+if (options.help) console.log(HELP);
+else await main();

@@ -1,0 +1,196 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { findPostmaster, readPassword, stopServer, SUPERUSER } from "../../src/database/embedded-cluster.ts";
+import { findPlace, type Place } from "../../src/database/embedded-place.ts";
+import { clusterCpuMs, processCpuMs, processMemory, type CpuSample } from "./cpu.ts";
+import { createHttpClient, type HttpClient } from "./http-client.ts";
+import { now, pause } from "./load.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const GRAPH_CONFIG = join(import.meta.dirname, "graphs/langgraph.json");
+
+const START_SECONDS = 60;
+const STOP_SECONDS = 30;
+const POLL_MS = 2;
+/** Characters of the server's output that are kept, to be shown should it end by itself. */
+const OUTPUT_KEPT = 4_000;
+
+/** A server that is driven over HTTP: this project's, or a peer's. */
+export interface RemoteServer {
+  readonly name: "threadloom" | "peer";
+  readonly http: HttpClient;
+  cpu(): Promise<CpuSample>;
+  memory(): Promise<{ now: number; peak: number }>;
+}
+
+export interface ServerOptions {
+  /** Node's own options, e.g. `--cpu-prof`. */
+  nodeOptions: readonly string[];
+}
+
+/** The environment of a server: what this process was given, without what would make it another server. */
+const baseEnvironment = (): NodeJS.ProcessEnv => {
+  const { PATH, HOME, LANG, TZ } = process.env;
+  return { PATH, HOME, LANG, TZ, LANGSMITH_TRACING: "false" };
+};
+
+/** A child process that ends with this one, and whose last words are kept. */
+export const spawnProcess = (
+  command: readonly string[],
+  { cwd = ROOT, environment = {} }: { cwd?: string; environment?: Readonly<Record<string, string>> } = {},
+) => {
+  const [program = "", ...args] = command;
+  // In a group of its own: Ctrl-C is for the benchmark, which then stops it.
+  const child: ChildProcess = spawn(program, args, {
+    cwd,
+    env: { ...baseEnvironment(), ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  let output = "";
+  const listen = (chunk: Buffer): void => {
+    output = (output + chunk.toString()).slice(-OUTPUT_KEPT);
+  };
+  child.stdout?.on("data", listen);
+  child.stderr?.on("data", listen);
+  const ended = once(child, "close");
+  const killNow = (): void => void child.kill("SIGKILL");
+  process.once("exit", killNow);
+  void ended.then(() => process.off("exit", killNow));
+  return {
+    pid: child.pid ?? 0,
+    output: () => output,
+    /** Waits until its output matches; returns the match. */
+    async said(pattern: RegExp): Promise<RegExpExecArray> {
+      for (const end = now() + START_SECONDS * 1000; ; await pause(POLL_MS)) {
+        const match = pattern.exec(output);
+        if (match !== null) return match;
+        if (child.exitCode !== null || child.signalCode !== null)
+          throw new Error(`The server ended before it listened:\n${output}`);
+        if (now() > end) throw new Error(`The server did not listen within ${START_SECONDS} s:\n${output}`);
+      }
+    },
+    async stop(): Promise<void> {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill("SIGTERM");
+      const timer = setTimeout(killNow, STOP_SECONDS * 1000);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+};
+type Process = ReturnType<typeof spawnProcess>;
+
+/** The server under test, in a process of its own, with its own embedded PostgreSQL in a temporary folder. */
+export const createServerUnderTest = async (options: ServerOptions) => {
+  const folder = await mkdtemp(join(tmpdir(), "threadloom-bench-"));
+  // As root the database runs as another user, who has to get through.
+  if (process.getuid?.() === 0) await chmod(folder, 0o755);
+  const place: Place = await findPlace(join(folder, "data"));
+  let server: Process | undefined;
+  let http: HttpClient | undefined;
+
+  /** It changes when the server is started anew. */
+  const postmasterPid = async (): Promise<number> => (await findPostmaster(place))?.pid ?? 0;
+
+  const connectionString = async (database: string): Promise<string> => {
+    const postmaster = await findPostmaster(place);
+    if (postmaster === undefined) throw new Error("The embedded PostgreSQL does not run.");
+    return `postgresql://${SUPERUSER}:${await readPassword(place)}@127.0.0.1:${postmaster.port}/${database}`;
+  };
+
+  const query = async <Row extends pg.QueryResultRow>(
+    text: string,
+    database = "threadloom",
+  ): Promise<Row[]> => {
+    const client = new pg.Client({ connectionString: await connectionString(database) });
+    await client.connect();
+    try {
+      return (await client.query<Row>(text)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+
+  const remote: RemoteServer = {
+    name: "threadloom",
+    get http() {
+      if (http === undefined) throw new Error("The server does not run.");
+      return http;
+    },
+    cpu: async () => ({
+      server: await processCpuMs(server?.pid ?? 0),
+      database: await clusterCpuMs(await postmasterPid()),
+    }),
+    memory: () => processMemory(server?.pid ?? 0),
+  };
+
+  const stop = async (): Promise<void> => {
+    http?.close();
+    await server?.stop();
+    server = undefined;
+  };
+
+  return {
+    remote,
+    connectionString,
+    query,
+    postmasterPid,
+    stop,
+
+    /** Milliseconds from the start of the process to the first answered request, one that needs the database. */
+    async start(): Promise<number> {
+      const started = now();
+      const nodeOptions = ["--import", "tsx", ...options.nodeOptions];
+      server = spawnProcess(
+        [
+          process.execPath,
+          ...nodeOptions,
+          "src/main.ts",
+          ...["--config", GRAPH_CONFIG, "--port", "0", "--data", join(folder, "data")],
+        ],
+        { environment: { LOG_FORMAT: "json" } },
+      );
+      const address = (await server.said(/"msg":"listening on ([^"]+)"/))[1]!;
+      http = createHttpClient(address);
+      await http.post("/assistants/search", {});
+      return now() - started;
+    },
+
+    /** To be called while the server runs; counts from its next start. */
+    async prepareStatements(): Promise<void> {
+      await query("alter system set shared_preload_libraries = 'pg_stat_statements'");
+      await query("create extension if not exists pg_stat_statements");
+    },
+
+    /** Makes an empty database beside the server's own. */
+    async createDatabase(name: string): Promise<string> {
+      await query(`create database ${pg.escapeIdentifier(name)}`);
+      return await connectionString(name);
+    },
+
+    /** Stops all that was started and removes its data. */
+    async close(): Promise<void> {
+      try {
+        await stop();
+      } finally {
+        await stopServer(place); // nothing to do, unless the server was killed
+        await rm(dirname(place.folder), { recursive: true, force: true, maxRetries: 5 });
+        await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+      }
+    },
+  };
+};
+export type ServerUnderTest = Awaited<ReturnType<typeof createServerUnderTest>>;
+
+/** A folder that was given by the person at the terminal, made. */
+export const makeFolder = async (path: string): Promise<string> => {
+  const folder = resolve(path);
+  await mkdir(folder, { recursive: true });
+  return folder;
+};
