@@ -1,4 +1,6 @@
 import type { Queryable } from "../database/database.ts";
+import type { JsonObject } from "../lib/json.ts";
+import { encode, treeText } from "./encoding.ts";
 
 /*
  * Taking checkpoints away leaves elements and contents that nothing refers to any more. Elements are freed all but
@@ -154,4 +156,32 @@ where c.thread_id = $1::uuid and c.checkpoint_ns = k.checkpoint_ns and c.checkpo
 export const keepLatest = async (queryable: Queryable, threadId: string): Promise<void> => {
   await queryable.query(KEEP_LATEST, [threadId]);
   await freeUnreferenced(queryable, threadId);
+};
+
+const LOCK_HEAD = `
+select checkpoint_id, metadata_text from checkpoints
+where thread_id = $1::uuid and checkpoint_ns = ''
+order by checkpoint_id desc limit 1 for update`;
+
+const MERGE_METADATA = `
+update checkpoints set metadata = metadata || $3::jsonb, metadata_text = $4
+where thread_id = $1::uuid and checkpoint_ns = '' and checkpoint_id = $2::uuid`;
+
+/** Merges metadata into those of the root graph's newest checkpoint; its id. In a transaction: the head is locked. */
+export const mergeHeadMetadata = async (
+  queryable: Queryable,
+  threadId: string,
+  metadata: JsonObject,
+): Promise<string | undefined> => {
+  const rows = await queryable.query<{ checkpoint_id: string; metadata_text: string | null }>(LOCK_HEAD, [
+    threadId,
+  ]);
+  const [head] = rows;
+  if (head === undefined) return undefined;
+  const merged = encode(metadata) as JsonObject;
+  const { checkpoint_id: checkpointId, metadata_text: exact } = head;
+  // Where the exact metadata stand beside, because jsonb can't hold them, both are kept in step.
+  const text = exact === null ? null : treeText({ ...(JSON.parse(exact) as JsonObject), ...merged });
+  await queryable.query(MERGE_METADATA, [threadId, checkpointId, treeText(merged), text]);
+  return checkpointId;
 };

@@ -15,11 +15,8 @@ const NO_RUN = "00000000-0000-0000-0000-000000000000";
 /** As in the check of the table. */
 export const RUN_ELEMENTS_AT_MOST = 256;
 
-/** Who may write: the attempt that holds the run. */
-export interface Fence {
-  runId: string;
-  attempt: number;
-}
+/** Who may write: the attempt that holds the run, or whoever finds the thread without a run in progress. */
+export type Fence = { runId: string; attempt: number } | "idle-thread";
 
 /** All that one statement stores. */
 export interface Batch {
@@ -62,6 +59,12 @@ export interface NewWrites {
  */
 const HELD_BY_ATTEMPT =
   "select 1 from runs where run_id = $20::uuid and attempt = $21::integer and status = 'running' for share";
+
+/*
+ * A run that is created meanwhile updates the thread's row: this statement waits for it and then finds the thread
+ * busy, or it waits for this statement and starts from what it wrote.
+ */
+const HELD_WHILE_IDLE = "select 1 from threads where thread_id = $1::uuid and unfinished_runs = 0 for share";
 
 const writeStatement = (fence: string): string => `
 with fence as materialized (${fence}),
@@ -108,6 +111,7 @@ select exists (select from fence) as held,
   case when $19::boolean then set_config('synchronous_commit', 'off', true) end`;
 
 const WRITE_FENCED = writeStatement(HELD_BY_ATTEMPT);
+const WRITE_WHILE_IDLE = writeStatement(HELD_WHILE_IDLE);
 const WRITE_FREELY = writeStatement("select 1");
 
 export interface BatchOptions {
@@ -122,7 +126,7 @@ export interface BatchOptions {
 }
 
 /**
- * Stores a batch in one statement. Returns false, and has stored nothing, if the attempt no longer holds the run.
+ * Stores a batch in one statement. Returns false, and has stored nothing, if the fence doesn't hold.
  * Throws a unique violation of `checkpoint_elements_pkey` if somebody else took one of the positions.
  */
 export const writeBatch = async (
@@ -163,11 +167,12 @@ export const writeBatch = async (
     ),
     asynchronous,
   ];
-  if (fence !== undefined) values.push(fence.runId, fence.attempt);
-  const [row] = await queryable.query<{ held: boolean }>(
-    fence === undefined ? WRITE_FREELY : WRITE_FENCED,
-    values,
-  );
+  let statement = fence === undefined ? WRITE_FREELY : WRITE_WHILE_IDLE;
+  if (typeof fence === "object") {
+    statement = WRITE_FENCED;
+    values.push(fence.runId, fence.attempt);
+  }
+  const [row] = await queryable.query<{ held: boolean }>(statement, values);
   return row?.held === true;
 };
 

@@ -1,7 +1,8 @@
 import type { Database } from "../database/database.ts";
 import { isUuid } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { toWireJson } from "../lib/wire-json.ts";
+import { toWireJson, toWireValue } from "../lib/wire-json.ts";
+import { TYPE } from "./encoding.ts";
 import type { CheckpointReader, LoadedCheckpoint } from "./reader.ts";
 import { readHeadRows, readRows } from "./repository.ts";
 import { revive } from "./reviving.ts";
@@ -63,7 +64,7 @@ export const createStateReads = (database: Database, reader: CheckpointReader): 
 
 const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredCheckpoint => {
   const { row, body, channels, writes } = loaded;
-  const metadata = JSON.parse(row.metadata) as JsonObject;
+  const metadata = toWireValue(revive(JSON.parse(row.metadata))) as JsonObject;
   if (row.run_id !== null) metadata.run_id ??= row.run_id;
   return {
     threadId,
@@ -75,14 +76,22 @@ const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredCheckpoint 
     metadata,
     channelVersions: body.channel_versions,
     versionsSeen: body.versions_seen,
-    values: new Map(channels.map(([channel, record]) => [channel, wireText(record, loaded)])),
+    values: new Map(
+      channels
+        .filter(([, record]) => !isUndefined(record))
+        .map(([channel, record]) => [channel, wireText(record, loaded)]),
+    ),
     pendingWrites: writes.map(({ taskId, channel, record }) => ({
       taskId,
       channel,
-      value: wireText(record, loaded),
+      value: isUndefined(record) ? undefined : wireText(record, loaded),
     })),
   };
 };
+
+/** A channel that was given `undefined` is empty when it is read: LangGraph can't tell the two apart. */
+const isUndefined = ({ v }: ValueRecord): boolean =>
+  typeof v === "object" && v !== null && TYPE in v && v[TYPE] === "undefined";
 
 const wireText = (record: ValueRecord, loaded: LoadedCheckpoint): string => {
   if (isWholeList(record)) {

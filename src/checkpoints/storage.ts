@@ -1,6 +1,6 @@
 import type { Queryable } from "../database/database.ts";
 import { ElementCache } from "./element-cache.ts";
-import { copyThread, deleteRun, deleteThread, keepLatest } from "./maintenance.ts";
+import { copyThread, deleteRun, deleteThread, keepLatest, mergeHeadMetadata } from "./maintenance.ts";
 import { CheckpointReader } from "./reader.ts";
 import { findLatestOfRun, type Fence } from "./repository.ts";
 import { DifferenceSaver, type SaverOptions, type SaverParts } from "./saver.ts";
@@ -57,7 +57,7 @@ class FreeSaver extends DifferenceSaver {
   }
 }
 
-/** The saver of one attempt: all it writes is fenced by the lease. */
+/** The saver of one attempt, fenced by its lease, or of one update of a state, fenced by the thread being idle. */
 class FencedSaver extends DifferenceSaver implements AttemptSaver {
   readonly failed: AbortSignal;
   private readonly failure = new AbortController();
@@ -79,8 +79,9 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
     if (writer === undefined) {
       const { database, cache } = this.parts;
       const { fence } = this;
+      const asynchronous = !this.waits && fence !== "idle-thread";
       const elements = cache.thread(key);
-      writer = new ThreadWriter({ database, threadId: key, fence, asynchronous: !this.waits, elements });
+      writer = new ThreadWriter({ database, threadId: key, fence, asynchronous, elements });
       const { failed } = writer.queue;
       failed.addEventListener("abort", () => this.failure.abort(failed.reason), { once: true });
       this.writers.set(key, writer);
@@ -114,6 +115,8 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     saverForAttempt({ runId, attempt, durability = "async", metadata = {} }: AttemptOptions) {
       return new FencedSaver(parts, { metadata, runId, waits: durability === "sync" }, { runId, attempt });
     },
+    saverForIdleThread: () =>
+      new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, "idle-thread"),
 
     ...createStateReads(database, parts.reader),
     latestOfRun: (threadId, runId) => findLatestOfRun(database, threadKey(threadId), runId),
@@ -128,6 +131,8 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
       copyThread(queryable, threadKey(fromThreadId), threadKey(toThreadId)),
     keepLatest: (threadId, queryable) =>
       within(queryable, (transaction) => keepLatest(transaction, threadKey(threadId))),
+    mergeHeadMetadata: (threadId, metadata) =>
+      database.transaction((transaction) => mergeHeadMetadata(transaction, threadKey(threadId), metadata)),
     storage: (threadId) => measureThread(database, threadKey(threadId), threadId),
   };
 };

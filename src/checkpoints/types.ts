@@ -59,8 +59,8 @@ export interface StoredCheckpoint {
 export interface PendingWrite {
   taskId: string;
   channel: string;
-  /** One line of JSON. */
-  value: string;
+  /** One line of JSON; undefined if that is what was written. */
+  value: string | undefined;
 }
 
 export interface HistoryOptions {
@@ -91,6 +91,11 @@ export interface CheckpointStorage {
   /** Not fenced: for state updates and for reads through the graph. */
   readonly saver: BaseCheckpointSaver;
   saverForAttempt(options: AttemptOptions): AttemptSaver;
+  /**
+   * For one update of the state of a thread that has no run in progress, which the statement that stores the update
+   * decides: `flush()` rejects with `threadBusy`, and nothing is stored, if there is one by then.
+   */
+  saverForIdleThread(): AttemptSaver;
 
   /** The newest checkpoint of a thread, by default of its root graph. */
   readHead(threadId: string, checkpointNs?: string): Promise<StoredCheckpoint | undefined>;
@@ -109,5 +114,7 @@ export interface CheckpointStorage {
   copyThread(fromThreadId: string, toThreadId: string, queryable?: Queryable): Promise<void>;
   /** Keeps of a thread only the newest checkpoint of each graph that it still needs, and frees the rest. */
   keepLatest(threadId: string, queryable?: Queryable): Promise<void>;
+  /** Merges metadata into those of the root graph's newest checkpoint; its id, or undefined if there is none. */
+  mergeHeadMetadata(threadId: string, metadata: JsonObject): Promise<string | undefined>;
   storage(threadId: string): Promise<ThreadStorage>;
 }

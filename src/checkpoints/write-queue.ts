@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Database } from "../database/database.ts";
-import { LeaseLostError, sqlState } from "../lib/errors.ts";
+import { LeaseLostError, sqlState, threadBusy } from "../lib/errors.ts";
 import type { ThreadElements } from "./element-cache.ts";
 import type { ListBook, NewElements } from "./lists.ts";
 import { writeBatch, type Fence, type NewCheckpoint, type NewWrites } from "./repository.ts";
@@ -108,7 +108,11 @@ export class WriteQueue {
     for (let pause = RETRY_FIRST_MS; ;) {
       try {
         const held = await writeBatch(database, { threadId, fence, asynchronous }, toBatch(items));
-        if (!held && fence !== undefined) throw new LeaseLostError(fence.runId, fence.attempt);
+        if (!held && fence !== undefined) {
+          throw fence === "idle-thread"
+            ? threadBusy(threadId)
+            : new LeaseLostError(fence.runId, fence.attempt);
+        }
         break;
       } catch (error) {
         if (sqlState(error) === UNIQUE_VIOLATION && Date.now() < giveUpAt) {
