@@ -164,6 +164,19 @@ export const createThreadRoutes =
       async (request) => service.updateState(request.params.thread_id, request.body),
     );
 
+    app.patch(
+      "/threads/:thread_id/state",
+      {
+        schema: {
+          tags,
+          summary: "Merge metadata into the latest checkpoint",
+          params: schemas.threadPath,
+          body: schemas.statePatchBody,
+        },
+      },
+      async (request) => service.patchState(request.params.thread_id, request.body.metadata),
+    );
+
     app.get(
       "/threads/:thread_id/history",
       {

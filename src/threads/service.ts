@@ -17,7 +17,7 @@ import type {
   ThreadSearch,
 } from "./schemas.ts";
 import { createStateReader, type HistoryOptions, type StateOptions } from "./state.ts";
-import { createStateWriter, outcomeOf, type UpdatedState } from "./update.ts";
+import { createStateWriter, outcomeOf, updatedState, type UpdatedState } from "./update.ts";
 
 export interface ThreadServiceOptions {
   database: Database;
@@ -269,6 +269,14 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       const updated = await writer.update(threadId, graphId, update);
       await recordOutcome(threadId, graphId);
       return updated;
+    },
+
+    /** Merges metadata into those of the newest checkpoint. Throws `invalid` for a thread that never ran. */
+    async patchState(threadId: string, metadata: JsonObject): Promise<UpdatedState> {
+      await standingOf(threadId);
+      const checkpointId = await checkpoints.mergeHeadMetadata(threadId, metadata);
+      if (checkpointId === undefined) throw invalid(`Thread '${threadId}' has no state yet.`);
+      return updatedState({ threadId, namespace: "", checkpointId, map: null });
     },
   };
 };

@@ -54,7 +54,8 @@ const writeMixed = (value: unknown, depth: number): string => {
 
 export const writeValues = (values: unknown): string => writeMixed(values, 1);
 
-interface CheckpointPlace {
+/** Where a checkpoint is. */
+export interface CheckpointPlace {
   threadId: string;
   namespace: string;
   checkpointId: string;

@@ -8,8 +8,8 @@
  *     the values are the channels' texts. This is every thread that is not interrupted.
  *  2. Something is due: the graph's own `_prepareStateSnapshot` computes it, with a `ValueText` in the place of each
  *     value, since nothing in there looks into one. This is a history, and a thread that waits for a person.
- *  3. Values would have to be computed (the writes of a step that is half done count already, a resume value, a
- *     graph with other channels, a subgraph): `getState` on the revived checkpoint.
+ *  3. Values would have to be computed (the writes of a step that is half done count already, those of a command,
+ *     a graph with other channels, a subgraph): `getState` on the revived checkpoint.
  *
  * test/threads/state-equality.test.ts holds 1 and 2 against 3.
  */
@@ -33,8 +33,10 @@ import {
   type StateFields,
 } from "./state-json.ts";
 
-/** Task id of writes that belong to no task: input and resume values. */
+/** Task id of writes that belong to no task: what a command updates, where it goes, and resume values. */
 const NO_TASK = "00000000-0000-0000-0000-000000000000";
+/** No channel: only the interrupted node reads it. */
+const RESUME = "__resume__";
 /** Pending writes that say something of a task and are no update of a channel. */
 const TASK_NOTES = new Set(["__error__", "__interrupt__", "__scheduled__"]);
 
@@ -134,7 +136,10 @@ export const createStateReader = ({ checkpoints, graphs }: StateReaderOptions): 
   ): Promise<StateFields> => {
     if (graph === undefined) return quietFields(stored, writeAllValues(stored));
     const plan = stored.checkpointNs === "" ? planFor(graph) : undefined;
-    if (plan !== undefined && !stored.pendingWrites.some(({ taskId }) => taskId === NO_TASK)) {
+    const isUpdatedByCommand = stored.pendingWrites.some(
+      ({ taskId, channel }) => taskId === NO_TASK && channel !== RESUME,
+    );
+    if (plan !== undefined && !isUpdatedByCommand) {
       if (isQuiet(stored, plan)) return quietFields(stored, writePlannedValues(stored, plan));
       const isHalfDone = isHead && stored.pendingWrites.some(({ channel }) => !TASK_NOTES.has(channel));
       if (!isHalfDone && !subgraphs && makesSnapshots(graph)) {
@@ -287,6 +292,8 @@ const writeAllValues = ({ values }: StoredCheckpoint): string =>
     .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
     .join(",")}}`;
 
+const parsed = (text: string | undefined): unknown => (text === undefined ? undefined : JSON.parse(text));
+
 /** What LangGraph makes of the checkpoint with texts for values; undefined if it did look into one. */
 const snapshotOfTexts = async (
   graph: SnapshotMaker,
@@ -316,7 +323,7 @@ const snapshotOfTexts = async (
     pendingWrites: stored.pendingWrites.map(({ taskId, channel, value }) => [
       taskId,
       channel,
-      TASK_NOTES.has(channel) ? (JSON.parse(value) as unknown) : new ValueText(value),
+      value === undefined || TASK_NOTES.has(channel) ? parsed(value) : new ValueText(value),
     ]),
   };
   try {

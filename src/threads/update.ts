@@ -7,7 +7,7 @@ import { checkpointNotFound, graphNotFound, invalid, sqlState, ThreadloomError }
 import type { JsonObject } from "../lib/json.ts";
 import type { StateOutcome } from "./repository.ts";
 import type { CommandFields, StateUpdate, Superstep } from "./schemas.ts";
-import { placeOf, type StateFields } from "./state-json.ts";
+import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts";
 
 /** The answer to an update: where the new state is, in the three forms in which clients look for it. */
 export interface UpdatedState {
@@ -63,13 +63,14 @@ export const createStateWriter = ({ checkpoints, graphs }: StateWriterOptions): 
     supersteps: Parameters<Awaited<ReturnType<Graphs["resolve"]>>["bulkUpdateState"]>[1],
   ): Promise<RunnableConfig> => {
     if (!graphs.has(graphId)) throw graphNotFound(graphId);
-    const graph = await graphs.resolve(
-      graphId,
-      { configurable: { thread_id: threadId } },
-      { checkpointer: checkpoints.saver },
-    );
+    // No transaction is open while the graph's code runs: a run that was created meanwhile makes the flush fail.
+    const saver = checkpoints.saverForIdleThread();
+    const configuration = { configurable: { thread_id: threadId } };
+    const graph = await graphs.resolve(graphId, configuration, { checkpointer: saver });
     try {
-      return await graph.bulkUpdateState(config, supersteps);
+      const written = await graph.bulkUpdateState(config, supersteps);
+      await saver.flush();
+      return written;
     } catch (error) {
       throw refusalOf(error);
     }
@@ -97,13 +98,7 @@ export const createStateWriter = ({ checkpoints, graphs }: StateWriterOptions): 
       const updates = [{ values: values ?? null, ...(asNode === undefined ? {} : { asNode }) }];
       const written = placeOf(await write(threadId, graphId, config, [{ updates }]));
       if (written === undefined) throw new Error("LangGraph did not say which checkpoint it wrote.");
-      const address: CheckpointAddress = {
-        thread_id: written.threadId,
-        checkpoint_ns: written.namespace,
-        checkpoint_id: written.checkpointId,
-        checkpoint_map: written.map,
-      };
-      return { checkpoint: address, configurable: address, checkpoint_id: address.checkpoint_id };
+      return updatedState(written);
     },
 
     async replay(threadId, graphId, supersteps) {
@@ -120,6 +115,16 @@ export const createStateWriter = ({ checkpoints, graphs }: StateWriterOptions): 
       );
     },
   };
+};
+
+export const updatedState = ({ threadId, namespace, checkpointId, map }: CheckpointPlace): UpdatedState => {
+  const address = {
+    thread_id: threadId,
+    checkpoint_ns: namespace,
+    checkpoint_id: checkpointId,
+    checkpoint_map: map,
+  };
+  return { checkpoint: address, configurable: address, checkpoint_id: checkpointId };
 };
 
 const toCommand = ({ update, resume, goto }: CommandFields): Command => {

@@ -1,0 +1,16 @@
+/** A graph below the level of `StateGraph`, with a topic that accumulates: its states are LangGraph's to read. */
+import { LastValue, Topic } from "@langchain/langgraph/channels";
+import { Channel, Pregel } from "@langchain/langgraph/pregel";
+
+const shout = Channel.subscribeTo("input").pipe((text: string) => `${text}!`);
+
+export const graph = new Pregel({
+  nodes: { shout: shout.pipe(Channel.writeTo(["output", "log"])) },
+  channels: {
+    input: new LastValue<string>(),
+    output: new LastValue<string>(),
+    log: new Topic<string>({ accumulate: true }),
+  },
+  inputChannels: "input",
+  outputChannels: ["output", "log"],
+});
