@@ -52,9 +52,11 @@ export const sendRunEvents = async (
   const onDrain = (): void => drained?.();
   socket.on("close", onClose);
   socket.on("drain", onDrain);
+  let flush: NodeJS.Immediate | undefined;
   try {
-    // At once, before the first event: clients wait for the headers.
+    // Also before the first event, for clients wait for the headers; but with it, in one packet, if it is there.
     reply.sse.sendHeaders();
+    flush = setImmediate(() => socket.flushHeaders());
     for (;;) {
       const events = await reader.next();
       if (gone) return "disconnected";
@@ -82,6 +84,7 @@ export const sendRunEvents = async (
       }
     }
   } finally {
+    clearImmediate(flush);
     socket.off("close", onClose);
     socket.off("drain", onDrain);
     reader.close();

@@ -1,5 +1,5 @@
 /** Shows its node's config: what a graph can read of the run that executes it. */
-import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
+import { Annotation, END, START, StateGraph, type LangGraphRunnableConfig } from "@langchain/langgraph";
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
 
@@ -11,7 +11,7 @@ const State = Annotation.Root({
 });
 
 export const graph = new StateGraph(State)
-  .addNode("look", (_, config) => ({
+  .addNode("look", (_, config: LangGraphRunnableConfig) => ({
     configurable: Object.fromEntries(
       Object.entries(config.configurable ?? {})
         .filter(([key]) => !key.startsWith("__pregel_"))
