@@ -13,9 +13,16 @@ const PAGE_POLICY =
   "default-src 'self'; base-uri 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; " +
   "object-src 'none'; frame-ancestors 'self'";
 
+interface Operation {
+  parameters?: { in?: string }[];
+  requestBody?: unknown;
+  security?: unknown[];
+  responses?: Record<string, { description?: string; content?: unknown }>;
+}
+
 /** The parts of the document that are touched here. */
 interface Document {
-  paths?: Record<string, Record<string, { responses?: Record<string, { description?: string }> }>>;
+  paths?: Record<string, Record<string, Operation>>;
   components?: { schemas?: Record<string, unknown> };
 }
 
@@ -33,11 +40,37 @@ const withoutUnusedSchemas = (document: Document): Document => {
   return { ...document, components: { ...document.components, schemas } };
 };
 
-/** The plugin describes every answer without a description as "Default Response". */
-const nameAnswers = (document: Document): Document => {
+const refusal = (description: string) => ({
+  description,
+  content: { "application/json": { schema: { $ref: "#/components/schemas/ErrorResponse" } } },
+});
+
+/** What any route may answer is said here, once: the refusals that happen before the route is asked. */
+const withCommonRefusals = ({
+  parameters,
+  requestBody,
+  security,
+  responses,
+}: Operation): Operation["responses"] => ({
+  ...responses,
+  ...(requestBody === undefined
+    ? {}
+    : { 400: refusal("The body is no JSON."), 413: refusal("The body is too large.") }),
+  ...(security?.length === 0 ? {} : { 401: refusal("No API key."), 403: refusal("An unknown API key.") }),
+  ...(parameters?.some((parameter) => parameter.in === "path") === true
+    ? { 404: refusal("What the path names does not exist.") }
+    : {}),
+  ...(requestBody === undefined && parameters === undefined
+    ? {}
+    : { 422: refusal("A field does not validate; the sentence names it.") }),
+});
+
+const describeAnswers = (document: Document): Document => {
   for (const path of Object.values(document.paths ?? {})) {
     for (const operation of Object.values(path)) {
+      operation.responses = withCommonRefusals(operation);
       for (const [status, answer] of Object.entries(operation.responses ?? {})) {
+        // What the plugin says where a route has no words of its own.
         if (answer.description === "Default Response") answer.description = STATUS_CODES[status];
       }
     }
@@ -65,7 +98,7 @@ export const describeApi = async (app: FastifyInstance): Promise<void> => {
     },
     transform: jsonSchemaTransform,
     transformObject: (input) =>
-      withoutUnusedSchemas(nameAnswers(jsonSchemaTransformObject(input) as Document)),
+      withoutUnusedSchemas(describeAnswers(jsonSchemaTransformObject(input) as Document)),
   });
   await app.register(swaggerUi, {
     routePrefix: "/docs",

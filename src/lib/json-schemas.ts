@@ -35,8 +35,8 @@ export const jsonObject = z
 /** An object that is stored as `jsonb`. */
 export const storableObject = jsonObject.refine(isStorable, { error: UNSTORABLE });
 
-/** Any JSON value. */
-export const jsonValue = z.unknown();
+/** Any JSON value, or none: a key that is missing is `undefined`. */
+export const jsonValue = z.unknown().optional();
 
 /** `null` is what several clients send for "not given". */
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
