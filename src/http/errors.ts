@@ -53,7 +53,7 @@ const refusalOf = (error: unknown): Refusal | undefined => {
   const unstorable = unstorableOf(error);
   if (unstorable !== undefined) return { status: 422, detail: `The request ${unstorable}.` };
   if (isDatabaseUnavailable(error)) {
-    return { status: 503, detail: "The database can't be reached at the moment; nothing was stored." };
+    return { status: 503, detail: "The database can't be reached at the moment." };
   }
   const { statusCode: status, code } = error as Partial<FastifyError>;
   if (status !== undefined && status >= 400 && status < 500) {

@@ -1,0 +1,110 @@
+import supertest from "supertest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createAssistantRepository } from "../../src/assistants/repository.ts";
+import { createAssistantRoutes } from "../../src/assistants/routes.ts";
+import { createAssistantService } from "../../src/assistants/service.ts";
+import { openDatabase, type Database } from "../../src/database/database.ts";
+import { loadGraphs, type Graphs } from "../../src/graphs/graphs.ts";
+import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
+import { aBareApp, FIXTURE_GRAPHS, listeningLogger } from "../helpers/parts.ts";
+
+/** What the database refuses, as callers see it. The statements run on the real one. */
+
+const STATEMENTS: Record<string, { text: string; values: unknown[] }> = {
+  nul: { text: "select $1::jsonb", values: ['{"a":"\\u0000"}'] },
+  "nul-in-text": { text: "select $1::text", values: ["a\0b"] },
+  surrogate: { text: "select $1::jsonb", values: ['"\\ud800"'] },
+  "too-large": {
+    text: "insert into assistants (assistant_id, graph_id, name, version) values (gen_random_uuid(), $1, '', 1)",
+    values: [],
+  },
+  "our-fault": { text: "select nonsense", values: [] },
+  "our-wrong-type": { text: "select $1::uuid", values: ["no-uuid"] },
+};
+
+let fresh: FreshDatabase;
+let database: Database;
+let graphs: Graphs;
+let server: Awaited<ReturnType<typeof aBareApp>>;
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  const { logger } = listeningLogger();
+  const options = { poolSize: 2, applicationName: "threadloom test", preparedStatements: true, logger };
+  database = openDatabase({ connectionString: fresh.connectionString, ...options });
+  graphs = await loadGraphs({ configPath: FIXTURE_GRAPHS, logger });
+  // Random digits: what repeats is compressed and would fit.
+  STATEMENTS["too-large"]!.values = [
+    Array.from({ length: 20_000 }, () => Math.random().toString(36)[2]).join(""),
+  ];
+  server = await aBareApp({
+    routes: [
+      async (app) => {
+        app.get<{ Params: { name: string } }>("/run/:name", async (request) => {
+          const { text, values } = STATEMENTS[request.params.name]!;
+          return await database.query(text, values);
+        });
+        app.get("/die", async () => await database.query("select pg_terminate_backend(pg_backend_pid())"));
+      },
+    ],
+  });
+});
+afterAll(async () => {
+  await server.app.close();
+  await graphs.close();
+  await database.close();
+  await fresh.drop();
+});
+
+test.each([
+  ["nul", 422, "The request holds text that can't be stored (a NUL character)."],
+  ["nul-in-text", 422, "The request holds text that can't be stored (a NUL character, or no UTF-8)."],
+  ["surrogate", 422, "The request holds text that can't be stored (half a surrogate pair)."],
+  ["too-large", 422, "The request holds a value that is too large to be stored."],
+  ["our-fault", 500, "The server could not answer this request; its log says why."],
+  ["our-wrong-type", 500, "The server could not answer this request; its log says why."],
+])("a value that gets past the edge is still no fault of the server: %s", async (name, status, detail) => {
+  const answer = await server.client.get(`/run/${name}`);
+  expect(answer.body).toEqual({ detail });
+  expect(answer.status).toBe(status);
+});
+
+test("a connection that breaks under a statement is a 503 with a time to come back, and the next one works", async () => {
+  const answer = await server.client.get("/die");
+  expect(answer.status).toBe(503);
+  expect(answer.headers["retry-after"]).toBe("1");
+  expect(answer.body).toEqual({ detail: "The database can't be reached at the moment." });
+  expect((await server.client.get("/run/our-fault")).status).toBe(500);
+});
+
+test("without a database every request for an assistant is a 503, not a fault", async () => {
+  const away = openDatabase({
+    connectionString: "postgres://nobody@127.0.0.1:1/none",
+    poolSize: 2,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger: listeningLogger().logger,
+  });
+  const service = createAssistantService({
+    database: away,
+    repository: createAssistantRepository(away),
+    graphs,
+    deleteThreads: async () => undefined,
+  });
+  const { app } = await aBareApp({ routes: [createAssistantRoutes(service)] });
+  try {
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    const client = supertest(app.server);
+    const answers = await Promise.all([
+      client.get("/assistants/agent"),
+      client.post("/assistants").send({ graph_id: "agent" }),
+      client.patch("/assistants/agent").send({ context: {} }),
+      client.post("/assistants/search"),
+      client.post("/assistants/count"),
+      client.delete("/assistants/agent"),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503, 503]);
+  } finally {
+    await app.close();
+    await away.close();
+  }
+});
