@@ -9,6 +9,8 @@ import { channelsText, recordText, rowReferences, type NewContent, type StoredVa
 /** A checkpoint to store. Its values are written out when the statement is sent, for their lists may be moved. */
 export interface QueuedCheckpoint extends Omit<NewCheckpoint, "channels" | "segments" | "contents"> {
   channels: Map<string, StoredValue>;
+  /** Hash of its shape. */
+  shape: string;
 }
 
 /** What a task wrote: by index, the channel and the value. */
@@ -37,6 +39,12 @@ const RETRY_SECONDS = 15;
 const RETRY_FIRST_MS = 50;
 const RETRY_LONGEST_MS = 1_000;
 const UNIQUE_VIOLATION = "23505";
+/**
+ * Where nobody waits for each checkpoint (durability `async`), what comes in is gathered this long, so that a run of
+ * a few quick steps stores all of them in one statement at its end instead of one per step: a statement costs this
+ * process and the database more than what it stores. A crash loses these milliseconds, as `async` says.
+ */
+const GATHER_MS = 5;
 /** What passes by itself: lost connections, shutdown and start of the server, serialization failures, deadlocks. */
 const PASSING_STATES = /^(08...|57P0[123]|40001|40P01|53300)$/;
 const PASSING_MESSAGES =
@@ -54,6 +62,9 @@ export class WriteQueue {
   private waiting: QueueItem[] = [];
   private underWay: QueueItem[] = [];
   private pumping: Promise<void> | undefined;
+  /** Somebody waits for what was added. */
+  private hurried = false;
+  private endGathering: (() => void) | undefined;
 
   constructor(private readonly options: WriteQueueOptions) {
     this.failed = this.failure.signal;
@@ -63,16 +74,34 @@ export class WriteQueue {
   add(item: QueueItem): Promise<void> {
     this.failed.throwIfAborted();
     this.waiting.push(item);
-    return this.settled();
+    return this.pumped();
   }
 
-  /** Resolves when all that was added is committed. */
-  async settled(): Promise<void> {
+  /** Resolves when all that was added is committed, and sees to it that this is soon. */
+  settled(): Promise<void> {
+    this.hurried = this.waiting.length > 0 || this.pumping !== undefined;
+    this.endGathering?.();
+    return this.pumped();
+  }
+
+  private async pumped(): Promise<void> {
     this.failed.throwIfAborted();
     if (this.waiting.length > 0 || this.pumping !== undefined) {
       await (this.pumping ??= this.pump());
       this.failed.throwIfAborted();
     }
+  }
+
+  private gather(): Promise<void> {
+    // The same turn of the event loop may bring more: a step's checkpoint and the writes of its first tasks.
+    if (this.hurried || !this.options.asynchronous) return new Promise((resolve) => setImmediate(resolve));
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, GATHER_MS);
+      this.endGathering = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** True if something of this namespace, or of any, is not yet committed. */
@@ -84,9 +113,9 @@ export class WriteQueue {
 
   private async pump(): Promise<void> {
     try {
-      // The same turn of the event loop may bring more: a step's checkpoint and the writes of its first tasks.
-      await new Promise((resolve) => setImmediate(resolve));
       while (this.waiting.length > 0) {
+        await this.gather();
+        this.endGathering = undefined;
         const items = this.waiting;
         this.waiting = [];
         this.underWay = items;
@@ -99,6 +128,7 @@ export class WriteQueue {
       this.failure.abort(error);
     } finally {
       this.pumping = undefined;
+      this.hurried = false;
     }
   }
 
@@ -156,11 +186,10 @@ const toBatch = (items: readonly QueueItem[]): Parameters<typeof writeBatch>[2] 
   return {
     elements: items.flatMap((item) => item.elements),
     contents: items.flatMap((item) => item.contents),
-    checkpoints: [...checkpoints.values()].map(({ channels, ...rest }) => ({
-      ...rest,
-      channels: channelsText(channels),
-      ...rowReferences(channels.values()),
-    })),
+    checkpoints: [...checkpoints.values()].map(({ channels, shape, ...rest }) => {
+      const { segments, contents } = rowReferences(channels.values());
+      return { ...rest, channels: channelsText(channels), segments, contents: [shape, ...contents] };
+    }),
     writes: [...tasks.values()].map(({ writes, ...rest }) => ({
       ...rest,
       writes: writesText(writes),
