@@ -11,11 +11,10 @@ create table checkpoints (
   run_id        uuid,                        -- the run whose attempt wrote it, null for a state update
   metadata      jsonb not null,              -- for filters
   metadata_text text,                        -- the exact metadata, where jsonb can't hold them (NUL, lone surrogates)
-  body          text not null,               -- {v, ts, channel_versions, versions_seen}
+  body          text not null,               -- {v, ts, n}: n are the versions, in the order of the shape
   channels      text not null,               -- {channel: {v: value} or {c: content hash}, l: its lists' segments}
   segments      bigint[],                    -- all segments of the channels, flat triples: list, first position, end
-  contents      uuid[],                      -- all content hashes of the channels
-  created_at    timestamptz not null default now(),
+  contents      uuid[] not null,             -- hashes: first of the shape (whose versions they are), then of the channels
   primary key (thread_id, checkpoint_ns, checkpoint_id)
 );
 create index checkpoints_by_run on checkpoints (thread_id, run_id) where run_id is not null;
@@ -26,8 +25,9 @@ create table checkpoint_writes (
   thread_id     uuid not null,
   checkpoint_ns text collate "C" not null,
   checkpoint_id uuid not null,
-  task_id       text collate "C" not null,
+  task_id       uuid not null,
   run_id        uuid not null,               -- zeros for a state update
+  task_name     text,                        -- the task's id, where it is no UUID
   written_at    timestamptz not null default clock_timestamp(),
   writes        json not null,               -- [[index, channel, {v, c, l}], …]; json, not jsonb: keeps NUL
   segments      bigint[],
@@ -47,7 +47,7 @@ create table checkpoint_elements (
   primary key (thread_id, list_id, position)
 );
 
--- Values too large for a checkpoint's row, once per content.
+-- Values too large for a checkpoint's row, and the shapes of checkpoints: once per content.
 create table checkpoint_contents (
   thread_id uuid not null,
   hash      uuid not null,                   -- the first half of the text's SHA-256

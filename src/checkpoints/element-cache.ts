@@ -94,8 +94,14 @@ export class ThreadElements {
     return coverage;
   }
 
-  get contents(): ReadonlyMap<string, unknown> {
-    return this.cached.contents;
+  hasContent(hash: string): boolean {
+    return this.cached.contents.has(hash);
+  }
+
+  /** The parsed text that is kept apart under this hash. Throws if it is not there. */
+  content(hash: string): unknown {
+    if (!this.cached.contents.has(hash)) throw new Error(`The stored content ${hash} is missing.`);
+    return this.cached.contents.get(hash);
   }
 
   addContent(hash: string, text: string): void {

@@ -1,6 +1,7 @@
 import type { Queryable } from "../database/database.ts";
+import { invalid } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { encode, treeText } from "./encoding.ts";
+import { encode, treeText, TYPE } from "./encoding.ts";
 
 /*
  * Taking checkpoints away leaves elements and contents that nothing refers to any more. Elements are freed all but
@@ -94,15 +95,15 @@ new_contents as (
   select $2::uuid, hash, content from checkpoint_contents where thread_id = $1::uuid
 ),
 new_writes as (
-  insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, written_at, writes, segments,
-    contents)
-  select $2::uuid, checkpoint_ns, checkpoint_id, task_id, run_id, written_at, writes, segments, contents
+  insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, written_at, writes,
+    segments, contents)
+  select $2::uuid, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, written_at, writes, segments, contents
   from checkpoint_writes where thread_id = $1::uuid
 )
 insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body,
-  channels, segments, contents, created_at)
+  channels, segments, contents)
 select $2::uuid, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body, channels, segments,
-  contents, created_at
+  contents
 from checkpoints where thread_id = $1::uuid`;
 
 export const copyThread = async (queryable: Queryable, from: string, to: string): Promise<void> => {
@@ -167,7 +168,10 @@ const MERGE_METADATA = `
 update checkpoints set metadata = metadata || $3::jsonb, metadata_text = $4
 where thread_id = $1::uuid and checkpoint_ns = '' and checkpoint_id = $2::uuid`;
 
-/** Merges metadata into those of the root graph's newest checkpoint; its id. In a transaction: the head is locked. */
+/**
+ * Merges metadata into those of the root graph's newest checkpoint; its id. In a transaction: the head is locked.
+ * Throws `invalid` for the two keys by which stored values are told from plain ones.
+ */
 export const mergeHeadMetadata = async (
   queryable: Queryable,
   threadId: string,
@@ -178,6 +182,9 @@ export const mergeHeadMetadata = async (
   ]);
   const [head] = rows;
   if (head === undefined) return undefined;
+  for (const key of [TYPE, "lc"]) {
+    if (Object.hasOwn(metadata, key)) throw invalid(`'metadata': the key '${key}' is reserved.`);
+  }
   const merged = encode(metadata) as JsonObject;
   const { checkpoint_id: checkpointId, metadata_text: exact } = head;
   // Where the exact metadata stand beside, because jsonb can't hold them, both are kept in step.

@@ -1,7 +1,8 @@
 import type { Database } from "../database/database.ts";
-import type { ElementCache, ThreadElements } from "./element-cache.ts";
+import type { Coverage, ElementCache, ThreadElements } from "./element-cache.ts";
 import { readParts, readTuple, type CheckpointRow, type ReadParts } from "./repository.ts";
 import { toSegments, type ValueRecord } from "./values.ts";
+import { parseBody, type CheckpointBody } from "./versions.ts";
 
 /** A row with its texts parsed; everything that its records refer to is in `elements`. */
 export interface LoadedCheckpoint {
@@ -17,14 +18,6 @@ export interface LoadedWrite {
   index: number;
   channel: string;
   record: ValueRecord;
-}
-
-/** What a checkpoint holds beside its values. */
-export interface CheckpointBody {
-  v: number;
-  ts: string;
-  channel_versions: Record<string, number | string>;
-  versions_seen: Record<string, Record<string, number | string>>;
 }
 
 export interface CheckpointPlace {
@@ -50,68 +43,82 @@ export class CheckpointReader {
     const found = await readTuple(this.database, place, elements.coverage());
     if (found === undefined) return undefined;
     addParts(elements, found);
-    const loaded = parseRow(found.row, elements);
-    await this.complete([loaded]);
+    const [loaded] = await this.complete([parseRow(found.row)], place.threadId, elements);
     return loaded;
   }
 
   /** Rows that were read without what they refer to: one more statement for each thread among them, at most. */
   async load(rows: readonly CheckpointRow[]): Promise<LoadedCheckpoint[]> {
-    const loaded = rows.map((row) => parseRow(row, this.cache.thread(row.thread_id)));
+    const parsed = rows.map(parseRow);
+    const loaded = new Map<CheckpointRow, LoadedCheckpoint>();
     for (const threadId of new Set(rows.map((row) => row.thread_id))) {
-      await this.complete(loaded.filter(({ row }) => row.thread_id === threadId));
+      const ofThread = parsed.filter(({ row }) => row.thread_id === threadId);
+      for (const checkpoint of await this.complete(ofThread, threadId, this.cache.thread(threadId))) {
+        loaded.set(checkpoint.row, checkpoint);
+      }
     }
-    return loaded;
+    return rows.flatMap((row) => loaded.get(row) ?? []);
   }
 
   /** Fetches what is missing: usually nothing after `read`, all in one statement after `load`. */
-  private async complete(loaded: readonly LoadedCheckpoint[]): Promise<void> {
-    const [first] = loaded;
-    if (first === undefined) return;
-    const { elements } = first;
+  private async complete(
+    parsed: readonly ParsedRow[],
+    threadId: string,
+    elements: ThreadElements,
+  ): Promise<LoadedCheckpoint[]> {
     for (let round = 0; round < FETCHES_AT_MOST; round++) {
-      const wanted = new Map<number, { from: number; to: number }>();
-      const contents = new Set<string>();
-      for (const record of loaded.flatMap(recordsOf)) {
-        if (record.c !== undefined && !elements.contents.has(record.c)) contents.add(record.c);
-        for (const { list, from, to } of (record.l ?? []).flatMap(toSegments)) {
-          if (elements.has(list, from, to)) continue;
-          const range = wanted.get(list);
-          wanted.set(list, { from: Math.min(range?.from ?? from, from), to: Math.max(range?.to ?? to, to) });
-        }
-      }
-      if (wanted.size === 0 && contents.size === 0) return;
-      const parts = await readParts(this.database, first.row.thread_id, {
-        lists: [...wanted.keys()],
-        starts: [...wanted.values()].map(({ from }) => from),
-        ends: [...wanted.values()].map(({ to }) => to),
-        contents: [...contents],
-      });
-      addParts(elements, parts);
+      const missing = findMissing(parsed, elements);
+      if (missing.lists.length === 0 && missing.contents.length === 0) break;
+      addParts(elements, await readParts(this.database, threadId, missing));
     }
+    return parsed.map((checkpoint) => {
+      const shape = elements.content(checkpoint.row.shape);
+      return { ...checkpoint, body: parseBody(checkpoint.row.body, shape), elements };
+    });
   }
 }
 
-const recordsOf = (loaded: LoadedCheckpoint): ValueRecord[] => [
-  ...loaded.channels.map(([, record]) => record),
-  ...loaded.writes.map(({ record }) => record),
-];
+type ParsedRow = Omit<LoadedCheckpoint, "body" | "elements">;
+
+const parseRow = (row: CheckpointRow): ParsedRow => ({
+  row,
+  channels: Object.entries(JSON.parse(row.channels) as Record<string, ValueRecord>),
+  writes: parseWrites(row),
+});
+
+const findMissing = (parsed: readonly ParsedRow[], elements: ThreadElements): Coverage => {
+  const ranges = new Map<number, { from: number; to: number }>();
+  const contents = new Set<string>();
+  const wantContent = (hash: string): void => {
+    if (!elements.hasContent(hash)) contents.add(hash);
+  };
+  for (const { row, channels, writes } of parsed) {
+    wantContent(row.shape);
+    for (const { c, l } of [...channels.map(([, record]) => record), ...writes.map(({ record }) => record)]) {
+      if (c !== undefined) wantContent(c);
+      for (const { list, from, to } of (l ?? []).flatMap(toSegments)) {
+        if (elements.has(list, from, to)) continue;
+        const range = ranges.get(list);
+        ranges.set(list, { from: Math.min(range?.from ?? from, from), to: Math.max(range?.to ?? to, to) });
+      }
+    }
+  }
+  return {
+    lists: [...ranges.keys()],
+    starts: [...ranges.values()].map(({ from }) => from),
+    ends: [...ranges.values()].map(({ to }) => to),
+    contents: [...contents],
+  };
+};
 
 const addParts = (elements: ThreadElements, { runs, contents }: ReadParts): void => {
   for (const run of runs) elements.addRun(run);
   for (const { hash, text } of contents) elements.addContent(hash, text);
 };
 
-const parseRow = (row: CheckpointRow, elements: ThreadElements): LoadedCheckpoint => ({
-  row,
-  body: JSON.parse(row.body) as CheckpointBody,
-  channels: Object.entries(JSON.parse(row.channels) as Record<string, ValueRecord>),
-  writes: parseWrites(row),
-  elements,
-});
-
 /** The writes of the tasks, those of several runs put together as `merge_writes` in the database does it. */
 const parseWrites = ({ writes }: CheckpointRow): LoadedWrite[] => {
+  if (writes.length === 0) return [];
   const tasks = new Map<string, Map<number, LoadedWrite>>();
   for (const [taskId, text] of writes) {
     let task = tasks.get(taskId);
@@ -120,7 +127,7 @@ const parseWrites = ({ writes }: CheckpointRow): LoadedWrite[] => {
       if (index < 0 || !task.has(index)) task.set(index, { taskId, index, channel, record });
     }
   }
-  return [...tasks.values()].flatMap((task) =>
-    [...task.values()].sort((one, other) => one.index - other.index),
-  );
+  return [...tasks]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .flatMap(([, task]) => [...task.values()].sort((one, other) => one.index - other.index));
 };

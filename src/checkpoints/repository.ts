@@ -4,8 +4,10 @@
  */
 
 import type { Queryable } from "../database/database.ts";
+import { isUuid } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Coverage, ElementRun } from "./element-cache.ts";
+import { threadKey } from "./thread-key.ts";
 
 export const LINE = "\n";
 const RECORD = "\u001e";
@@ -85,7 +87,7 @@ new_checkpoints as (
     channels, segments, contents)
   select $1::uuid, p.checkpoint_ns, p.checkpoint_id, p.parent_id, p.run_id, p.metadata::jsonb,
     nullif(p.metadata_text, ''), p.body, p.channels,
-    string_to_array(nullif(p.segments, ''), ',')::bigint[], string_to_array(nullif(p.contents, ''), ',')::uuid[]
+    string_to_array(nullif(p.segments, ''), ',')::bigint[], string_to_array(p.contents, ',')::uuid[]
   from fence, unnest($8::text[], $9::uuid[], $10::uuid[], $11::uuid[], string_to_array($12::text, E'\\x1e'),
       string_to_array($13::text, E'\\x1e'), string_to_array($14::text, E'\\x1e'), string_to_array($15::text, E'\\x1e'),
       string_to_array($16::text, E'\\x1e'), string_to_array($17::text, E'\\x1e'))
@@ -96,9 +98,10 @@ new_checkpoints as (
     segments = excluded.segments, contents = excluded.contents
 ),
 new_writes as (
-  insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, writes, segments, contents)
-  select $1::uuid, w.field[1], w.field[2]::uuid, w.field[3], w.field[4]::uuid, w.field[5]::json,
-    string_to_array(nullif(w.field[6], ''), ',')::bigint[], string_to_array(nullif(w.field[7], ''), ',')::uuid[]
+  insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, writes, segments,
+    contents)
+  select $1::uuid, w.field[1], w.field[2]::uuid, w.field[3]::uuid, w.field[4]::uuid, nullif(w.field[5], ''), w.field[6]::json,
+    string_to_array(nullif(w.field[7], ''), ',')::bigint[], string_to_array(nullif(w.field[8], ''), ',')::uuid[]
   from fence, (
     select string_to_array(line, E'\\x1f') from unnest(string_to_array($18::text, E'\\x1e')) as line
   ) as w (field)
@@ -158,8 +161,9 @@ export const writeBatch = async (
       [
         task.checkpointNs,
         task.checkpointId,
-        task.taskId,
+        threadKey(task.taskId),
         task.runId ?? NO_RUN,
+        isUuid(task.taskId) ? "" : task.taskId,
         task.writes,
         task.segments.join(),
         task.contents.join(),
@@ -197,7 +201,8 @@ export interface CheckpointRow {
   metadata: string;
   body: string;
   channels: string;
-  created_at: Date;
+  /** Hash of the content that says whose the versions in the body are. */
+  shape: string;
   /** By task and run, in the order in which they were written. */
   writes: Array<[taskId: string, writes: string]>;
 }
@@ -206,10 +211,10 @@ type RawRow = Omit<CheckpointRow, "writes"> & { writes: string | null };
 type RawTuple = RawRow & { runs: string | null; kept: string | null };
 
 const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.run_id,
-  coalesce(c.metadata_text, c.metadata::text) as metadata, c.body, c.channels, c.created_at`;
+  coalesce(c.metadata_text, c.metadata::text) as metadata, c.body, c.channels, c.contents[1] as shape`;
 
 const WRITES_OF_C = `
-  select string_agg(w.task_id || E'\\x1f' || w.writes::text, E'\\x1e' order by w.task_id, w.written_at) as writes
+  select string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes::text, E'\\x1e' order by w.task_id, w.written_at) as writes
   from checkpoint_writes w
   where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns and w.checkpoint_id = c.checkpoint_id`;
 
@@ -240,7 +245,7 @@ select ${COLUMNS}, t.writes, (
   ) as kept
 from (${which}) as c
 cross join lateral (
-  select string_agg(w.task_id || E'\\x1f' || w.writes::text, E'\\x1e' order by w.task_id, w.written_at) as writes,
+  select string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes::text, E'\\x1e' order by w.task_id, w.written_at) as writes,
     string_to_array(string_agg(array_to_string(w.segments, ','), ','), ',')::bigint[] as segments,
     string_to_array(string_agg(array_to_string(w.contents, ','), ','), ',')::uuid[] as contents
   from checkpoint_writes w
@@ -359,34 +364,39 @@ export const readHeadRows = async (
   threadIds: readonly string[],
 ): Promise<CheckpointRow[]> => (await queryable.query<RawRow>(READ_HEADS, [threadIds])).map(toRow);
 
-const READ_REFERENCES = `select body, channels from checkpoints
-  where thread_id = $1::uuid and checkpoint_ns = $2::text and checkpoint_id = $3::uuid`;
-
 /** What a checkpoint refers to, without the values themselves. */
+export interface References {
+  body: string;
+  channels: string;
+  /** The shape's text. */
+  shape: string;
+}
+
+const REFERENCES = `select c.body, c.channels, s.content as shape from checkpoints c
+  join checkpoint_contents s on s.thread_id = c.thread_id and s.hash = c.contents[1]`;
+
+const READ_REFERENCES = `${REFERENCES}
+  where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = $3::uuid`;
+
 export const readReferences = async (
   queryable: Queryable,
   threadId: string,
   checkpointNs: string,
   checkpointId: string,
-): Promise<Pick<CheckpointRow, "body" | "channels"> | undefined> => {
-  const rows = await queryable.query<Pick<CheckpointRow, "body" | "channels">>(READ_REFERENCES, [
-    threadId,
-    checkpointNs,
-    checkpointId,
-  ]);
+): Promise<References | undefined> => {
+  const rows = await queryable.query<References>(READ_REFERENCES, [threadId, checkpointNs, checkpointId]);
   return rows[0];
 };
 
-const READ_ALL_REFERENCES = `select body, channels from checkpoints
-  where thread_id = $1::uuid and checkpoint_ns = $2::text`;
+const READ_ALL_REFERENCES = `${REFERENCES}
+  where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text`;
 
 /** The same of all checkpoints of a namespace. */
 export const readAllReferences = (
   queryable: Queryable,
   threadId: string,
   checkpointNs: string,
-): Promise<Array<Pick<CheckpointRow, "body" | "channels">>> =>
-  queryable.query(READ_ALL_REFERENCES, [threadId, checkpointNs]);
+): Promise<Array<References>> => queryable.query(READ_ALL_REFERENCES, [threadId, checkpointNs]);
 
 const READ_ANCESTORS = `
 with recursive chain (checkpoint_id, parent_id, depth) as (

@@ -18,13 +18,7 @@ import { isUuid } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { encode, setField, treeText } from "./encoding.ts";
 import type { CheckpointReader, LoadedCheckpoint, LoadedWrite } from "./reader.ts";
-import {
-  readAllReferences,
-  readAncestors,
-  readReferences,
-  readRows,
-  type CheckpointRow,
-} from "./repository.ts";
+import { readAllReferences, readAncestors, readReferences, readRows, type References } from "./repository.ts";
 import { revive, settle, type Unfinished } from "./reviving.ts";
 import { threadKey } from "./thread-key.ts";
 import {
@@ -35,6 +29,7 @@ import {
   type StoredValue,
   type ValueRecord,
 } from "./values.ts";
+import { bodyTexts, parseBody } from "./versions.ts";
 import type { QueuedWrites } from "./write-queue.ts";
 import type { KnownCheckpoint, ThreadWriter } from "./writer.ts";
 
@@ -167,7 +162,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
       channels.set(channel, writer.values.storeChannel(channel, value, before));
     }
     writer.learn(checkpointNs, checkpoint.id, { versions: { ...versions }, channels });
-    const { v, ts, channel_versions, versions_seen } = checkpoint;
+    const { body, shape } = bodyTexts(checkpoint);
     const { run_id: _, ...own } = this.options.metadata;
     const metadataText = treeText(encode({ ...own, ...metadata }));
     const exact = metadataText.search(NOT_IN_JSONB) < 0;
@@ -179,7 +174,8 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
         runId: this.options.runId,
         metadata: exact ? metadataText : metadataText.replace(NOT_IN_JSONB, "\\ufffd"),
         metadataText: exact ? "" : metadataText,
-        body: treeText({ v, ts, channel_versions, versions_seen }),
+        body,
+        shape: writer.values.keepApart(shape),
         channels,
       },
     });
@@ -300,9 +296,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
         if (isWholeList(record)) lists.push({ value, elements, trees });
         return elements;
       };
-      const holder = revive([recordTree(record, loaded.elements.contents)], unfinished, elementsOf) as [
-        unknown,
-      ];
+      const holder = revive([recordTree(record, loaded.elements)], unfinished, elementsOf) as [unknown];
       await settle(unfinished.splice(0));
       setField(values, channel, holder[0]);
       channels.set(channel, value);
@@ -315,6 +309,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
       value.live = { reference, elements: elements.slice(), trees };
       learner.book.remember(value.live);
     }
+    learner?.values.rememberContent(row.shape);
     learner?.learn(row.checkpoint_ns, row.checkpoint_id, {
       versions: { ...body.channel_versions },
       channels,
@@ -361,9 +356,9 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
 }
 
 /** What a row says of a checkpoint, without the live elements of its lists. */
-const toKnown = ({ body, channels }: Pick<CheckpointRow, "body" | "channels">): KnownCheckpoint => {
+const toKnown = ({ body, channels, shape }: References): KnownCheckpoint => {
   const records = Object.entries(JSON.parse(channels) as Record<string, ValueRecord>);
-  const { channel_versions: versions } = JSON.parse(body) as { channel_versions: ChannelVersions };
+  const versions = parseBody(body, JSON.parse(shape)).channel_versions;
   return { versions, channels: new Map(records.map(([channel, record]) => [channel, fromRecord(record)])) };
 };
 
@@ -377,7 +372,7 @@ const reviveRecord = async (record: ValueRecord, loaded: LoadedCheckpoint): Prom
   const unfinished: Unfinished = [];
   const elementsOf = (list: number): unknown[] =>
     revive(treesOf(record, list, loaded), unfinished) as unknown[];
-  const holder = revive([recordTree(record, loaded.elements.contents)], unfinished, elementsOf) as [unknown];
+  const holder = revive([recordTree(record, loaded.elements)], unfinished, elementsOf) as [unknown];
   await settle(unfinished);
   return holder[0];
 };

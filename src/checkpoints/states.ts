@@ -104,5 +104,5 @@ const wireText = (record: ValueRecord, loaded: LoadedCheckpoint): string => {
     toSegments(record.l?.[list] ?? []).flatMap(
       ({ list, from, to }) => revive(loaded.elements.trees(list, from, to)) as unknown[],
     );
-  return toWireJson(revive(recordTree(record, loaded.elements.contents), undefined, elementsOf));
+  return toWireJson(revive(recordTree(record, loaded.elements), undefined, elementsOf));
 };

@@ -31,7 +31,8 @@ class FreeSaver extends DifferenceSaver {
   /** Every read begins anew, so that what is kept in mind is what the caller is working with. */
   protected override writer(key: string, anew: boolean): ThreadWriter {
     const before = this.writers.get(key);
-    if (before !== undefined && (!anew || before.queue.isBusyWith())) return before;
+    if (before !== undefined && !before.queue.failed.aborted && (!anew || before.queue.isBusyWith()))
+      return before;
     const { database, cache } = this.parts;
     const writer = new ThreadWriter({
       database,

@@ -81,12 +81,17 @@ export class ValueWriter {
     const live = Array.isArray(value) && text === WHOLE_LIST ? lists[0] : undefined;
     const references = lists.map((list) => list.reference);
     if (text.length <= INLINE_CHARACTERS_AT_MOST) return { text, hash: undefined, lists: references, live };
+    return { text: undefined, hash: this.keepApart(text), lists: references, live };
+  }
+
+  /** Keeps a text apart, once; its hash. */
+  keepApart(text: string): string {
     const hash = contentHash(text);
     if (!this.storedHashes.has(hash)) {
       this.storedHashes.add(hash);
       this.contents.push({ hash, text });
     }
-    return { text: undefined, hash, lists: references, live };
+    return hash;
   }
 
   private storeList(live: LiveList): StoredValue {
@@ -151,14 +156,9 @@ export const toSegments = (triples: readonly number[]): Segment[] => {
   return segments;
 };
 
-/** The tree that a record holds; `contents` are the parsed texts that are kept apart. */
-export const recordTree = (record: ValueRecord, contents: ReadonlyMap<string, unknown>): unknown => {
-  if (record.c !== undefined) {
-    if (!contents.has(record.c)) throw new Error(`The stored content ${record.c} is missing.`);
-    return contents.get(record.c);
-  }
-  return "v" in record ? record.v : WHOLE_LIST_TREE;
-};
+/** The tree that a record holds; `contents` gives the parsed texts that are kept apart. */
+export const recordTree = (record: ValueRecord, contents: { content(hash: string): unknown }): unknown =>
+  record.c !== undefined ? contents.content(record.c) : "v" in record ? record.v : WHOLE_LIST_TREE;
 
 const WHOLE_LIST_TREE = Object.freeze(JSON.parse(WHOLE_LIST) as object);
 

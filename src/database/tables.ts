@@ -113,8 +113,7 @@ export interface CheckpointsTable {
   channels: string;
   /** Flat triples of list, first position, end. */
   segments: string[] | null;
-  contents: string[] | null;
-  created_at: Timestamp;
+  contents: string[];
 }
 
 export interface CheckpointWritesTable {
@@ -124,6 +123,8 @@ export interface CheckpointWritesTable {
   task_id: string;
   /** Zeros for a state update. */
   run_id: string;
+  /** The task's id, where it is no UUID. */
+  task_name: string | null;
   written_at: Timestamp;
   writes: Json<JsonValue[]>;
   segments: string[] | null;
