@@ -165,6 +165,7 @@ export const createServerUnderTest = async (options: ServerOptions) => {
     /** To be called while the server runs; counts from its next start. */
     async prepareStatements(): Promise<void> {
       await query("alter system set shared_preload_libraries = 'pg_stat_statements'");
+      await query("alter system set pg_stat_statements.track_planning = on");
       await query("create extension if not exists pg_stat_statements");
     },
 
