@@ -1,5 +1,5 @@
 import { Command, Send } from "@langchain/langgraph";
-import type { CheckpointStorage } from "../checkpoints/types.ts";
+import type { AttemptSaver, CheckpointStorage } from "../checkpoints/types.ts";
 import type { CancelAction, RunRow } from "../database/tables.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import type { GraphRunOptions, RunnableGraph } from "../graphs/runnable-graph.ts";
@@ -174,13 +174,19 @@ export const startAttempt = (
   const kwargs = run.kwargs as unknown as RunKwargs;
   const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
   let detached = false;
+  let saver: AttemptSaver | undefined;
+
+  /** What was reached before a failure or a stop stays; whether it could be stored shows when the run is ended. */
+  const keepProgress = async (): Promise<void> => {
+    await saver?.flush().catch(() => undefined);
+  };
 
   const execute = async (): Promise<void> => {
     // A later attempt goes on where the earlier one's last checkpoint stands; without one it starts over.
     const resumes =
       run.attempt > 1 && (await checkpoints.latestOfRun(run.thread_id, run.run_id)) !== undefined;
     const options = runOptions(run, kwargs, abort.signal, resumes);
-    const saver = checkpoints.saverForAttempt({
+    const own = checkpoints.saverForAttempt({
       threadId: run.thread_id,
       runId: run.run_id,
       attempt: run.attempt,
@@ -188,10 +194,11 @@ export const startAttempt = (
       metadata: { graph_id: run.graph_id, assistant_id: run.assistant_id },
     });
     // A refused checkpoint is the first news of a lost lease; waiting for the heartbeat would waste work.
-    saver.failed.addEventListener("abort", () => {
-      if (saver.failed.reason instanceof LeaseLostError) stop({ kind: "lease-lost" });
+    own.failed.addEventListener("abort", () => {
+      if (own.failed.reason instanceof LeaseLostError) stop({ kind: "lease-lost" });
     });
-    const graph = await graphs.resolve(run.graph_id, options, { checkpointer: saver });
+    saver = own;
+    const graph = await graphs.resolve(run.graph_id, options, { checkpointer: own });
     const convert = createChunkConverter(kwargs.stream_mode, (event, data) => channel.emit(event, data));
     const onChunk = (chunk: unknown): void => {
       if (detached) return;
@@ -210,7 +217,7 @@ export const startAttempt = (
       const stream = await graph.stream(input, options);
       for await (const chunk of stream) onChunk(chunk);
     }
-    await saver.flush();
+    await own.flush();
   };
 
   const stop = (reason: StopReason): void => {
@@ -230,10 +237,12 @@ export const startAttempt = (
       await Promise.race([execution, stopped]);
       if (stopReason !== undefined) {
         detached = true;
+        await keepProgress();
         return { kind: "stopped", reason: stopReason };
       }
       return { kind: "completed", ...observed };
     } catch (error) {
+      await keepProgress();
       if (stopReason !== undefined) return { kind: "stopped", reason: stopReason };
       if (error instanceof LeaseLostError) return { kind: "stopped", reason: { kind: "lease-lost" } };
       return { kind: "failed", error };

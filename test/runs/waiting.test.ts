@@ -1,0 +1,161 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { apiOf, saying, textsOf, type Api, type Result } from "../helpers/api.ts";
+import { startTestServer, type TestServer } from "../helpers/app.ts";
+
+const FAILS = { assistant_id: "failing", input: { ...saying("go"), reason: "out of luck" } };
+
+let server: TestServer;
+let replica: TestServer;
+let api: Api;
+let other: Api;
+beforeAll(async () => {
+  server = await startTestServer();
+  // Executes nothing, so that all it answers it heard from the other.
+  replica = await startTestServer({ connectionString: server.connectionString, role: "api" });
+  api = apiOf(server);
+  other = apiOf(replica);
+});
+afterEach(async () => {
+  await api.post("/runs/cancel", { status: "all" });
+});
+afterAll(async () => {
+  await replica.close();
+  await server.close();
+});
+
+const places = [
+  ["the server that executes the run", () => api],
+  ["another server", () => other],
+] as const;
+
+describe.each(places)("waiting on %s", (_, place) => {
+  test("wait answers the final values, and names the run", async () => {
+    const threadId = await api.aThread();
+    const { status, headers, body } = await place().post<Result>(`/threads/${threadId}/runs/wait`, {
+      assistant_id: "two-step",
+      input: saying("hello"),
+    });
+    expect(status).toBe(200);
+    expect(body.messages).toMatchObject([
+      { type: "human", content: "hello" },
+      { type: "ai", content: "first" },
+      { type: "ai", content: "second" },
+    ]);
+    expect(Object.keys(body)).toEqual(["messages"]);
+    const [run] = await api.runs(threadId);
+    expect(headers.get("content-location")).toBe(`/threads/${threadId}/runs/${run?.run_id}`);
+    expect(headers.get("location")).toBe(`/threads/${threadId}/runs/${run?.run_id}/join`);
+    expect(await api.thread(threadId)).toMatchObject({ status: "idle", values: body });
+  });
+
+  test("threadless wait answers the final values, and names the run", async () => {
+    const { status, headers, body } = await place().post<Result>("/runs/wait", {
+      assistant_id: "two-step",
+      input: saying("hello"),
+    });
+    expect(status).toBe(200);
+    expect(body.__error__).toBeUndefined();
+    expect(textsOf(body.messages)).toEqual(["hello", "first", "second"]);
+    expect(headers.get("content-location")).toMatch(/^\/threads\/[0-9a-f-]{36}\/runs\/[0-9a-f-]{36}$/);
+  });
+
+  test("join answers the final values of a run in progress, and of one that has ended", async () => {
+    const threadId = await api.aThread();
+    const run = await api.aRun(threadId, {
+      assistant_id: "sleep",
+      input: { ...saying("hello"), milliseconds: 300 },
+    });
+    const early = await place().join(threadId, run.run_id);
+    expect(textsOf(early.messages)).toEqual(["hello", "Slept for 300 ms."]);
+    expect(await place().join(threadId, run.run_id)).toEqual(early);
+    expect(await place().run(threadId, run.run_id)).toMatchObject({ status: "success" });
+  });
+
+  test("a failure is answered as __error__, by wait, threadless wait, and join before and after", async () => {
+    const failure = { __error__: { error: "Error", message: "out of luck" } };
+    const threadId = await api.aThread();
+    expect((await place().post(`/threads/${threadId}/runs/wait`, FAILS)).body).toEqual(failure);
+    expect((await place().post("/runs/wait", FAILS)).body).toEqual(failure);
+    const run = await api.aRun(threadId, FAILS);
+    expect(await place().join(threadId, run.run_id)).toEqual(failure);
+    expect(await place().join(threadId, run.run_id)).toEqual(failure);
+    expect(await api.run(threadId, run.run_id)).toMatchObject({ status: "error" });
+    expect(await api.thread(threadId)).toMatchObject({ status: "error", error: failure.__error__ });
+  });
+
+  test("an interrupt is answered as __interrupt__ beside the values", async () => {
+    const threadId = await api.aThread();
+    const body = { assistant_id: "approval", input: saying("a refund") };
+    const waited = (await place().post<Result>(`/threads/${threadId}/runs/wait`, body)).body;
+    expect(waited).toMatchObject({
+      status: "drafted",
+      messages: [{ content: "a refund" }],
+      __interrupt__: [{ id: expect.any(String), value: { question: "Send this draft?" } }],
+    });
+    const [run] = await api.runs(threadId);
+    expect(await place().join(threadId, run?.run_id ?? "")).toEqual(waited);
+    const threadless = (await place().post<Result>("/runs/wait", body)).body;
+    expect(threadless.__interrupt__).toMatchObject([{ value: { question: "Send this draft?" } }]);
+  });
+
+  test("a cancelled run is answered with the values that it had", async () => {
+    const threadId = await api.aThread();
+    const run = await api.aRun(threadId, {
+      assistant_id: "sleep",
+      input: { ...saying("kept"), milliseconds: 600_000 },
+    });
+    await api.untilRunIs(threadId, run.run_id, "running");
+    const joined = place().join(threadId, run.run_id);
+    await place().cancel(threadId, run.run_id, "wait=0");
+    expect(textsOf((await joined).messages)).toEqual(["kept"]);
+  });
+});
+
+test("a run that has no input on a new thread fails with a sentence", async () => {
+  const threadId = await api.aThread();
+  const result = await api.aFinishedRun(threadId, { assistant_id: "two-step" });
+  expect(result.__error__).toMatchObject({ message: expect.stringContaining("input") });
+});
+
+test("what a failed run had done before is in the thread's state when it has ended", async () => {
+  for (let round = 0; round < 10; round += 1) {
+    const threadId = await api.aThread();
+    await api.aFinishedRun(threadId, FAILS);
+    const state = await api.state(threadId);
+    expect(textsOf(state.values.messages)).toEqual(["go", "prepared"]);
+    expect(state.next).toEqual(["fail"]);
+  }
+});
+
+test(
+  "long waits are kept warm with white space, and the answer is still JSON",
+  { timeout: 20_000 },
+  async () => {
+    const threadId = await api.aThread();
+    const sleeping = { assistant_id: "sleep", input: { messages: [], milliseconds: 5_500 } };
+    const failing = { assistant_id: "sleep", input: { messages: [], milliseconds: 600_000 } };
+    const doomed = await api.aRun(await api.aThread(), failing);
+    const [waited, threadless, joined, lost] = await Promise.all([
+      api.post<Result>(`/threads/${threadId}/runs/wait`, sleeping),
+      other.post<Result>("/runs/wait", sleeping),
+      (async () => {
+        const run = await api.aRun(await api.aThread(), sleeping);
+        return await other.get<Result>(`/threads/${run.thread_id}/runs/${run.run_id}/join`);
+      })(),
+      api.get<Result>(`/threads/${doomed.thread_id}/runs/${doomed.run_id}/join`),
+      (async () => {
+        const started = performance.now();
+        // The same clock as the answer's: it has begun by then.
+        while (performance.now() - started < 5_300) await new Promise((resolve) => setTimeout(resolve, 50));
+        await api.cancel(doomed.thread_id, doomed.run_id, "wait=1&action=rollback");
+      })(),
+    ]);
+    for (const answer of [waited, threadless, joined]) {
+      expect(answer.text).toMatch(/^\s+\{/);
+      expect(answer.status).toBe(200);
+      expect(textsOf(answer.body.messages)).toEqual(["Slept for 5500 ms."]);
+    }
+    expect(lost.text).toMatch(/^\s+\{/);
+    expect(lost.body).toMatchObject({ __error__: { error: "RunRolledBack" } });
+  },
+);
