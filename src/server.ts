@@ -44,6 +44,8 @@ export interface ServerParts {
 /** How often what has expired is removed, and how much at a time, to stay short beside live traffic. */
 const EXPIRY_SWEEP_MS = 10_000;
 const EXPIRED_PER_SWEEP = 5_000;
+/** Time to read the end of a threadless run that another process executed; a slow reader needs some. */
+const THREADLESS_LINGER_SECONDS = 60;
 
 /** A whole server; several can live in one process. */
 export interface Server {
@@ -140,6 +142,12 @@ export const createServer = async (
     });
     closers.push(() => recovery.close());
     const store = createStoreService({ repository: storeRepository, expiry: DEFAULT_EXPIRY });
+    const threads = createThreadService({
+      database,
+      checkpoints,
+      graphs,
+      onThreadsDeleted: (threadIds) => worker.abandonThreads(threadIds),
+    });
     const expiry = startPeriodic({
       everyMs: EXPIRY_SWEEP_MS,
       async work() {
@@ -149,13 +157,16 @@ export const createServer = async (
       onError: (error) => logger.warn({ err: error }, "expired events and items could not be removed"),
     });
     closers.push(() => expiry.close());
-
-    const threads = createThreadService({
-      database,
-      checkpoints,
-      graphs,
-      onThreadsDeleted: (threadIds) => worker.abandonThreads(threadIds),
+    const threadless = startPeriodic({
+      everyMs: config.sweepSeconds * 1_000,
+      async work() {
+        const ended = await queue.listEndedThreadless(THREADLESS_LINGER_SECONDS, EXPIRED_PER_SWEEP);
+        if (ended.length > 0) await threads.prune({ thread_ids: ended, strategy: "delete" });
+      },
+      onError: (error) => logger.warn({ err: error }, "ended threadless runs could not be removed"),
     });
+    closers.push(() => threadless.close());
+
     const assistants = createAssistantService({
       database,
       repository: createAssistantRepository(database),

@@ -144,18 +144,26 @@ export const createExecutor = (parts: ExecutorParts) => {
       await transaction.query("select 1 from threads where thread_id = $1 for no key update", [
         run.thread_id,
       ]);
-      if (!(await queue.lockAttempt(transaction, { runId: run.run_id, attempt: run.attempt }))) return false;
+      const held = await queue.lockAttempt(transaction, { runId: run.run_id, attempt: run.attempt });
+      if (held === undefined) return false;
       await checkpoints.deleteRun(run.thread_id, run.run_id, transaction);
       await queue.removeRolledBack(transaction, run.thread_id, run.run_id);
       return true;
     });
 
-  /** The end of a threadless run: it leaves nothing behind. */
-  const removeThread = async (run: RunRow): Promise<{ waiting: number } | undefined> =>
+  /**
+   * The end of a threadless run: it leaves nothing behind. `outcome` is stored instead if another process reads
+   * the run, and the sweep removes it later: whoever waits there would find neither events nor a result.
+   */
+  const removeThread = async (run: RunRow, outcome?: RunOutcome): Promise<{ waiting: number } | undefined> =>
     await database.transaction(async (transaction) => {
       await transaction.query("select 1 from threads where thread_id = $1 for update", [run.thread_id]);
-      const held = await queue.lockAttempt(transaction, { runId: run.run_id, attempt: run.attempt });
-      if (!held) return undefined;
+      const selector = { runId: run.run_id, attempt: run.attempt };
+      const held = await queue.lockAttempt(transaction, selector);
+      if (held === undefined) return undefined;
+      if (outcome !== undefined && held.readerId !== null && held.readerId !== processId) {
+        return await queue.finish(run.thread_id, selector, outcome, transaction);
+      }
       await checkpoints.deleteThread(run.thread_id, transaction);
       await transaction.query("delete from threads where thread_id = $1", [run.thread_id]);
       return { waiting: 0 };
@@ -165,7 +173,7 @@ export const createExecutor = (parts: ExecutorParts) => {
     run: RunRow,
     channel: RunChannel,
     result: AttemptResult,
-    isMine: () => boolean,
+    { isMine, creatorIsHere }: { isMine: () => boolean; creatorIsHere: boolean },
   ): Promise<RunEnding | undefined> => {
     const selector = { runId: run.run_id, attempt: run.attempt };
     if (result.kind === "stopped") {
@@ -176,7 +184,9 @@ export const createExecutor = (parts: ExecutorParts) => {
         return undefined;
       }
       if (reason.kind === "cancel" && reason.action === "rollback") {
-        if (!(await persist(() => rollBack(run), isMine))) return undefined;
+        const undo = async (): Promise<boolean> =>
+          run.delete_thread ? (await removeThread(run)) !== undefined : await rollBack(run);
+        if (!(await persist(undo, isMine))) return undefined;
         return {
           status: "rolled-back",
           error: null,
@@ -192,7 +202,11 @@ export const createExecutor = (parts: ExecutorParts) => {
     // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
     await channel.flush();
     const finished = await persist(
-      () => (run.delete_thread ? removeThread(run) : queue.finish(run.thread_id, selector, outcome)),
+      // One that came through the queue has a creator who may wait for it on another process.
+      () =>
+        run.delete_thread && creatorIsHere
+          ? removeThread(run, outcome)
+          : queue.finish(run.thread_id, selector, outcome),
       isMine,
     );
     if (finished === undefined) return undefined;
@@ -218,18 +232,25 @@ export const createExecutor = (parts: ExecutorParts) => {
         attempt: run.attempt,
         firstSeq: run.attempt * SEQ_PER_ATTEMPT,
         keep: false,
-        ...(run.resumable
+        ...(run.resumable || run.reader_id !== null
           ? {
               log: (events) =>
                 eventLog.append({ threadId: run.thread_id, runId: run.run_id, attempt: run.attempt }, events),
             }
           : {}),
       });
-      return await conclude(run, channel, result, () => false);
+      return await conclude(run, channel, result, { isMine: () => false, creatorIsHere: false });
     },
 
-    /** Starts at once. `onReleased` is called when the run is out of this process's hands, before `ended` resolves. */
-    execute(run: RunRow, onReleased: (ending: RunEnding | undefined) => void): Execution {
+    /**
+     * Starts at once. `creatorIsHere`: the run was created by this process and started with that. `onReleased` is
+     * called when the run is out of this process's hands, before `ended` resolves.
+     */
+    execute(
+      run: RunRow,
+      creatorIsHere: boolean,
+      onReleased: (ending: RunEnding | undefined) => void,
+    ): Execution {
       const log = logger.child({ run_id: run.run_id, thread_id: run.thread_id, attempt: run.attempt });
       const channel = hub.open({
         threadId: run.thread_id,
@@ -255,7 +276,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         if (result.kind === "failed") log.warn({ err: result.error }, "the graph failed");
         let ending: RunEnding | undefined;
         try {
-          ending = await conclude(run, channel, result, () => !lost);
+          ending = await conclude(run, channel, result, { isMine: () => !lost, creatorIsHere });
         } catch (error) {
           // The lease expires and the run is recovered from its last checkpoint.
           if (error instanceof LeaseLostError) log.warn("the lease was lost; another attempt has the run");

@@ -137,13 +137,27 @@ export const createQueue = (database: Database) => ({
     return rows.length > 0;
   },
 
-  /** The fencing check inside a transaction: locks the run if the attempt still holds it. */
-  async lockAttempt(transaction: Queryable, { runId, attempt }: AttemptSelector): Promise<boolean> {
-    const rows = await transaction.query(
-      "select 1 from runs where run_id = $1 and attempt = $2 and status = 'running' for update",
+  /** The fencing check inside a transaction: locks the run; undefined if the attempt no longer holds it. */
+  async lockAttempt(
+    transaction: Queryable,
+    { runId, attempt }: AttemptSelector,
+  ): Promise<{ readerId: string | null } | undefined> {
+    const rows = await transaction.query<{ reader_id: string | null }>(
+      "select reader_id from runs where run_id = $1 and attempt = $2 and status = 'running' for update",
       [runId, attempt],
     );
-    return rows.length > 0;
+    return rows[0] && { readerId: rows[0].reader_id };
+  },
+
+  /** Threads of threadless runs that ended more than `seconds` ago. Index: runs_ended_threadless. */
+  async listEndedThreadless(seconds: number, limit: number): Promise<string[]> {
+    const rows = await database.query<{ thread_id: string }>(
+      `select thread_id from runs where delete_thread and status not in ('pending', 'running')
+         and updated_at < now() - make_interval(secs => $1::float8)
+       order by updated_at limit $2`,
+      [seconds, limit],
+    );
+    return rows.map((row) => row.thread_id);
   },
 
   /** Takes a run off its thread as if it had never been; the caller holds both locks. */

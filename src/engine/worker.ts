@@ -78,8 +78,8 @@ export const createWorker = (options: WorkerOptions): Worker => {
 
   const freeSlots = (): number => concurrency - executions.size - reserved;
 
-  const begin = (run: RunRow): Execution => {
-    const execution = executor.execute(run, (ending: RunEnding | undefined) => {
+  const begin = (run: RunRow, creatorIsHere: boolean): Execution => {
+    const execution = executor.execute(run, creatorIsHere, (ending: RunEnding | undefined) => {
       executions.delete(run.run_id);
       if (ending !== undefined) {
         endings.settle(run.run_id, ending);
@@ -111,7 +111,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
       } finally {
         reserved -= slots;
       }
-      for (const run of runs) begin(run);
+      for (const run of runs) begin(run, false);
     }
   };
 
@@ -170,7 +170,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
     },
     start(run) {
       reserved -= 1;
-      return begin(run);
+      return begin(run, true);
     },
     execution: (runId) => executions.get(runId),
     get active() {

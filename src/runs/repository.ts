@@ -233,6 +233,18 @@ export const createRunRepository = (database: Database) => ({
     return rows[0];
   },
 
+  /**
+   * Notes that a process reads a run that another one executes or may come to execute, so that its events go to
+   * the event log, and a threadless run stays until they are read.
+   */
+  async announceReader(runId: string, processId: string): Promise<void> {
+    await database.query(
+      `update runs set reader_id = $2
+       where run_id = $1 and status in ('pending', 'running') and worker_id is distinct from $2`,
+      [runId, processId],
+    );
+  },
+
   /** True also for a run that is gone. */
   async hasEnded(runId: string): Promise<boolean> {
     const rows = await database.query(

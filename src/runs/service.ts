@@ -231,6 +231,10 @@ export const createRunService = (parts: RunServiceParts) => {
       try {
         const row = await repository.find(selector);
         if (row === undefined || isTerminal(row.status)) return row;
+        const isElsewhere = row.status === "running" && row.worker_id !== processId;
+        if (row.delete_thread && isElsewhere && row.reader_id !== processId) {
+          await repository.announceReader(selector.runId, processId);
+        }
         const news = await wait.news;
         if (typeof news === "object") return news;
       } finally {
@@ -347,6 +351,10 @@ export const createRunService = (parts: RunServiceParts) => {
       const row = await repository.find(selector);
       if (row === undefined && !hub.holds(selector.threadId, selector.runId))
         throw runNotFound(selector.runId);
+      // Before the reading starts: from then on its events are logged, wherever it is executed.
+      if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
+        await repository.announceReader(selector.runId, processId);
+      }
       return hub.read({ ...selector, after, resumable: row?.resumable ?? false });
     },
 

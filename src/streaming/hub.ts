@@ -134,8 +134,12 @@ export const createHub = ({ eventLog, signals, hasEnded, logger }: HubOptions): 
     };
   };
 
-  const readLog = ({ runId, after: from }: ReadOptions, onLocal: () => RunReader | undefined): RunReader => {
+  const readLog = (
+    { runId, after: from, resumable }: ReadOptions,
+    onLocal: () => RunReader | undefined,
+  ): RunReader => {
     let after = from;
+    let heard = resumable;
     let done = false;
     let wake: (() => void) | undefined;
     let local: RunReader | undefined;
@@ -162,6 +166,7 @@ export const createHub = ({ eventLog, signals, hasEnded, logger }: HubOptions): 
           const last = events.at(-1);
           if (last !== undefined) {
             wake?.();
+            heard = true;
             after = last.seq;
             return events;
           }
@@ -169,6 +174,8 @@ export const createHub = ({ eventLog, signals, hasEnded, logger }: HubOptions): 
             wake?.();
             return "ended";
           }
+          // Again and again until something comes: a lost signal would otherwise leave the reader with nothing.
+          if (!heard) signals.send("watch", runId);
           await arrival;
           wake = undefined;
         }
@@ -234,7 +241,6 @@ export const createHub = ({ eventLog, signals, hasEnded, logger }: HubOptions): 
             : Math.max(options.after, options.after < 0 ? oldest : -1),
         );
       }
-      if (channel === undefined && !options.resumable) signals.send("watch", options.runId);
       logger.trace({ runId: options.runId }, "reading a run from the event log");
       return readLog(options, () => {
         const opened = channels.get(options.runId);
