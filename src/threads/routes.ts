@@ -1,4 +1,6 @@
 import type { FastifyReply } from "fastify";
+import { z } from "zod";
+import { errorAnswer } from "../lib/json-schemas.ts";
 import type { RoutePlugin } from "../lib/route-plugin.ts";
 import * as schemas from "./schemas.ts";
 import type { ThreadService } from "./service.ts";
@@ -22,13 +24,27 @@ export const createThreadRoutes =
   async (app) => {
     app.post(
       "/threads",
-      { schema: { tags, summary: "Create a thread", body: schemas.threadCreateBody } },
+      {
+        schema: {
+          tags,
+          summary: "Create a thread",
+          response: { 200: schemas.threadRecord, 409: errorAnswer, 422: errorAnswer },
+          body: schemas.threadCreateBody,
+        },
+      },
       async (request, reply) => sendJson(reply, await service.create(request.body)),
     );
 
     app.post(
       "/threads/search",
-      { schema: { tags, summary: "Search threads", body: schemas.threadSearchBody } },
+      {
+        schema: {
+          tags,
+          summary: "Search threads",
+          response: { 200: z.array(schemas.threadExtract), 422: errorAnswer },
+          body: schemas.threadSearchBody,
+        },
+      },
       async (request, reply) => {
         const page = await service.search(request.body);
         reply.header("x-pagination-total", page.total);
@@ -39,13 +55,27 @@ export const createThreadRoutes =
 
     app.post(
       "/threads/count",
-      { schema: { tags, summary: "Count threads", body: schemas.threadCountBody } },
+      {
+        schema: {
+          tags,
+          summary: "Count threads",
+          response: { 200: z.int(), 422: errorAnswer },
+          body: schemas.threadCountBody,
+        },
+      },
       async (request, reply) => sendJson(reply, String(await service.count(request.body))),
     );
 
     app.post(
       "/threads/prune",
-      { schema: { tags, summary: "Delete threads or their old checkpoints", body: schemas.threadPruneBody } },
+      {
+        schema: {
+          tags,
+          summary: "Delete threads or their old checkpoints",
+          response: { 200: schemas.pruneAnswer, 422: errorAnswer },
+          body: schemas.threadPruneBody,
+        },
+      },
       async (request) => ({ pruned_count: await service.prune(request.body) }),
     );
 
@@ -55,6 +85,7 @@ export const createThreadRoutes =
         schema: {
           tags,
           summary: "Get a thread",
+          response: { 200: schemas.threadRecord },
           params: schemas.threadPath,
           querystring: schemas.threadReadQuery,
         },
@@ -71,6 +102,7 @@ export const createThreadRoutes =
         schema: {
           tags,
           summary: "Update a thread",
+          response: { 200: schemas.threadRecord, 204: z.null() },
           params: schemas.threadPath,
           body: schemas.threadPatchBody,
         },
@@ -78,7 +110,7 @@ export const createThreadRoutes =
       async (request, reply) => {
         const record = await service.patch(request.params.thread_id, request.body);
         if (prefersMinimal(request.headers.prefer)) {
-          return reply.header("preference-applied", "return=minimal").code(NO_CONTENT).send();
+          return reply.header("preference-applied", "return=minimal").code(NO_CONTENT).send(null);
         }
         return sendJson(reply, record);
       },
@@ -86,22 +118,43 @@ export const createThreadRoutes =
 
     app.delete(
       "/threads/:thread_id",
-      { schema: { tags, summary: "Delete a thread", params: schemas.threadPath } },
+      {
+        schema: {
+          tags,
+          summary: "Delete a thread",
+          response: { 204: z.null() },
+          params: schemas.threadPath,
+        },
+      },
       async (request, reply) => {
         await service.delete(request.params.thread_id);
-        return reply.code(NO_CONTENT).send();
+        return reply.code(NO_CONTENT).send(null);
       },
     );
 
     app.post(
       "/threads/:thread_id/copy",
-      { schema: { tags, summary: "Copy a thread", params: schemas.threadPath } },
+      {
+        schema: {
+          tags,
+          summary: "Copy a thread",
+          response: { 200: schemas.threadRecord },
+          params: schemas.threadPath,
+        },
+      },
       async (request, reply) => sendJson(reply, await service.copy(request.params.thread_id)),
     );
 
     app.get(
       "/threads/:thread_id/storage",
-      { schema: { tags, summary: "Bytes that a thread occupies", params: schemas.threadPath } },
+      {
+        schema: {
+          tags,
+          summary: "Bytes that a thread occupies",
+          response: { 200: schemas.storageAnswer },
+          params: schemas.threadPath,
+        },
+      },
       async (request) => service.storage(request.params.thread_id),
     );
 
@@ -111,6 +164,7 @@ export const createThreadRoutes =
         schema: {
           tags,
           summary: "Get the state of a thread",
+          response: { 200: schemas.stateAnswer },
           params: schemas.threadPath,
           querystring: schemas.stateQuery,
         },
@@ -125,6 +179,7 @@ export const createThreadRoutes =
         schema: {
           tags,
           summary: "Get the state of a thread at a checkpoint",
+          response: { 200: schemas.stateAnswer },
           params: schemas.checkpointPath,
           querystring: schemas.stateQuery,
         },
@@ -144,6 +199,7 @@ export const createThreadRoutes =
         schema: {
           tags,
           summary: "Get the state of a thread at a checkpoint or in a subgraph",
+          response: { 200: schemas.stateAnswer },
           params: schemas.threadPath,
           body: schemas.stateAtCheckpointBody,
         },
@@ -157,6 +213,7 @@ export const createThreadRoutes =
         schema: {
           tags,
           summary: "Update the state of a thread",
+          response: { 200: schemas.stateUpdateAnswer, 409: errorAnswer },
           params: schemas.threadPath,
           body: schemas.stateUpdateBody,
         },
@@ -170,6 +227,7 @@ export const createThreadRoutes =
         schema: {
           tags,
           summary: "Merge metadata into the latest checkpoint",
+          response: { 200: schemas.stateUpdateAnswer },
           params: schemas.threadPath,
           body: schemas.statePatchBody,
         },
@@ -183,6 +241,7 @@ export const createThreadRoutes =
         schema: {
           tags,
           summary: "List the states of a thread, the newest first",
+          response: { 200: z.array(schemas.stateAnswer) },
           params: schemas.threadPath,
           querystring: schemas.historyQuery,
         },
@@ -197,6 +256,7 @@ export const createThreadRoutes =
         schema: {
           tags,
           summary: "List the states of a thread, the newest first",
+          response: { 200: z.array(schemas.stateAnswer) },
           params: schemas.threadPath,
           body: schemas.historyBody,
         },

@@ -172,6 +172,93 @@ export const historyBody = bodyOf({
   select: selectList,
 });
 
+// Answers are put together as text; these describe them.
+
+const timestamp = z.string().meta({ format: "date-time" });
+const interrupt = z
+  .object({ id: z.string().nullable().optional(), value: jsonValue })
+  .meta({ id: "Interrupt" });
+
+/** A thread as clients see it; `select` in a search leaves fields out. */
+export const threadRecord = z
+  .object({
+    thread_id: uuid,
+    created_at: timestamp,
+    updated_at: timestamp,
+    state_updated_at: timestamp.describe("When a run or an update last changed the state."),
+    metadata: jsonObject,
+    config: jsonObject,
+    status: z.enum(["idle", "busy", "interrupted", "error"]),
+    values: jsonObject.nullable().describe("Of the newest checkpoint; null for a thread that never ran."),
+    interrupts: z.record(z.string(), z.array(interrupt)).describe("What the thread waits for, by task."),
+    error: jsonObject.optional().describe("Why the last run failed, if it did."),
+    ttl: z
+      .object({ strategy: z.enum(["delete", "keep_latest"]), ttl_minutes: z.number(), expires_at: timestamp })
+      .optional()
+      .describe("Only with include=ttl."),
+    extracted: jsonObject.optional().describe("What `extract` of a search asked for."),
+  })
+  .meta({ id: "Thread" });
+
+export const threadExtract = threadRecord.partial();
+
+export const pruneAnswer = z.object({ pruned_count: z.int() });
+
+const bytes = { count: z.int(), bytes: z.int() };
+export const storageAnswer = z
+  .object({
+    thread_id: uuid,
+    total_bytes: z.int(),
+    checkpoints: z.object(bytes),
+    channel_values: z.object({
+      ...bytes,
+      by_channel: z.record(z.string(), z.object({ versions: z.int(), bytes: z.int() })),
+    }),
+    pending_writes: z.object(bytes),
+  })
+  .meta({ id: "ThreadStorage" });
+
+const checkpointAddress = z
+  .object({
+    thread_id: uuid,
+    checkpoint_ns: z.string().describe("Empty in the root graph."),
+    checkpoint_id: uuid,
+    checkpoint_map: jsonObject.nullable(),
+  })
+  .meta({ id: "Checkpoint" });
+
+const task = z.object({
+  id: z.string(),
+  name: z.string(),
+  path: z.array(jsonValue),
+  error: z.string().nullable(),
+  interrupts: z.array(interrupt),
+  checkpoint: jsonObject.nullable().describe("Where the state of the task's subgraph is."),
+  get state() {
+    return stateAnswer.nullable();
+  },
+  result: jsonValue,
+});
+
+export const stateAnswer: z.ZodType = z
+  .object({
+    values: jsonValue,
+    next: z.array(z.string()).describe("The nodes that are due."),
+    tasks: z.array(task),
+    metadata: jsonObject,
+    created_at: timestamp.nullable(),
+    checkpoint: checkpointAddress.nullable(),
+    parent_checkpoint: checkpointAddress.nullable(),
+    interrupts: z.array(interrupt),
+  })
+  .partial()
+  .meta({ id: "ThreadState" });
+
+/** Where the new state is, in the three forms in which clients look for it. */
+export const stateUpdateAnswer = z
+  .object({ checkpoint: checkpointAddress, configurable: checkpointAddress, checkpoint_id: uuid })
+  .meta({ id: "ThreadStateUpdate" });
+
 export type ThreadTtl = z.output<typeof ttl>;
 export type ThreadCreate = z.output<typeof threadCreateBody>;
 export type ThreadPatch = z.output<typeof threadPatchBody>;
@@ -181,3 +268,4 @@ export type ThreadPrune = z.output<typeof threadPruneBody>;
 export type StateUpdate = z.output<typeof stateUpdateBody>;
 export type Superstep = { updates: z.output<typeof superstepUpdate>[] };
 export type CommandFields = z.output<typeof command>;
+export type UpdatedState = z.output<typeof stateUpdateAnswer>;

@@ -15,9 +15,10 @@ import type {
   ThreadPatch,
   ThreadPrune,
   ThreadSearch,
+  UpdatedState,
 } from "./schemas.ts";
 import { createStateReader, type HistoryOptions, type StateOptions } from "./state.ts";
-import { createStateWriter, outcomeOf, updatedState, type UpdatedState } from "./update.ts";
+import { createStateWriter, outcomeOf, updatedState } from "./update.ts";
 
 export interface ThreadServiceOptions {
   database: Database;

@@ -1,4 +1,5 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
+import type { JsonObject } from "../lib/json.ts";
 import { toWireJson } from "../lib/wire-json.ts";
 
 /** The JSON text of a channel's value, standing in for the value where nobody looks inside. */
@@ -60,7 +61,7 @@ export interface CheckpointPlace {
   namespace: string;
   checkpointId: string;
   /** Checkpoints of the graphs around a subgraph, by namespace, its own included; null in the root. */
-  map: Record<string, unknown> | null;
+  map: JsonObject | null;
 }
 
 /** `{thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}`, the form in which clients send it back. */
@@ -79,7 +80,7 @@ export const placeOf = (config: RunnableConfig | undefined): CheckpointPlace | u
     threadId: thread_id,
     namespace: typeof checkpoint_ns === "string" ? checkpoint_ns : "",
     checkpointId: checkpoint_id,
-    map: (checkpoint_map as Record<string, unknown> | undefined) ?? null,
+    map: (checkpoint_map as JsonObject | undefined) ?? null,
   };
 };
 

@@ -6,22 +6,8 @@ import type { Graphs } from "../graphs/graphs.ts";
 import { checkpointNotFound, graphNotFound, invalid, sqlState, ThreadloomError } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { StateOutcome } from "./repository.ts";
-import type { CommandFields, StateUpdate, Superstep } from "./schemas.ts";
+import type { CommandFields, StateUpdate, Superstep, UpdatedState } from "./schemas.ts";
 import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts";
-
-/** The answer to an update: where the new state is, in the three forms in which clients look for it. */
-export interface UpdatedState {
-  checkpoint: CheckpointAddress;
-  configurable: CheckpointAddress;
-  checkpoint_id: string;
-}
-
-export interface CheckpointAddress {
-  thread_id: string;
-  checkpoint_ns: string;
-  checkpoint_id: string;
-  checkpoint_map: Record<string, unknown> | null;
-}
 
 export interface StateWriter {
   /**
