@@ -49,12 +49,15 @@ export const createRunRoutes =
   async (app) => {
     /** Cancels the run if its client leaves before the answer. */
     const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void => {
-      reply.raw.once("close", () => {
+      const onClose = (): void => {
         if (reply.raw.writableFinished) return;
         service.cancel(selector, "interrupt", false).catch((error: unknown) => {
           reply.log.debug({ err: error, run_id: selector.runId }, "nothing to cancel after a client left");
         });
-      });
+      };
+      // It may have left while its run was being stored.
+      if (reply.raw.destroyed) onClose();
+      else reply.raw.once("close", onClose);
     };
 
     const sendEvents = async (

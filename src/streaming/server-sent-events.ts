@@ -42,7 +42,7 @@ export const sendRunEvents = async (
   { modes }: StreamOptions = {},
 ): Promise<"ended" | "disconnected" | "dropped"> => {
   const socket = reply.raw;
-  let gone = false;
+  let gone = socket.destroyed;
   let drained: (() => void) | undefined;
   const onClose = (): void => {
     gone = true;
@@ -55,6 +55,7 @@ export const sendRunEvents = async (
   let flush: NodeJS.Immediate | undefined;
   try {
     // Also before the first event, for clients wait for the headers; but with it, in one packet, if it is there.
+    if (gone) return "disconnected";
     reply.sse.sendHeaders();
     flush = setImmediate(() => socket.flushHeaders());
     for (;;) {
