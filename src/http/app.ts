@@ -6,7 +6,7 @@ import { newId } from "../lib/ids.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { RoutePlugin } from "../lib/route-plugin.ts";
 import { acceptBodies } from "./bodies.ts";
-import { allowOrigins } from "./cors.ts";
+import { allowOriginOf, allowOrigins } from "./cors.ts";
 import { answerError, answerUnknownRoute, answerUnreadable } from "./errors.ts";
 import { describeApi } from "./openapi.ts";
 import { validatorCompiler } from "./validation.ts";
@@ -40,7 +40,10 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     forceCloseConnections: true,
     // Fastify's own answer while closing has another form than our errors; see the hook below.
     return503OnClosing: false,
-    frameworkErrors: answerError,
+    frameworkErrors(error, request, reply) {
+      allowOriginOf(request, reply, options.corsAllowOrigins);
+      answerError(error, request, reply.header("x-request-id", request.id));
+    },
     clientErrorHandler: answerUnreadable,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PARAMETER_AT_MOST },
   });

@@ -1,5 +1,5 @@
 import cors from "@fastify/cors";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 /** What browsers may read of an answer; without them the SDK can't learn a run's id or a page's total. */
 const EXPOSED_HEADERS = [
@@ -33,4 +33,17 @@ export const allowOrigins = async (app: FastifyInstance, origins: readonly strin
     maxAge: PREFLIGHT_AGE_SECONDS,
     strictPreflight: false,
   });
+};
+
+/** For the few answers that are given before any hook runs, of a path that can't be read. */
+export const allowOriginOf = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  origins: readonly string[],
+): void => {
+  const { origin } = request.headers;
+  if (origins.includes("*")) reply.header("access-control-allow-origin", "*");
+  else if (origin !== undefined && origins.includes(origin)) {
+    reply.header("access-control-allow-origin", origin).header("vary", "Origin");
+  }
 };

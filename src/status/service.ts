@@ -33,6 +33,18 @@ const FLAGS = { assistants: true, crons: false, langsmith: false, langsmith_trac
 const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
 
+/**
+ * Joins callers to the work that is under way instead of starting it again: while the database is silent, every
+ * probe would take one more connection of the pool and keep it.
+ */
+const oneAtATime = <T>(work: () => Promise<T>): (() => Promise<T>) => {
+  let underWay: Promise<T> | undefined;
+  return () =>
+    (underWay ??= work().finally(() => {
+      underWay = undefined;
+    }));
+};
+
 const within = async <T>(milliseconds: number, work: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -50,6 +62,8 @@ export const createStatusService = (options: StatusServiceOptions) => {
   const { database, repository, readiness, workers } = options;
   const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
   delay.enable();
+  const ping = oneAtATime(() => repository.ping());
+  const countUnfinishedRuns = oneAtATime(() => repository.countUnfinishedRuns());
   const info: ServerInfo = {
     version: API_VERSION,
     threadloom_version: serverVersion(),
@@ -74,16 +88,14 @@ export const createStatusService = (options: StatusServiceOptions) => {
       if (reason !== undefined) throw unavailable(`This server ${reason}.`);
       if (!checkDatabase) return;
       try {
-        await within(DATABASE_CHECK_MS, repository.ping());
+        await within(DATABASE_CHECK_MS, ping());
       } catch (error) {
         throw unavailable("The database does not answer.", error);
       }
     },
 
     async metrics(): Promise<Metrics> {
-      const unfinished = await within(DATABASE_CHECK_MS, repository.countUnfinishedRuns()).catch(
-        () => undefined,
-      );
+      const unfinished = await within(DATABASE_CHECK_MS, countUnfinishedRuns()).catch(() => undefined);
       const memory = memoryUsage();
       const cpu = cpuUsage();
       const { pool } = database;
