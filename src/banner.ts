@@ -29,7 +29,7 @@ const firstRequest = ({ config, address, graphs }: BannerFacts): string[] => {
   ];
   const [graph] = graphs;
   // The state of most graphs has messages; if this one's has not, the answer says so.
-  const messages = [{ role: "user", content: "What is 6 times 7?" }];
+  const messages = [{ role: "user", content: "What is 6 * 7?" }];
   return graph === undefined
     ? post("/assistants/search", {})
     : post("/runs/stream", { assistant_id: graph, input: { messages }, stream_mode: ["updates"] });
