@@ -164,7 +164,6 @@ test("brackets that are never closed are refused, parsed or not", async () => {
   // In a string that never ends, brackets are text.
   expect(await sendWatched(`["${"[".repeat(1_000_000)}`)).toMatchObject({ status: 400, parsed: true });
 });
-});
 
 test.each([
   ['{"__proto__":{"polluted":1}}'],
