@@ -43,56 +43,68 @@ export class CheckpointReader {
     const found = await readTuple(this.database, place, elements.coverage());
     if (found === undefined) return undefined;
     addParts(elements, found);
-    const [loaded] = await this.complete([parseRow(found.row)], place.threadId, elements);
+    const [loaded] = await this.complete([{ ...parseRow(found.row), elements }]);
     return loaded;
   }
 
-  /** Rows that were read without what they refer to: one more statement for each thread among them, at most. */
+  /** Rows that were read without what they refer to: one more statement, however many threads they are of. */
   async load(rows: readonly CheckpointRow[]): Promise<LoadedCheckpoint[]> {
-    const parsed = rows.map(parseRow);
-    const loaded = new Map<CheckpointRow, LoadedCheckpoint>();
-    for (const threadId of new Set(rows.map((row) => row.thread_id))) {
-      const ofThread = parsed.filter(({ row }) => row.thread_id === threadId);
-      for (const checkpoint of await this.complete(ofThread, threadId, this.cache.thread(threadId))) {
-        loaded.set(checkpoint.row, checkpoint);
-      }
+    const threads = new Map<string, ThreadElements>();
+    for (const { thread_id: threadId } of rows) {
+      if (!threads.has(threadId)) threads.set(threadId, this.cache.thread(threadId));
     }
-    return rows.flatMap((row) => loaded.get(row) ?? []);
+    return await this.complete(
+      rows.flatMap((row) => {
+        const elements = threads.get(row.thread_id);
+        return elements === undefined ? [] : { ...parseRow(row), elements };
+      }),
+    );
   }
 
   /** Fetches what is missing: usually nothing after `read`, all in one statement after `load`. */
-  private async complete(
-    parsed: readonly ParsedRow[],
-    threadId: string,
-    elements: ThreadElements,
-  ): Promise<LoadedCheckpoint[]> {
+  private async complete(parsed: readonly ParsedRow[]): Promise<LoadedCheckpoint[]> {
+    const ofThread = new Map<string, ParsedRow[]>();
+    for (const checkpoint of parsed) {
+      const known = ofThread.get(checkpoint.row.thread_id);
+      if (known === undefined) ofThread.set(checkpoint.row.thread_id, [checkpoint]);
+      else known.push(checkpoint);
+    }
     for (let round = 0; round < FETCHES_AT_MOST; round++) {
-      const missing = findMissing(parsed, elements);
-      if (missing.lists.length === 0 && missing.contents.length === 0) break;
-      addParts(elements, await readParts(this.database, threadId, missing));
+      const missing = new Map<string, Coverage>();
+      for (const [threadId, checkpoints] of ofThread) {
+        const wanted = findMissing(checkpoints);
+        if (wanted.lists.length > 0 || wanted.contents.length > 0) missing.set(threadId, wanted);
+      }
+      if (missing.size === 0) break;
+      const found = await readParts(this.database, missing);
+      for (const [threadId, parts] of found) {
+        const elements = ofThread.get(threadId)?.[0]?.elements;
+        if (elements !== undefined) addParts(elements, parts);
+      }
     }
     return parsed.map((checkpoint) => {
-      const shape = elements.content(checkpoint.row.shape);
-      return { ...checkpoint, body: parseBody(checkpoint.row.body, shape), elements };
+      const { row, elements } = checkpoint;
+      return { ...checkpoint, body: parseBody(row.body, elements.content(row.shape)) };
     });
   }
 }
 
-type ParsedRow = Omit<LoadedCheckpoint, "body" | "elements">;
+type ParsedRow = Omit<LoadedCheckpoint, "body">;
 
-const parseRow = (row: CheckpointRow): ParsedRow => ({
+const parseRow = (row: CheckpointRow): Omit<ParsedRow, "elements"> => ({
   row,
   channels: Object.entries(JSON.parse(row.channels) as Record<string, ValueRecord>),
   writes: parseWrites(row),
 });
 
-const findMissing = (parsed: readonly ParsedRow[], elements: ThreadElements): Coverage => {
+/** What rows of one thread refer to and the process doesn't remember. */
+const findMissing = (parsed: readonly ParsedRow[]): Coverage => {
   const ranges = new Map<number, { from: number; to: number }>();
   const contents = new Set<string>();
-  const wantContent = (hash: string): void => {
-    if (!elements.hasContent(hash)) contents.add(hash);
-  };
-  for (const { row, channels, writes } of parsed) {
+  for (const { row, channels, writes, elements } of parsed) {
+    const wantContent = (hash: string): void => {
+      if (!elements.hasContent(hash)) contents.add(hash);
+    };
     wantContent(row.shape);
     for (const { c, l } of [...channels.map(([, record]) => record), ...writes.map(({ record }) => record)]) {
       if (c !== undefined) wantContent(c);

@@ -282,34 +282,45 @@ export const readTuple = async (
 };
 
 const READ_PARTS = `
-select (
-  select string_agg(e.list_id || ',' || e.position || E'\\n' || e.elements, E'\\x1e' order by e.list_id, e.position)
-  from unnest($2::bigint[], $3::integer[], $4::integer[]) as r (list_id, first, stop)
-  cross join lateral (
-    select * from checkpoint_elements e
-    where e.thread_id = $1::uuid and e.list_id = r.list_id and e.position < r.stop
-      and e.position > r.first - ${RUN_ELEMENTS_AT_MOST} and e.position + e.count > r.first
-  ) as e
-) as runs, (
-  select string_agg(k.hash || E'\\n' || k.content, E'\\x1e')
-  from checkpoint_contents k where k.thread_id = $1::uuid and k.hash = any($5::uuid[])
-) as kept`;
+select e.thread_id,
+  string_agg(e.list_id || ',' || e.position || E'\\n' || e.elements, E'\\x1e' order by e.list_id, e.position) as runs,
+  null as kept
+from unnest($1::uuid[], $2::bigint[], $3::integer[], $4::integer[]) as r (thread_id, list_id, first, stop)
+cross join lateral (
+  select * from checkpoint_elements e
+  where e.thread_id = r.thread_id and e.list_id = r.list_id and e.position < r.stop
+    and e.position > r.first - ${RUN_ELEMENTS_AT_MOST} and e.position + e.count > r.first
+) as e
+group by e.thread_id
+union all
+select k.thread_id, null, string_agg(k.hash || E'\\n' || k.content, E'\\x1e')
+from unnest($5::uuid[], $6::uuid[]) as w (thread_id, hash)
+join checkpoint_contents k on k.thread_id = w.thread_id and k.hash = w.hash
+group by k.thread_id`;
 
-/** The elements [start, end) of lists, and contents. */
+/** The elements [start, end) of lists, and contents, of any number of threads in one statement. */
 export const readParts = async (
   queryable: Queryable,
-  threadId: string,
-  wanted: Coverage,
-): Promise<ReadParts> => {
-  const { lists, starts, ends, contents } = wanted;
-  const [raw] = await queryable.query<{ runs: string | null; kept: string | null }>(READ_PARTS, [
-    threadId,
-    lists,
-    starts,
-    ends,
-    contents,
-  ]);
-  return raw === undefined ? { runs: [], contents: [] } : toParts(raw);
+  wanted: ReadonlyMap<string, Coverage>,
+): Promise<Array<[threadId: string, parts: ReadParts]>> => {
+  const ranges = [...wanted].flatMap(([threadId, { lists, starts, ends }]) =>
+    lists.map((list, index) => ({ threadId, list, start: starts[index], end: ends[index] })),
+  );
+  const contents = [...wanted].flatMap(([threadId, { contents: hashes }]) =>
+    hashes.map((hash) => ({ threadId, hash })),
+  );
+  const rows = await queryable.query<{ thread_id: string; runs: string | null; kept: string | null }>(
+    READ_PARTS,
+    [
+      ranges.map(({ threadId }) => threadId),
+      ranges.map(({ list }) => list),
+      ranges.map(({ start }) => start),
+      ranges.map(({ end }) => end),
+      contents.map(({ threadId }) => threadId),
+      contents.map(({ hash }) => hash),
+    ],
+  );
+  return rows.map((row) => [row.thread_id, toParts(row)]);
 };
 
 export interface RowFilter {

@@ -1,5 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { pino } from "pino";
+import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
+import { threadSearchBody } from "../../src/threads/schemas.ts";
+import { createThreadService } from "../../src/threads/service.ts";
 import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
 let room: ThreadsRoom;
@@ -166,19 +170,24 @@ describe("searching threads that have values", () => {
   });
 
   it("reads the values of a page in the same number of statements, however many threads it has", async () => {
+    /** In a process that knows nothing of the threads yet. */
     const statementsOf = async (body: Record<string, unknown>): Promise<number> => {
+      const { database, graphs } = room;
+      const checkpoints = createCheckpointStorage({ database, logger: pino({ level: "silent" }) });
+      const service = createThreadService({ database, checkpoints, graphs });
       let statements = 0;
       const query = room.database.query.bind(room.database);
       room.database.query = async (text, values) => {
         statements += 1;
         return await query(text, values);
       };
-      await search(body);
+      await service.search(threadSearchBody.parse(body));
       room.database.query = query;
       return statements;
     };
     const one = await statementsOf({ ...ofGroup, limit: 1 });
-    expect(await statementsOf({ ...ofGroup, limit: 4 })).toBe(one);
+    expect(one).toBeLessThanOrEqual(4);
+    expect(await statementsOf({ ...ofGroup, limit: 3 })).toBe(one);
   });
 
   it("finds and counts by values, page by page", async () => {
