@@ -1,0 +1,139 @@
+import { OPTIONS, type Option } from "../../src/config-options.ts";
+
+/** What a section of the README tells its reader to run, and what it says that comes out. */
+export interface Step {
+  command: string;
+  /** The text of the output block that follows; undefined: nothing is printed. */
+  output: string | undefined;
+  /** Line of the README in which the command starts. */
+  line: number;
+}
+
+interface Fence {
+  language: string;
+  text: string;
+  /** Lines of the document, from 0; the fences themselves are not part of it. */
+  from: number;
+  to: number;
+}
+
+/** What a command prints stands in a block of this language, right after it. */
+const OUTPUT = "text";
+
+const fences = (document: string): Fence[] => {
+  const found: Fence[] = [];
+  const lines = document.split("\n");
+  for (let index = 0; index < lines.length; index += 1) {
+    const language = /^```(\w+)$/.exec(lines[index] ?? "")?.[1];
+    if (language === undefined) continue;
+    const to = lines.indexOf("```", index + 1);
+    if (to < 0) throw new Error(`The block of line ${index + 1} has no end.`);
+    found.push({ language, text: lines.slice(index + 1, to).join("\n"), from: index + 1, to });
+    index = to;
+  }
+  return found;
+};
+
+/** The lines of a section, from its heading to the next heading of its rank or above. */
+const sectionLines = (document: string, heading: string): { from: number; to: number } => {
+  const lines = document.split("\n");
+  const from = lines.indexOf(heading);
+  if (from < 0) throw new Error(`The README has no section '${heading}'.`);
+  const rank = /^#+/.exec(heading)?.[0].length ?? 1;
+  const end = lines.findIndex(
+    (line, index) => index > from && (/^(#+) /.exec(line)?.[1]?.length ?? Infinity) <= rank,
+  );
+  return { from, to: end < 0 ? lines.length : end };
+};
+
+const commandFences = (
+  document: string,
+  heading: string,
+  language: string,
+): { command: Fence; output: Fence | undefined }[] => {
+  const { from, to } = sectionLines(document, heading);
+  const inside = fences(document).filter((fence) => fence.from > from && fence.to < to);
+  return inside.flatMap((command, index) => {
+    const next = inside[index + 1];
+    return command.language === language
+      ? [{ command, output: next?.language === OUTPUT ? next : undefined }]
+      : [];
+  });
+};
+
+/** The blocks of one language in a section, each with the output block behind it. */
+export const readSteps = (document: string, heading: string, language: string): Step[] =>
+  commandFences(document, heading, language).map(({ command, output }) => ({
+    command: command.text,
+    output: output?.text,
+    line: command.from + 1,
+  }));
+
+/** The document with other outputs behind the same commands. */
+export const withOutputs = (
+  document: string,
+  heading: string,
+  language: string,
+  outputs: readonly string[],
+): string => {
+  const lines = document.split("\n");
+  const places = commandFences(document, heading, language).map(({ output }, index) => ({
+    output,
+    text: outputs[index] ?? "",
+  }));
+  // From the end, so that the lines before stay where they are.
+  for (const { output, text } of places.reverse()) {
+    if (output !== undefined) lines.splice(output.from, output.to - output.from, ...text.split("\n"));
+  }
+  return lines.join("\n");
+};
+
+/**
+ * Text with what differs from run to run replaced: ids by their number in order of appearance (so that the same id
+ * has to appear in the same places), times, and the width of a column of counts. One normalizer serves a whole walk.
+ */
+export const createNormalizer = (): ((text: string) => string) => {
+  const numbers = new Map<string, number>();
+  const numbered = (id: string): string => {
+    if (!numbers.has(id)) numbers.set(id, numbers.size + 1);
+    return `<id ${numbers.get(id)}>`;
+  };
+  return (text) =>
+    text
+      .replaceAll(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b[0-9a-f]{32}\b/g, numbered)
+      .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, "<time>")
+      .replaceAll(/^ +(?=\d+ event:)/gm, "")
+      .trimEnd();
+};
+
+const code = (text: string): string => `\`${text}\``;
+
+/** The table of the options, as the README shows it. */
+export const configurationTable = (): string => {
+  const rows = (Object.values(OPTIONS) as Option<unknown>[]).map((option) => [
+    option.environment.map(code).join(", "),
+    option.flag === undefined ? "" : code(`--${option.flag}`),
+    (option.default ?? "") === "" ? "" : code(option.default ?? ""),
+    option.description,
+  ]);
+  return [["Environment", "Flag", "Default", "Meaning"], ["---", "---", "---", "---"], ...rows]
+    .map((cells) => `| ${cells.join(" | ")} |`)
+    .join("\n");
+};
+
+/** The first table of a section; the document with another in its place, if one is given. */
+export const sectionTable = (
+  document: string,
+  heading: string,
+  replacement?: string,
+): { table: string; document: string } => {
+  const lines = document.split("\n");
+  const { from, to } = sectionLines(document, heading);
+  const first = lines.findIndex((line, index) => index > from && index < to && line.startsWith("|"));
+  if (first < 0) throw new Error(`The section '${heading}' has no table.`);
+  let last = first;
+  while (lines[last + 1]?.startsWith("|")) last += 1;
+  const table = lines.slice(first, last + 1).join("\n");
+  if (replacement !== undefined) lines.splice(first, last + 1 - first, ...replacement.split("\n"));
+  return { table, document: lines.join("\n") };
+};
