@@ -36,7 +36,10 @@ export interface ThreadRepository {
   /** Of the threads, those that exist and have no run in progress. */
   idleAmong(threadIds: readonly string[]): Promise<string[]>;
   /** A new thread with the record of another; undefined if that one is not there. */
-  insertCopy(threadId: string, transaction: Queryable): Promise<ThreadRecordRow | undefined>;
+  insertCopy(
+    threadId: string,
+    transaction: Queryable,
+  ): Promise<(ThreadRecordRow & { was_busy: boolean }) | undefined>;
   /** Writes what an update of the state has changed; leaves a thread alone whose run decides that at its end. */
   recordOutcome(threadId: string, outcome: StateOutcome): Promise<void>;
   /** Throws `threadBusy` if a run is pending or running. For early refusal: the saver's put decides. */
@@ -67,19 +70,26 @@ const PATCH = `
 
 // Runs and events hang on the thread and go with it. A run in progress loses its row, and so its lease: nothing
 // that its attempt still writes is accepted.
+// Locked in the order of their ids, so that two deletions of the same threads wait for each other and don't deadlock.
 const DELETE = `
-  delete from threads where thread_id = any($1::uuid[]) and (unfinished_runs = 0 or not $2)
-  returning thread_id`;
+  with doomed as (
+    select thread_id from threads
+     where thread_id = any($1::uuid[]) and (unfinished_runs = 0 or not $2)
+     order by thread_id for update)
+  delete from threads using doomed where threads.thread_id = doomed.thread_id
+  returning threads.thread_id`;
 
 const IDLE_AMONG = "select thread_id from threads where thread_id = any($1::uuid[]) and unfinished_runs = 0";
 
-// A copy has no run: what was busy is, for the copy, stopped at its last checkpoint. The caller settles that.
+// A copy has no run: a busy thread is, for the copy, stopped at its last checkpoint. What that means for the status
+// depends on the graph; the caller settles it.
 const INSERT_COPY = `
   insert into threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at)
   select $2, case when status = 'busy' then 'idle' else status end, metadata, config, interrupts, error,
          ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute'
     from threads where thread_id = $1
-  returning ${RECORD_COLUMNS}`;
+  returning ${RECORD_COLUMNS},
+    (select original.status = 'busy' from threads original where original.thread_id = $1) as was_busy`;
 
 const RECORD_OUTCOME = `
   update threads
@@ -115,7 +125,11 @@ export const createThreadRepository = (database: Database): ThreadRepository => 
       return ids(await database.query(IDLE_AMONG, [threadIds]));
     },
     async insertCopy(threadId, transaction) {
-      return (await transaction.query<ThreadRecordRow>(INSERT_COPY, [threadId, newId()]))[0];
+      const rows = await transaction.query<ThreadRecordRow & { was_busy: boolean }>(INSERT_COPY, [
+        threadId,
+        newId(),
+      ]);
+      return rows[0];
     },
     async recordOutcome(threadId, { status, interrupts }) {
       await database.query(RECORD_OUTCOME, [threadId, status, interrupts]);

@@ -225,12 +225,14 @@ export const createThreadService = (options: ThreadServiceOptions) => {
 
     /** A new thread with the record, the states and the history of another. */
     async copy(threadId: string): Promise<string> {
-      const row = await database.transaction(async (transaction) => {
+      const copy = await database.transaction(async (transaction) => {
         const copied = await repository.insertCopy(threadId, transaction);
         if (copied === undefined) throw threadNotFound(threadId);
         await checkpoints.copyThread(threadId, copied.thread_id, transaction);
         return copied;
       });
+      if (copy.was_busy && copy.graph_id !== null) await recordOutcome(copy.thread_id, copy.graph_id);
+      const row = copy.was_busy ? await find(copy.thread_id) : copy;
       return writeRecord(row, { values: await valuesOf(row) });
     },
 
