@@ -123,6 +123,7 @@ export class ThreadElements {
       characters += text.length;
       range.trees.push(trees === undefined ? JSON.parse(text) : trees[offset]);
     }
+    absorbNeighbours(ranges, range);
     this.grow(characters * BYTES_PER_CHARACTER + texts.length * BYTES_PER_ELEMENT);
   }
 
@@ -155,5 +156,20 @@ export class ThreadElements {
     return range;
   }
 }
+
+/** Ranges that a grown one has come to touch become part of it. */
+const absorbNeighbours = (ranges: CachedRange[], range: CachedRange): void => {
+  for (let index = 0; index < ranges.length;) {
+    const other = ranges[index] as CachedRange;
+    if (other === range || other.start < range.start || other.start > endOf(range)) {
+      index += 1;
+      continue;
+    }
+    const known = endOf(range) - other.start;
+    for (const tree of other.trees.slice(known)) range.trees.push(tree);
+    ranges.splice(index, 1);
+    index = 0;
+  }
+};
 
 const endOf = (range: CachedRange): number => range.start + range.trees.length;
