@@ -9,6 +9,8 @@ export interface ThreadRecordRow {
   thread_id: string;
   /** `metadata.graph_id`, which the first run sets. */
   graph_id: string | null;
+  /** True for a thread that nothing has touched since it was created: it can't have values, nobody need look. */
+  untouched: boolean;
   /** JSON text of the record without `values` and `ttl`; `error` is in it only if there is one. */
   record: string;
   /** JSON text of the time to live, or null. */
@@ -23,6 +25,7 @@ const wireTime = (column: string): string =>
 export const RECORD_COLUMNS = `
   thread_id,
   metadata ->> 'graph_id' as graph_id,
+  status = 'idle' and updated_at = created_at and state_updated_at = created_at as untouched,
   concat('{"thread_id":"', thread_id, '","created_at":"', ${wireTime("created_at")},
     '","updated_at":"', ${wireTime("updated_at")}, '","state_updated_at":"', ${wireTime("state_updated_at")},
     '","metadata":', metadata, ',"config":', config, ',"status":"', status, '","interrupts":', interrupts,

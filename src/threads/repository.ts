@@ -84,9 +84,10 @@ const IDLE_AMONG = "select thread_id from threads where thread_id = any($1::uuid
 // A copy has no run: a busy thread is, for the copy, stopped at its last checkpoint. What that means for the status
 // depends on the graph; the caller settles it.
 const INSERT_COPY = `
-  insert into threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at)
+  insert into threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at,
+    state_updated_at)
   select $2, case when status = 'busy' then 'idle' else status end, metadata, config, interrupts, error,
-         ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute'
+         ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute', state_updated_at
     from threads where thread_id = $1
   returning ${RECORD_COLUMNS},
     (select original.status = 'busy' from threads original where original.thread_id = $1) as was_busy`;

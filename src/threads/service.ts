@@ -56,8 +56,13 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     graphId: graph_id,
   });
 
+  const valuesOfAll = async (rows: readonly ThreadRecordRow[]): Promise<ReadonlyMap<string, string>> => {
+    const touched = rows.filter((row) => !row.untouched);
+    return touched.length === 0 ? new Map() : await states.headValues(touched.map(toThread));
+  };
+
   const valuesOf = async (row: ThreadRecordRow): Promise<string | null> =>
-    (await states.headValues([toThread(row)])).get(row.thread_id) ?? null;
+    (await valuesOfAll([row])).get(row.thread_id) ?? null;
 
   const find = async (threadId: string): Promise<ThreadRecordRow> => {
     const row = await repository.find(threadId);
@@ -113,7 +118,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     let matching = 0;
     for (let offset = 0; ; offset += VALUES_BATCH) {
       const { rows, total } = await searcher.page({ ...search, limit: VALUES_BATCH, offset });
-      const values = await states.headValues(rows.map(toThread));
+      const values = await valuesOfAll(rows);
       for (const row of rows) {
         const text = values.get(row.thread_id);
         if (text === undefined || !contains(JSON.parse(text), part)) continue;
@@ -211,8 +216,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
         select === undefined ||
         select.has("values") ||
         (paths?.some(({ root }) => root === "values") ?? false);
-      const values: ReadonlyMap<string, string> =
-        needsValues && rows.length > 0 ? await states.headValues(rows.map(toThread)) : new Map();
+      const values = needsValues ? await valuesOfAll(rows) : new Map<string, string>();
       const json = rows.map((row) => recordOf(row, values.get(row.thread_id) ?? null, select, paths));
       return pageOf(json, total, offset);
     },
