@@ -1,0 +1,64 @@
+import { createConnection, createServer, type AddressInfo, type Socket } from "node:net";
+import { once } from "node:events";
+
+export interface CuttingProxy {
+  /** Where to connect instead of to the server behind it. */
+  readonly url: string;
+  /** Connections so far. */
+  readonly connections: number;
+  /** Cuts every connection, as a lost network does: without an end of what was being sent. */
+  cut(): void;
+  /** From now on, cuts each connection as soon as that many bytes of the answer went through; undefined: none. */
+  cutAfter(bytes: number | undefined): void;
+  close(): Promise<void>;
+}
+
+/** A TCP proxy before a server, to cut its connections. */
+export const startCuttingProxy = async (target: { url: string }): Promise<CuttingProxy> => {
+  const { hostname, port } = new URL(target.url);
+  const open = new Set<Socket>();
+  let connections = 0;
+  let limit: number | undefined;
+
+  const server = createServer((client) => {
+    connections += 1;
+    const upstream = createConnection(Number(port), hostname);
+    let passed = 0;
+    for (const socket of [client, upstream]) {
+      open.add(socket);
+      socket.on("error", () => undefined);
+      socket.on("close", () => {
+        open.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    client.pipe(upstream);
+    upstream.on("data", (chunk: Buffer) => {
+      const rest = limit === undefined ? chunk : chunk.subarray(0, Math.max(0, limit - passed));
+      passed += rest.length;
+      client.write(rest, () => {
+        if (limit !== undefined && passed >= limit) client.resetAndDestroy();
+      });
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    get connections() {
+      return connections;
+    },
+    cut() {
+      for (const socket of open) socket.resetAndDestroy();
+    },
+    cutAfter(bytes) {
+      limit = bytes;
+    },
+    async close() {
+      for (const socket of open) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+};
