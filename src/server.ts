@@ -17,6 +17,7 @@ import { createWorker } from "./engine/worker.ts";
 import { loadGraphs } from "./graphs/graphs.ts";
 import { createApp } from "./http/app.ts";
 import { checkpointNotFound } from "./lib/errors.ts";
+import { NO_FAULTS, type Faults } from "./lib/faults.ts";
 import { newId } from "./lib/ids.ts";
 import type { Logger } from "./lib/logger.ts";
 import { startPeriodic } from "./lib/periodic.ts";
@@ -39,6 +40,8 @@ import { createThreadService } from "./threads/service.ts";
 export interface ServerParts {
   connectionString: string;
   logger: Logger;
+  /** For the fault tests. */
+  faults?: Faults;
 }
 
 /** How often what has expired is removed, and how much at a time, to stay short beside live traffic. */
@@ -62,7 +65,7 @@ export interface Server {
  */
 export const createServer = async (
   config: Config,
-  { connectionString, logger }: ServerParts,
+  { connectionString, logger, faults = NO_FAULTS }: ServerParts,
 ): Promise<Server> => {
   const closers: (() => Promise<void> | void)[] = [];
   let ready = false;
@@ -104,7 +107,13 @@ export const createServer = async (
     const runRepository = createRunRepository(database);
     const queue = createQueue(database);
     const eventLog = createEventLog(database);
-    const hub = createHub({ eventLog, signals, hasEnded: (runId) => runRepository.hasEnded(runId), logger });
+    const hub = createHub({
+      eventLog,
+      signals,
+      hasEnded: (runId) => runRepository.hasEnded(runId),
+      faults,
+      logger,
+    });
     closers.push(() => hub.close());
     const endings = createEndings(signals);
     closers.push(() => endings.close());
@@ -118,6 +127,7 @@ export const createServer = async (
       eventLog,
       processId,
       runTimeoutSeconds: config.runTimeoutSeconds,
+      faults,
       logger,
     });
     const worker = createWorker({
@@ -130,6 +140,7 @@ export const createServer = async (
       leaseSeconds: config.leaseSeconds,
       heartbeatSeconds: config.heartbeatSeconds,
       heartbeatConnection,
+      faults,
       logger,
     });
     const recovery = startRecovery({

@@ -4,6 +4,7 @@ import type { RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import { LeaseLostError } from "../lib/errors.ts";
+import type { Faults } from "../lib/faults.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import { toWireJson } from "../lib/wire-json.ts";
@@ -46,6 +47,7 @@ export interface ExecutorParts {
   eventLog: EventLog;
   processId: string;
   runTimeoutSeconds: number;
+  faults: Faults;
   logger: Logger;
 }
 
@@ -80,6 +82,7 @@ export const createExecutor = (parts: ExecutorParts) => {
     eventLog,
     processId,
     runTimeoutSeconds,
+    faults,
     logger,
   } = parts;
 
@@ -201,6 +204,7 @@ export const createExecutor = (parts: ExecutorParts) => {
     if (error !== null) channel.emit("error", () => toWireJson(error));
     // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
     await channel.flush();
+    faults.reached("before-finish");
     const finished = await persist(
       // One that came through the queue has a creator who may wait for it on another process.
       () =>
@@ -209,6 +213,7 @@ export const createExecutor = (parts: ExecutorParts) => {
           : queue.finish(run.thread_id, selector, outcome),
       isMine,
     );
+    faults.reached("after-finish");
     if (finished === undefined) return undefined;
     const completed = result.kind === "completed" ? result : undefined;
     return {
@@ -261,6 +266,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         resumable: run.resumable,
         logged: run.reader_id !== null && run.reader_id !== processId,
       });
+      faults.reached("before-first-event");
       channel.emit("metadata", () => JSON.stringify({ run_id: run.run_id, attempt: run.attempt }));
       const attempt = startAttempt({ graphs, checkpoints, interruptsOf }, run, channel);
       let lost = false;

@@ -3,6 +3,7 @@ import type { Signals } from "../database/signals.ts";
 import type { RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import { sqlState } from "../lib/errors.ts";
+import type { Faults } from "../lib/faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Endings } from "./endings.ts";
 import type { Execution, Executor, RunEnding } from "./execution.ts";
@@ -20,6 +21,7 @@ export interface WorkerOptions {
   heartbeatSeconds: number;
   /** A connection of its own for the heartbeat: a busy pool must not cost leases. */
   heartbeatConnection: Queryable;
+  faults: Faults;
   logger: Logger;
 }
 
@@ -66,6 +68,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
     leaseSeconds,
     heartbeatSeconds,
     heartbeatConnection,
+    faults,
     logger,
   } = options;
   const executions = new Map<string, Execution>();
@@ -79,6 +82,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
   const freeSlots = (): number => concurrency - executions.size - reserved;
 
   const begin = (run: RunRow, creatorIsHere: boolean): Execution => {
+    faults.reached("after-claim");
     const execution = executor.execute(run, creatorIsHere, (ending: RunEnding | undefined) => {
       executions.delete(run.run_id);
       if (ending !== undefined) {

@@ -1,4 +1,5 @@
 import type { Signals } from "../database/signals.ts";
+import type { Faults } from "../lib/faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { EventLog, RunEvent } from "./event-log.ts";
 import { RunChannel, type RunChannelOptions } from "./run-channel.ts";
@@ -27,6 +28,7 @@ export interface HubOptions {
   signals: Signals;
   /** Whether a run has reached a terminal status or is gone. */
   hasEnded: (runId: string) => Promise<boolean>;
+  faults: Faults;
   logger: Logger;
 }
 
@@ -57,7 +59,7 @@ export interface Hub {
   close(): void;
 }
 
-export const createHub = ({ eventLog, signals, hasEnded, logger }: HubOptions): Hub => {
+export const createHub = ({ eventLog, signals, hasEnded, faults, logger }: HubOptions): Hub => {
   const channels = new Map<string, RunChannel>();
   const lingering = new Map<RunChannel, NodeJS.Timeout>();
   /** Channels that were closed because their run ended, not because this process stops. */
@@ -78,6 +80,7 @@ export const createHub = ({ eventLog, signals, hasEnded, logger }: HubOptions): 
 
   const logOf =
     (source: { threadId: string; runId: string; attempt: number }) => async (events: RunEvent[]) => {
+      faults.reached("between-checkpoint-and-event");
       await eventLog.append(source, events);
       signals.send("events", source.runId);
     };

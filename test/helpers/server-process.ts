@@ -16,9 +16,16 @@ export interface ServerProcess {
   kill(): Promise<void>;
 }
 
-/** Starts `src/main.ts` as `npm start` does, with these arguments and, beside PATH and HOME, this environment. */
-export const spawnServer = (argv: string[], environment: Record<string, string> = {}): ServerProcess => {
-  const child = spawn(process.execPath, ["--import", "tsx", "src/main.ts", ...argv], {
+/**
+ * Starts `src/main.ts` (or another `entry`) as `npm start` does, with these arguments and, beside PATH and HOME, this
+ * environment.
+ */
+export const spawnServer = (
+  argv: string[],
+  environment: Record<string, string> = {},
+  entry = "src/main.ts",
+): ServerProcess => {
+  const child = spawn(process.execPath, ["--import", "tsx", entry, ...argv], {
     cwd: ROOT,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], LOG_FORMAT: "json", ...environment },
     stdio: ["ignore", "pipe", "pipe"],

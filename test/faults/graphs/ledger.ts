@@ -1,0 +1,38 @@
+/**
+ * Takes `steps` steps of `milliseconds` each and notes every beginning and end of one in the file LEDGER_FILE, with
+ * the attempt that took it: what really happened, whatever the database says. The state collects `done`.
+ */
+import { appendFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
+
+const State = Annotation.Root({
+  steps: Annotation<number>(),
+  milliseconds: Annotation<number>(),
+  done: Annotation<number[], number[]>({
+    reducer: (before, added) => [...before, ...added],
+    default: () => [],
+  }),
+});
+
+const file = process.env["LEDGER_FILE"] ?? "/dev/null";
+
+export const graph = new StateGraph(State)
+  .addNode("step", async ({ done, milliseconds }, config) => {
+    const step = done.length + 1;
+    const { run_id, run_attempt } = config.configurable as { run_id: string; run_attempt: number };
+    // One short line per write: appended whole, also by several processes at once and by one that is killed next.
+    const note = (phase: "begin" | "end"): void =>
+      appendFileSync(
+        file,
+        `${JSON.stringify({ run: run_id, attempt: run_attempt, step, phase, pid: process.pid, at: Date.now() })}\n`,
+      );
+    note("begin");
+    config.writer?.({ step });
+    await pause(milliseconds, undefined, { signal: config.signal });
+    note("end");
+    return { done: [step] };
+  })
+  .addEdge(START, "step")
+  .addConditionalEdges("step", ({ done, steps }) => (done.length < steps ? "step" : END), ["step", END])
+  .compile();

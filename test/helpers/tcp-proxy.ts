@@ -1,0 +1,96 @@
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { once } from "node:events";
+
+/** One connection to Postgres that goes through the proxy. */
+export interface ProxiedConnection {
+  /** `application_name` of its startup packet; empty until that was read. */
+  readonly application: string;
+}
+
+export interface TcpProxy {
+  /** The same database, through the proxy. */
+  readonly connectionString: string;
+  readonly connections: readonly ProxiedConnection[];
+  /** Ends connections at once, as a crashed machine's kernel does. */
+  cut(which?: (connection: ProxiedConnection) => boolean): void;
+  /** From now on nothing gets through these connections, and nobody is told: half-open. Answers how many. */
+  swallow(which?: (connection: ProxiedConnection) => boolean): number;
+  /** Milliseconds that everything takes longer in each direction. */
+  delay(milliseconds: number): void;
+  close(): Promise<void>;
+}
+
+interface Pair extends ProxiedConnection {
+  application: string;
+  client: Socket;
+  server: Socket;
+  swallowed: boolean;
+}
+
+/** A startup packet is a list of names and values, each ended by a zero byte. */
+const applicationOf = (packet: Buffer): string =>
+  /application_name\0([^\0]*)\0/.exec(packet.toString("latin1"))?.[1] ?? "";
+
+/** A TCP proxy in front of Postgres that can cut connections, swallow what they carry, and slow it down. */
+export const startTcpProxy = async (connectionString: string): Promise<TcpProxy> => {
+  const target = new URL(connectionString);
+  const pairs = new Set<Pair>();
+  let delayMs = 0;
+
+  /** Passes on in order; what was sent before a change of the delay may arrive after it. */
+  const pipe = (pair: Pair, from: Socket, to: Socket): void => {
+    from.on("data", (chunk: Buffer) => {
+      if (pair.application === "" && from === pair.client) pair.application = applicationOf(chunk);
+      if (pair.swallowed) return;
+      if (delayMs === 0) to.write(chunk);
+      else setTimeout(() => pair.swallowed || to.destroyed || to.write(chunk), delayMs);
+    });
+    const end = (): void => {
+      // A half-open connection stays so for the other side.
+      if (!pair.swallowed) to.destroy();
+      if (pair.client.destroyed && pair.server.destroyed) pairs.delete(pair);
+    };
+    from.on("error", () => undefined);
+    from.on("close", end);
+  };
+
+  const proxy = createServer((client) => {
+    const server = connect(Number(target.port), target.hostname);
+    client.setNoDelay(true);
+    server.setNoDelay(true);
+    const pair: Pair = { application: "", client, server, swallowed: false };
+    pairs.add(pair);
+    pipe(pair, client, server);
+    pipe(pair, server, client);
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const url = new URL(connectionString);
+  url.port = String((proxy.address() as AddressInfo).port);
+
+  const selected = (which: (connection: ProxiedConnection) => boolean): Pair[] => [...pairs].filter(which);
+  const destroy = ({ client, server }: Pair): void => {
+    client.destroy();
+    server.destroy();
+  };
+  return {
+    connectionString: url.href,
+    get connections() {
+      return [...pairs];
+    },
+    cut: (which = () => true) => selected(which).forEach(destroy),
+    swallow(which = () => true) {
+      const found = selected(which);
+      for (const pair of found) pair.swallowed = true;
+      return found.length;
+    },
+    delay(milliseconds) {
+      delayMs = milliseconds;
+    },
+    async close() {
+      pairs.forEach(destroy);
+      proxy.close();
+      await once(proxy, "close");
+    },
+  };
+};
