@@ -29,7 +29,7 @@ create table checkpoint_writes (
   run_id        uuid not null,               -- zeros for a state update
   task_name     text,                        -- the task's id, where it is no UUID
   written_at    timestamptz not null default clock_timestamp(),
-  writes        json not null,               -- [[index, channel, {v, c, l}], …]; json, not jsonb: keeps NUL
+  writes        text not null,               -- a line per write: index,channel,{v, c, l}
   segments      bigint[],
   contents      uuid[],
   primary key (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id)
@@ -57,17 +57,14 @@ create table checkpoint_contents (
 
 -- Puts the writes of a task together with those that it wrote before in the same run: special ones (index below 0: error,
 -- interrupt, resume) replace, of the others the first stays, as in every saver of LangGraph.
-create function merge_writes(stored json, given json) returns json language sql immutable parallel safe as $$
-  select json_agg(write order by (write -> 0)::text::integer)
+-- Lines and not a json array: the functions of json fail on NUL in text, even where they don't look at it.
+create function merge_writes(stored text, given text) returns text language sql immutable parallel safe as $$
+  with s as (select line, split_part(line, ',', 1)::integer as index from string_to_table(stored, E'\n') as line),
+       g as (select line, split_part(line, ',', 1)::integer as index from string_to_table(given, E'\n') as line)
+  select string_agg(line, E'\n' order by index)
   from (
-    select write from json_array_elements(stored) as write
-    where (write -> 0)::text::integer >= 0
-       or not exists (
-         select from json_array_elements(given) as other where (other -> 0)::text = (write -> 0)::text)
+    select line, index from s where index >= 0 or not exists (select from g where g.index = s.index)
     union all
-    select write from json_array_elements(given) as write
-    where (write -> 0)::text::integer < 0
-       or not exists (
-         select from json_array_elements(stored) as other where (other -> 0)::text = (write -> 0)::text)
+    select line, index from g where index < 0 or not exists (select from s where s.index = g.index)
   ) as merged
 $$;

@@ -1,6 +1,6 @@
 import type { Database } from "../database/database.ts";
 import type { Coverage, ElementCache, ThreadElements } from "./element-cache.ts";
-import { readParts, readTuple, type CheckpointRow, type ReadParts } from "./repository.ts";
+import { LINE, readParts, readTuple, type CheckpointRow, type ReadParts } from "./repository.ts";
 import { toSegments, type ValueRecord } from "./values.ts";
 import { parseBody, type CheckpointBody } from "./versions.ts";
 
@@ -135,7 +135,8 @@ const parseWrites = ({ writes }: CheckpointRow): LoadedWrite[] => {
   for (const [taskId, text] of writes) {
     let task = tasks.get(taskId);
     if (task === undefined) tasks.set(taskId, (task = new Map<number, LoadedWrite>()));
-    for (const [index, channel, record] of JSON.parse(text) as Array<[number, string, ValueRecord]>) {
+    for (const line of text.split(LINE)) {
+      const [index, channel, record] = JSON.parse(`[${line}]`) as [number, string, ValueRecord];
       if (index < 0 || !task.has(index)) task.set(index, { taskId, index, channel, record });
     }
   }

@@ -100,7 +100,7 @@ new_checkpoints as (
 new_writes as (
   insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, writes, segments,
     contents)
-  select $1::uuid, w.field[1], w.field[2]::uuid, w.field[3]::uuid, w.field[4]::uuid, nullif(w.field[5], ''), w.field[6]::json,
+  select $1::uuid, w.field[1], w.field[2]::uuid, w.field[3]::uuid, w.field[4]::uuid, nullif(w.field[5], ''), w.field[6],
     string_to_array(nullif(w.field[7], ''), ',')::bigint[], string_to_array(nullif(w.field[8], ''), ',')::uuid[]
   from fence, (
     select string_to_array(line, E'\\x1f') from unnest(string_to_array($18::text, E'\\x1e')) as line
@@ -214,7 +214,7 @@ const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.r
   coalesce(c.metadata_text, c.metadata::text) as metadata, c.body, c.channels, c.contents[1] as shape`;
 
 const WRITES_OF_C = `
-  select string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes::text, E'\\x1e' order by w.task_id, w.written_at) as writes
+  select string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes, E'\\x1e' order by w.task_id, w.written_at) as writes
   from checkpoint_writes w
   where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns and w.checkpoint_id = c.checkpoint_id`;
 
@@ -245,7 +245,7 @@ select ${COLUMNS}, t.writes, (
   ) as kept
 from (${which}) as c
 cross join lateral (
-  select string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes::text, E'\\x1e' order by w.task_id, w.written_at) as writes,
+  select string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes, E'\\x1e' order by w.task_id, w.written_at) as writes,
     string_to_array(string_agg(array_to_string(w.segments, ','), ','), ',')::bigint[] as segments,
     string_to_array(string_agg(array_to_string(w.contents, ','), ','), ',')::uuid[] as contents
   from checkpoint_writes w

@@ -110,39 +110,31 @@ const loadLater = (tree: Fields, holder: unknown, key: string | number, unfinish
 };
 
 /** Only these: a name in stored data never reaches anything else that is global. */
-const BYTE_CLASSES: Readonly<Record<string, (bytes: Buffer) => unknown>> = {
-  Buffer: (bytes) => bytes,
-  ArrayBuffer: (bytes) => new Uint8Array(bytes).buffer,
-  Uint8Array: (bytes) => new Uint8Array(bytes),
-  ...Object.fromEntries(
-    [
-      Int8Array,
-      Uint8ClampedArray,
-      Int16Array,
-      Uint16Array,
-      Int32Array,
-      Uint32Array,
-      Float32Array,
-      Float64Array,
-      BigInt64Array,
-      BigUint64Array,
-      DataView,
-    ].map((view: new (buffer: ArrayBuffer) => ArrayBufferView) => [
-      view.name,
-      (bytes: Buffer) => new view(new Uint8Array(bytes).buffer),
-    ]),
-  ),
-};
+const BYTE_CLASSES = new Map<unknown, (bytes: Buffer) => unknown>([
+  ["Buffer", (bytes) => bytes],
+  ["ArrayBuffer", (bytes) => new Uint8Array(bytes).buffer],
+]);
+const VIEWS: Array<new (buffer: ArrayBuffer) => ArrayBufferView> = [
+  Int8Array,
+  Uint8ClampedArray,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+  BigInt64Array,
+  BigUint64Array,
+  DataView,
+];
+for (const view of VIEWS) BYTE_CLASSES.set(view.name, (bytes) => new view(new Uint8Array(bytes).buffer));
 
-const ERROR_CLASSES: Readonly<Record<string, new (message: string, options?: ErrorOptions) => Error>> = {
-  Error,
-  EvalError,
-  RangeError,
-  ReferenceError,
-  SyntaxError,
-  TypeError,
-  URIError,
-};
+const ERROR_CLASSES = new Map(
+  [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((type) => [
+    type.name,
+    type,
+  ]),
+);
 
 const reviveTyped = (tree: Fields, unfinished: Unfinished | undefined, list: ListResolver): unknown => {
   const inner = (part: unknown): unknown => revive(part, unfinished, list);
@@ -183,8 +175,8 @@ const reviveTyped = (tree: Fields, unfinished: Unfinished | undefined, list: Lis
       return filled(set, (items: unknown[]) => items.forEach((item) => set.add(item)));
     }
     case "bytes": {
-      const build = BYTE_CLASSES[String(tree.of)] ?? BYTE_CLASSES.Uint8Array;
-      return build?.(Buffer.from(tree.value as string, "base64"));
+      const bytes = Buffer.from(tree.value as string, "base64");
+      return BYTE_CLASSES.get(tree.of)?.(bytes) ?? new Uint8Array(bytes);
     }
     case "regexp":
       return new RegExp(tree.source as string, tree.flags as string);
@@ -200,11 +192,9 @@ const reviveTyped = (tree: Fields, unfinished: Unfinished | undefined, list: Lis
       return withLater(send, "args", args);
     }
     case "command": {
-      const command = new Command({});
-      for (const [key, part] of Object.entries(tree.value as Fields)) {
-        setField(command as unknown as Fields, key, inner(part));
-        withLater(command, key, part);
-      }
+      const parts = tree.value as Fields;
+      const command = new Command(inner(parts) as ConstructorParameters<typeof Command>[0]);
+      for (const key of ["update", "resume"]) withLater(command, key, parts[key]);
       return command;
     }
     case "overwrite":
@@ -218,7 +208,7 @@ const reviveTyped = (tree: Fields, unfinished: Unfinished | undefined, list: Lis
 
 const reviveError = (tree: Fields, inner: (part: unknown) => unknown): Error => {
   const name = tree.name as string;
-  const errorClass = ERROR_CLASSES[name] ?? Error;
+  const errorClass = ERROR_CLASSES.get(name) ?? Error;
   const error = new errorClass(
     tree.message as string,
     tree.cause === undefined ? undefined : { cause: inner(tree.cause) },

@@ -9,8 +9,8 @@ const READ_ELEMENT_SIZES = `select list_id, position, count, octet_length(elemen
   from checkpoint_elements where thread_id = $1::uuid and count > 0`;
 const READ_CONTENT_SIZES = `select hash, octet_length(content) as bytes
   from checkpoint_contents where thread_id = $1::uuid`;
-const READ_WRITE_SIZES = `select coalesce(sum(json_array_length(writes)), 0)::integer as count,
-    coalesce(sum(octet_length(writes::text)), 0)::integer as bytes
+const READ_WRITE_SIZES = `select coalesce(sum(array_length(string_to_array(writes, E'\\n'), 1)), 0)::integer as count,
+    coalesce(sum(octet_length(writes)), 0)::integer as bytes
   from checkpoint_writes where thread_id = $1::uuid`;
 
 /**

@@ -3,7 +3,7 @@ import type { Database } from "../database/database.ts";
 import { LeaseLostError, sqlState, threadBusy } from "../lib/errors.ts";
 import type { ThreadElements } from "./element-cache.ts";
 import type { ListBook, NewElements } from "./lists.ts";
-import { writeBatch, type Fence, type NewCheckpoint, type NewWrites } from "./repository.ts";
+import { LINE, writeBatch, type Fence, type NewCheckpoint, type NewWrites } from "./repository.ts";
 import { channelsText, recordText, rowReferences, type NewContent, type StoredValue } from "./values.ts";
 
 /** A checkpoint to store. Its values are written out when the statement is sent, for their lists may be moved. */
@@ -127,6 +127,7 @@ export class WriteQueue {
       this.underWay = [];
       this.failure.abort(error);
     } finally {
+      this.hurried = false;
       this.pumping = undefined;
       this.hurried = false;
     }
@@ -205,8 +206,9 @@ const mergeWrites = (before: QueuedWrites, after: QueuedWrites): QueuedWrites =>
   return { ...before, writes };
 };
 
+/** One line per write: the index, the channel, the value. */
 const writesText = (writes: QueuedWrites["writes"]): string =>
-  `[${[...writes]
+  [...writes]
     .sort(([one], [other]) => one - other)
-    .map(([index, [channel, value]]) => `[${index},${JSON.stringify(channel)},${recordText(value)}]`)
-    .join(",")}]`;
+    .map(([index, [channel, value]]) => `${index},${JSON.stringify(channel)},${recordText(value)}`)
+    .join(LINE);

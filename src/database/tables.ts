@@ -126,7 +126,8 @@ export interface CheckpointWritesTable {
   /** The task's id, where it is no UUID. */
   task_name: string | null;
   written_at: Timestamp;
-  writes: Json<JsonValue[]>;
+  /** One line per write. */
+  writes: string;
   segments: string[] | null;
   contents: string[] | null;
 }
