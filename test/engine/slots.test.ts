@@ -1,0 +1,134 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { RunRecord } from "../../src/runs/schemas.ts";
+import { apiOf, type Api, type Result } from "../helpers/api.ts";
+import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { query } from "../helpers/query.ts";
+import { openStream } from "../helpers/server-sent-events.ts";
+import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
+import { isAtGate, openGate } from "./graphs/gates.ts";
+
+const SLOTS = 2;
+
+let server: TestServer;
+let api: Api;
+beforeAll(async () => {
+  server = await startTestServer({ graphConfigFile: ENGINE_GRAPHS, jobsPerWorker: SLOTS });
+  api = apiOf(server);
+});
+afterEach(async () => {
+  await api.post("/runs/cancel", { status: "all" });
+  await eventually("nothing runs", async () => (await statuses()).every((status) => status !== "running"));
+});
+afterAll(() => server.close());
+
+const statuses = async (): Promise<string[]> =>
+  (await query<{ status: string }>(server, "select status from runs order by created_at")).map(
+    ({ status }) => status,
+  );
+const held = async (label: string): Promise<RunRecord> =>
+  await api.aRun(await api.aThread(), { assistant_id: "gate", input: { label } });
+const atGate = (label: string) => eventually(`${label} is at its gate`, () => isAtGate(label));
+
+describe("the slots of a process", () => {
+  test("bound how many runs it executes at a time; the others wait and follow in order", async () => {
+    const labels = ["a1", "a2", "a3", "a4", "a5"];
+    const runs: RunRecord[] = [];
+    for (const label of labels) runs.push(await held(label));
+    await atGate("a2");
+    expect(runs.map(({ status }) => status)).toEqual(["running", "running", "pending", "pending", "pending"]);
+    expect(labels.filter(isAtGate)).toEqual(["a1", "a2"]);
+    openGate("a1");
+    await atGate("a3");
+    expect(labels.filter(isAtGate)).toEqual(["a2", "a3"]);
+    openGate("a3");
+    await atGate("a4");
+    openGate("a2");
+    await atGate("a5");
+    openGate("a4");
+    openGate("a5");
+    for (const run of runs) await api.untilRunIs(run.thread_id, run.run_id, "success");
+  });
+
+  test.each(["wait", "stream"])(
+    "a run that is asked for with %s starts at once when one gets free",
+    async (way) => {
+      await held("b1");
+      await held("b2");
+      await atGate("b2");
+      const body = { assistant_id: "counter", input: { count: 1 }, stream_mode: "values" };
+      const asked =
+        way === "wait"
+          ? api.post<Result>("/runs/wait", body).then((answer) => answer.body["count"])
+          : openStream(`${server.url}/runs/stream`, { body }).then(async (stream) => {
+              const last = (await stream.rest()).at(-1);
+              return (last?.data as Result)["count"];
+            });
+      await eventually("it waits", async () => (await statuses()).includes("pending"));
+      const start = performance.now();
+      openGate("b1");
+      expect(await asked).toBe(2);
+      // Found by looking once a second, it would take that long.
+      expect(performance.now() - start).toBeLessThan(900);
+      openGate("b2");
+    },
+  );
+
+  test("are free again after runs that were cancelled, that failed, and that were rolled back", async () => {
+    for (let round = 0; round < 3; round += 1) {
+      for (const query of ["wait=1", "wait=1&action=rollback"]) {
+        const run = await held(`c${round}`);
+        await atGate(`c${round}`);
+        await api.cancel(run.thread_id, run.run_id, query);
+      }
+    }
+    const runs = [await held("d1"), await held("d2")];
+    expect(runs.map(({ status }) => status)).toEqual(["running", "running"]);
+  });
+
+  test("of another process take what this one has none for", async () => {
+    const replica = await startTestServer({
+      graphConfigFile: ENGINE_GRAPHS,
+      jobsPerWorker: SLOTS,
+      connectionString: server.connectionString,
+    });
+    try {
+      for (const label of ["e1", "e2", "e3", "e4", "e5"]) await held(label);
+      for (const label of ["e1", "e2", "e3", "e4"]) await atGate(label);
+      expect(isAtGate("e5")).toBe(false);
+      const workers = await query<{ workers: number }>(
+        server,
+        "select count(distinct worker_id)::int as workers from runs where status = 'running'",
+      );
+      expect(workers).toEqual([{ workers: 2 }]);
+      openGate("e3");
+      await atGate("e5");
+    } finally {
+      await api.post("/runs/cancel", { status: "all" });
+      await replica.close();
+    }
+  });
+
+  test("none: a process that only answers executes nothing", async () => {
+    const quiet = await startTestServer({ graphConfigFile: ENGINE_GRAPHS, role: "api" });
+    try {
+      const run = await apiOf(quiet).aRun(await apiOf(quiet).aThread(), {
+        assistant_id: "counter",
+        input: {},
+      });
+      expect(run.status).toBe("pending");
+      const worker = await startTestServer({
+        graphConfigFile: ENGINE_GRAPHS,
+        connectionString: quiet.connectionString,
+      });
+      try {
+        // It was waiting when the worker came: found at the start.
+        expect(await apiOf(quiet).join(run.thread_id, run.run_id)).toMatchObject({ count: 1 });
+      } finally {
+        await worker.close();
+      }
+    } finally {
+      await quiet.close();
+    }
+  });
+});
