@@ -30,7 +30,11 @@ const PATH_PARAMETER_AT_MOST = 1_000;
 /** Builds the HTTP application; it does not listen yet. */
 export const createApp = async (options: AppOptions): Promise<FastifyInstance> => {
   const app: FastifyInstance = Fastify({
-    loggerInstance: options.logger as FastifyBaseLogger,
+    // Fastify's own news (it listens) would stand beside the line that main prints.
+    loggerInstance: options.logger.child(
+      {},
+      { level: options.logger.level === "info" ? "warn" : options.logger.level },
+    ) as FastifyBaseLogger,
     // A line per request would cost as much as answering it; a proxy in front logs requests.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: options.bodyLimit,

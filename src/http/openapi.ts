@@ -106,5 +106,6 @@ export const describeApi = async (app: FastifyInstance): Promise<void> => {
     theme: { title: "Threadloom API" },
     uiConfig: { docExpansion: "list", defaultModelsExpandDepth: 0 },
   });
+  app.get("/", { schema: { hide: true } }, (_request, reply) => reply.redirect("/docs"));
   app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
 };

@@ -349,8 +349,14 @@ export const createRunService = (parts: RunServiceParts) => {
     /** `after`: see ReadOptions. A threadless run's events outlive its row for a moment. */
     async read(selector: RunSelector, after: number | undefined): Promise<RunReader> {
       const row = await repository.find(selector);
-      if (row === undefined && !hub.holds(selector.threadId, selector.runId))
-        throw runNotFound(selector.runId);
+      const held = hub.holds(selector.threadId, selector.runId);
+      if (row === undefined && !held) throw runNotFound(selector.runId);
+      if (row !== undefined && row.resumable && !held && after !== undefined && isTerminal(row.status)) {
+        // A gap would look like a complete stream.
+        const kept =
+          after < 0 ? (await eventLog.lastSeq(row.run_id)) >= 0 : await eventLog.has(row.run_id, after);
+        if (!kept) throw eventNotKept(row.run_id, after);
+      }
       // Before the reading starts: from then on its events are logged, wherever it is executed.
       if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
         await repository.announceReader(selector.runId, processId);
