@@ -11,10 +11,7 @@ export default tseslint.config(
       "@typescript-eslint/consistent-type-imports": "error",
       // `import { type X } from "pkg"` still loads the package at run time: LangChain's cost 500 ms of the start.
       "@typescript-eslint/no-import-type-side-effects": "error",
-      "@typescript-eslint/no-unused-vars": [
-        "error",
-        { argsIgnorePattern: "^_", varsIgnorePattern: "^_" },
-      ],
+      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_" }],
       eqeqeq: ["error", "always", { null: "ignore" }],
       "no-console": "error",
     },
