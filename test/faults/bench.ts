@@ -1,0 +1,197 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { apiOf, type Api } from "../helpers/api.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
+import { temporaryFolder } from "../helpers/temporary-folder.ts";
+
+const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+export const FAULTY_SERVER = "test/fixtures/faulty-server.ts";
+
+/** What the graph `ledger` noted outside the database. */
+export interface LedgerLine {
+  run: string;
+  attempt: number;
+  step: number;
+  phase: "begin" | "end";
+  pid: number;
+  at: number;
+}
+
+export interface Replica {
+  url: string;
+  api: Api;
+  pid: number;
+  process: ServerProcess;
+  signal(signal: NodeJS.Signals): void;
+  /** Whether the process runs. */
+  isAlive(): boolean;
+}
+
+export interface StartOptions {
+  /** Where it finds the database; the bench's own address if left out. */
+  connectionString?: string;
+  environment?: Record<string, string>;
+  entry?: string;
+}
+
+/** A lease that ends soon, for tests that are not about how long it takes. */
+export const QUICK_LEASES = { LEASE_SECONDS: "1.5", HEARTBEAT_SECONDS: "0.4", SWEEP_SECONDS: "0.4" };
+
+/** Real server processes on one database, and ways to look behind their backs. */
+export const openBench = async (connectionString: string) => {
+  const folder = await temporaryFolder();
+  const ledgerFile = join(folder.path, "ledger");
+  await writeFile(ledgerFile, "");
+  const replicas: Replica[] = [];
+  const pool = new pg.Pool({ connectionString, max: 2, application_name: "fault test" });
+  pool.on("error", () => undefined);
+
+  const query = async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> =>
+    (await pool.query<Row>(text, values)).rows;
+
+  const ledger = async (): Promise<LedgerLine[]> =>
+    (await readFile(ledgerFile, "utf8"))
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as LedgerLine);
+
+  const bench = {
+    connectionString,
+    query,
+    ledger,
+
+    async start({ environment = {}, entry, ...options }: StartOptions = {}): Promise<Replica> {
+      const started = spawnServer(
+        ["--config", GRAPHS, "--port", "0"],
+        {
+          DATABASE_URL: options.connectionString ?? connectionString,
+          LEDGER_FILE: ledgerFile,
+          LOG_LEVEL: "debug",
+          BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "1",
+          ...environment,
+        },
+        entry,
+      );
+      const { child } = started;
+      const replica: Replica = {
+        url: "",
+        api: apiOf({ url: "" }),
+        pid: child.pid ?? 0,
+        process: started,
+        signal: (signal) => void child.kill(signal),
+        isAlive: () => child.exitCode === null && child.signalCode === null,
+      };
+      replicas.push(replica);
+      replica.url = await started.address();
+      replica.api = apiOf(replica);
+      return replica;
+    },
+
+    /** Ledger lines of a run that fit, once there are any. */
+    untilNoted: (
+      what: string,
+      matches: (line: LedgerLine) => boolean,
+      withinMs = 30_000,
+    ): Promise<LedgerLine> => eventually(what, async () => (await ledger()).find(matches), withinMs),
+
+    /** Waits until nothing waits or runs, and answers how many have not ended after that time. */
+    async untilAllEnded(withinMs: number): Promise<number> {
+      const unfinished = async (): Promise<number> =>
+        (
+          await query<{ count: number }>(
+            "select count(*)::int as count from runs where status in ('pending', 'running')",
+          )
+        )[0]?.count ?? 0;
+      await eventually("every run has ended", async () => (await unfinished()) === 0, withinMs).catch(
+        () => 0,
+      );
+      return await unfinished();
+    },
+
+    /**
+     * How often two attempts of one run were both allowed to write: checkpoints with two successors, events of an
+     * attempt that are younger than the next one's first, ledgers in the state with a step twice or left out, and
+     * threads that count runs which do not exist.
+     */
+    async doubledWinners(): Promise<number> {
+      const forks = await query(
+        `select 1 from checkpoints where checkpoint_ns = '' and parent_id is not null
+         group by thread_id, parent_id having count(*) > 1`,
+      );
+      const lateEvents = await query(
+        `select 1 from run_events early join run_events late on late.run_id = early.run_id
+           and late.seq / 100000000 > early.seq / 100000000 and late.created_at < early.created_at
+         group by early.run_id, early.seq`,
+      );
+      const miscounted = await query(
+        `select 1 from threads t where unfinished_runs <>
+           (select count(*) from runs r where r.thread_id = t.thread_id and r.status in ('pending', 'running'))`,
+      );
+      return forks.length + lateEvents.length + miscounted.length;
+    },
+
+    async stop(replica: Replica): Promise<void> {
+      replica.signal("SIGCONT");
+      await replica.process.kill();
+    },
+
+    async close(): Promise<void> {
+      await Promise.all(replicas.map((replica) => bench.stop(replica)));
+      await pool.end();
+      await folder.remove();
+    },
+  };
+  return bench;
+};
+
+export type Bench = Awaited<ReturnType<typeof openBench>>;
+
+/** A run of the ledger graph that was acknowledged. */
+export interface LedgerRun {
+  threadId: string;
+  runId: string;
+  steps: number;
+}
+
+export const aLedgerRun = async (
+  { api }: Pick<Replica, "api">,
+  { steps, milliseconds, ...fields }: { steps: number; milliseconds: number } & Record<string, unknown>,
+): Promise<LedgerRun> => {
+  const threadId = await api.aThread();
+  const run = await api.aRun(threadId, {
+    assistant_id: "ledger",
+    input: { steps, milliseconds },
+    durability: "sync",
+    config: { recursion_limit: steps + 5 },
+    ...fields,
+  });
+  return { threadId, runId: run.run_id, steps };
+};
+
+/** What is wrong with ended ledger runs: not `success`, or steps that are missing or there twice. */
+export const faultsOf = async (api: Api, runs: readonly LedgerRun[]): Promise<string[]> => {
+  const found: string[] = [];
+  for (const { threadId, runId, steps } of runs) {
+    const run = await api.run(threadId, runId);
+    if (run.status !== "success") {
+      found.push(`run ${runId} is ${run.status}: ${JSON.stringify((await api.thread(threadId)).error)}`);
+      continue;
+    }
+    const { values } = await api.state(threadId);
+    const done = JSON.stringify(values["done"]);
+    const wanted = JSON.stringify(Array.from({ length: steps }, (_, index) => index + 1));
+    if (done !== wanted) found.push(`run ${runId} did ${done}`);
+  }
+  return found;
+};
+
+/** The value below which this share of the others lie. */
+export const percentile = (values: readonly number[], share: number): number => {
+  const sorted = [...values].sort((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+};
+
+export const seconds = (milliseconds: number): string => `${(milliseconds / 1000).toFixed(1)} s`;

@@ -1,0 +1,79 @@
+/**
+ * `npm run test:faults [-- numbers]`: all fault tests with real processes and a Postgres of their own, one after the
+ * other, and a table of what was found. Ends with 1 if a criterion was not met.
+ */
+import { openBench } from "./bench.ts";
+import type { Finding, Scenario } from "./scenario.ts";
+import {
+  halfOpenConnections,
+  slowDatabase,
+  stoppedDatabase,
+  terminatedBackends,
+} from "./scenarios/database.ts";
+import { blockedLoop, killedWorkers, lethalRun, namedPoints, stoppedWorker } from "./scenarios/deaths.ts";
+import { idleStreams, slowReaders } from "./scenarios/readers.ts";
+import { cutStreams, manyClaimers, rollingRestart } from "./scenarios/replicas.ts";
+import { strategiesAgainstModel } from "./scenarios/strategies.ts";
+import { startTestDatabase } from "./test-database.ts";
+
+const SCENARIOS: Scenario[] = [
+  killedWorkers({ kills: 12, atATime: 2 }),
+  namedPoints(),
+  stoppedWorker({ environment: {}, stoppedMs: 14_000 }),
+  terminatedBackends({ calmMs: 4_000, stormMs: 10_000 }),
+  stoppedDatabase(),
+  halfOpenConnections(),
+  slowDatabase(),
+  rollingRestart({ replicas: 3 }),
+  lethalRun(),
+  blockedLoop({ environment: {}, blockedMs: 15_000 }),
+  manyClaimers({ claimers: 50, runs: 2_000 }),
+  strategiesAgainstModel(),
+  cutStreams(),
+  slowReaders({ readers: 50, tokens: 20_000 }),
+  idleStreams({ streams: 1_000 }),
+];
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** Whether it runs, and for how long, is seen while it does. */
+const examine = async (scenario: Scenario, database: Awaited<ReturnType<typeof startTestDatabase>>) => {
+  const startedAt = Date.now();
+  const bench = await openBench(await database.create(`faults_${scenario.number}_${startedAt}`));
+  let finding: Finding;
+  try {
+    finding = await scenario.run({ bench, database });
+  } catch (error) {
+    finding = {
+      figure: "",
+      complaints: [`it broke off: ${error instanceof Error ? error.stack : String(error)}`],
+    };
+  } finally {
+    await bench.close();
+  }
+  const took = Math.round((Date.now() - startedAt) / 1000);
+  say(`${scenario.number}. ${scenario.title} (${took} s): ${finding.figure}`);
+  for (const complaint of finding.complaints) say(`   ! ${complaint}`);
+  return { scenario, finding, took };
+};
+
+const wanted = process.argv.slice(2).map(Number);
+const database = await startTestDatabase();
+const startedAt = Date.now();
+const results: Awaited<ReturnType<typeof examine>>[] = [];
+try {
+  for (const scenario of SCENARIOS) {
+    if (wanted.length === 0 || wanted.includes(scenario.number))
+      results.push(await examine(scenario, database));
+  }
+} finally {
+  await database.close();
+}
+say(`\n| # | fault | criterion | figure | verdict |\n|---|---|---|---|---|`);
+for (const { scenario, finding } of results) {
+  const title = scenario.scaled === undefined ? scenario.title : `${scenario.title} (${scenario.scaled})`;
+  const verdict = finding.complaints.length === 0 ? "met" : "**not met**";
+  say(`| ${scenario.number} | ${title} | ${scenario.criterion} | ${finding.figure} | ${verdict} |`);
+}
+say(`\n${Math.round((Date.now() - startedAt) / 1000)} s in all.`);
+process.exit(results.some(({ finding }) => finding.complaints.length > 0) ? 1 : 0);

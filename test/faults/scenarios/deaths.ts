@@ -1,0 +1,262 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { eventually } from "../../helpers/conditions.ts";
+import {
+  aLedgerRun,
+  faultsOf,
+  FAULTY_SERVER,
+  percentile,
+  seconds,
+  type LedgerRun,
+  type Replica,
+} from "../bench.ts";
+import { complaintsWhere, type Scenario } from "../scenario.ts";
+
+const RECOVERY_P50_MS = 8_000;
+const RECOVERY_MAX_MS = 12_000;
+
+/** 1: workers that are killed in the middle of a step. */
+export const killedWorkers = ({ kills, atATime }: { kills: number; atATime: number }): Scenario => ({
+  number: 1,
+  title: "kill -9 of a worker in the middle of a step",
+  criterion: "every run ends; no write of a fenced attempt; back at work after p50 <= 8 s, max <= 12 s",
+  scaled: `${kills} kills instead of 50, ${atATime} at a time`,
+  async run({ bench }) {
+    const survivor = await bench.start();
+    const runs: LedgerRun[] = [];
+    const recoveries: number[] = [];
+    let victims = await Promise.all(Array.from({ length: atATime }, () => bench.start()));
+    for (let killed = 0; killed < kills; killed += victims.length) {
+      const struck = await Promise.all(
+        victims.map(async (victim) => {
+          const run = await aLedgerRun(victim, { steps: 8, milliseconds: 400 });
+          runs.push(run);
+          await bench.untilNoted("its second step", (line) => line.run === run.runId && line.step === 2);
+          return { victim, run };
+        }),
+      );
+      const next =
+        killed + victims.length < kills
+          ? Promise.all(victims.map(() => bench.start()))
+          : Promise.resolve(victims);
+      await Promise.all(
+        struck.map(async ({ victim, run }) => {
+          // At a moment of its own within step or checkpoint.
+          await pause(Math.random() * 400);
+          victim.signal("SIGKILL");
+          const killedAt = Date.now();
+          const resumed = await bench.untilNoted(
+            `run ${run.runId} goes on`,
+            (line) => line.run === run.runId && line.attempt === 2,
+          );
+          recoveries.push(resumed.at - killedAt);
+        }),
+      );
+      victims = await next;
+    }
+    const lost = await bench.untilAllEnded(30_000);
+    const doubled = await bench.doubledWinners();
+    const faults = await faultsOf(survivor.api, runs);
+    const [p50, max] = [percentile(recoveries, 0.5), Math.max(...recoveries)];
+    return {
+      figure: `${recoveries.length} kills: p50 ${seconds(p50)}, max ${seconds(max)}; lost ${lost}; doubled ${doubled}`,
+      complaints: [
+        ...faults,
+        ...complaintsWhere({
+          "a run was lost": lost > 0,
+          "two attempts wrote": doubled > 0,
+          "the median is too high": p50 > RECOVERY_P50_MS,
+          "the maximum is too high": max > RECOVERY_MAX_MS,
+        }),
+      ],
+    };
+  },
+});
+
+const POINTS = [
+  "after-claim",
+  "before-first-event",
+  "between-checkpoint-and-event",
+  "before-finish",
+  "after-finish",
+] as const;
+
+/** 2: deaths at the moments between two things that belong together. */
+export const namedPoints = (): Scenario => ({
+  number: 2,
+  title: "kill -9 at each named point of a run",
+  criterion: "every run ends as success, with its steps once each, wherever its process died",
+  async run({ bench }) {
+    const runs: LedgerRun[] = [];
+    const pending: Promise<unknown>[] = [];
+    for (const point of POINTS) {
+      const victim = await bench.start({
+        entry: FAULTY_SERVER,
+        environment: {
+          FAULT_POINT: point,
+          FAULT_ARRIVAL: point === "between-checkpoint-and-event" ? "3" : "1",
+        },
+      });
+      const threadId = await victim.api.aThread();
+      // At the first points the process dies before it can answer.
+      await victim.api
+        .aRun(threadId, {
+          assistant_id: "ledger",
+          input: { steps: 3, milliseconds: 50 },
+          durability: "sync",
+          stream_resumable: true,
+        })
+        .catch(() => undefined);
+      pending.push(victim.process.exit());
+      runs.push({ threadId, runId: "", steps: 3 });
+      await victim.process.exit();
+    }
+    const survivor = await bench.start();
+    await Promise.all(pending);
+    const lost = await bench.untilAllEnded(30_000);
+    for (const run of runs) run.runId = (await survivor.api.runs(run.threadId))[0]?.run_id ?? "";
+    const doubled = await bench.doubledWinners();
+    const faults = await faultsOf(survivor.api, runs);
+    return {
+      figure: `${POINTS.length} points: ${runs.length - faults.length} runs well; lost ${lost}; doubled ${doubled}`,
+      complaints: [
+        ...faults,
+        ...complaintsWhere({ "a run was lost": lost > 0, "two attempts wrote": doubled > 0 }),
+      ],
+    };
+  },
+});
+
+export interface StoppedOptions {
+  environment: Record<string, string>;
+  stoppedMs: number;
+}
+
+/** 3: a process that sleeps longer than its lease and then goes on as if nothing had been. */
+export const stoppedWorker = ({ environment, stoppedMs }: StoppedOptions): Scenario => ({
+  number: 3,
+  title: "SIGSTOP longer than the lease, then SIGCONT",
+  criterion:
+    "nothing of the old attempt is accepted; the process goes on; its waiting client gets the right answer",
+  async run({ bench }) {
+    const [sleeper, other] = await Promise.all([bench.start({ environment }), bench.start({ environment })]);
+    const run = await aLedgerRun(sleeper, { steps: 6, milliseconds: 300 });
+    const waited = sleeper.api.join(run.threadId, run.runId);
+    await bench.untilNoted("its second step", (line) => line.run === run.runId && line.step === 2);
+    sleeper.signal("SIGSTOP");
+    await pause(stoppedMs);
+    await other.api.untilRunIs(run.threadId, run.runId, "success");
+    sleeper.signal("SIGCONT");
+    const answer = await waited;
+    // The old attempt's step ends now, or its end was found out before.
+    const after = await sleeper.api.aFinishedRun(await sleeper.api.aThread(), {
+      assistant_id: "two-step",
+      input: { messages: [] },
+    });
+    const doubled = await bench.doubledWinners();
+    const faults = await faultsOf(other.api, [run]);
+    const attempts = new Set(
+      (await bench.ledger()).filter((line) => line.run === run.runId).map((l) => l.attempt),
+    );
+    return {
+      figure: `stopped for ${seconds(stoppedMs)}; ${attempts.size} attempts; doubled ${doubled}`,
+      complaints: [
+        ...faults,
+        ...complaintsWhere({
+          "two attempts wrote": doubled > 0,
+          "the run was not taken over": attempts.size !== 2,
+          [`the waiting client got ${JSON.stringify(answer)}`]:
+            JSON.stringify(answer["done"]) !== "[1,2,3,4,5,6]",
+          [`the process is of no use afterwards: ${JSON.stringify(after)}`]: after.__error__ !== undefined,
+          "the process died": !sleeper.isAlive(),
+        }),
+      ],
+    };
+  },
+});
+
+/** 9: a run that takes its process with it, each time. */
+export const lethalRun = (): Scenario => ({
+  number: 9,
+  title: "a run that kills its process each time",
+  criterion: "ended as error after 3 attempts, with a sentence that says so; its neighbours end as success",
+  async run({ bench }) {
+    // What a supervisor does: whatever dies is started again.
+    let closed = false;
+    const replicas: Replica[] = [];
+    let deaths = 0;
+    const supervise = async (slot: number): Promise<void> => {
+      while (!closed) {
+        const replica = await bench.start();
+        replicas[slot] = replica;
+        await replica.process.exit();
+        if (!closed) deaths += 1;
+      }
+    };
+    const supervisors = [supervise(0), supervise(1)];
+    await eventually("two replicas", () => replicas.filter((one) => one?.url).length === 2, 60_000);
+    const alive = (): Replica => replicas.find((one) => one.isAlive() && one.url !== "") as Replica;
+    const neighbours: LedgerRun[] = [];
+    const host = alive();
+    for (let count = 0; count < 4; count += 1) {
+      neighbours.push(await aLedgerRun(host, { steps: 20, milliseconds: 1_000 }));
+    }
+    const threadId = await host.api.aThread();
+    const lethal = await host.api.aRun(threadId, { assistant_id: "lethal", input: { messages: [] } });
+    const lost = await bench.untilAllEnded(120_000);
+    const survivor = await eventually("a replica", () => alive(), 30_000);
+    const ended = await survivor.api.run(threadId, lethal.run_id);
+    const { error } = await survivor.api.thread(threadId);
+    const faults = await faultsOf(survivor.api, neighbours);
+    closed = true;
+    await Promise.all(replicas.map((replica) => bench.stop(replica)));
+    await Promise.all(supervisors);
+    return {
+      figure: `${deaths} processes died; the run: ${ended.status}; neighbours well: ${neighbours.length - faults.length} of ${neighbours.length}; lost ${lost}`,
+      complaints: [
+        ...faults,
+        ...complaintsWhere({
+          "a run was lost": lost > 0,
+          [`the run is ${ended.status}`]: ended.status !== "error",
+          [`its error is ${error?.message}`]: !/3 attempts/.test(error?.message ?? ""),
+        }),
+      ],
+    };
+  },
+});
+
+/** 10: a node that does not let the process send its heartbeat. */
+export const blockedLoop = ({
+  environment,
+  blockedMs,
+}: {
+  environment: Record<string, string>;
+  blockedMs: number;
+}): Scenario => ({
+  number: 10,
+  title: "a node that blocks the event loop longer than the lease",
+  criterion: "one winner; the blocked attempt is fenced off; the run ends",
+  async run({ bench }) {
+    const [blocked, other] = await Promise.all([bench.start({ environment }), bench.start({ environment })]);
+    const threadId = await blocked.api.aThread();
+    const run = await blocked.api.aRun(threadId, {
+      assistant_id: "blocking",
+      input: { messages: [], milliseconds: blockedMs },
+    });
+    const lost = await bench.untilAllEnded(blockedMs * 3 + 60_000);
+    const ended = await other.api.run(threadId, run.run_id);
+    const { values } = await other.api.state(threadId);
+    const [row] = await bench.query<{ attempt: number }>("select attempt from runs where run_id = $1", [
+      run.run_id,
+    ]);
+    const doubled = await bench.doubledWinners();
+    const messages = values.messages?.length ?? 0;
+    return {
+      figure: `blocked for ${seconds(blockedMs)}: ${ended.status} in attempt ${row?.attempt}; ${messages} message; doubled ${doubled}`,
+      complaints: complaintsWhere({
+        "the run was lost": lost > 0,
+        "two attempts wrote": doubled > 0,
+        [`there are ${messages} messages`]: ended.status === "success" && messages !== 1,
+      }),
+    };
+  },
+});

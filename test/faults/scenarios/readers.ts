@@ -1,0 +1,136 @@
+import { connect, type Socket } from "node:net";
+import { readFile } from "node:fs/promises";
+import { setTimeout as pause } from "node:timers/promises";
+import { openStream } from "../../helpers/server-sent-events.ts";
+import { seconds } from "../bench.ts";
+import { complaintsWhere, type Scenario } from "../scenario.ts";
+
+const MEGABYTE = 1024 * 1024;
+
+const residentBytes = async (pid: number): Promise<number> => {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024;
+};
+
+/** A client that asks for a stream and then reads so many bytes per second of it. */
+const openSlowReader = (
+  url: string,
+  path: string,
+  bytesPerSecond: number,
+): { socket: Socket; isOver: () => boolean } => {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  let over = false;
+  socket.on("error", () => undefined);
+  socket.on("close", () => (over = true));
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nHost: test\r\nLast-Event-ID: -1\r\nAccept: text/event-stream\r\n\r\n`,
+  );
+  socket.pause();
+  const timer = setInterval(() => socket.read(bytesPerSecond / 4), 250);
+  socket.on("close", () => clearInterval(timer));
+  return { socket, isOver: () => over };
+};
+
+/** 14: readers that take next to nothing. */
+export const slowReaders = ({ readers, tokens }: { readers: number; tokens: number }): Scenario => ({
+  number: 14,
+  title: "slow readers (1 KB/s) beside fast ones",
+  criterion: "memory bounded; the fast reader unharmed; a slow one dropped and able to resume",
+  scaled: `${readers} slow readers instead of 200`,
+  async run({ bench }) {
+    const server = await bench.start();
+    const threadId = await server.api.aThread();
+    const warm = await server.api.aThread();
+    await server.api.aFinishedRun(warm, { assistant_id: "tokens", input: { messages: [], tokens: 200 } });
+    const before = await residentBytes(server.pid);
+    const run = await server.api.aRun(threadId, {
+      assistant_id: "tokens",
+      input: { messages: [], tokens },
+      stream_mode: ["messages"],
+      stream_resumable: true,
+    });
+    const path = `/threads/${threadId}/runs/${run.run_id}/stream`;
+    const slow = Array.from({ length: readers }, () => openSlowReader(server.url, path, 1024));
+    const startedAt = Date.now();
+    const fast = await openStream(`${server.url}${path}`, { headers: { "last-event-id": "-1" } });
+    const all = await fast.rest();
+    const fastMs = Date.now() - startedAt;
+    const bytes = all.reduce((sum, event) => sum + event.frame.length + 2, 0);
+    const during = await residentBytes(server.pid);
+    // They are given a minute without a drain, then they are dropped.
+    let dropped = 0;
+    for (const end = Date.now() + 75_000; Date.now() < end && dropped < readers; await pause(250)) {
+      dropped = slow.filter((reader) => reader.isOver()).length;
+    }
+    const middle = all[Math.floor(all.length / 2)];
+    const resumed = await openStream(`${server.url}${path}`, {
+      headers: { "last-event-id": String(middle?.id ?? -1) },
+    });
+    const rest = await resumed.rest();
+    for (const { socket } of slow) socket.destroy();
+    const perReader = (during - before) / readers;
+    return {
+      figure: `stream of ${(bytes / MEGABYTE).toFixed(1)} MB; fast reader done after ${seconds(fastMs)}; ${((during - before) / MEGABYTE).toFixed(0)} MB more for ${readers} slow ones; ${dropped} dropped; resumed from the middle: ${rest.length} events`,
+      complaints: complaintsWhere({
+        "memory per slow reader is more than 1 MB": perReader > MEGABYTE,
+        "a slow reader was not dropped": dropped < readers,
+        "a resumed one did not get the rest": rest.length !== all.length - Math.floor(all.length / 2) - 1,
+        "the fast reader missed events": all.length < tokens,
+      }),
+    };
+  },
+});
+
+/** 15: what a stream costs on which nothing happens. */
+export const idleStreams = ({ streams }: { streams: number }): Scenario => ({
+  number: 15,
+  title: "idle streams",
+  criterion: "KB per connection; one LISTEN connection per process",
+  scaled: `${streams} streams instead of 5,000`,
+  async run({ bench }) {
+    const server = await bench.start();
+    const threadId = await server.api.aThread();
+    const run = await server.api.aRun(threadId, {
+      assistant_id: "sleep",
+      input: { messages: [], milliseconds: 600_000 },
+    });
+    const path = `/threads/${threadId}/runs/${run.run_id}/stream?stream_mode=updates`;
+    const open = (): Promise<Socket> =>
+      new Promise((resolve, reject) => {
+        const { hostname, port } = new URL(server.url);
+        const socket = connect(Number(port), hostname);
+        socket.once("error", reject);
+        socket.once("data", () => resolve(socket));
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: test\r\nAccept: text/event-stream\r\n\r\n`);
+      });
+    const sockets: Socket[] = [];
+    const openMany = async (count: number): Promise<void> => {
+      for (let opened = 0; opened < count; opened += 50) {
+        sockets.push(...(await Promise.all(Array.from({ length: Math.min(50, count - opened) }, open))));
+      }
+    };
+    await openMany(100); // warm-up
+    await pause(2_000);
+    const before = await residentBytes(server.pid);
+    await openMany(streams);
+    await pause(2_000);
+    const after = await residentBytes(server.pid);
+    const [connections] = await bench.query<{ listeners: number; all: number }>(
+      `select count(*) filter (where application_name = 'threadloom listener')::int as listeners, count(*)::int as all
+       from pg_stat_activity where datname = current_database() and application_name like 'threadloom%'`,
+    );
+    const alive = sockets.filter((socket) => !socket.destroyed).length;
+    for (const socket of sockets) socket.destroy();
+    await server.api.cancel(threadId, run.run_id);
+    const perStream = (after - before) / streams / 1024;
+    return {
+      figure: `${streams} streams: ${perStream.toFixed(1)} KB each (this process holds none of the clients' side); ${connections?.listeners} LISTEN connection, ${connections?.all} in all`,
+      complaints: complaintsWhere({
+        "more than one LISTEN connection": connections?.listeners !== 1,
+        "more than 40 KB per stream": perStream > 40,
+        "streams were lost": alive !== sockets.length,
+      }),
+    };
+  },
+});

@@ -1,0 +1,192 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { newId } from "../../../src/lib/ids.ts";
+import { openStream, type SentEvent } from "../../helpers/server-sent-events.ts";
+import { percentile, seconds, type Replica } from "../bench.ts";
+import { complaintsWhere, type Scenario } from "../scenario.ts";
+
+/** 8: a deployment. Clients go to whichever replica says that it is ready, as behind a load balancer. */
+export const rollingRestart = ({
+  replicas: count,
+  environment = {},
+}: {
+  replicas: number;
+  environment?: Record<string, string>;
+}): Scenario => ({
+  number: 8,
+  title: "SIGTERM rolling restart under load",
+  criterion: "no failed request beyond a closed connection; no run lost; every run success",
+  scaled: `${count} replicas`,
+  async run({ bench }) {
+    const replicas = await Promise.all(Array.from({ length: count }, () => bench.start({ environment })));
+    let stopped = false;
+    let turn = 0;
+    let requests = 0;
+    let closed = 0;
+    const failures: string[] = [];
+    const acknowledged: { threadId: string; runId: string }[] = [];
+
+    /** A health check that fails takes a replica out; it may go away between that and the request. */
+    const pick = async (): Promise<Replica> => {
+      for (;;) {
+        const replica = replicas[turn++ % replicas.length] as Replica;
+        if (replica.url === "") continue;
+        const healthy = await replica.api.get("/ok").catch(() => undefined);
+        if (healthy?.status === 200) return replica;
+        await pause(5);
+      }
+    };
+    const ask = async <Body>(
+      what: (replica: Replica) => Promise<{ status: number; text: string; body: Body }>,
+    ) => {
+      for (;;) {
+        requests += 1;
+        try {
+          const answer = await what(await pick());
+          if (answer.status >= 400) failures.push(`${answer.status}: ${answer.text}`);
+          return answer;
+        } catch {
+          closed += 1; // what a balancer or client asks again, elsewhere
+        }
+      }
+    };
+    const client = async (): Promise<void> => {
+      while (!stopped) {
+        const threadId = newId();
+        const created = await ask<{ run_id: string }>(({ api }) =>
+          api.post(`/threads/${threadId}/runs`, {
+            assistant_id: "sleep",
+            input: { messages: [], milliseconds: 300 },
+            if_not_exists: "create",
+          }),
+        );
+        if (created.status !== 200) continue;
+        acknowledged.push({ threadId, runId: created.body.run_id });
+        const joined = await ask<{ __error__?: unknown }>(({ api }) =>
+          api.get(`/threads/${threadId}/runs/${created.body.run_id}/join`),
+        );
+        if (joined.body?.__error__ !== undefined) failures.push(joined.text);
+      }
+    };
+    const clients = Array.from({ length: 6 }, client);
+    const durations: number[] = [];
+    for (const [index, replica] of replicas.entries()) {
+      await pause(700);
+      const startedAt = Date.now();
+      replica.signal("SIGTERM");
+      const code = await replica.process.exit();
+      durations.push(Date.now() - startedAt);
+      if (code !== 0) failures.push(`a replica ended with ${code}`);
+      replicas[index] = await bench.start({ environment });
+    }
+    stopped = true;
+    await Promise.all(clients);
+    const lost = await bench.untilAllEnded(20_000);
+    const bad = await bench.query<{ status: string }>("select status from runs where status <> 'success'");
+    const [stored] = await bench.query<{ count: number }>("select count(*)::int as count from runs");
+    return {
+      figure: `${requests} requests: ${failures.length} failed, ${closed} closed connections; ${acknowledged.length} runs acknowledged, ${stored?.count} stored, lost ${lost}; a stop took ${seconds(Math.max(...durations))} at most`,
+      complaints: [
+        ...failures.slice(0, 3),
+        ...complaintsWhere({
+          "a run was lost": lost > 0,
+          [`runs ended as ${bad.map((run) => run.status).join()}`]: bad.length > 0,
+        }),
+      ],
+    };
+  },
+});
+
+/** 11: many claimers, many runs. */
+export const manyClaimers = ({ claimers, runs }: { claimers: number; runs: number }): Scenario => ({
+  number: 11,
+  title: "many claimers on one queue",
+  criterion: "each run is claimed once",
+  scaled: `${claimers} slots in 2 processes and ${runs} runs instead of 50 and 10,000`,
+  async run({ bench }) {
+    const environment = { N_JOBS_PER_WORKER: String(claimers / 2) };
+    const producer = await bench.start({ environment: { ROLE: "api" } });
+    const workers = [bench.start({ environment }), bench.start({ environment })];
+    let acknowledged = 0;
+    const client = async (): Promise<void> => {
+      while (acknowledged < runs) {
+        acknowledged += 1;
+        const answer = await producer.api.post(`/threads/${newId()}/runs`, {
+          assistant_id: "two-step",
+          input: { messages: [] },
+          if_not_exists: "create",
+        });
+        if (answer.status !== 200) throw new Error(answer.text);
+      }
+    };
+    await Promise.all([...Array.from({ length: 8 }, client), ...workers]);
+    const lost = await bench.untilAllEnded(90_000);
+    const counts = await bench.query<{ attempt: number; status: string; count: number }>(
+      "select attempt, status, count(*)::int as count from runs group by 1, 2",
+    );
+    const doubled = await bench.doubledWinners();
+    return {
+      figure: `${counts.map((row) => `${row.count} ${row.status} in attempt ${row.attempt}`).join(", ")}; lost ${lost}; doubled ${doubled}`,
+      complaints: complaintsWhere({
+        "a run was lost": lost > 0,
+        "two attempts wrote": doubled > 0,
+        "a run was claimed twice or failed": counts.some(
+          (row) => row.attempt !== 1 || row.status !== "success",
+        ),
+      }),
+    };
+  },
+});
+
+/** 13: a stream that breaks after each event and is resumed on another replica. */
+export const cutStreams = (): Scenario => ({
+  number: 13,
+  title: "the stream cut at every event and resumed on another replica",
+  criterion: "what both connections delivered equals the log, for every event",
+  async run({ bench }) {
+    const [a, b] = (await Promise.all([bench.start(), bench.start()])) as [Replica, Replica];
+    const body = {
+      assistant_id: "ledger",
+      input: { steps: 8, milliseconds: 40 },
+      stream_mode: ["values", "updates", "custom"],
+      stream_resumable: true,
+    };
+    const read = async (cutAfter: number): Promise<{ runId: string; events: SentEvent[]; gapMs: number }> => {
+      const threadId = await a.api.aThread();
+      const stream = await openStream(`${a.url}/threads/${threadId}/runs/stream`, { body });
+      const events: SentEvent[] = [];
+      while (events.length < cutAfter) events.push((await stream.next()) as SentEvent);
+      const runId = /runs\/([^/]+)/.exec(stream.headers.get("content-location") ?? "")?.[1] ?? "";
+      stream.close();
+      const cutAt = Date.now();
+      const resumed = await openStream(`${b.url}/threads/${threadId}/runs/${runId}/stream`, {
+        headers: { "last-event-id": String(events.at(-1)?.id ?? -1) },
+      });
+      const next = await resumed.next();
+      const gapMs = Date.now() - cutAt;
+      if (next !== undefined) events.push(next, ...(await resumed.rest()).filter((event) => event !== next));
+      return { runId, events, gapMs };
+    };
+    const lengths = new Set<number>();
+    const gaps: number[] = [];
+    const differences: string[] = [];
+    let cuts = 1;
+    for (let total = 2; cuts < total; cuts += 1) {
+      const { runId, events, gapMs } = await read(cuts);
+      const log = await bench.query<{ seq: number; event: string; data: string }>(
+        "select seq, event, data from run_events where run_id = $1 order by seq",
+        [runId],
+      );
+      total = log.length;
+      lengths.add(total);
+      if (cuts < total) gaps.push(gapMs);
+      const sent = JSON.stringify(events.map(({ id, event, data }) => [id, event, data]));
+      const kept = JSON.stringify(log.map(({ seq, event, data }) => [seq, event, JSON.parse(data)]));
+      if (sent !== kept)
+        differences.push(`cut after event ${cuts}: ${events.length} events, the log has ${total}`);
+    }
+    return {
+      figure: `${cuts - 1} cuts in streams of ${[...lengths].join(" or ")} events: ${differences.length} differ; next event after p50 ${percentile(gaps, 0.5)} ms, max ${Math.max(...gaps)} ms`,
+      complaints: differences.slice(0, 5),
+    };
+  },
+});

@@ -1,0 +1,53 @@
+import { kill } from "node:process";
+import pg from "pg";
+import {
+  createCluster,
+  findPostmaster,
+  readPassword,
+  startServer,
+  SUPERUSER,
+} from "../../src/database/embedded-cluster.ts";
+import { findBinaries, findPlace, makePlace } from "../../src/database/embedded-place.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { temporaryFolder } from "../helpers/temporary-folder.ts";
+
+const SETTINGS = { fsync: "off", full_page_writes: "off", max_connections: "300" };
+/** Whoever has stopped it chose this port; it must be the same after each start. */
+const PORT_FROM = 20_000;
+const PORTS = 10_000;
+
+/** A Postgres of the fault tests' own, which they stop hard and start again. */
+export const startTestDatabase = async () => {
+  const folder = await temporaryFolder();
+  const place = await findPlace(folder.dataFolder);
+  await makePlace(place);
+  const binaries = await findBinaries(place);
+  await createCluster(place, binaries);
+  const password = await readPassword(place);
+  const port = PORT_FROM + Math.floor(Math.random() * PORTS);
+  const start = (): Promise<void> => startServer({ place, binaries, port, settings: SETTINGS });
+  const addressOf = (name: string): string =>
+    `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${name}`;
+  await start();
+  return {
+    start,
+    /** As a power failure does: nobody is told, nothing is written. */
+    async stopHard(): Promise<void> {
+      const postmaster = await findPostmaster(place);
+      if (postmaster === undefined) return;
+      kill(postmaster.pid, "SIGQUIT");
+      await eventually("Postgres is gone", async () => (await findPostmaster(place)) === undefined);
+    },
+    /** An empty database; answers its address. */
+    async create(name: string): Promise<string> {
+      const client = new pg.Client({ connectionString: addressOf("postgres") });
+      await client.connect();
+      await client.query(`create database ${pg.escapeIdentifier(name)}`);
+      await client.end();
+      return addressOf(name);
+    },
+    close: () => folder.remove(),
+  };
+};
+
+export type TestDatabase = Awaited<ReturnType<typeof startTestDatabase>>;
