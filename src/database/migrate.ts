@@ -25,7 +25,9 @@ export const migrate = async (connectionString: string, logger: Logger): Promise
       `create table if not exists migrations (
          name text primary key, checksum text not null, ran_at timestamptz not null default now())`,
     );
-    const { rows } = await client.query<{ name: string; checksum: string }>("select name, checksum from migrations");
+    const { rows } = await client.query<{ name: string; checksum: string }>(
+      "select name, checksum from migrations",
+    );
     const ran = new Map(rows.map((row) => [row.name, row.checksum]));
     const names = (await readdir(MIGRATIONS_FOLDER)).filter((name) => name.endsWith(".sql")).sort();
     for (const name of names) {
