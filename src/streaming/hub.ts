@@ -241,7 +241,8 @@ export const createHub = ({ eventLog, signals, hasEnded, faults, logger }: HubOp
           channel,
           options.after === undefined
             ? channel.lastSeq
-            : Math.max(options.after, options.after < 0 ? oldest : -1),
+            : // Whoever saw an earlier attempt goes on with this one from its start.
+              Math.max(options.after, options.after < 0 ? oldest : channel.firstSeq - 1),
         );
       }
       logger.trace({ runId: options.runId }, "reading a run from the event log");

@@ -33,6 +33,8 @@ export class RunChannel {
   readonly threadId: string;
   readonly runId: string;
   readonly attempt: number;
+  /** The id of the attempt's first event. */
+  readonly firstSeq: number;
   #events: RunEvent[] = [];
   #keptBytes = 0;
   /** Id of the next event to be emitted. */
@@ -51,6 +53,7 @@ export class RunChannel {
     this.threadId = options.threadId;
     this.runId = options.runId;
     this.attempt = options.attempt;
+    this.firstSeq = options.firstSeq;
     this.#nextSeq = options.firstSeq;
     this.#visibleSeq = options.firstSeq;
     this.#keep = options.keep;

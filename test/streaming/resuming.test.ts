@@ -201,13 +201,6 @@ describe("Last-Event-ID", () => {
     expect(response.status).toBe(422);
     expect(((await response.json()) as Refusal).detail).toContain("Last-Event-ID");
   });
-
-  test("beyond the last event shows nothing of a run that has ended", async () => {
-    const { stream, run } = await created(server, { ...TEN_STEPS, ...RESUMABLE });
-    await stream.rest();
-    for (const place of [server, replica])
-      expect(await readStream(streamOf(place, run), after(1_000))).toEqual([]);
-  });
 });
 
 describe("the heartbeat", () => {

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apiOf, type Api } from "../helpers/api.ts";
+import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { dataOf, openStream } from "../helpers/server-sent-events.ts";
+import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
+import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
+
+/** A machine that is busy with other tests must not cost a lease by itself. */
+const LEASE_SECONDS = 3;
+
+let server: TestServer;
+let api: Api;
+const processes: ServerProcess[] = [];
+beforeAll(async () => {
+  // Answers and sweeps, but executes nothing: what kills its process must not kill this one.
+  server = await startTestServer({
+    graphConfigFile: ENGINE_GRAPHS,
+    role: "api",
+    leaseSeconds: LEASE_SECONDS,
+    heartbeatSeconds: 0.5,
+    sweepSeconds: 0.3,
+    maxAttempts: 2,
+  });
+  api = apiOf(server);
+});
+afterAll(async () => {
+  await Promise.all(processes.map((one) => one.kill()));
+  await server.close();
+});
+
+/** Another process that executes runs; resolves when it can. */
+const aWorker = async (): Promise<ServerProcess> => {
+  const worker = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
+    DATABASE_URL: server.connectionString,
+    LEASE_SECONDS: String(LEASE_SECONDS),
+    HEARTBEAT_SECONDS: "0.5",
+    SWEEP_SECONDS: "0.3",
+    MAX_ATTEMPTS: "2",
+    LOG_LEVEL: "info",
+  });
+  processes.push(worker);
+  await worker.address();
+  return worker;
+};
+
+describe("a process that is killed", { timeout: 60_000 }, () => {
+  test("loses its runs to others, who go on from the last checkpoint; a run that kills them is given up", async () => {
+    const first = await aWorker();
+    const threadId = await api.aThread();
+    const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, {
+      body: { assistant_id: "hesitant", input: {}, stream_mode: ["updates", "custom"] },
+    });
+    await stream.until(({ event }) => event === "custom");
+    const [run] = await api.runs(threadId);
+    const runId = run?.run_id ?? "";
+    const joined = api.join(threadId, runId);
+    await first.kill();
+    const others = [aWorker(), aWorker()];
+
+    expect(await joined).toMatchObject({ first: [1], second: [2] });
+    const events = await stream.rest();
+    expect(dataOf(events, "metadata").map(({ attempt }) => attempt)).toEqual([1, 2]);
+    expect(dataOf(events, "updates")).toEqual([{ one: { first: [1] } }, { two: { second: [2] } }]);
+    expect(events.map(({ id }) => id)).toEqual(events.map(({ id }) => id).sort((a = 0, b = 0) => a - b));
+    expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
+    expect(await api.run(threadId, runId)).toMatchObject({ status: "success" });
+    expect(await api.thread(threadId)).toMatchObject({ status: "idle" });
+
+    const workers = await Promise.all(others);
+    const doomed = await openStream(`${server.url}/threads/${await api.aThread()}/runs/stream`, {
+      body: { assistant_id: "lethal", input: { messages: [] }, stream_mode: "updates" },
+    });
+    const [, , doomedThread] = doomed.headers.get("content-location")?.split("/") ?? [];
+    const failures = dataOf(await doomed.rest(), "error");
+    expect(failures).toEqual([
+      { error: expect.any(String), message: expect.stringMatching(/given up after 2 attempts/) },
+    ]);
+    expect(await Promise.all(workers.map((worker) => worker.exit()))).toEqual(["SIGKILL", "SIGKILL"]);
+    const [ended] = await api.runs(doomedThread ?? "");
+    expect(ended).toMatchObject({ status: "error" });
+    expect(await api.thread(doomedThread ?? "")).toMatchObject({ status: "error", error: failures[0] });
+    // The thread can be used again.
+    expect((await api.aRun(doomedThread ?? "", { assistant_id: "counter", input: {} })).status).toBe(
+      "pending",
+    );
+  });
+});
