@@ -154,10 +154,12 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
       const version = versions[channel];
       if (!Object.hasOwn(newVersions, channel) && version !== undefined) {
         if (before !== undefined && parent?.versions[channel] === version) {
-          channels.set(channel, before);
-          continue;
-        }
-        if (!(await this.isStored(writer, checkpointNs, channel, version))) continue;
+          // An update of the state applies what tasks had written before it without raising a version.
+          if (metadata.source !== "update") {
+            channels.set(channel, before);
+            continue;
+          }
+        } else if (!(await this.isStored(writer, checkpointNs, channel, version))) continue;
       }
       channels.set(channel, writer.values.storeChannel(channel, value, before));
     }
