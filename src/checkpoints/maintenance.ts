@@ -2,6 +2,7 @@ import type { Queryable } from "../database/database.ts";
 import { invalid } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { encode, treeText, TYPE } from "./encoding.ts";
+import { toJsonb } from "./repository.ts";
 
 /*
  * Taking checkpoints away leaves elements and contents that nothing refers to any more. Elements are freed all but
@@ -160,12 +161,12 @@ export const keepLatest = async (queryable: Queryable, threadId: string): Promis
 };
 
 const LOCK_HEAD = `
-select checkpoint_id, metadata_text from checkpoints
+select checkpoint_id, coalesce(metadata_text, metadata::text) as metadata from checkpoints
 where thread_id = $1::uuid and checkpoint_ns = ''
 order by checkpoint_id desc limit 1 for update`;
 
-const MERGE_METADATA = `
-update checkpoints set metadata = metadata || $3::jsonb, metadata_text = $4
+const REPLACE_METADATA = `
+update checkpoints set metadata = $3::jsonb, metadata_text = $4
 where thread_id = $1::uuid and checkpoint_ns = '' and checkpoint_id = $2::uuid`;
 
 /**
@@ -177,18 +178,14 @@ export const mergeHeadMetadata = async (
   threadId: string,
   metadata: JsonObject,
 ): Promise<string | undefined> => {
-  const rows = await queryable.query<{ checkpoint_id: string; metadata_text: string | null }>(LOCK_HEAD, [
-    threadId,
-  ]);
+  const rows = await queryable.query<{ checkpoint_id: string; metadata: string }>(LOCK_HEAD, [threadId]);
   const [head] = rows;
   if (head === undefined) return undefined;
   for (const key of [TYPE, "lc"]) {
     if (Object.hasOwn(metadata, key)) throw invalid(`'metadata': the key '${key}' is reserved.`);
   }
-  const merged = encode(metadata) as JsonObject;
-  const { checkpoint_id: checkpointId, metadata_text: exact } = head;
-  // Where the exact metadata stand beside, because jsonb can't hold them, both are kept in step.
-  const text = exact === null ? null : treeText({ ...(JSON.parse(exact) as JsonObject), ...merged });
-  await queryable.query(MERGE_METADATA, [threadId, checkpointId, treeText(merged), text]);
-  return checkpointId;
+  const merged = { ...(JSON.parse(head.metadata) as JsonObject), ...(encode(metadata) as JsonObject) };
+  const { jsonb, exact } = toJsonb(treeText(merged));
+  await queryable.query(REPLACE_METADATA, [threadId, head.checkpoint_id, jsonb, exact ?? null]);
+  return head.checkpoint_id;
 };

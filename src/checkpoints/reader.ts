@@ -1,6 +1,7 @@
 import type { Database } from "../database/database.ts";
 import type { Coverage, ElementCache, ThreadElements } from "./element-cache.ts";
-import { LINE, readParts, readTuple, type CheckpointRow, type ReadParts } from "./repository.ts";
+import { readParts, readTuple, type CheckpointRow, type ReadParts } from "./reads.ts";
+import { LINE } from "./repository.ts";
 import { toSegments, type ValueRecord } from "./values.ts";
 import { parseBody, type CheckpointBody } from "./versions.ts";
 

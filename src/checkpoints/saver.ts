@@ -8,7 +8,6 @@ import {
   type Checkpoint,
   type CheckpointListOptions,
   type CheckpointMetadata,
-  type CheckpointPendingWrite,
   type CheckpointTuple,
   type DeltaChannelHistory,
   type PendingWrite,
@@ -16,20 +15,16 @@ import {
 import type { Database } from "../database/database.ts";
 import { isUuid } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { encode, setField, treeText } from "./encoding.ts";
-import type { CheckpointReader, LoadedCheckpoint, LoadedWrite } from "./reader.ts";
-import { readAllReferences, readAncestors, readReferences, readRows, type References } from "./repository.ts";
-import { revive, settle, type Unfinished } from "./reviving.ts";
+import { noHistory, readDeltaHistory } from "./delta-history.ts";
+import { encode, treeText } from "./encoding.ts";
+import { configurable, isReadable, placeOf, requirePlace, requireSeparable, requireUuid } from "./place.ts";
+import type { CheckpointReader, LoadedCheckpoint } from "./reader.ts";
+import { readAllReferences, readReferences, readRows } from "./reads.ts";
+import { toJsonb } from "./repository.ts";
 import { threadKey } from "./thread-key.ts";
-import {
-  fromRecord,
-  isWholeList,
-  recordTree,
-  toSegments,
-  type StoredValue,
-  type ValueRecord,
-} from "./values.ts";
-import { bodyTexts, parseBody } from "./versions.ts";
+import { reviveTuple, reviveWrite, toKnown } from "./tuples.ts";
+import type { StoredValue } from "./values.ts";
+import { bodyTexts } from "./versions.ts";
 import type { QueuedWrites } from "./write-queue.ts";
 import type { KnownCheckpoint, ThreadWriter } from "./writer.ts";
 
@@ -49,18 +44,6 @@ export interface SaverOptions {
 
 /** A list() without a limit reads so many checkpoints at a time. */
 const PAGE_CHECKPOINTS = 50;
-const ANCESTORS_AT_A_TIME = 200;
-/** These stand between the texts of a statement; no node of a graph has one in its name. */
-const SEPARATORS = ["\u0000", "\u001e", "\u001f", "\n"];
-/** What jsonb refuses: NUL, and a surrogate that stands alone (JSON.stringify escapes only those). */
-const NOT_IN_JSONB = /\\u0000|\\ud[89a-f][0-9a-f]{2}/g;
-
-interface Place {
-  threadId: string;
-  key: string;
-  checkpointNs: string;
-  checkpointId: string | undefined;
-}
 
 /**
  * LangGraph's checkpointer on the tables of this room. Subclasses say who writes: an attempt, or anybody.
@@ -166,16 +149,15 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     writer.learn(checkpointNs, checkpoint.id, { versions: { ...versions }, channels });
     const { body, shape } = bodyTexts(checkpoint);
     const { run_id: _, ...own } = this.options.metadata;
-    const metadataText = treeText(encode({ ...own, ...metadata }));
-    const exact = metadataText.search(NOT_IN_JSONB) < 0;
+    const { jsonb, exact } = toJsonb(treeText(encode({ ...own, ...metadata })));
     const committed = writer.write({
       checkpoint: {
         checkpointNs,
         checkpointId: checkpoint.id,
         parentId: parentId ?? null,
         runId: this.options.runId,
-        metadata: exact ? metadataText : metadataText.replace(NOT_IN_JSONB, "\\ufffd"),
-        metadataText: exact ? "" : metadataText,
+        metadata: jsonb,
+        metadataText: exact ?? "",
         body,
         shape: writer.values.keepApart(shape),
         channels,
@@ -210,36 +192,11 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     config: RunnableConfig;
     channels: string[];
   }): Promise<Record<string, DeltaChannelHistory>> {
-    const histories = new Map<string, DeltaChannelHistory>(
-      options.channels.map((channel) => [channel, { writes: [] }]),
-    );
-    const place = placeOf(options.config);
-    let cursor = place?.checkpointId;
-    if (place !== undefined && cursor === undefined) {
-      cursor = (await this.getTuple(options.config))?.config.configurable?.checkpoint_id as
-        string | undefined;
-    }
-    if (place !== undefined) await this.writer(place.key, false).queue.settled();
-    const open = new Set(options.channels);
-    while (place !== undefined && cursor !== undefined && isUuid(cursor) && open.size > 0) {
-      const { key, checkpointNs } = place;
-      const rows = await readAncestors(this.parts.database, key, checkpointNs, cursor, ANCESTORS_AT_A_TIME);
-      const needed = rows.map((row) => ({ ...row, channels: pickChannels(row.channels, open) }));
-      for (const loaded of await this.parts.reader.load(needed)) {
-        for (const write of [...loaded.writes].sort(byTaskAndIndex).reverse()) {
-          if (!open.has(write.channel)) continue;
-          histories.get(write.channel)?.writes.push(await reviveWrite(write, loaded));
-        }
-        for (const [channel, record] of loaded.channels) {
-          const history = histories.get(channel);
-          if (history === undefined || !open.delete(channel)) continue;
-          history.seed = await reviveRecord(record, loaded);
-        }
-      }
-      cursor = rows.length < ANCESTORS_AT_A_TIME ? undefined : rows[rows.length - 1]?.checkpoint_id;
-    }
-    for (const history of histories.values()) history.writes.reverse();
-    return Object.fromEntries(histories);
+    const { config, channels } = options;
+    const place = placeOf(config);
+    if (place === undefined) return noHistory(channels);
+    await this.writer(place.key, false).queue.settled();
+    return readDeltaHistory(this.parts, place, channels);
   }
 
   abstract override deleteThread(threadId: string): Promise<void>;
@@ -283,69 +240,18 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   private async toTuple(
     loaded: LoadedCheckpoint,
     threadId: string,
-    learner?: ThreadWriter,
+    learner: ThreadWriter | undefined,
   ): Promise<CheckpointTuple> {
-    const { row, body } = loaded;
-    const unfinished: Unfinished = [];
-    const values: Record<string, unknown> = {};
-    const lists: Array<{ value: StoredValue; elements: unknown[]; trees: unknown[] }> = [];
-    const channels = new Map<string, StoredValue>();
-    for (const [channel, record] of loaded.channels) {
-      const value = fromRecord(record);
-      const elementsOf = (list: number): unknown[] => {
-        const trees = treesOf(record, list, loaded);
-        const elements = revive(trees, unfinished) as unknown[];
-        if (isWholeList(record)) lists.push({ value, elements, trees });
-        return elements;
-      };
-      const holder = revive([recordTree(record, loaded.elements)], unfinished, elementsOf) as [unknown];
-      await settle(unfinished.splice(0));
-      setField(values, channel, holder[0]);
-      channels.set(channel, value);
-      if (record.c !== undefined) learner?.values.rememberContent(record.c);
-    }
-    for (const { value, elements, trees } of lists) {
-      const [reference] = value.lists;
-      if (reference === undefined || learner === undefined) continue;
-      // A copy: reducers may change the array that they are given.
-      value.live = { reference, elements: elements.slice(), trees };
-      learner.book.remember(value.live);
-    }
-    learner?.values.rememberContent(row.shape);
-    learner?.learn(row.checkpoint_ns, row.checkpoint_id, {
-      versions: { ...body.channel_versions },
-      channels,
-    });
-    const pendingWrites: CheckpointPendingWrite[] = [];
-    for (const write of loaded.writes) pendingWrites.push(await reviveWrite(write, loaded));
-    const at = (id: string): RunnableConfig => ({
-      configurable: { thread_id: threadId, checkpoint_ns: row.checkpoint_ns, checkpoint_id: id },
-    });
-    const metadata = revive(JSON.parse(row.metadata)) as CheckpointMetadata<{ run_id?: string }>;
-    if (row.run_id !== null) metadata.run_id ??= row.run_id;
-    const checkpoint: Checkpoint = { ...body, id: row.checkpoint_id, channel_values: values };
-    if (checkpoint.v < 4 && row.parent_id !== null)
-      await this.migratePendingSends(checkpoint, row.parent_id, loaded);
-    return {
-      config: at(row.checkpoint_id),
-      checkpoint,
-      metadata,
-      ...(row.parent_id === null ? {} : { parentConfig: at(row.parent_id) }),
-      pendingWrites,
-    };
+    const tuple = await reviveTuple(loaded, threadId, learner);
+    if (tuple.checkpoint.v < 4) await this.migratePendingSends(tuple.checkpoint, loaded);
+    return tuple;
   }
 
   /** Before version 4 what was sent to nodes stood in the parent's writes. */
-  private async migratePendingSends(
-    checkpoint: Checkpoint,
-    parentId: string,
-    { row }: LoadedCheckpoint,
-  ): Promise<void> {
-    const parent = await this.parts.reader.read({
-      threadId: row.thread_id,
-      checkpointNs: row.checkpoint_ns,
-      checkpointId: parentId,
-    });
+  private async migratePendingSends(checkpoint: Checkpoint, { row }: LoadedCheckpoint): Promise<void> {
+    if (row.parent_id === null) return;
+    const place = { threadId: row.thread_id, checkpointNs: row.checkpoint_ns, checkpointId: row.parent_id };
+    const parent = await this.parts.reader.read(place);
     const sends: unknown[] = [];
     for (const write of parent?.writes ?? []) {
       if (write.channel === TASKS && parent !== undefined) sends.push((await reviveWrite(write, parent))[2]);
@@ -356,76 +262,3 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
       versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined);
   }
 }
-
-/** What a row says of a checkpoint, without the live elements of its lists. */
-const toKnown = ({ body, channels, shape }: References): KnownCheckpoint => {
-  const records = Object.entries(JSON.parse(channels) as Record<string, ValueRecord>);
-  const versions = parseBody(body, JSON.parse(shape)).channel_versions;
-  return { versions, channels: new Map(records.map(([channel, record]) => [channel, fromRecord(record)])) };
-};
-
-const reviveWrite = async (write: LoadedWrite, loaded: LoadedCheckpoint): Promise<CheckpointPendingWrite> => [
-  write.taskId,
-  write.channel,
-  await reviveRecord(write.record, loaded),
-];
-
-const reviveRecord = async (record: ValueRecord, loaded: LoadedCheckpoint): Promise<unknown> => {
-  const unfinished: Unfinished = [];
-  const elementsOf = (list: number): unknown[] =>
-    revive(treesOf(record, list, loaded), unfinished) as unknown[];
-  const holder = revive([recordTree(record, loaded.elements)], unfinished, elementsOf) as [unknown];
-  await settle(unfinished);
-  return holder[0];
-};
-
-const treesOf = (record: ValueRecord, list: number, { elements }: LoadedCheckpoint): unknown[] => {
-  const segments = toSegments(record.l?.[list] ?? []);
-  const [first] = segments;
-  if (first !== undefined && segments.length === 1) return elements.trees(first.list, first.from, first.to);
-  return segments.flatMap((segment) => elements.trees(segment.list, segment.from, segment.to));
-};
-
-const pickChannels = (channels: string, wanted: ReadonlySet<string>): string => {
-  const records = Object.entries(JSON.parse(channels) as Record<string, ValueRecord>);
-  return JSON.stringify(Object.fromEntries(records.filter(([channel]) => wanted.has(channel))));
-};
-
-const byTaskAndIndex = (one: LoadedWrite, other: LoadedWrite): number =>
-  one.taskId === other.taskId ? one.index - other.index : one.taskId < other.taskId ? -1 : 1;
-
-const configurable = (config: RunnableConfig): Record<string, unknown> => config.configurable ?? {};
-
-const placeOf = (config: RunnableConfig): Place | undefined => {
-  const { thread_id: threadId, checkpoint_ns, checkpoint_id, thread_ts } = configurable(config);
-  if (typeof threadId !== "string" || threadId === "") return undefined;
-  const id = checkpoint_id || thread_ts;
-  return {
-    threadId,
-    key: threadKey(threadId),
-    checkpointNs: typeof checkpoint_ns === "string" ? checkpoint_ns : "",
-    checkpointId: typeof id === "string" ? id : undefined,
-  };
-};
-
-/** A client may ask for anything; what can't be there is not looked for. */
-const isReadable = ({ checkpointNs, checkpointId }: Place): boolean =>
-  !checkpointNs.includes("\u0000") && (checkpointId === undefined || isUuid(checkpointId));
-
-const requirePlace = (config: RunnableConfig): Place => {
-  const place = placeOf(config);
-  if (place === undefined)
-    throw new Error("A checkpoint can't be stored without a thread_id in config.configurable.");
-  requireSeparable("checkpoint namespace", place.checkpointNs);
-  return place;
-};
-
-const requireSeparable = (name: string, text: string): void => {
-  if (SEPARATORS.some((separator) => text.includes(separator))) {
-    throw new Error(`A ${name} can't hold control characters.`);
-  }
-};
-
-const requireUuid = (checkpointId: string): void => {
-  if (!isUuid(checkpointId)) throw new Error(`The checkpoint id '${checkpointId}' is not a UUID.`);
-};

@@ -4,7 +4,7 @@ import type { JsonObject } from "../lib/json.ts";
 import { toWireJson, toWireValue } from "../lib/wire-json.ts";
 import { TYPE } from "./encoding.ts";
 import type { CheckpointReader, LoadedCheckpoint } from "./reader.ts";
-import { readHeadRows, readRows } from "./repository.ts";
+import { readHeadRows, readRows } from "./reads.ts";
 import { revive } from "./reviving.ts";
 import { threadKey } from "./thread-key.ts";
 import type { CheckpointStorage, HistoryOptions, StoredCheckpoint } from "./types.ts";
