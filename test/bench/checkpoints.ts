@@ -93,6 +93,11 @@ const contenders: Array<[string, () => Run]> = [
 ];
 
 const hello = () => ({ messages: [new HumanMessage(TEXT)] });
+/** CPU of this process, in ms. */
+const cpu = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+};
 const timed = async (work: () => Promise<void>): Promise<number> => {
   const start = performance.now();
   await work();
@@ -143,11 +148,13 @@ const ten = chain(10);
 for (const [name, make] of contenders) {
   const run = make();
   await runsPerSecond(run, two, 50, 4);
+  const before = cpu();
   const one = await runsPerSecond(run, two, 200, 1);
+  const cpuPerRun = (cpu() - before) / 200;
   const sixteen = await runsPerSecond(run, two, 400, 16);
   const tenSteps = await runsPerSecond(run, ten, 60, 1);
   console.log(
-    `${name.padEnd(11)} two steps: ${one.toFixed(0)} runs/s at 1, ${sixteen.toFixed(0)} at 16; ten steps: ${(1000 / tenSteps).toFixed(2)} ms`,
+    `${name.padEnd(11)} two steps: ${one.toFixed(0)} runs/s at 1, ${sixteen.toFixed(0)} at 16; ten steps: ${(1000 / tenSteps).toFixed(2)} ms; CPU ${cpuPerRun.toFixed(2)} ms/run at 1`,
   );
 }
 
@@ -158,13 +165,20 @@ for (const [name, make] of contenders) {
   if (name === "threadloom") await makeRun(threadId);
   const before = await sizes();
   const times: number[] = [];
-  for (let turn = 0; turn < TURNS; turn++) times.push(await timed(() => run(two, threadId, hello())));
+  const cpus: number[] = [];
+  for (let turn = 0; turn < TURNS; turn++) {
+    const start = cpu();
+    times.push(await timed(() => run(two, threadId, hello())));
+    cpus.push(cpu() - start);
+  }
   const after = await sizes();
-  const mean = (from: number, to: number) =>
-    times.slice(from, to).reduce((sum, ms) => sum + ms, 0) / (to - from);
+  const mean = (of: number[], from: number, to: number) =>
+    of.slice(from, to).reduce((sum, ms) => sum + ms, 0) / (to - from);
+  const median = (of: number[], from: number, to: number) =>
+    of.slice(from, to).sort((one, other) => one - other)[Math.floor((to - from) / 2)] ?? Number.NaN;
   const bytes = name === "official" || name === "threadloom" ? after[name] - before[name] : 0;
   console.log(
-    `${name.padEnd(11)} ${TURNS} turns: ${mean(10, 60).toFixed(2)} ms/turn at 11-60, ${mean(TURNS - 50, TURNS).toFixed(2)} in the last 50; ${(bytes / 1024).toFixed(0)} KiB`,
+    `${name.padEnd(11)} ${TURNS} turns, ms per turn at 11-60: ${median(times, 10, 60).toFixed(2)} (CPU ${mean(cpus, 10, 60).toFixed(2)}), in the last 50: ${median(times, TURNS - 50, TURNS).toFixed(2)} (CPU ${mean(cpus, TURNS - 50, TURNS).toFixed(2)}); ${(bytes / 1024).toFixed(0)} KiB`,
   );
   if (name === "threadloom") {
     const cold = createCheckpointStorage({ database, logger });

@@ -151,6 +151,7 @@ const main = async (): Promise<void> => {
       progress(`${scenario.name}: ${scenario.about}`);
       if (options.statements) await resetStatements(server);
       await scenario.run(bench);
+      progress(`${scenario.name}: done; the server holds ${(await server.remote.memory()).now.toFixed(0)} MiB`);
       if (options.statements) traces.push(`${scenario.name}:\n${await formatStatements(server)}`);
     }
 

@@ -107,7 +107,7 @@ export const wait = runScenario(
   "wait",
   "/threads/{id}/runs/wait of a graph of two steps, each run on a new thread",
   "two-step",
-  { single: 200, parallel: 600, warmUp: 200 },
+  { single: 150, parallel: 500, warmUp: 200 },
   { p50: "<= 10", perSecond: ">= 250", cpu: "<= 6" },
 );
 
@@ -115,6 +115,6 @@ export const tenSteps = runScenario(
   "ten-steps",
   "/threads/{id}/runs/wait of a graph of ten steps, each run on a new thread",
   "ten-steps",
-  { single: 60, parallel: 200, warmUp: 40 },
+  { single: 50, parallel: 150, warmUp: 40 },
   {},
 );

@@ -42,7 +42,7 @@ export const state: Scenario = {
   name: "state",
   about: `reads of a thread of ${TURNS} turns of three messages, ${WIDTH} at a time`,
   async run(bench) {
-    const reads = { states: scaled(bench, 1_500), histories: scaled(bench, 300) };
+    const reads = { states: scaled(bench, 1_000), histories: scaled(bench, 200) };
     const readers = [];
     for (const { name, http } of bench.remotes) {
       const [threadId] = await createThreads({ http } as Bench["remotes"][number], 1);
