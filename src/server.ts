@@ -47,6 +47,7 @@ export interface ServerParts {
 /** How often what has expired is removed, and how much at a time, to stay short beside live traffic. */
 const EXPIRY_SWEEP_MS = 10_000;
 const EXPIRED_PER_SWEEP = 5_000;
+const HEARTBEAT_TIMEOUT_AT_LEAST_MS = 250;
 /** Time to read the end of a threadless run that another process executed; a slow reader needs some. */
 const THREADLESS_LINGER_SECONDS = 60;
 
@@ -77,19 +78,25 @@ export const createServer = async (
   const build = async (): Promise<Server> => {
     const processId = newId();
     await migrate(connectionString, logger);
-    const open = (applicationName: string, poolSize: number) => {
+    const open = (applicationName: string, poolSize: number, timeoutMs?: number) => {
       const database = openDatabase({
         connectionString,
         poolSize,
         applicationName,
         preparedStatements: config.databasePreparedStatements,
+        timeoutMs,
         logger,
       });
       closers.push(() => database.close());
       return database;
     };
     const database = open("threadloom", config.databasePoolSize);
-    const heartbeatConnection = open("threadloom heartbeat", 1);
+    const heartbeatConnection = open(
+      "threadloom heartbeat",
+      1,
+      // A heartbeat that gets no answer must leave time for another one, over another connection.
+      Math.max(HEARTBEAT_TIMEOUT_AT_LEAST_MS, (config.leaseSeconds * 1_000) / 4),
+    );
 
     const signals = await openSignals({ database, connectionString, logger });
     closers.push(() => signals.close());

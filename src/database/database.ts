@@ -4,6 +4,7 @@ import { sqlState } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { nameStatements } from "./statement-names.ts";
 import type { Tables } from "./tables.ts";
+import { isDatabaseUnavailable } from "./unavailable.ts";
 
 export interface DatabaseOptions {
   connectionString: string;
@@ -13,6 +14,8 @@ export interface DatabaseOptions {
   applicationName: string;
   /** False behind a pooler in transaction mode that doesn't know prepared statements (PgBouncer < 1.21). */
   preparedStatements: boolean;
+  /** How long a connection and an answer are waited for; the usual times if left out. */
+  timeoutMs?: number;
   logger: Logger;
 }
 
@@ -32,20 +35,32 @@ export interface Database extends Queryable {
   readonly connectionString: string;
   /** Runs `work` in a transaction on one connection; rolls back if it throws. Never while user code runs. */
   transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T>;
+  /** Whether this very error came from here and says that the database is away. Graphs may have databases of their own. */
+  isLoss(error: unknown): boolean;
   close(): Promise<void>;
 }
 
 /** How long a request may wait for a connection before it is refused as `unavailable`. */
 const CONNECT_TIMEOUT_MS = 10_000;
+/**
+ * No statement of ours takes this long. Without an end, whoever asks over a connection that is dead and does not
+ * say so (a firewall that forgot it, a machine that vanished) waits for a quarter of an hour. Set here and not as
+ * `statement_timeout`, which poolers refuse at the start of a connection.
+ */
+const ANSWER_TIMEOUT_MS = 60_000;
+/** An idle connection is probed after this time; the system's own setting is two hours. */
+const KEEP_ALIVE_MS = 10_000;
 
 export const openDatabase = (options: DatabaseOptions): Database => {
-  const { connectionString, poolSize, applicationName, preparedStatements, logger } = options;
+  const { connectionString, poolSize, applicationName, preparedStatements, timeoutMs, logger } = options;
   const pool = new pg.Pool({
     connectionString,
     max: poolSize,
     application_name: applicationName,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: timeoutMs ?? CONNECT_TIMEOUT_MS,
+    query_timeout: timeoutMs ?? ANSWER_TIMEOUT_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   });
   // Without these listeners a terminated backend ends the process: an idle client emits on the pool, a client
   // in a transaction on itself.
@@ -64,6 +79,15 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     });
     if (preparedStatements) nameStatements(client);
   });
+  const losses = new WeakSet<Error>();
+  const noting = async <Result>(work: Promise<Result>): Promise<Result> => {
+    try {
+      return await work;
+    } catch (error) {
+      if (error instanceof Error && isDatabaseUnavailable(error)) losses.add(error);
+      throw error;
+    }
+  };
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
 
   return {
@@ -71,11 +95,12 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     pool,
     connectionString,
     async query<Row>(text: string, values: unknown[] = []) {
-      const result = await pool.query(text, values);
+      const result = await noting(pool.query(text, values));
       return result.rows as Row[];
     },
+    isLoss: (error) => error instanceof Error && losses.has(error),
     async transaction(work) {
-      const client = await pool.connect();
+      const client = await noting(pool.connect());
       let broken: Error | undefined;
       try {
         await client.query("begin");

@@ -88,6 +88,7 @@ export const openSignals = async ({
     const fresh = new pg.Client({
       connectionString,
       application_name: LISTENER_NAME,
+      connectionTimeoutMillis: LIFE_SIGN_MS,
       keepAlive: true,
     });
     fresh.on("error", (error) => {

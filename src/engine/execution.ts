@@ -56,6 +56,11 @@ export interface ExecutorParts {
  * sent, also what never reached the log. Readers ask for "after N", so gaps harm nobody.
  */
 const SEQ_PER_ATTEMPT = 100_000_000;
+/**
+ * A run whose reads or checkpoints fail for want of the database is tried again, so often: should it be the run
+ * itself that breaks the connection, it must end.
+ */
+const ATTEMPTS_AT_A_DATABASE = 10;
 /** Pause between tries to store an outcome while the database is away. */
 const RETRY_MS = 250;
 
@@ -87,10 +92,10 @@ export const createExecutor = (parts: ExecutorParts) => {
   } = parts;
 
   /** Repeats while the database is away: an outcome that was reached must not be lost while the lease is held. */
-  const persist = async <T>(write: () => Promise<T>, isMine: () => boolean): Promise<T> => {
-    for (;;) {
+  const persist = async <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> => {
+    for (let isRetry = false; ; isRetry = true) {
       try {
-        return await write();
+        return await write(isRetry);
       } catch (error) {
         if (!isDatabaseUnavailable(error) || !isMine()) throw error;
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
@@ -205,14 +210,17 @@ export const createExecutor = (parts: ExecutorParts) => {
     // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
     await channel.flush();
     faults.reached("before-finish");
-    const finished = await persist(
+    const finished = await persist(async (isRetry) => {
       // One that came through the queue has a creator who may wait for it on another process.
-      () =>
-        run.delete_thread && creatorIsHere
-          ? removeThread(run, outcome)
-          : queue.finish(run.thread_id, selector, outcome),
-      isMine,
-    );
+      const removes = run.delete_thread && creatorIsHere;
+      const ended = removes
+        ? await removeThread(run, outcome)
+        : await queue.finish(run.thread_id, selector, outcome);
+      if (ended !== undefined || !isRetry) return ended;
+      // The try before may have been committed, and only its answer been lost.
+      const found = await queue.endedAs(selector, outcome.status);
+      return found === true || (found === "gone" && removes) ? { waiting: 1 } : undefined;
+    }, isMine);
     faults.reached("after-finish");
     if (finished === undefined) return undefined;
     const completed = result.kind === "completed" ? result : undefined;
@@ -277,8 +285,17 @@ export const createExecutor = (parts: ExecutorParts) => {
       const timer = setTimeout(() => stop({ kind: "timeout" }), runTimeoutSeconds * 1_000);
 
       const settle = async (): Promise<RunEnding | undefined> => {
-        const result = await attempt.result;
+        let result = await attempt.result;
         clearTimeout(timer);
+        if (
+          result.kind === "failed" &&
+          database.isLoss(result.error) &&
+          run.attempt < ATTEMPTS_AT_A_DATABASE
+        ) {
+          // Not the graph's fault, and not its end: it goes on from its last checkpoint.
+          log.warn("the database was away; the run goes back to the queue");
+          result = { kind: "stopped", reason: { kind: "shutdown" } };
+        }
         if (result.kind === "failed") log.warn({ err: result.error }, "the graph failed");
         let ending: RunEnding | undefined;
         try {

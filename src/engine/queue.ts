@@ -190,6 +190,23 @@ export const createQueue = (database: Database) => ({
     return rows.map((row) => row.run_id);
   },
 
+  /** Whether the run's row says that this attempt ended it so; `"gone"` if there is no row. */
+  async endedAs(
+    { runId, attempt }: AttemptSelector,
+    status: RunOutcome["status"],
+  ): Promise<boolean | "gone"> {
+    const rows = await database.query<{ status: RunStatus; attempt: number }>(
+      "select status, attempt from runs where run_id = $1",
+      [runId],
+    );
+    return rows[0] === undefined ? "gone" : rows[0].status === status && rows[0].attempt === attempt;
+  },
+
+  /** Throws if the database is away. */
+  async assertReachable(): Promise<void> {
+    await database.query("select 1");
+  },
+
   /** Runs with an expired lease that must not be tried again. */
   async listAbandoned(maxAttempts: number): Promise<RunRow[]> {
     return await database.query<RunRow>(

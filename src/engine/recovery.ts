@@ -16,6 +16,9 @@ export interface RecoveryOptions {
   logger: Logger;
 }
 
+/** A round that comes this many rounds after the one before says that something else stood still. */
+const LATE_ROUNDS = 2.5;
+
 /**
  * Finds runs whose executor went silent. A dead process is noticed after at most the lease (10 s) and a sweep
  * (2 s). Every process that works sweeps; the statements skip what another one has locked.
@@ -36,8 +39,19 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
         }
       : { kind: "stopped", reason: { kind: "cancel", action: run.cancel_action } };
 
+  /** When the last round that reached the database began, by this process's own clock. */
+  let sweptAt = performance.now();
   const sweep = async (): Promise<void> => {
+    // After an outage of the database, or a stall of this process (a blocking node, a suspended laptop), every lease
+    // is old. Its holder may live, in this very process: it gets one round to renew.
+    const now = performance.now();
+    if (now - sweptAt > sweepSeconds * 1_000 * LATE_ROUNDS) {
+      await queue.assertReachable();
+      sweptAt = now;
+      return;
+    }
     const requeued = await queue.requeueExpired(maxAttempts);
+    sweptAt = now;
     for (const runId of requeued) {
       logger.warn({ run_id: runId }, "a run lost its worker; it goes on from its last checkpoint");
       signals.send("available", runId);

@@ -42,6 +42,8 @@ export interface Worker {
   cancelReservation(): void;
   /** Executes a run that was claimed with a reservation. */
   start(run: RunRow): Execution;
+  /** Executes a run that the database says is this process's, though the answer that said so was lost. */
+  adopt(run: RunRow): Execution;
   execution(runId: string): Execution | undefined;
   /** Runs in the hands of this process. */
   readonly active: number;
@@ -176,6 +178,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
       reserved -= 1;
       return begin(run, true);
     },
+    adopt: (run) => executions.get(run.run_id) ?? begin(run, true),
     execution: (runId) => executions.get(runId),
     get active() {
       return executions.size;

@@ -225,8 +225,8 @@ export const createRunRepository = (database: Database) => ({
     );
   },
 
-  async find({ threadId, runId }: RunSelector): Promise<RunRow | undefined> {
-    const rows = await database.query<RunRow>(
+  async find({ threadId, runId }: RunSelector, queryable: Queryable = database): Promise<RunRow | undefined> {
+    const rows = await queryable.query<RunRow>(
       `select ${RUN_COLUMNS} from runs where run_id = $1 and thread_id = $2`,
       [runId, threadId],
     );

@@ -4,7 +4,7 @@ import { invalid, runNotFound } from "../lib/errors.ts";
 import { errorAnswer, jsonValue } from "../lib/json-schemas.ts";
 import type { RoutePlugin } from "../lib/route-plugin.ts";
 import type { RunReader } from "../streaming/hub.ts";
-import { sendRunEvents } from "../streaming/server-sent-events.ts";
+import { sendRunEvents, wasDropped } from "../streaming/server-sent-events.ts";
 import { answerPatiently } from "./patient-answer.ts";
 import { toRunRecord } from "./record.ts";
 import type { RunSelector } from "./repository.ts";
@@ -47,10 +47,16 @@ const lastEventId = (request: FastifyRequest): number | undefined => {
 export const createRunRoutes =
   (service: RunService): RoutePlugin =>
   async (app) => {
-    /** Cancels the run if its client leaves before the answer. */
+    let stopping = false;
+    app.addHook("preClose", (done) => {
+      stopping = true;
+      done();
+    });
+
+    /** Cancels the run if its client leaves before the answer; not if it is the server that cuts it off. */
     const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void => {
       const onClose = (): void => {
-        if (reply.raw.writableFinished) return;
+        if (stopping || reply.raw.writableFinished || wasDropped(reply)) return;
         service.cancel(selector, "interrupt", false).catch((error: unknown) => {
           reply.log.debug({ err: error, run_id: selector.runId }, "nothing to cancel after a client left");
         });

@@ -1,6 +1,8 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Database } from "../database/database.ts";
 import type { Signals } from "../database/signals.ts";
 import type { CancelAction, RunRow } from "../database/tables.ts";
+import { isDatabaseUnavailable, mayHaveBeenCommitted } from "../database/unavailable.ts";
 import type { Endings } from "../engine/endings.ts";
 import type { Execution, RunEnding } from "../engine/execution.ts";
 import type { RunKwargs } from "../engine/kwargs.ts";
@@ -10,6 +12,7 @@ import {
   conflict,
   eventNotKept,
   runNotFound,
+  sqlState,
   threadBusy,
   threadNotFound,
 } from "../lib/errors.ts";
@@ -56,6 +59,11 @@ export interface CreatedRun {
 /** Where a run goes: on a thread, on a thread that may have to be made, or on one of its own. */
 type Placement =
   { kind: "thread"; threadId: string; createIfMissing: boolean } | { kind: "threadless"; keep: boolean };
+
+/** How long a caller waits to hear whether its run was stored, when the database went away meanwhile. */
+const UNCERTAIN_SECONDS = 10;
+const RETRY_MS = 100;
+const UNIQUE_VIOLATION = "23505";
 
 const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
 
@@ -116,13 +124,20 @@ export const createRunService = (parts: RunServiceParts) => {
    * The slow way, for a thread that is not idle: under the thread's lock, with the decision in multitask.ts.
    * Undefined if the thread became idle or was made meanwhile, so that the fast way is open again.
    */
-  const createBehindOthers = async (run: NewRun, createIfMissing: boolean): Promise<RunRow | undefined> => {
+  const createBehindOthers = async (
+    run: NewRun,
+    createIfMissing: boolean,
+    isRetry: boolean,
+  ): Promise<RunRow | undefined> => {
     let cancelled: ReturnType<typeof decideMultitask> | undefined;
     const row = await database.transaction(async (transaction) => {
       if (!(await repository.lockThread(transaction, run.threadId))) {
         if (createIfMissing) return undefined;
         throw threadNotFound(run.threadId);
       }
+      // Under the thread's lock it is certain whether the try before was committed.
+      const stored = isRetry ? await repository.find(run, transaction) : undefined;
+      if (stored !== undefined) return stored;
       const unfinished = await repository.lockUnfinished(transaction, run.threadId);
       const decision = decideMultitask(
         run.multitaskStrategy,
@@ -156,7 +171,12 @@ export const createRunService = (parts: RunServiceParts) => {
     return row;
   };
 
-  const place = async (run: NewRun, placement: Placement, assistant: string): Promise<CreatedRun> => {
+  const place = async (
+    run: NewRun,
+    placement: Placement,
+    assistant: string,
+    isRetry: boolean,
+  ): Promise<CreatedRun> => {
     for (;;) {
       const reservation = run.afterSeconds > 0 ? undefined : worker.reserve();
       let row: RunRow | undefined;
@@ -177,11 +197,39 @@ export const createRunService = (parts: RunServiceParts) => {
       }
       if (row === undefined) {
         if (!(await repository.assistantExists(run.assistantId))) throw assistantNotFound(assistant);
-        row = await createBehindOthers(run, placement.kind === "thread" && placement.createIfMissing);
+        row = await createBehindOthers(
+          run,
+          placement.kind === "thread" && placement.createIfMissing,
+          isRetry,
+        );
         if (row === undefined) continue;
       }
       if (row.status === "pending") announceAvailable(row.run_id, run.afterSeconds);
       return { row, execution };
+    }
+  };
+
+  /**
+   * A connection that dies between commit and answer leaves open whether the run is stored. Its caller would be told
+   * 503 and ask again, and the run would be there twice; so its id is looked for until the database answers, and the
+   * run is stored then if it is not there.
+   */
+  const placeOnce = async (run: NewRun, placement: Placement, assistant: string): Promise<CreatedRun> => {
+    const giveUpAt = Date.now() + UNCERTAIN_SECONDS * 1_000;
+    for (let isRetry = false; ;) {
+      try {
+        const row = isRetry ? await repository.find(run) : undefined;
+        if (row === undefined) return await place(run, placement, assistant, isRetry);
+        const isHere = row.status === "running" && row.worker_id === processId;
+        return { row, execution: isHere ? worker.adopt(row) : undefined };
+      } catch (error) {
+        // Stored by the try before, at the same moment: it is found by the next.
+        const isThere = isRetry && sqlState(error) === UNIQUE_VIOLATION;
+        const isUncertain = mayHaveBeenCommitted(error) || (isRetry && isDatabaseUnavailable(error));
+        if (!(isThere || isUncertain) || Date.now() > giveUpAt) throw error;
+        isRetry = true;
+        await delay(RETRY_MS);
+      }
     }
   };
 
@@ -210,7 +258,7 @@ export const createRunService = (parts: RunServiceParts) => {
       afterSeconds: body.after_seconds ?? 0,
       readerId: streamed ? processId : null,
     };
-    return await place(run, placement, body.assistant_id);
+    return await placeOnce(run, placement, body.assistant_id);
   };
 
   const find = async (selector: RunSelector): Promise<RunRow> => {

@@ -1,5 +1,7 @@
 import type { Database } from "../database/database.ts";
-import { LeaseLostError } from "../lib/errors.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import { LeaseLostError, sqlState } from "../lib/errors.ts";
 
 /** One event of a run: its id on the wire, its name, and its data as one line of JSON. */
 export interface RunEvent {
@@ -25,19 +27,35 @@ select $1, held.run_id, e.seq, e.event, e.data
 from held, unnest($4::int[], $5::text[], $6::text[]) as e(seq, event, data)
 returning seq`;
 
+/** Longer than a failover of the database; then the run is left to be recovered. */
+const RETRY_SECONDS = 30;
+const RETRY_MS = 100;
+const UNIQUE_VIOLATION = "23505";
+
 /** The events of runs in Postgres, for readers on other processes and for replay. */
 export const createEventLog = (database: Database) => ({
-  /** Throws LeaseLostError if the attempt no longer holds the run. */
+  /** Throws LeaseLostError if the attempt no longer holds the run. Waits for a database that is away. */
   async append(source: EventSource, events: readonly RunEvent[]): Promise<void> {
-    const rows = await database.query(APPEND, [
-      source.threadId,
-      source.runId,
-      source.attempt,
-      events.map((event) => event.seq),
-      events.map((event) => event.event),
-      events.map((event) => event.data),
-    ]);
-    if (rows.length === 0) throw new LeaseLostError(source.runId, source.attempt);
+    const giveUpAt = Date.now() + RETRY_SECONDS * 1_000;
+    for (let isRetry = false; ; isRetry = true) {
+      try {
+        const rows = await database.query(APPEND, [
+          source.threadId,
+          source.runId,
+          source.attempt,
+          events.map((event) => event.seq),
+          events.map((event) => event.event),
+          events.map((event) => event.data),
+        ]);
+        if (rows.length === 0) throw new LeaseLostError(source.runId, source.attempt);
+        return;
+      } catch (error) {
+        // The statement before had been committed: only its answer was lost.
+        if (isRetry && sqlState(error) === UNIQUE_VIOLATION) return;
+        if (!isDatabaseUnavailable(error) || Date.now() > giveUpAt) throw error;
+        await delay(RETRY_MS);
+      }
+    }
   },
 
   /** Events after `after`, in order. Index: the primary key (run_id, seq). */

@@ -24,6 +24,17 @@ export const matchesModes = (event: string, modes: ReadonlySet<string> | undefin
   );
 };
 
+/** What a socket is destroyed with when it is the server that cuts the client off. */
+class DroppedError extends Error {
+  constructor() {
+    super("The client was cut off; it may resume.");
+    this.name = "DroppedError";
+  }
+}
+
+/** Whether a client's connection was cut by `sendRunEvents`: it did not leave by itself. */
+export const wasDropped = ({ raw }: FastifyReply): boolean => raw.errored instanceof DroppedError;
+
 export interface StreamOptions {
   /** Event names to pass on, by their part before `|`; all if undefined. */
   modes?: ReadonlySet<string>;
@@ -62,7 +73,7 @@ export const sendRunEvents = async (
       const events = await reader.next();
       if (gone) return "disconnected";
       if (events === "lost") {
-        socket.destroy();
+        socket.destroy(new DroppedError());
         return "dropped";
       }
       if (events === "ended") return "ended";
@@ -80,7 +91,7 @@ export const sendRunEvents = async (
       });
       drained = undefined;
       if (stalled) {
-        socket.destroy();
+        socket.destroy(new DroppedError());
         return "dropped";
       }
     }

@@ -15,6 +15,8 @@ export interface TcpProxy {
   cut(which?: (connection: ProxiedConnection) => boolean): void;
   /** From now on nothing gets through these connections, and nobody is told: half-open. Answers how many. */
   swallow(which?: (connection: ProxiedConnection) => boolean): number;
+  /** Each of these connections is cut when Postgres next answers on it: the statement is done, and nobody knows. */
+  loseNextAnswer(which?: (connection: ProxiedConnection) => boolean): number;
   /** Milliseconds that everything takes longer in each direction. */
   delay(milliseconds: number): void;
   close(): Promise<void>;
@@ -25,6 +27,7 @@ interface Pair extends ProxiedConnection {
   client: Socket;
   server: Socket;
   swallowed: boolean;
+  losesNextAnswer: boolean;
 }
 
 /** A startup packet is a list of names and values, each ended by a zero byte. */
@@ -36,12 +39,17 @@ export const startTcpProxy = async (connectionString: string): Promise<TcpProxy>
   const target = new URL(connectionString);
   const pairs = new Set<Pair>();
   let delayMs = 0;
+  const destroy = ({ client, server }: Pair): void => {
+    client.destroy();
+    server.destroy();
+  };
 
   /** Passes on in order; what was sent before a change of the delay may arrive after it. */
   const pipe = (pair: Pair, from: Socket, to: Socket): void => {
     from.on("data", (chunk: Buffer) => {
       if (pair.application === "" && from === pair.client) pair.application = applicationOf(chunk);
       if (pair.swallowed) return;
+      if (pair.losesNextAnswer && from === pair.server) return destroy(pair);
       if (delayMs === 0) to.write(chunk);
       else setTimeout(() => pair.swallowed || to.destroyed || to.write(chunk), delayMs);
     });
@@ -58,7 +66,7 @@ export const startTcpProxy = async (connectionString: string): Promise<TcpProxy>
     const server = connect(Number(target.port), target.hostname);
     client.setNoDelay(true);
     server.setNoDelay(true);
-    const pair: Pair = { application: "", client, server, swallowed: false };
+    const pair: Pair = { application: "", client, server, swallowed: false, losesNextAnswer: false };
     pairs.add(pair);
     pipe(pair, client, server);
     pipe(pair, server, client);
@@ -69,10 +77,6 @@ export const startTcpProxy = async (connectionString: string): Promise<TcpProxy>
   url.port = String((proxy.address() as AddressInfo).port);
 
   const selected = (which: (connection: ProxiedConnection) => boolean): Pair[] => [...pairs].filter(which);
-  const destroy = ({ client, server }: Pair): void => {
-    client.destroy();
-    server.destroy();
-  };
   return {
     connectionString: url.href,
     get connections() {
@@ -82,6 +86,11 @@ export const startTcpProxy = async (connectionString: string): Promise<TcpProxy>
     swallow(which = () => true) {
       const found = selected(which);
       for (const pair of found) pair.swallowed = true;
+      return found.length;
+    },
+    loseNextAnswer(which = () => true) {
+      const found = selected(which);
+      for (const pair of found) pair.losesNextAnswer = true;
       return found.length;
     },
     delay(milliseconds) {

@@ -1,0 +1,36 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { openBench, QUICK_LEASES, type Bench } from "../bench.ts";
+import type { Scenario } from "../scenario.ts";
+import { terminatedBackends } from "../scenarios/database.ts";
+import { killedWorkers, stoppedWorker } from "../scenarios/deaths.ts";
+import { cutStreams, rollingRestart } from "../scenarios/replicas.ts";
+
+/** The most telling of the fault tests, on a small scale; `npm run test:faults` runs them all. */
+const SCENARIOS: Scenario[] = [
+  killedWorkers({ kills: 1, atATime: 1 }),
+  stoppedWorker({ environment: QUICK_LEASES, stoppedMs: 3_000 }),
+  terminatedBackends({ calmMs: 1_000, stormMs: 2_000 }),
+  rollingRestart({ replicas: 2 }),
+  cutStreams(),
+];
+
+let database: FreshDatabase;
+let bench: Bench;
+
+beforeEach(async () => {
+  database = await freshDatabase();
+  bench = await openBench(database.connectionString);
+});
+afterEach(async () => {
+  await bench?.close();
+  await database?.drop();
+});
+
+test.each(SCENARIOS)(
+  "$number. $title: $criterion",
+  async (scenario) => {
+    expect((await scenario.run({ bench })).complaints).toEqual([]);
+  },
+  90_000,
+);

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apiOf, textsOf, type Api, type Result } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { query } from "../../helpers/query.ts";
+import { startTcpProxy, type ProxiedConnection, type TcpProxy } from "../../helpers/tcp-proxy.ts";
+
+let database: FreshDatabase;
+let proxy: TcpProxy;
+let server: TestServer;
+let api: Api;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  proxy = await startTcpProxy(database.connectionString);
+  server = await startTestServer({ connectionString: proxy.connectionString });
+  api = apiOf(server);
+});
+afterAll(async () => {
+  await server?.close();
+  await proxy?.close();
+  await database?.drop();
+});
+
+const ofRequests = ({ application }: ProxiedConnection): boolean => application === "threadloom";
+
+interface StoredRun {
+  status: string;
+  attempt: number;
+}
+const runsOf = (threadId: string): Promise<StoredRun[]> =>
+  query(database, "select status, attempt from runs where thread_id = $1", [threadId]);
+
+describe("a connection that dies between commit and answer", () => {
+  test("does not double the run that was being created: its caller gets it, executed once", async () => {
+    const threadId = await api.aThread();
+    expect(proxy.loseNextAnswer(ofRequests)).toBeGreaterThan(0);
+    const answer = await api.post<Result>(`/threads/${threadId}/runs/wait`, {
+      assistant_id: "two-step",
+      input: { messages: [] },
+    });
+    expect(answer.status).toBe(200);
+    expect(textsOf(answer.body.messages)).toEqual(["first", "second"]);
+    expect(await runsOf(threadId)).toEqual([{ status: "success", attempt: 1 }]);
+  });
+
+  test("does not make `reject` refuse a request because of its own run", async () => {
+    const threadId = await api.aThread();
+    proxy.loseNextAnswer(ofRequests);
+    const answer = await api.post(`/threads/${threadId}/runs`, {
+      assistant_id: "sleep",
+      input: { messages: [], milliseconds: 100 },
+      multitask_strategy: "reject",
+    });
+    expect(answer.status).toBe(200);
+    await api.untilQuiet(threadId);
+    expect(await runsOf(threadId)).toEqual([{ status: "success", attempt: 1 }]);
+  });
+
+  test.each(["/runs/wait", "/threads/{id}/runs/wait"])(
+    "does not lose the result of a run whose end was stored (%s)",
+    async (path) => {
+      const threadId = await api.aThread();
+      const waiting = api.post<Result>(path.replace("{id}", threadId), {
+        assistant_id: "sleep",
+        input: { messages: [], milliseconds: 400 },
+      });
+      const [run] = await api
+        .aThread()
+        .then(() => query<{ run_id: string }>(database, "select run_id from runs where status = 'running'"));
+      expect(run).toBeDefined();
+      proxy.loseNextAnswer(ofRequests);
+      const { body } = await waiting;
+      expect(body.__error__).toBeUndefined();
+      expect(textsOf(body.messages)).toEqual(["Slept for 400 ms."]);
+    },
+  );
+});
