@@ -98,7 +98,7 @@ export const createServer = async (
       Math.max(HEARTBEAT_TIMEOUT_AT_LEAST_MS, (config.leaseSeconds * 1_000) / 4),
     );
 
-    const signals = await openSignals({ database, connectionString, logger });
+    const signals = await openSignals({ database, connectionString, processId, logger });
     closers.push(() => signals.close());
 
     const storeRepository = createStoreRepository(database);
@@ -154,6 +154,7 @@ export const createServer = async (
       queue,
       executor,
       signals,
+      leaseSeconds: config.leaseSeconds,
       sweepSeconds: config.sweepSeconds,
       maxAttempts: config.maxAttempts,
       logger,

@@ -57,6 +57,8 @@ export interface SignalsOptions {
   database: Database;
   /** Of the listening connection; a session connection, so not through a pooler in transaction mode. */
   connectionString: string;
+  /** Holds a lock of its own while the connection lives, so that others see at once when it is dead. */
+  processId: string;
   logger: Logger;
 }
 
@@ -64,6 +66,7 @@ export interface SignalsOptions {
 export const openSignals = async ({
   database,
   connectionString,
+  processId,
   logger,
 }: SignalsOptions): Promise<Signals> => {
   const handlers = new Set<SignalHandler>();
@@ -101,6 +104,7 @@ export const openSignals = async ({
     client = fresh;
     await fresh.connect();
     await fresh.query(`listen ${CHANNEL}`);
+    await fresh.query("select pg_advisory_lock_shared(hashtextextended($1, 0))", [processId]);
   };
   const drop = (lost: pg.Client): void => {
     if (client !== lost) return;

@@ -91,6 +91,18 @@ update threads t set unfinished_runs = t.unfinished_runs - 1,
 from finished where t.thread_id = $1
 returning t.unfinished_runs`;
 
+/**
+ * An attempt whose holder went silent: its lease is over, or half over and the holder's session is gone (the lock
+ * that it holds on its LISTEN connection, see database/signals.ts). The lock alone would not do: a connection may be
+ * lost while the process lives, but then its heartbeat keeps the lease fresh. $1: attempts, $2: seconds of a lease.
+ */
+const IS_SILENT = `r.status = 'running' and r.lease_until < now() + make_interval(secs => $2::float8 / 2)
+  and (r.lease_until < now() or not exists (
+    select 1 from pg_locks l
+    where l.locktype = 'advisory' and l.objsubid = 1
+      and l.database = (select oid from pg_database where datname = current_database())
+      and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(r.worker_id::text, 0)))`;
+
 export const createQueue = (database: Database) => ({
   /** Throws `unique_violation` (23505) if another claimer was faster on a thread; the caller tries again. */
   async claim(workerId: string, leaseSeconds: number, limit: number): Promise<RunRow[]> {
@@ -174,18 +186,17 @@ export const createQueue = (database: Database) => ({
   },
 
   /**
-   * Runs whose lease has expired go back to the queue in one statement, if they have attempts left and nobody
+   * Runs whose holder went silent go back to the queue in one statement, if they have attempts left and nobody
    * asked to cancel them. Index: runs_one_running_per_thread (all that runs).
    */
-  async requeueExpired(maxAttempts: number): Promise<string[]> {
+  async requeueExpired(maxAttempts: number, leaseSeconds: number): Promise<string[]> {
     const rows = await database.query<{ run_id: string }>(
       `with expired as (
-         select run_id from runs where status = 'running' and lease_until < now()
-           and attempt < $1 and cancel_action is null
-         order by run_id for update skip locked)
+         select r.run_id from runs r where ${IS_SILENT} and r.attempt < $1 and r.cancel_action is null
+         order by r.run_id for update skip locked)
        update runs r set status = 'pending', worker_id = null, lease_until = null, updated_at = now()
        from expired where r.run_id = expired.run_id returning r.run_id`,
-      [maxAttempts],
+      [maxAttempts, leaseSeconds],
     );
     return rows.map((row) => row.run_id);
   },
@@ -207,13 +218,13 @@ export const createQueue = (database: Database) => ({
     await database.query("select 1");
   },
 
-  /** Runs with an expired lease that must not be tried again. */
-  async listAbandoned(maxAttempts: number): Promise<RunRow[]> {
+  /** Runs whose holder went silent and that must not be tried again. */
+  async listAbandoned(maxAttempts: number, leaseSeconds: number): Promise<RunRow[]> {
     return await database.query<RunRow>(
       `select ${CLAIMED_COLUMNS} from runs r
-       where r.status = 'running' and r.lease_until < now() and (r.attempt >= $1 or r.cancel_action is not null)
+       where ${IS_SILENT} and (r.attempt >= $1 or r.cancel_action is not null)
        order by r.run_id`,
-      [maxAttempts],
+      [maxAttempts, leaseSeconds],
     );
   },
 

@@ -11,6 +11,7 @@ export interface RecoveryOptions {
   queue: Queue;
   executor: Executor;
   signals: Signals;
+  leaseSeconds: number;
   sweepSeconds: number;
   maxAttempts: number;
   logger: Logger;
@@ -20,11 +21,11 @@ export interface RecoveryOptions {
 const LATE_ROUNDS = 2.5;
 
 /**
- * Finds runs whose executor went silent. A dead process is noticed after at most the lease (10 s) and a sweep
- * (2 s). Every process that works sweeps; the statements skip what another one has locked.
+ * Finds runs whose executor went silent. A process that was killed is noticed after half the lease (5 s), one that
+ * hangs or can't be reached after the whole (10 s), each with at most a sweep (2 s) on top. Every process that works sweeps; the statements skip what another one has locked.
  */
 export const startRecovery = (options: RecoveryOptions): { close(): Promise<void> } => {
-  const { queue, executor, signals, sweepSeconds, maxAttempts, logger } = options;
+  const { queue, executor, signals, leaseSeconds, sweepSeconds, maxAttempts, logger } = options;
 
   const resultFor = (run: RunRow): AttemptResult =>
     run.cancel_action === null
@@ -50,13 +51,13 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
       sweptAt = now;
       return;
     }
-    const requeued = await queue.requeueExpired(maxAttempts);
+    const requeued = await queue.requeueExpired(maxAttempts, leaseSeconds);
     sweptAt = now;
     for (const runId of requeued) {
       logger.warn({ run_id: runId }, "a run lost its worker; it goes on from its last checkpoint");
       signals.send("available", runId);
     }
-    for (const run of await queue.listAbandoned(maxAttempts)) {
+    for (const run of await queue.listAbandoned(maxAttempts, leaseSeconds)) {
       const ending = await executor.concludeAbandoned(run, resultFor(run));
       if (ending === undefined) continue;
       logger.warn({ run_id: run.run_id, status: ending.status }, "a run that lost its worker was ended");

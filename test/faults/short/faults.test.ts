@@ -28,7 +28,7 @@ afterEach(async () => {
 });
 
 test.each(SCENARIOS)(
-  "$number. $title: $criterion",
+  "fault $number, $title",
   async (scenario) => {
     expect((await scenario.run({ bench })).complaints).toEqual([]);
   },
