@@ -2,6 +2,12 @@
 -- Every table is keyed by thread first, so that it can be distributed by it. There is no foreign key to threads:
 -- the saver can be used for a thread that this server doesn't know; deleting a thread deletes here explicitly.
 
+-- Which channels and nodes the versions of a checkpoint belong to. Few per graph, whatever the number of threads.
+create table checkpoint_shapes (
+  hash  uuid primary key,                    -- the first half of the text's SHA-256
+  shape text not null                        -- [[channel, …], [[node, [channel, …]], …]]
+);
+
 -- One row per checkpoint. It holds no conversation: values are small, or refer to lists and contents below.
 create table checkpoints (
   thread_id     uuid not null,
@@ -12,9 +18,10 @@ create table checkpoints (
   metadata      jsonb not null,              -- for filters
   metadata_text text,                        -- the exact metadata, where jsonb can't hold them (NUL, lone surrogates)
   body          text not null,               -- {v, ts, n}: n are the versions, in the order of the shape
+  shape         uuid not null,               -- in checkpoint_shapes
   channels      text not null,               -- {channel: {v: value} or {c: content hash}, l: its lists' segments}
   segments      bigint[],                    -- all segments of the channels, flat triples: list, first position, end
-  contents      uuid[] not null,             -- hashes: first of the shape (whose versions they are), then of the channels
+  contents      uuid[],                      -- all content hashes of the channels
   primary key (thread_id, checkpoint_ns, checkpoint_id)
 );
 create index checkpoints_by_run on checkpoints (thread_id, run_id) where run_id is not null;
@@ -47,7 +54,7 @@ create table checkpoint_elements (
   primary key (thread_id, list_id, position)
 );
 
--- Values too large for a checkpoint's row, and the shapes of checkpoints: once per content.
+-- Values too large for a checkpoint's row, once per content.
 create table checkpoint_contents (
   thread_id uuid not null,
   hash      uuid not null,                   -- the first half of the text's SHA-256

@@ -102,9 +102,9 @@ new_writes as (
   from checkpoint_writes where thread_id = $1::uuid
 )
 insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body,
-  channels, segments, contents)
-select $2::uuid, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body, channels, segments,
-  contents
+  shape, channels, segments, contents)
+select $2::uuid, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body, shape, channels,
+  segments, contents
 from checkpoints where thread_id = $1::uuid`;
 
 export const copyThread = async (queryable: Queryable, from: string, to: string): Promise<void> => {

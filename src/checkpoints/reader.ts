@@ -2,6 +2,7 @@ import type { Database } from "../database/database.ts";
 import type { Coverage, ElementCache, ThreadElements } from "./element-cache.ts";
 import { readParts, readTuple, type CheckpointRow, type ReadParts } from "./reads.ts";
 import { LINE } from "./repository.ts";
+import type { ShapeBook } from "./shapes.ts";
 import { toSegments, type ValueRecord } from "./values.ts";
 import { parseBody, type CheckpointBody } from "./versions.ts";
 
@@ -36,6 +37,7 @@ export class CheckpointReader {
   constructor(
     private readonly database: Database,
     private readonly cache: ElementCache,
+    private readonly shapes: ShapeBook,
   ) {}
 
   /** One checkpoint, in one statement. */
@@ -84,8 +86,9 @@ export class CheckpointReader {
       }
     }
     return parsed.map((checkpoint) => {
-      const { row, elements } = checkpoint;
-      return { ...checkpoint, body: parseBody(row.body, elements.content(row.shape)) };
+      const { body, shape } = checkpoint.row;
+      this.shapes.markStored(shape);
+      return { ...checkpoint, body: parseBody(body, this.shapes.parse(shape)) };
     });
   }
 }
@@ -102,11 +105,10 @@ const parseRow = (row: CheckpointRow): Omit<ParsedRow, "elements"> => ({
 const findMissing = (parsed: readonly ParsedRow[]): Coverage => {
   const ranges = new Map<number, { from: number; to: number }>();
   const contents = new Set<string>();
-  for (const { row, channels, writes, elements } of parsed) {
+  for (const { channels, writes, elements } of parsed) {
     const wantContent = (hash: string): void => {
       if (!elements.hasContent(hash)) contents.add(hash);
     };
-    wantContent(row.shape);
     for (const { c, l } of [...channels.map(([, record]) => record), ...writes.map(({ record }) => record)]) {
       if (c !== undefined) wantContent(c);
       for (const { list, from, to } of (l ?? []).flatMap(toSegments)) {

@@ -15,7 +15,7 @@ export interface CheckpointRow {
   metadata: string;
   body: string;
   channels: string;
-  /** Hash of the content that says whose the versions in the body are. */
+  /** Whose the versions in the body are. */
   shape: string;
   /** By task and run, in the order in which they were written. */
   writes: Array<[taskId: string, writes: string]>;
@@ -25,7 +25,8 @@ type RawRow = Omit<CheckpointRow, "writes"> & { writes: string | null };
 type RawTuple = RawRow & { runs: string | null; kept: string | null };
 
 const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.run_id,
-  coalesce(c.metadata_text, c.metadata::text) as metadata, c.body, c.channels, c.contents[1] as shape`;
+  coalesce(c.metadata_text, c.metadata::text) as metadata, c.body, c.channels,
+  (select s.shape from checkpoint_shapes s where s.hash = c.shape) as shape`;
 
 const WRITES = `string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes, E'\\x1e'
     order by w.task_id, w.written_at)`;
@@ -196,12 +197,11 @@ export const readHeadRows = async (
 export interface References {
   body: string;
   channels: string;
-  /** The shape's text. */
   shape: string;
 }
 
-const REFERENCES = `select c.body, c.channels, s.content as shape from checkpoints c
-  join checkpoint_contents s on s.thread_id = c.thread_id and s.hash = c.contents[1]`;
+const REFERENCES = `select c.body, c.channels, s.shape from checkpoints c
+  join checkpoint_shapes s on s.hash = c.shape`;
 
 const READ_REFERENCES = `${REFERENCES}
   where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = $3::uuid`;

@@ -30,10 +30,17 @@ export const toJsonb = (text: string): { jsonb: string; exact: string | undefine
 /** All that one statement stores. */
 export interface Batch {
   elements: Array<{ list: number; position: number; texts: string[] }>;
-  contents: Array<{ hash: string; text: string }>;
+  contents: NewContent[];
+  shapes: NewContent[];
   checkpoints: NewCheckpoint[];
   /** At most one per checkpoint and task. */
   writes: NewWrites[];
+}
+
+/** A text that is kept apart, once. */
+export interface NewContent {
+  hash: string;
+  text: string;
 }
 
 export interface NewCheckpoint {
@@ -45,6 +52,8 @@ export interface NewCheckpoint {
   /** Only if `metadata` isn't exact. */
   metadataText: string;
   body: string;
+  /** Hash of its shape. */
+  shape: string;
   channels: string;
   segments: number[];
   contents: string[];
@@ -67,7 +76,7 @@ export interface NewWrites {
  * updates the row, too, and may wait for the millisecond that this statement takes.
  */
 const HELD_BY_ATTEMPT =
-  "select 1 from runs where run_id = $20::uuid and attempt = $21::integer and status = 'running' for share";
+  "select 1 from runs where run_id = $23::uuid and attempt = $24::integer and status = 'running' for share";
 
 /*
  * A run that is created meanwhile updates the thread's row: this statement waits for it and then finds the thread
@@ -89,19 +98,25 @@ new_contents as (
   from fence, unnest($6::uuid[], string_to_array($7::text, E'\\x1e')) as c (hash, content)
   on conflict do nothing
 ),
+new_shapes as (
+  insert into checkpoint_shapes (hash, shape)
+  select s.hash, s.shape from fence, unnest($20::uuid[], string_to_array($21::text, E'\\x1e')) as s (hash, shape)
+  on conflict do nothing
+),
 new_checkpoints as (
   insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body,
-    channels, segments, contents)
+    shape, channels, segments, contents)
   select $1::uuid, p.checkpoint_ns, p.checkpoint_id, p.parent_id, p.run_id, p.metadata::jsonb,
-    nullif(p.metadata_text, ''), p.body, p.channels,
-    string_to_array(nullif(p.segments, ''), ',')::bigint[], string_to_array(p.contents, ',')::uuid[]
+    nullif(p.metadata_text, ''), p.body, p.shape, p.channels,
+    string_to_array(nullif(p.segments, ''), ',')::bigint[], string_to_array(nullif(p.contents, ''), ',')::uuid[]
   from fence, unnest($8::text[], $9::uuid[], $10::uuid[], $11::uuid[], string_to_array($12::text, E'\\x1e'),
       string_to_array($13::text, E'\\x1e'), string_to_array($14::text, E'\\x1e'), string_to_array($15::text, E'\\x1e'),
-      string_to_array($16::text, E'\\x1e'), string_to_array($17::text, E'\\x1e'))
-    as p (checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body, channels, segments, contents)
+      string_to_array($16::text, E'\\x1e'), string_to_array($17::text, E'\\x1e'), $22::uuid[])
+    as p (checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body, channels, segments, contents,
+      shape)
   on conflict (thread_id, checkpoint_ns, checkpoint_id) do update set
     parent_id = excluded.parent_id, run_id = excluded.run_id, metadata = excluded.metadata,
-    metadata_text = excluded.metadata_text, body = excluded.body, channels = excluded.channels,
+    metadata_text = excluded.metadata_text, body = excluded.body, shape = excluded.shape, channels = excluded.channels,
     segments = excluded.segments, contents = excluded.contents
 ),
 new_writes as (
@@ -142,7 +157,7 @@ export interface BatchOptions {
 export const writeBatch = async (
   queryable: Queryable,
   { threadId, fence, asynchronous }: BatchOptions,
-  { elements, contents, checkpoints, writes }: Batch,
+  { elements, contents, shapes, checkpoints, writes }: Batch,
 ): Promise<boolean> => {
   const runs = elements.flatMap(splitRun);
   const joined = <Item>(items: Item[], text: (item: Item) => string): string => items.map(text).join(RECORD);
@@ -177,6 +192,9 @@ export const writeBatch = async (
       ].join(UNIT),
     ),
     asynchronous,
+    shapes.map((shape) => shape.hash),
+    joined(shapes, (shape) => shape.text),
+    checkpoints.map((checkpoint) => checkpoint.shape),
   ];
   let statement = fence === undefined ? WRITE_FREELY : WRITE_WHILE_IDLE;
   if (typeof fence === "object") {

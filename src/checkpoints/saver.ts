@@ -21,6 +21,7 @@ import { configurable, isReadable, placeOf, requirePlace, requireSeparable, requ
 import type { CheckpointReader, LoadedCheckpoint } from "./reader.ts";
 import { readAllReferences, readReferences, readRows } from "./reads.ts";
 import { toJsonb } from "./repository.ts";
+import type { ShapeBook } from "./shapes.ts";
 import { threadKey } from "./thread-key.ts";
 import { reviveTuple, reviveWrite, toKnown } from "./tuples.ts";
 import type { StoredValue } from "./values.ts";
@@ -31,6 +32,7 @@ import type { KnownCheckpoint, ThreadWriter } from "./writer.ts";
 export interface SaverParts {
   database: Database;
   reader: CheckpointReader;
+  shapes: ShapeBook;
 }
 
 export interface SaverOptions {
@@ -148,21 +150,21 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     }
     writer.learn(checkpointNs, checkpoint.id, { versions: { ...versions }, channels });
     const { body, shape } = bodyTexts(checkpoint);
+    const { hash, isNew } = this.parts.shapes.refer(shape);
     const { run_id: _, ...own } = this.options.metadata;
     const { jsonb, exact } = toJsonb(treeText(encode({ ...own, ...metadata })));
-    const committed = writer.write({
-      checkpoint: {
-        checkpointNs,
-        checkpointId: checkpoint.id,
-        parentId: parentId ?? null,
-        runId: this.options.runId,
-        metadata: jsonb,
-        metadataText: exact ?? "",
-        body,
-        shape: writer.values.keepApart(shape),
-        channels,
-      },
-    });
+    const row = {
+      checkpointNs,
+      checkpointId: checkpoint.id,
+      parentId: parentId ?? null,
+      runId: this.options.runId,
+      metadata: jsonb,
+      metadataText: exact ?? "",
+      body,
+      shape: hash,
+      channels,
+    };
+    const committed = writer.write({ checkpoint: row }, isNew ? { hash, text: shape } : undefined);
     await this.acknowledge(committed);
     return {
       configurable: { thread_id: threadId, checkpoint_ns: checkpointNs, checkpoint_id: checkpoint.id },
@@ -216,7 +218,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     if (known !== undefined) return known;
     if (writer.queue.isBusyWith(checkpointNs)) await writer.queue.settled();
     const row = await readReferences(this.parts.database, writer.threadId, checkpointNs, id);
-    return row === undefined ? undefined : toKnown(row);
+    return row === undefined ? undefined : toKnown(row, this.parts.shapes);
   }
 
   /**
@@ -233,7 +235,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     await writer.queue.settled();
     const rows = await readAllReferences(this.parts.database, writer.threadId, checkpointNs);
     return rows
-      .map(toKnown)
+      .map((row) => toKnown(row, this.parts.shapes))
       .some((known) => known.versions[channel] === version && known.channels.has(channel));
   }
 

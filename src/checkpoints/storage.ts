@@ -5,6 +5,7 @@ import { CheckpointReader } from "./reader.ts";
 import { findLatestOfRun } from "./reads.ts";
 import type { Fence } from "./repository.ts";
 import { DifferenceSaver, type SaverOptions, type SaverParts } from "./saver.ts";
+import { ShapeBook } from "./shapes.ts";
 import { createStateReads } from "./states.ts";
 import { threadKey } from "./thread-key.ts";
 import { measureThread } from "./thread-storage.ts";
@@ -34,13 +35,14 @@ class FreeSaver extends DifferenceSaver {
     const before = this.writers.get(key);
     if (before !== undefined && !before.queue.failed.aborted && (!anew || before.queue.isBusyWith()))
       return before;
-    const { database, cache } = this.parts;
+    const { database, cache, shapes } = this.parts;
     const writer = new ThreadWriter({
       database,
       threadId: key,
       fence: undefined,
       asynchronous: false,
       elements: cache.thread(key),
+      shapes,
     });
     this.writers.delete(key);
     this.writers.set(key, writer);
@@ -79,11 +81,11 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
     this.failed.throwIfAborted();
     let writer = this.writers.get(key);
     if (writer === undefined) {
-      const { database, cache } = this.parts;
+      const { database, cache, shapes } = this.parts;
       const { fence } = this;
       const asynchronous = !this.waits && fence !== "idle-thread";
       const elements = cache.thread(key);
-      writer = new ThreadWriter({ database, threadId: key, fence, asynchronous, elements });
+      writer = new ThreadWriter({ database, threadId: key, fence, asynchronous, elements, shapes });
       const { failed } = writer.queue;
       failed.addEventListener("abort", () => this.failure.abort(failed.reason), { once: true });
       this.writers.set(key, writer);
@@ -105,7 +107,8 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
 export const createCheckpointStorage = (options: CheckpointStorageOptions): CheckpointStorage => {
   const { database, cacheBytes = CACHE_BYTES } = options;
   const cache = new ElementCache(cacheBytes);
-  const parts: Parts = { database, cache, reader: new CheckpointReader(database, cache) };
+  const shapes = new ShapeBook();
+  const parts: Parts = { database, cache, shapes, reader: new CheckpointReader(database, cache, shapes) };
 
   const within = <Result>(
     queryable: Queryable | undefined,

@@ -9,6 +9,7 @@ import { setField } from "./encoding.ts";
 import type { LoadedCheckpoint, LoadedWrite } from "./reader.ts";
 import type { References } from "./reads.ts";
 import { revive, settle, type Unfinished } from "./reviving.ts";
+import type { ShapeBook } from "./shapes.ts";
 import {
   fromRecord,
   isWholeList,
@@ -55,7 +56,6 @@ export const reviveTuple = async (
     value.live = { reference, elements: elements.slice(), trees };
     learner.book.remember(value.live);
   }
-  learner?.values.rememberContent(row.shape);
   learner?.learn(row.checkpoint_ns, row.checkpoint_id, {
     versions: { ...body.channel_versions },
     channels,
@@ -78,9 +78,9 @@ export const reviveTuple = async (
 };
 
 /** What a row says of a checkpoint, without the live elements of its lists. */
-export const toKnown = ({ body, channels, shape }: References): KnownCheckpoint => {
+export const toKnown = ({ body, channels, shape }: References, shapes: ShapeBook): KnownCheckpoint => {
   const records = Object.entries(JSON.parse(channels) as Record<string, ValueRecord>);
-  const versions = parseBody(body, JSON.parse(shape)).channel_versions;
+  const versions = parseBody(body, shapes.parse(shape)).channel_versions;
   return { versions, channels: new Map(records.map(([channel, record]) => [channel, fromRecord(record)])) };
 };
 

@@ -3,9 +3,10 @@
  * to. The whole of a checkpoint's channels is one such text per channel.
  */
 
-import { createHash } from "node:crypto";
 import { encode, treeText, type ListHook } from "./encoding.ts";
+import { contentHash } from "./hash.ts";
 import type { ListBook, ListReference, LiveList, Segment } from "./lists.ts";
+import type { NewContent } from "./repository.ts";
 
 export interface StoredValue {
   /** The tree's text, with markers for lists. Undefined if it is kept apart. */
@@ -15,12 +16,6 @@ export interface StoredValue {
   lists: ListReference[];
   /** If the value is itself a list: with its live elements, so that the next version can be compared with it. */
   live: LiveList | undefined;
-}
-
-/** A text that is kept apart, to be inserted. */
-export interface NewContent {
-  hash: string;
-  text: string;
 }
 
 /** How a stored value stands in a row: value or content hash, and its lists' segments as flat triples. */
@@ -81,17 +76,12 @@ export class ValueWriter {
     const live = Array.isArray(value) && text === WHOLE_LIST ? lists[0] : undefined;
     const references = lists.map((list) => list.reference);
     if (text.length <= INLINE_CHARACTERS_AT_MOST) return { text, hash: undefined, lists: references, live };
-    return { text: undefined, hash: this.keepApart(text), lists: references, live };
-  }
-
-  /** Keeps a text apart, once; its hash. */
-  keepApart(text: string): string {
     const hash = contentHash(text);
     if (!this.storedHashes.has(hash)) {
       this.storedHashes.add(hash);
       this.contents.push({ hash, text });
     }
-    return hash;
+    return { text: undefined, hash, lists: references, live };
   }
 
   private storeList(live: LiveList): StoredValue {
@@ -105,11 +95,6 @@ export class ValueWriter {
     return true;
   }
 }
-
-const contentHash = (text: string): string => {
-  const hex = createHash("sha256").update(text).digest("hex");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
-};
 
 /** The text of a stored value as it stands in a row: a JSON object. */
 export const recordText = ({ text, hash, lists }: StoredValue): string => {

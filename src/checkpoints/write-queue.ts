@@ -3,14 +3,20 @@ import type { Database } from "../database/database.ts";
 import { LeaseLostError, sqlState, threadBusy } from "../lib/errors.ts";
 import type { ThreadElements } from "./element-cache.ts";
 import type { ListBook, NewElements } from "./lists.ts";
-import { LINE, writeBatch, type Fence, type NewCheckpoint, type NewWrites } from "./repository.ts";
-import { channelsText, recordText, rowReferences, type NewContent, type StoredValue } from "./values.ts";
+import type { ShapeBook } from "./shapes.ts";
+import {
+  LINE,
+  writeBatch,
+  type Fence,
+  type NewCheckpoint,
+  type NewContent,
+  type NewWrites,
+} from "./repository.ts";
+import { channelsText, recordText, rowReferences, type StoredValue } from "./values.ts";
 
 /** A checkpoint to store. Its values are written out when the statement is sent, for their lists may be moved. */
 export interface QueuedCheckpoint extends Omit<NewCheckpoint, "channels" | "segments" | "contents"> {
   channels: Map<string, StoredValue>;
-  /** Hash of its shape. */
-  shape: string;
 }
 
 /** What a task wrote: by index, the channel and the value. */
@@ -23,6 +29,7 @@ export interface QueueItem {
   writes?: QueuedWrites;
   elements: NewElements[];
   contents: NewContent[];
+  shapes: NewContent[];
 }
 
 export interface WriteQueueOptions {
@@ -32,6 +39,7 @@ export interface WriteQueueOptions {
   asynchronous: boolean;
   book: ListBook;
   elements: ThreadElements;
+  shapes: ShapeBook;
 }
 
 /** Longer than a failover of the database or a restart of a pooler; a lease that ends meanwhile ends this, too. */
@@ -134,7 +142,7 @@ export class WriteQueue {
   }
 
   private async send(items: QueueItem[]): Promise<void> {
-    const { database, threadId, fence, asynchronous, elements } = this.options;
+    const { database, threadId, fence, asynchronous, elements, shapes } = this.options;
     const giveUpAt = Date.now() + RETRY_SECONDS * 1_000;
     for (let pause = RETRY_FIRST_MS; ;) {
       try {
@@ -160,6 +168,7 @@ export class WriteQueue {
     for (const item of items) {
       for (const run of item.elements) elements.addRun(run, run.trees);
       for (const { hash, text } of item.contents) elements.addContent(hash, text);
+      for (const { text } of item.shapes) shapes.markStored(text);
     }
   }
 }
@@ -187,16 +196,24 @@ const toBatch = (items: readonly QueueItem[]): Parameters<typeof writeBatch>[2] 
   return {
     elements: items.flatMap((item) => item.elements),
     contents: items.flatMap((item) => item.contents),
-    checkpoints: [...checkpoints.values()].map(({ channels, shape, ...rest }) => {
-      const { segments, contents } = rowReferences(channels.values());
-      return { ...rest, channels: channelsText(channels), segments, contents: [shape, ...contents] };
-    }),
+    shapes: distinctShapes(items),
+    checkpoints: [...checkpoints.values()].map(({ channels, ...rest }) => ({
+      ...rest,
+      channels: channelsText(channels),
+      ...rowReferences(channels.values()),
+    })),
     writes: [...tasks.values()].map(({ writes, ...rest }) => ({
       ...rest,
       writes: writesText(writes),
       ...rowReferences([...writes.values()].map(([, value]) => value)),
     })),
   };
+};
+
+/** In one order for all writers, so that two that insert the same ones don't wait for each other. */
+const distinctShapes = (items: readonly QueueItem[]): NewContent[] => {
+  const shapes = new Map(items.flatMap((item) => item.shapes.map((shape) => [shape.hash, shape])));
+  return [...shapes.values()].sort((one, other) => (one.hash < other.hash ? -1 : 1));
 };
 
 /** As `merge_writes` in the database does it. */

@@ -1,5 +1,6 @@
 import type { ChannelVersions } from "@langchain/langgraph-checkpoint";
 import { ListBook } from "./lists.ts";
+import type { NewContent } from "./repository.ts";
 import { ValueWriter, type StoredValue } from "./values.ts";
 import { WriteQueue, type QueueItem, type WriteQueueOptions } from "./write-queue.ts";
 
@@ -25,11 +26,12 @@ export class ThreadWriter {
     this.queue = new WriteQueue({ ...options, book: this.book });
   }
 
-  /** Queues an item with all that storing its values brought up; resolves when it is committed. */
-  write(item: Pick<QueueItem, "checkpoint" | "writes">): Promise<void> {
+  /** Queues an item, with its shape if that is new, and with all that storing its values brought up; resolves when it is committed. */
+  write(item: Pick<QueueItem, "checkpoint" | "writes">, shape?: NewContent): Promise<void> {
+    const shapes = shape === undefined ? [] : [shape];
     const elements = this.book.takeNewElements();
     const contents = this.values.takeNewContents();
-    return this.queue.add({ ...item, elements, contents });
+    return this.queue.add({ ...item, elements, contents, shapes });
   }
 
   recall(checkpointNs: string, checkpointId: string): KnownCheckpoint | undefined {

@@ -74,6 +74,7 @@ export interface RunsTable {
   error: ColumnType<JsonObject | null, JsonObject | string | null | undefined, JsonObject | string | null>;
   cancel_action: CancelAction | null;
   attempt: Generated<number>;
+  lost_attempts: Generated<number>;
   worker_id: string | null;
   reader_id: string | null;
   lease_until: NullableTimestamp;
@@ -110,10 +111,16 @@ export interface CheckpointsTable {
   metadata: Json;
   metadata_text: string | null;
   body: string;
+  shape: string;
   channels: string;
   /** Flat triples of list, first position, end. */
   segments: string[] | null;
-  contents: string[];
+  contents: string[] | null;
+}
+
+export interface CheckpointShapesTable {
+  hash: string;
+  shape: string;
 }
 
 export interface CheckpointWritesTable {

@@ -327,7 +327,7 @@ describe("copying and pruning a thread", () => {
       checkpoints: 1,
       checkpoint_writes: 0,
       checkpoint_elements: 1,
-      checkpoint_contents: 2,
+      checkpoint_contents: 1,
     });
     expect((await turn(opened.storage.saver, threadId, "it goes on")).length).toBe(3);
   });
