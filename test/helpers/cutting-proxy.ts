@@ -8,8 +8,8 @@ export interface CuttingProxy {
   readonly connections: number;
   /** Cuts every connection, as a lost network does: without an end of what was being sent. */
   cut(): void;
-  /** From now on, cuts each connection as soon as that many bytes of the answer went through; undefined: none. */
-  cutAfter(bytes: number | undefined): void;
+  /** Cuts the next connection as soon as that many bytes of its answers went through. */
+  cutNextAfter(bytes: number): void;
   close(): Promise<void>;
 }
 
@@ -24,6 +24,8 @@ export const startCuttingProxy = async (target: { url: string }): Promise<Cuttin
     connections += 1;
     const upstream = createConnection(Number(port), hostname);
     let passed = 0;
+    const cutAt = limit;
+    limit = undefined;
     for (const socket of [client, upstream]) {
       open.add(socket);
       socket.on("error", () => undefined);
@@ -35,10 +37,10 @@ export const startCuttingProxy = async (target: { url: string }): Promise<Cuttin
     }
     client.pipe(upstream);
     upstream.on("data", (chunk: Buffer) => {
-      const rest = limit === undefined ? chunk : chunk.subarray(0, Math.max(0, limit - passed));
+      const rest = cutAt === undefined ? chunk : chunk.subarray(0, Math.max(0, cutAt - passed));
       passed += rest.length;
       client.write(rest, () => {
-        if (limit !== undefined && passed >= limit) client.resetAndDestroy();
+        if (cutAt !== undefined && passed >= cutAt) client.resetAndDestroy();
       });
     });
   });
@@ -52,7 +54,7 @@ export const startCuttingProxy = async (target: { url: string }): Promise<Cuttin
     cut() {
       for (const socket of open) socket.resetAndDestroy();
     },
-    cutAfter(bytes) {
+    cutNextAfter(bytes) {
       limit = bytes;
     },
     async close() {
