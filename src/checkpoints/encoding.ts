@@ -164,7 +164,8 @@ class Encoder {
 
   /**
    * A message in LangChain's constructor form, read from the instance: its own `toJSON` knows only what was given
-   * to the constructor, and so loses an id that was set later. `undefined` is left out.
+   * to the constructor, and so loses an id that was set later. `undefined` is left out, and so is what the
+   * constructor makes anyway: a sixth of a short message.
    */
   private encodeMessage(message: MessageFields): unknown {
     const kwargs: Fields = {};
@@ -172,12 +173,13 @@ class Encoder {
     for (const key of Object.keys(given)) {
       if (key === "type" || key === "contentBlocks" || key === "content_blocks") continue; // they are the content
       const value = key in message ? message[key] : given[key];
-      if (value !== undefined && typeof value !== "function") setField(kwargs, key, this.encode(value));
+      if (value === undefined || typeof value === "function" || isMadeAnyway(message, key)) continue;
+      setField(kwargs, key, this.encode(value));
     }
     for (const key of MESSAGE_FIELDS) {
       if (key in kwargs) continue;
       const value = message[key];
-      if (value !== undefined) kwargs[key] = this.encode(value);
+      if (value !== undefined && !isMadeAnyway(message, key)) kwargs[key] = this.encode(value);
     }
     return {
       lc: 1,
@@ -232,6 +234,34 @@ export const MESSAGE_FIELDS = [
   "metadata",
   "role",
 ] as const;
+
+/**
+ * True for an empty field of a message that its constructor makes if it is not given. (Tool calls are computed from
+ * the raw ones if there are any, so then an empty list must be given.)
+ */
+export const isMadeAnyway = (message: Fields, key: string): boolean => {
+  const value = message[key];
+  switch (key) {
+    case "additional_kwargs":
+    case "response_metadata":
+      return typeof value === "object" && value !== null && isPlainEmpty(value);
+    case "tool_calls":
+    case "invalid_tool_calls":
+    case "tool_call_chunks":
+      return (
+        Array.isArray(value) &&
+        value.length === 0 &&
+        !Object.hasOwn(Object(message.additional_kwargs), "tool_calls")
+      );
+    default:
+      return false;
+  }
+};
+
+const isPlainEmpty = (value: object): boolean => {
+  for (const _ in value) return false;
+  return Object.getPrototypeOf(value) === Object.prototype;
+};
 
 /** Messages that `revive` can build, by the name that LangChain gives to their classes. */
 export const MESSAGE_CLASSES: ReadonlySet<string> = new Set(

@@ -5,7 +5,7 @@
  */
 
 import { isMessage } from "../lib/wire-json.ts";
-import { encode, MESSAGE_FIELDS, TYPE } from "./encoding.ts";
+import { encode, isMadeAnyway, MESSAGE_FIELDS, TYPE } from "./encoding.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -78,7 +78,9 @@ const resemblesMessage = (message: Fields, stored: Fields): boolean => {
   for (const key in kwargs) {
     if (!resembles(key in message ? message[key] : given?.[key], kwargs[key])) return false;
   }
-  for (const key of MESSAGE_FIELDS) if (message[key] !== undefined && !(key in kwargs)) return false;
+  for (const key of MESSAGE_FIELDS) {
+    if (message[key] !== undefined && !(key in kwargs) && !isMadeAnyway(message, key)) return false;
+  }
   return true;
 };
 

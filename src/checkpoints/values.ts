@@ -28,7 +28,7 @@ export interface ValueRecord {
 /** A larger value is kept apart: the next checkpoints then refer to it. */
 const INLINE_CHARACTERS_AT_MOST = 2_000;
 /** A longer array is stored by element. */
-const ARRAY_CHARACTERS_AT_MOST = 512;
+const ARRAY_CHARACTERS_AT_MOST = 256;
 /** An array inside a value becomes a list of its own only if it starts with so many elements that are known. */
 const KNOWN_ELEMENTS_AT_LEAST = 8;
 const WHOLE_LIST = treeText({ $type: "list", list: 0 });
