@@ -61,10 +61,10 @@ const toCommand = async (
 
 /** Keys of `configurable` that are the server's, whatever a client sends. */
 const SERVER_OWNED =
-  /^(thread_id|run_id|run_attempt|graph_id|assistant_id|checkpoint_ns|checkpoint_id|checkpoint_map|langgraph_auth_.*|__pregel_.*)$/;
+  /^(thread_id|thread_ts|run_id|run_attempt|graph_id|assistant_id|checkpoint_ns|checkpoint_id|checkpoint_map|langgraph_auth_.*|__pregel_.*)$/;
 
 /** What a client may set of `configurable`. */
-export const withoutServerOwned = (configurable: Record<string, unknown>): Record<string, unknown> =>
+const withoutServerOwned = (configurable: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(configurable).filter(([key]) => !SERVER_OWNED.test(key)));
 
 const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
@@ -100,7 +100,7 @@ const runOptions = (
     // Graphs of both generations: what was given as context is found in configurable, and the other way round.
     context: isEmpty(run.context) ? own : run.context,
     configurable: {
-      ...run.context,
+      ...withoutServerOwned(run.context),
       ...own,
       ...ids,
       run_attempt: run.attempt,

@@ -42,23 +42,28 @@ export const jsonValue = z.unknown().optional();
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value): z.output<Schema> | undefined => value ?? undefined);
 
-/** Any of the 8-4-4-4-12 form, whatever its version says: PostgreSQL and the other servers take them all. */
-export const uuid = z.guid({ error: "must be a UUID" });
+/**
+ * Any of the 8-4-4-4-12 form, whatever its version says: PostgreSQL and the other servers take them all. In small
+ * letters from here on, as PostgreSQL gives them back: what is kept in memory is found by the text.
+ */
+export const uuid = z.guid({ error: "must be a UUID" }).toLowerCase();
 
 /** A body that may be missing altogether: clients send none where every field is optional. */
 export const bodyOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((body) => body ?? {}, z.object(shape));
 
-const CONFIG_KEYS = ["tags", "recursion_limit", "configurable"] as const;
+const CONFIG_KEYS = ["tags", "recursion_limit", "max_concurrency", "configurable"] as const;
 
 const knownConfig = z.looseObject({
   tags: z.array(z.string()).optional(),
   recursion_limit: z.int().min(1).optional(),
+  // LangGraph starts no task at all with less than one, nor with what is no number, and waits for ever.
+  max_concurrency: z.int().min(1).optional(),
   configurable: jsonObject.optional(),
 }) as z.ZodType<JsonObject, JsonObject>;
 
 /**
- * A LangGraph config that is stored. Keys that we don't know stay as they came; the three we do must have the
+ * A LangGraph config that is stored. Keys that we don't know stay as they came; the four we do must have the
  * type that a run will rely on, and a `null` there means "not given".
  */
 export const storableConfig = storableObject
@@ -73,6 +78,7 @@ export const storableConfig = storableObject
     properties: {
       tags: { type: "array", items: { type: "string" } },
       recursion_limit: { type: "integer", minimum: 1 },
+      max_concurrency: { type: "integer", minimum: 1 },
       configurable: { type: "object", additionalProperties: true },
     },
     additionalProperties: true,

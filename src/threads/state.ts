@@ -102,10 +102,13 @@ export const createStateReader = ({ checkpoints, graphs }: StateReaderOptions): 
   /** A graph's plan doesn't change; a factory's graphs are new each time and are collected with their plan. */
   const plans = new WeakMap<RunnableGraph, { plan: GraphPlan | undefined }>();
 
-  /** Undefined for a thread that never ran, and for a graph that is no longer deployed. */
+  /**
+   * Undefined for a thread that never ran, for a graph that is no longer deployed, and for one whose factory makes
+   * none without the configuration of a run: one such thread must not fail a search of all.
+   */
   const graphOf = async ({ threadId, graphId }: ThreadOfGraph): Promise<RunnableGraph | undefined> =>
     graphId !== null && graphs.has(graphId)
-      ? await graphs.resolve(graphId, { configurable: { thread_id: threadId } })
+      ? await graphs.resolve(graphId, { configurable: { thread_id: threadId } }).catch(() => undefined)
       : undefined;
 
   const planFor = (graph: RunnableGraph): GraphPlan | undefined => {

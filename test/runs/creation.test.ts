@@ -1,7 +1,15 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RunRecord } from "../../src/runs/schemas.ts";
-import { apiOf, saying, textsOf, type Api, type Refusal, type Result } from "../helpers/api.ts";
+import {
+  apiOf,
+  saying,
+  textsOf,
+  type Api,
+  type Refusal,
+  type Result,
+  type ThreadRecord,
+} from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 
 const MISSING = "00000000-0000-4000-8000-000000000000";
@@ -149,25 +157,32 @@ describe("what the graph of a run sees", () => {
     expect(seen.context).toEqual({ a: 1, b: 2 });
   });
 
-  test("holds the run's own ids, and none of the server's keys that a client set", async () => {
+  const SERVERS_KEYS = {
+    thread_id: MISSING,
+    thread_ts: MISSING,
+    run_id: MISSING,
+    assistant_id: MISSING,
+    graph_id: "other",
+    checkpoint_ns: "elsewhere",
+    checkpoint_map: { "": MISSING },
+    langgraph_auth_user: { identity: "admin" },
+    langgraph_auth_user_id: "admin",
+    langgraph_auth_permissions: ["all"],
+    __pregel_resuming: true,
+    __pregel_read: {},
+    __pregel_checkpointer: {},
+    mine: "kept",
+  };
+  // A run's context is found in its configurable, too.
+  test.each([
+    ["config", { config: { configurable: SERVERS_KEYS } }],
+    ["context", { context: { ...SERVERS_KEYS, checkpoint_id: MISSING } }],
+  ])("holds the run's own ids, and none of the server's keys that a client set as %s", async (_, fields) => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, {
       assistant_id: "mirror",
       input: {},
-      config: {
-        configurable: {
-          thread_id: MISSING,
-          run_id: MISSING,
-          assistant_id: MISSING,
-          graph_id: "other",
-          checkpoint_ns: "elsewhere",
-          langgraph_auth_user: { identity: "admin" },
-          langgraph_auth_user_id: "admin",
-          langgraph_auth_permissions: ["all"],
-          __pregel_resuming: true,
-          mine: "kept",
-        },
-      },
+      ...fields,
       metadata: { run_id: MISSING },
     });
     const { configurable, metadata } = (await api.join(threadId, run.run_id)) as unknown as Mirrored;
@@ -180,14 +195,36 @@ describe("what the graph of a run sees", () => {
     });
     expect(Object.keys(configurable).filter((key) => key.startsWith("langgraph_auth"))).toEqual([]);
     expect(String(configurable["checkpoint_ns"] ?? "")).not.toContain("elsewhere");
+    expect(configurable).not.toHaveProperty("thread_ts");
+    expect(configurable["checkpoint_map"] ?? {}).not.toHaveProperty("", MISSING);
     expect(metadata).toMatchObject({ run_id: run.run_id, thread_id: threadId });
     expect((await api.state(threadId)).checkpoint?.thread_id).toBe(threadId);
   });
 });
 
+test("a thread is read, and found among others, whose graph's factory makes none without a run's config", async () => {
+  const threadId = await api.aThread();
+  const result = await api.aFinishedRun(threadId, {
+    assistant_id: "particular",
+    input: {},
+    config: { configurable: { language: "french" } },
+  });
+  expect(result).toEqual({ text: "FRENCH" });
+  expect((await api.state(threadId)).values).toEqual({ text: "FRENCH" });
+  const { status, body } = await api.post<ThreadRecord[]>("/threads/search", { ids: [threadId] });
+  expect({ status, values: body[0]?.values }).toEqual({ status: 200, values: { text: "FRENCH" } });
+});
+
 describe("a run that can't be created", () => {
   const cases = [
     ["a missing thread", `/threads/${MISSING}/runs`, { assistant_id: "counter" }, 404, MISSING],
+    [
+      "a max_concurrency with which LangGraph would start nothing",
+      `/threads/${MISSING}/runs`,
+      { assistant_id: "counter", config: { max_concurrency: 0 } },
+      422,
+      "'config.max_concurrency'",
+    ],
     [
       "a missing thread, streamed",
       `/threads/${MISSING}/runs/stream`,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
-import { openStream } from "../helpers/server-sent-events.ts";
+import { namesOf, openStream, readStream } from "../helpers/server-sent-events.ts";
 
 /** The first heartbeat comes after 5 s; headers that wait for something to be written come with it. */
 const SOON_MS = 2_500;
@@ -44,4 +44,14 @@ describe("the headers of a stream", () => {
       if (path.startsWith("/threads")) expect(location).toContain(threadId);
     }
   });
+});
+
+test("a run that just ended is streamed again, whichever letters its id is written with", async () => {
+  const threadId = await api.aThread();
+  const run = { assistant_id: "counter", input: { count: 1 } };
+  const first = await openStream(`${server.url}/threads/${threadId}/runs/stream`, { body: run });
+  const names = namesOf(await first.rest());
+  const [, , , , runId = ""] = (first.headers.get("content-location") ?? "").split("/");
+  const again = `${server.url}/threads/${threadId.toUpperCase()}/runs/${runId.toUpperCase()}/stream`;
+  expect(namesOf(await readStream(again, { headers: { "last-event-id": "-1" } }))).toEqual(names);
 });
