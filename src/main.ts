@@ -13,6 +13,7 @@ import type { EmbeddedPostgres } from "./database/embedded.ts";
 import { GraphLoadError, readGraphConfig } from "./graphs/config.ts";
 import { sqlState, StartError } from "./lib/errors.ts";
 import { createLogger, type Logger } from "./lib/logger.ts";
+import { serverVersion } from "./lib/versions.ts";
 import type { Server } from "./server.ts";
 
 /** What is open so far, in the order in which it was opened. */
@@ -25,11 +26,6 @@ interface Opened {
 const SAME_SIGNAL_MS = 1_000;
 /** What closing may take beyond the grace period of running runs. */
 const CLOSE_SECONDS = 15;
-
-const packageVersion = (): string => {
-  const text = readFileSync(new URL("../package.json", import.meta.url), "utf8");
-  return (JSON.parse(text) as { version: string }).version;
-};
 
 /** Completes the environment by what `env` in langgraph.json names; what is set already stays. */
 const loadEnvironment = async (graphConfigFile: string): Promise<void> => {
@@ -112,7 +108,7 @@ const main = async (): Promise<void> => {
   const argv = process.argv.slice(2);
   const commandLine = readCommandLine(argv);
   if (commandLine.help) return void process.stdout.write(helpText());
-  if (commandLine.version) return void process.stdout.write(`${packageVersion()}\n`);
+  if (commandLine.version) return void process.stdout.write(`${serverVersion()}\n`);
 
   await loadEnvironment(graphConfigFileOf(argv, process.env));
   const config = parseConfig(argv, process.env, {

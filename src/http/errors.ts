@@ -11,7 +11,6 @@ const STATUS: Record<ErrorKind, number> = {
   forbidden: 403,
   not_found: 404,
   conflict: 409,
-  too_large: 413,
   invalid: 422,
   unavailable: 503,
 };

@@ -18,8 +18,6 @@ export type ErrorKind =
   | "not_found"
   /** The request contradicts the present state, e.g. a run is in progress. HTTP 409. */
   | "conflict"
-  /** The body is larger than the configured limit. HTTP 413. */
-  | "too_large"
   /** A field does not validate; the sentence names it. HTTP 422. */
   | "invalid"
   /** The database can't be reached for now; nothing was stored. HTTP 503 with Retry-After. */
@@ -45,7 +43,6 @@ export const unauthenticated = refusal("unauthenticated");
 export const forbidden = refusal("forbidden");
 export const invalid = refusal("invalid");
 export const conflict = refusal("conflict");
-export const tooLarge = refusal("too_large");
 export const unavailable = refusal("unavailable");
 
 export const assistantNotFound = (reference: string) =>

@@ -167,8 +167,9 @@ const flatMessage = (message: MessageLike): Record<string, unknown> => {
   const fields = message as unknown as Record<string, unknown>;
   const flat: Record<string, unknown> = { type: message._getType(), content: message.content };
   for (const key of Object.keys(message.lc_kwargs ?? {})) {
-    if (HIDDEN_MESSAGE_FIELDS.has(key) || key === "__proto__") continue;
-    flat[snakeCase(key)] = key in message ? fields[key] : message.lc_kwargs?.[key];
+    const name = snakeCase(key);
+    if (HIDDEN_MESSAGE_FIELDS.has(key) || name === "__proto__") continue;
+    flat[name] = key in message ? fields[key] : message.lc_kwargs?.[key];
   }
   for (const key of MESSAGE_FIELDS) {
     const value = fields[key];
