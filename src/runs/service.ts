@@ -14,6 +14,7 @@ import {
   runNotFound,
   sqlState,
   threadBusy,
+  ThreadloomError,
   threadNotFound,
 } from "../lib/errors.ts";
 import { assistantIdOf, newId } from "../lib/ids.ts";
@@ -64,6 +65,8 @@ type Placement =
 const UNCERTAIN_SECONDS = 10;
 const RETRY_MS = 100;
 const UNIQUE_VIOLATION = "23505";
+/** What a timer of Node can hold: 24 days. */
+const LONGEST_TIMER_MS = 2_147_483_647;
 
 const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
 
@@ -113,7 +116,10 @@ export const createRunService = (parts: RunServiceParts) => {
   const announceEnd = (runId: string): void => signals.send("ended", runId);
 
   const announceAvailable = (runId: string, afterSeconds: number): void => {
-    if (afterSeconds > 0) setTimeout(() => worker.wake(), afterSeconds * 1_000).unref();
+    const waitMs = afterSeconds * 1_000;
+    // One further away would ring at once; the worker's poll finds the run.
+    if (waitMs > LONGEST_TIMER_MS) return;
+    if (afterSeconds > 0) setTimeout(() => worker.wake(), waitMs).unref();
     else {
       worker.wake();
       signals.send("available", runId);
@@ -426,8 +432,9 @@ export const createRunService = (parts: RunServiceParts) => {
       for (const selector of selected) {
         try {
           await cancel(selector, action);
-        } catch {
+        } catch (error) {
           // It ended and was removed since it was listed: as good as cancelled.
+          if (!(error instanceof ThreadloomError && error.kind === "not_found")) throw error;
         }
       }
       return selected.length;

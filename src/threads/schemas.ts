@@ -79,10 +79,8 @@ const superstepUpdate = z.object({
 /** Supersteps per request: each one is a checkpoint, written in turn. */
 const SUPERSTEPS_AT_MOST = 10_000;
 
-// Ids go out in small letters, however they came.
-const pathId = uuid.toLowerCase();
-export const threadPath = z.object({ thread_id: pathId });
-export const checkpointPath = z.object({ thread_id: pathId, checkpoint_id: pathId });
+export const threadPath = z.object({ thread_id: uuid });
+export const checkpointPath = z.object({ thread_id: uuid, checkpoint_id: uuid });
 
 export const threadCreateBody = bodyOf({
   thread_id: optional(uuid),
