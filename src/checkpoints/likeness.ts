@@ -43,12 +43,11 @@ export const resemblesOnTop = (value: unknown, tree: unknown): boolean => {
   if (typeof tree !== "object" || tree === null) return false;
   if (Array.isArray(value)) return Array.isArray(tree) && value.length === tree.length;
   const fields = value as Fields;
-  if (isMessage(value)) {
+  if ((tree as Fields).lc === 1) {
     const kwargs = (tree as Fields).kwargs as Fields | undefined;
     if (kwargs === undefined || fields.id !== kwargs.id || fields.name !== kwargs.name) return false;
-    return typeof fields.content === "string"
-      ? fields.content === kwargs.content
-      : typeof kwargs.content === "object";
+    const { content } = fields;
+    return content === kwargs.content || (typeof content === "object" && typeof kwargs.content === "object");
   }
   for (const key in fields) {
     const part = fields[key];

@@ -49,9 +49,9 @@ interface Place {
 
 /**
  * How many elements at the end of a list are compared in full for changes in place; older ones at the top only.
- * 256 messages take some 80 µs.
+ * In full a message takes 0.3 µs, at the top 0.03.
  */
-export const FULLY_COMPARED = 256;
+export const FULLY_COMPARED = 64;
 /** A shorter run of known elements next to new ones is stored again: one segment less for a few hundred bytes. */
 const RUN_WORTH_A_SEGMENT = 8;
 /** Runs that wait to be indexed keep their elements from being collected. */

@@ -7,7 +7,7 @@ import { load } from "@langchain/core/load";
 import * as messages from "@langchain/core/messages";
 import { Command, Overwrite, Send } from "@langchain/langgraph";
 import { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
-import { MESSAGE_CLASSES, MESSAGE_FIELDS, setField, TYPE } from "./encoding.ts";
+import { MESSAGE_CLASSES, setField, TYPE } from "./encoding.ts";
 
 type Fields = Record<string, unknown>;
 /** Gives the elements of a list that stands elsewhere, revived. */
@@ -33,8 +33,9 @@ export const revive = (tree: unknown, unfinished?: Unfinished, list: ListResolve
     const array = new Array<unknown>(tree.length);
     for (let index = 0; index < tree.length; index++) {
       array[index] = revive(tree[index], unfinished, list);
-      if (unfinished !== undefined && isSerialized(tree[index]))
+      if (unfinished !== undefined && isSerialized(tree[index])) {
         loadLater(tree[index] as Fields, array, index, unfinished);
+      }
     }
     return array;
   }
@@ -77,25 +78,27 @@ const isSerialized = (tree: unknown): boolean =>
 
 type MessageClass = new (fields: Fields) => object;
 
+const CLASSES: ReadonlyMap<unknown, MessageClass> = new Map(
+  [...MESSAGE_CLASSES].map((name) => [name, (messages as unknown as Record<string, MessageClass>)[name]!]),
+);
+
 const messageClassOf = (tree: Fields): MessageClass | undefined => {
   if (tree.lc !== 1 || tree.type !== "constructor" || !Array.isArray(tree.id)) return undefined;
   const id = tree.id as unknown[];
-  const name = id[id.length - 1];
-  if (id[1] !== "messages" || typeof name !== "string" || !MESSAGE_CLASSES.has(name)) return undefined;
-  return (messages as unknown as Record<string, MessageClass>)[name];
+  return id[1] === "messages" ? CLASSES.get(id[id.length - 1]) : undefined;
 };
 
 const reviveSerialized = (tree: Fields, unfinished: Unfinished | undefined, list: ListResolver): unknown => {
   const messageClass = messageClassOf(tree);
   if (messageClass === undefined) return structuredClone(tree);
   const kwargs = reviveFields(tree.kwargs as Fields, unfinished, list);
-  // The constructor may compute some of them anew (an AIMessageChunk drops its invalid tool calls): what was
-  // stored counts.
-  const stored = { ...kwargs };
+  if (messageClass !== messages.AIMessageChunk) return new messageClass(kwargs);
+  // Its constructor computes tool calls anew, and drops invalid ones: what was stored counts.
+  const { tool_calls, invalid_tool_calls, tool_call_chunks } = kwargs;
   const message = new messageClass(kwargs) as Fields;
-  for (const key of MESSAGE_FIELDS) {
-    if (stored[key] !== undefined && message[key] !== stored[key]) message[key] = stored[key];
-  }
+  if (tool_calls !== undefined) message.tool_calls = tool_calls;
+  if (invalid_tool_calls !== undefined) message.invalid_tool_calls = invalid_tool_calls;
+  if (tool_call_chunks !== undefined) message.tool_call_chunks = tool_call_chunks;
   return message;
 };
 

@@ -382,7 +382,7 @@ describe("what this process remembers", () => {
     return (after?.checkpoint.channel_values.messages as HumanMessage[])[index]!;
   };
 
-  it("notices a message that was changed in place: its content, id or name anywhere, anything in the last 256", async () => {
+  it("notices a message that was changed in place: its content, id or name anywhere, anything in the last 64", async () => {
     expect((await afterChange(3, (message) => void (message.content = "changed"))).content).toBe("changed");
     expect((await afterChange(0, (message) => message._updateId("changed"))).id).toBe("changed");
     expect((await afterChange(7, (message) => void (message.name = "changed"))).name).toBe("changed");
