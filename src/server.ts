@@ -112,7 +112,7 @@ export const createServer = async (
     closers.push(() => graphs.close());
 
     const runRepository = createRunRepository(database);
-    const queue = createQueue(database);
+    const queue = createQueue(database, config.maxAttempts);
     const eventLog = createEventLog(database);
     const hub = createHub({
       eventLog,
@@ -156,7 +156,6 @@ export const createServer = async (
       signals,
       leaseSeconds: config.leaseSeconds,
       sweepSeconds: config.sweepSeconds,
-      maxAttempts: config.maxAttempts,
       logger,
     });
     closers.push(() => recovery.close());

@@ -36,6 +36,14 @@ export interface Execution {
   readonly ended: Promise<RunEnding | undefined>;
 }
 
+/** What a worker is told of an execution, in this order, each once. */
+export interface ExecutionEvents {
+  /** The graph takes no more time; what became of it is still to be stored. */
+  onGraphEnded(): void;
+  /** The run is out of this process's hands; called before `ended` resolves. */
+  onReleased(ending: RunEnding | undefined): void;
+}
+
 export interface ExecutorParts {
   database: Database;
   queue: Queue;
@@ -255,15 +263,8 @@ export const createExecutor = (parts: ExecutorParts) => {
       return await conclude(run, channel, result, { isMine: () => false, creatorIsHere: false });
     },
 
-    /**
-     * Starts at once. `creatorIsHere`: the run was created by this process and started with that. `onReleased` is
-     * called when the run is out of this process's hands, before `ended` resolves.
-     */
-    execute(
-      run: RunRow,
-      creatorIsHere: boolean,
-      onReleased: (ending: RunEnding | undefined) => void,
-    ): Execution {
+    /** Starts at once. `creatorIsHere`: the run was created by this process and started with that. */
+    execute(run: RunRow, creatorIsHere: boolean, { onGraphEnded, onReleased }: ExecutionEvents): Execution {
       const log = logger.child({ run_id: run.run_id, thread_id: run.thread_id, attempt: run.attempt });
       const channel = hub.open({
         threadId: run.thread_id,
@@ -287,6 +288,7 @@ export const createExecutor = (parts: ExecutorParts) => {
       const settle = async (): Promise<RunEnding | undefined> => {
         let result = await attempt.result;
         clearTimeout(timer);
+        onGraphEnded();
         if (
           result.kind === "failed" &&
           database.isLoss(result.error) &&

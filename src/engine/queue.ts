@@ -1,6 +1,7 @@
 import type { Database, Queryable } from "../database/database.ts";
 import type { CancelAction, RunRow, RunStatus, ThreadStatus } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { toJsonb } from "../lib/jsonb.ts";
 
 /**
  * The statements by which workers take runs, keep them and end them. The table of runs is the queue.
@@ -40,7 +41,7 @@ export interface HeartbeatRow {
 }
 
 const CLAIMED_COLUMNS = `r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.status, r.metadata, r.config, r.context,
-  r.kwargs, r.multitask_strategy, r.resumable, r.delete_thread, r.error, r.cancel_action, r.attempt, r.worker_id,
+  r.kwargs, r.multitask_strategy, r.resumable, r.delete_thread, r.error, r.cancel_action, r.attempt, r.lost_attempts, r.worker_id,
   r.reader_id, r.lease_until, r.available_at, r.created_at, r.updated_at`;
 
 /**
@@ -51,9 +52,9 @@ const CLAIMED_COLUMNS = `r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.st
  * and its claimer tries again.
  * Indexes: runs_pending, runs_pending_of_thread, runs_one_running_per_thread.
  */
-const CLAIM = `with next as (
+const claimStatement = (which: string): string => `with next as (
   select r.run_id from runs r
-  where r.status = 'pending' and r.available_at <= now()
+  where r.status = 'pending' and r.available_at <= now() and ${which}
     and not exists (select 1 from runs x where x.thread_id = r.thread_id and x.status = 'running')
     and not exists (
       select 1 from runs x where x.thread_id = r.thread_id and x.status = 'pending' and x.available_at <= now()
@@ -65,6 +66,8 @@ update runs r set status = 'running', attempt = r.attempt + 1, worker_id = $1,
   lease_until = now() + make_interval(secs => $2::float8), updated_at = now()
 from next where r.run_id = next.run_id
 returning ${CLAIMED_COLUMNS}`;
+const CLAIM = claimStatement("r.lost_attempts < $4");
+const CLAIM_SUSPECTS = claimStatement("r.lost_attempts > 0 and r.lost_attempts >= $4");
 
 /**
  * Renews the leases of all attempts of a process in one statement; what does not come back is lost. In order of
@@ -87,7 +90,8 @@ finished as (
   returning r.run_id)
 update threads t set unfinished_runs = t.unfinished_runs - 1,
   status = case when t.unfinished_runs > 1 then 'busy' else $6 end,
-  interrupts = $7::jsonb, error = $5::jsonb, updated_at = now(), state_updated_at = now()
+  interrupts = $7::jsonb, error = $5::jsonb, updated_at = now(), state_updated_at = now(),
+  expires_at = now() + t.ttl_minutes * interval '1 minute'
 from finished where t.thread_id = $1
 returning t.unfinished_runs`;
 
@@ -103,139 +107,162 @@ const IS_SILENT = `r.status = 'running' and r.lease_until < now() + make_interva
       and l.database = (select oid from pg_database where datname = current_database())
       and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(r.worker_id::text, 0)))`;
 
-export const createQueue = (database: Database) => ({
-  /** Throws `unique_violation` (23505) if another claimer was faster on a thread; the caller tries again. */
-  async claim(workerId: string, leaseSeconds: number, limit: number): Promise<RunRow[]> {
-    return await database.query<RunRow>(CLAIM, [workerId, leaseSeconds, limit]);
-  },
+/**
+ * `maxAttempts`: attempts that may lose their worker. Before the last of them a run is suspected of having killed its
+ * workers. Suspects that lost theirs together must not be together again: the innocent would be given up, too.
+ */
+export const createQueue = (database: Database, maxAttempts: number) => {
+  const suspectFrom = Math.max(1, maxAttempts - 1);
+  return {
+    /** Throws `unique_violation` (23505) if another claimer was faster on a thread; the caller tries again. */
+    async claim(workerId: string, leaseSeconds: number, limit: number): Promise<RunRow[]> {
+      return await database.query<RunRow>(CLAIM, [workerId, leaseSeconds, limit, suspectFrom]);
+    },
 
-  async renew(attempts: readonly AttemptSelector[], leaseSeconds: number, connection: Queryable = database) {
-    return await connection.query<HeartbeatRow>(RENEW, [
-      attempts.map((held) => held.runId),
-      attempts.map((held) => held.attempt),
-      leaseSeconds,
-    ]);
-  },
+    /** One run that has a single attempt left. Throws like `claim`. */
+    async claimSuspect(workerId: string, leaseSeconds: number): Promise<RunRow | undefined> {
+      const rows = await database.query<RunRow>(CLAIM_SUSPECTS, [workerId, leaseSeconds, 1, suspectFrom]);
+      return rows[0];
+    },
 
-  /**
-   * Ends the run of an attempt. Undefined if the attempt no longer holds the run; otherwise the number of runs
-   * that wait on the thread.
-   */
-  async finish(
-    threadId: string,
-    { runId, attempt }: AttemptSelector,
-    outcome: RunOutcome,
-    connection: Queryable = database,
-  ): Promise<{ waiting: number } | undefined> {
-    const rows = await connection.query<{ unfinished_runs: number }>(FINISH, [
-      threadId,
-      runId,
-      attempt,
-      outcome.status,
-      outcome.error === null ? null : JSON.stringify(outcome.error),
-      outcome.threadStatus,
-      outcome.interrupts,
-    ]);
-    return rows[0] && { waiting: rows[0].unfinished_runs };
-  },
+    /** Whether `claim` leaves a run to `claimSuspect`. */
+    isSuspect: (run: Pick<RunRow, "lost_attempts">): boolean => run.lost_attempts >= suspectFrom,
 
-  /** Gives an attempt's run back to the queue, to be executed by another process from its last checkpoint. */
-  async handBack({ runId, attempt }: AttemptSelector): Promise<boolean> {
-    const rows = await database.query(
-      `update runs set status = 'pending', worker_id = null, lease_until = null, updated_at = now()
+    async renew(
+      attempts: readonly AttemptSelector[],
+      leaseSeconds: number,
+      connection: Queryable = database,
+    ) {
+      return await connection.query<HeartbeatRow>(RENEW, [
+        attempts.map((held) => held.runId),
+        attempts.map((held) => held.attempt),
+        leaseSeconds,
+      ]);
+    },
+
+    /**
+     * Ends the run of an attempt. Undefined if the attempt no longer holds the run; otherwise the number of runs
+     * that wait on the thread.
+     */
+    async finish(
+      threadId: string,
+      { runId, attempt }: AttemptSelector,
+      outcome: RunOutcome,
+      connection: Queryable = database,
+    ): Promise<{ waiting: number } | undefined> {
+      const rows = await connection.query<{ unfinished_runs: number }>(FINISH, [
+        threadId,
+        runId,
+        attempt,
+        outcome.status,
+        outcome.error === null ? null : toJsonb(JSON.stringify(outcome.error)).jsonb,
+        outcome.threadStatus,
+        // What a graph shows may hold NUL; the checkpoint has it exactly.
+        toJsonb(outcome.interrupts).jsonb,
+      ]);
+      return rows[0] && { waiting: rows[0].unfinished_runs };
+    },
+
+    /** Gives an attempt's run back to the queue, to be executed by another process from its last checkpoint. */
+    async handBack({ runId, attempt }: AttemptSelector): Promise<boolean> {
+      const rows = await database.query(
+        `update runs set status = 'pending', worker_id = null, lease_until = null, updated_at = now()
        where run_id = $1 and attempt = $2 and status = 'running' returning run_id`,
-      [runId, attempt],
-    );
-    return rows.length > 0;
-  },
+        [runId, attempt],
+      );
+      return rows.length > 0;
+    },
 
-  /** The fencing check inside a transaction: locks the run; undefined if the attempt no longer holds it. */
-  async lockAttempt(
-    transaction: Queryable,
-    { runId, attempt }: AttemptSelector,
-  ): Promise<{ readerId: string | null } | undefined> {
-    const rows = await transaction.query<{ reader_id: string | null }>(
-      "select reader_id from runs where run_id = $1 and attempt = $2 and status = 'running' for update",
-      [runId, attempt],
-    );
-    return rows[0] && { readerId: rows[0].reader_id };
-  },
+    /** The fencing check inside a transaction: locks the run; undefined if the attempt no longer holds it. */
+    async lockAttempt(
+      transaction: Queryable,
+      { runId, attempt }: AttemptSelector,
+    ): Promise<{ readerId: string | null } | undefined> {
+      const rows = await transaction.query<{ reader_id: string | null }>(
+        "select reader_id from runs where run_id = $1 and attempt = $2 and status = 'running' for update",
+        [runId, attempt],
+      );
+      return rows[0] && { readerId: rows[0].reader_id };
+    },
 
-  /** Threads of threadless runs that ended more than `seconds` ago. Index: runs_ended_threadless. */
-  async listEndedThreadless(seconds: number, limit: number): Promise<string[]> {
-    const rows = await database.query<{ thread_id: string }>(
-      `select thread_id from runs where delete_thread and status not in ('pending', 'running')
+    /** Threads of threadless runs that ended more than `seconds` ago. Index: runs_ended_threadless. */
+    async listEndedThreadless(seconds: number, limit: number): Promise<string[]> {
+      const rows = await database.query<{ thread_id: string }>(
+        `select thread_id from runs where delete_thread and status not in ('pending', 'running')
          and updated_at < now() - make_interval(secs => $1::float8)
        order by updated_at limit $2`,
-      [seconds, limit],
-    );
-    return rows.map((row) => row.thread_id);
-  },
+        [seconds, limit],
+      );
+      return rows.map((row) => row.thread_id);
+    },
 
-  /** Takes a run off its thread as if it had never been; the caller holds both locks. */
-  async removeRolledBack(transaction: Queryable, threadId: string, runId: string): Promise<void> {
-    await transaction.query("delete from runs where run_id = $1", [runId]);
-    // The thread's interrupts and error still are those from before the run: only an end writes them.
-    await transaction.query(
-      `update threads set unfinished_runs = unfinished_runs - 1, updated_at = now(),
+    /** Takes a run off its thread as if it had never been; the caller holds both locks. */
+    async removeRolledBack(transaction: Queryable, threadId: string, runId: string): Promise<void> {
+      await transaction.query("delete from runs where run_id = $1", [runId]);
+      // The thread's interrupts and error still are those from before the run: only an end writes them.
+      await transaction.query(
+        `update threads set unfinished_runs = unfinished_runs - 1, updated_at = now(),
+         expires_at = now() + ttl_minutes * interval '1 minute',
          status = case when unfinished_runs > 1 then 'busy' when error is not null then 'error'
                        when interrupts <> '{}' then 'interrupted' else 'idle' end
        where thread_id = $1`,
-      [threadId],
-    );
-  },
+        [threadId],
+      );
+    },
 
-  /**
-   * Runs whose holder went silent go back to the queue in one statement, if they have attempts left and nobody
-   * asked to cancel them. Index: runs_one_running_per_thread (all that runs).
-   */
-  async requeueExpired(maxAttempts: number, leaseSeconds: number): Promise<string[]> {
-    const rows = await database.query<{ run_id: string }>(
-      `with expired as (
-         select r.run_id from runs r where ${IS_SILENT} and r.attempt < $1 and r.cancel_action is null
+    /**
+     * Runs whose holder went silent go back to the queue in one statement, if they have attempts left and nobody
+     * asked to cancel them. Index: runs_one_running_per_thread (all that runs).
+     */
+    async requeueExpired(leaseSeconds: number): Promise<string[]> {
+      const rows = await database.query<{ run_id: string }>(
+        `with expired as (
+         select r.run_id from runs r where ${IS_SILENT} and r.lost_attempts + 1 < $1 and r.cancel_action is null
          order by r.run_id for update skip locked)
-       update runs r set status = 'pending', worker_id = null, lease_until = null, updated_at = now()
+       update runs r set status = 'pending', worker_id = null, lease_until = null, updated_at = now(),
+         lost_attempts = r.lost_attempts + 1
        from expired where r.run_id = expired.run_id returning r.run_id`,
-      [maxAttempts, leaseSeconds],
-    );
-    return rows.map((row) => row.run_id);
-  },
+        [maxAttempts, leaseSeconds],
+      );
+      return rows.map((row) => row.run_id);
+    },
 
-  /** Whether the run's row says that this attempt ended it so; `"gone"` if there is no row. */
-  async endedAs(
-    { runId, attempt }: AttemptSelector,
-    status: RunOutcome["status"],
-  ): Promise<boolean | "gone"> {
-    const rows = await database.query<{ status: RunStatus; attempt: number }>(
-      "select status, attempt from runs where run_id = $1",
-      [runId],
-    );
-    return rows[0] === undefined ? "gone" : rows[0].status === status && rows[0].attempt === attempt;
-  },
+    /** Whether the run's row says that this attempt ended it so; `"gone"` if there is no row. */
+    async endedAs(
+      { runId, attempt }: AttemptSelector,
+      status: RunOutcome["status"],
+    ): Promise<boolean | "gone"> {
+      const rows = await database.query<{ status: RunStatus; attempt: number }>(
+        "select status, attempt from runs where run_id = $1",
+        [runId],
+      );
+      return rows[0] === undefined ? "gone" : rows[0].status === status && rows[0].attempt === attempt;
+    },
 
-  /** Throws if the database is away. */
-  async assertReachable(): Promise<void> {
-    await database.query("select 1");
-  },
+    /** Throws if the database is away. */
+    async assertReachable(): Promise<void> {
+      await database.query("select 1");
+    },
 
-  /** Runs whose holder went silent and that must not be tried again. */
-  async listAbandoned(maxAttempts: number, leaseSeconds: number): Promise<RunRow[]> {
-    return await database.query<RunRow>(
-      `select ${CLAIMED_COLUMNS} from runs r
-       where ${IS_SILENT} and (r.attempt >= $1 or r.cancel_action is not null)
+    /** Runs whose holder went silent and that must not be tried again. */
+    async listAbandoned(leaseSeconds: number): Promise<RunRow[]> {
+      return await database.query<RunRow>(
+        `select ${CLAIMED_COLUMNS} from runs r
+       where ${IS_SILENT} and (r.lost_attempts + 1 >= $1 or r.cancel_action is not null)
        order by r.run_id`,
-      [maxAttempts, leaseSeconds],
-    );
-  },
+        [maxAttempts, leaseSeconds],
+      );
+    },
 
-  /** Seconds until the earliest pending run that is not yet available becomes so; undefined if there is none. */
-  async secondsToNextAvailable(): Promise<number | undefined> {
-    const rows = await database.query<{ seconds: number | null }>(
-      `select extract(epoch from min(available_at) - now())::float8 as seconds from runs
+    /** Seconds until the earliest pending run that is not yet available becomes so; undefined if there is none. */
+    async secondsToNextAvailable(): Promise<number | undefined> {
+      const rows = await database.query<{ seconds: number | null }>(
+        `select extract(epoch from min(available_at) - now())::float8 as seconds from runs
        where status = 'pending' and available_at > now()`,
-    );
-    return rows[0]?.seconds ?? undefined;
-  },
-});
+      );
+      return rows[0]?.seconds ?? undefined;
+    },
+  };
+};
 
 export type Queue = ReturnType<typeof createQueue>;

@@ -13,7 +13,6 @@ export interface RecoveryOptions {
   signals: Signals;
   leaseSeconds: number;
   sweepSeconds: number;
-  maxAttempts: number;
   logger: Logger;
 }
 
@@ -25,7 +24,7 @@ const LATE_ROUNDS = 2.5;
  * hangs or can't be reached after the whole (10 s), each with at most a sweep (2 s) on top. Every process that works sweeps; the statements skip what another one has locked.
  */
 export const startRecovery = (options: RecoveryOptions): { close(): Promise<void> } => {
-  const { queue, executor, signals, leaseSeconds, sweepSeconds, maxAttempts, logger } = options;
+  const { queue, executor, signals, leaseSeconds, sweepSeconds, logger } = options;
 
   const resultFor = (run: RunRow): AttemptResult =>
     run.cancel_action === null
@@ -33,7 +32,7 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
           kind: "failed",
           error: Object.assign(
             new Error(
-              `The run was given up after ${run.attempt} attempts: each lost its worker before it ended.`,
+              `The run was given up after ${run.lost_attempts + 1} attempts: each lost its worker before it ended.`,
             ),
             { name: "MaxAttemptsError" },
           ),
@@ -51,13 +50,13 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
       sweptAt = now;
       return;
     }
-    const requeued = await queue.requeueExpired(maxAttempts, leaseSeconds);
+    const requeued = await queue.requeueExpired(leaseSeconds);
     sweptAt = now;
     for (const runId of requeued) {
       logger.warn({ run_id: runId }, "a run lost its worker; it goes on from its last checkpoint");
       signals.send("available", runId);
     }
-    for (const run of await queue.listAbandoned(maxAttempts, leaseSeconds)) {
+    for (const run of await queue.listAbandoned(leaseSeconds)) {
       const ending = await executor.concludeAbandoned(run, resultFor(run));
       if (ending === undefined) continue;
       logger.warn({ run_id: run.run_id, status: ending.status }, "a run that lost its worker was ended");

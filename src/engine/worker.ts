@@ -75,26 +75,44 @@ export const createWorker = (options: WorkerOptions): Worker => {
   } = options;
   const executions = new Map<string, Execution>();
   let reserved = 0;
+  /** The run here, if there is one, that is in its last attempt after its workers were lost. */
+  let suspect: string | undefined;
   let stopping = false;
   let claiming: Promise<void> | undefined;
   let wanted = false;
   /** Runs are known to wait: new ones queue up behind them instead of taking the next free slot. */
   let backlog = false;
 
-  const freeSlots = (): number => concurrency - executions.size - reserved;
+  /**
+   * Executions whose graph has ended and whose outcome is being stored. They hold no slot: the next run is claimed
+   * meanwhile, else every slot would stand idle for two statements between two runs.
+   */
+  let concluding = 0;
+
+  const freeSlots = (): number => concurrency - (executions.size - concluding) - reserved;
 
   const begin = (run: RunRow, creatorIsHere: boolean): Execution => {
     faults.reached("after-claim");
-    const execution = executor.execute(run, creatorIsHere, (ending: RunEnding | undefined) => {
-      executions.delete(run.run_id);
-      if (ending !== undefined) {
-        endings.settle(run.run_id, ending);
-        signals.send("ended", run.run_id);
-      }
-      // Not after every run: looking into an empty queue would be one more statement for each of them.
-      if (backlog || wanted || ending === undefined || ending.othersWait) wake();
+    const execution = executor.execute(run, creatorIsHere, {
+      onGraphEnded() {
+        concluding += 1;
+        // Not after every run: looking into an empty queue would be one more statement for each of them.
+        if (backlog || wanted) wake();
+      },
+      onReleased(ending) {
+        concluding -= 1;
+        // This process may hold the run again by now, in a later attempt.
+        if (executions.get(run.run_id) === execution) executions.delete(run.run_id);
+        if (suspect === run.run_id) suspect = undefined;
+        if (ending !== undefined) {
+          endings.settle(run.run_id, ending);
+          signals.send("ended", run.run_id);
+        }
+        if (wanted || ending === undefined || ending.othersWait) wake();
+      },
     });
     executions.set(run.run_id, execution);
+    if (queue.isSuspect(run)) suspect = run.run_id;
     return execution;
   };
 
@@ -134,11 +152,34 @@ export const createWorker = (options: WorkerOptions): Worker => {
     });
   };
 
+  /** The looks for a suspect, which `claim` leaves alone, are few: there hardly ever is one. */
+  const claimSuspect = async (): Promise<void> => {
+    if (stopping || suspect !== undefined || freeSlots() <= 0) return;
+    reserved += 1;
+    let run: RunRow | undefined;
+    try {
+      run = await queue.claimSuspect(processId, leaseSeconds);
+    } catch (error) {
+      // The next look is a second away, whatever it was.
+      logger.debug({ err: error }, "a run that lost its workers could not be claimed");
+    } finally {
+      reserved -= 1;
+    }
+    if (run !== undefined) begin(run, false);
+  };
+
   const unsubscribe = signals.subscribe(({ kind, runId }) => {
     if (kind === "available") wake();
     if (kind === "cancel" && executions.has(runId)) void renew();
   });
-  const poll = setInterval(wake, POLL_MS);
+  let claimingSuspect: Promise<void> | undefined;
+  const poll = setInterval(() => {
+    // First of all, for the other claim takes every free slot.
+    claimingSuspect ??= claimSuspect().finally(() => {
+      claimingSuspect = undefined;
+      wake();
+    });
+  }, POLL_MS);
 
   let renewing: Promise<void> | undefined;
   /** Renews every lease and learns which runs were lost or are to be cancelled. */
@@ -193,7 +234,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
       stopping = true;
       unsubscribe();
       clearInterval(poll);
-      await claiming;
+      await Promise.all([claiming, claimingSuspect]);
       const drained = Promise.all([...executions.values()].map((execution) => execution.ended));
       let timer: NodeJS.Timeout | undefined;
       const grace = new Promise<void>((resolve) => {

@@ -47,7 +47,7 @@ export interface RunListOptions {
 }
 
 const RUN_COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, config, context, kwargs,
-  multitask_strategy, resumable, delete_thread, error, cancel_action, attempt, worker_id, reader_id,
+  multitask_strategy, resumable, delete_thread, error, cancel_action, attempt, lost_attempts, worker_id, reader_id,
   lease_until, available_at, created_at, updated_at`;
 
 const ASSISTANT = `assistant as (

@@ -138,7 +138,7 @@ describe("a lease", () => {
     const joined = api.join(threadId, run.run_id);
     await query(
       server,
-      `update runs set status = 'running', attempt = 2, worker_id = gen_random_uuid(),
+      `update runs set status = 'running', attempt = 2, lost_attempts = 1, worker_id = gen_random_uuid(),
          lease_until = now() - interval '1 s' where run_id = $1`,
       [run.run_id],
     );

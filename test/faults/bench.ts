@@ -133,6 +133,15 @@ export const openBench = async (connectionString: string) => {
       return forks.length + lateEvents.length + miscounted.length;
     },
 
+    /** What the servers logged as errors. */
+    errors: (): string[] =>
+      replicas.flatMap(({ process: server }) =>
+        server
+          .output()
+          .split("\n")
+          .filter((line) => /"level":(50|60|"error"|"fatal")|^\w*Error/.test(line)),
+      ),
+
     async stop(replica: Replica): Promise<void> {
       replica.signal("SIGCONT");
       await replica.process.kill();

@@ -34,6 +34,9 @@ const SCENARIOS: Scenario[] = [
   idleStreams({ streams: 1_000 }),
 ];
 
+/** Lines of the servers' logs that are shown with a criterion that was not met. */
+const ERRORS_SHOWN = 3;
+
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** Whether it runs, and for how long, is seen while it does. */
@@ -51,6 +54,7 @@ const examine = async (scenario: Scenario, database: Awaited<ReturnType<typeof s
   } finally {
     await bench.close();
   }
+  if (finding.complaints.length > 0) finding.complaints.push(...bench.errors().slice(0, ERRORS_SHOWN));
   const took = Math.round((Date.now() - startedAt) / 1000);
   say(`${scenario.number}. ${scenario.title} (${took} s): ${finding.figure}`);
   for (const complaint of finding.complaints) say(`   ! ${complaint}`);

@@ -200,7 +200,7 @@ export const lethalRun = (): Scenario => ({
     const neighbours: LedgerRun[] = [];
     const host = alive();
     for (let count = 0; count < 4; count += 1) {
-      neighbours.push(await aLedgerRun(host, { steps: 20, milliseconds: 1_000 }));
+      neighbours.push(await aLedgerRun(host, { steps: 12, milliseconds: 1_000 }));
     }
     const threadId = await host.api.aThread();
     const lethal = await host.api.aRun(threadId, { assistant_id: "lethal", input: { messages: [] } });

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { apiOf, type Api } from "../helpers/api.ts";
+import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { query } from "../helpers/query.ts";
+
+let server: TestServer;
+let api: Api;
+
+beforeAll(async () => {
+  server = await startTestServer({ sweepSeconds: 0.2 });
+  api = apiOf(server);
+});
+afterAll(async () => {
+  await server?.close();
+});
+
+/** Runs as a worker that died has left them: their lease is over, `lost` attempts before had the same end. */
+const abandoned = async (count: number, lost: number): Promise<{ threadId: string; runId: string }[]> => {
+  const runs: { threadId: string; runId: string }[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const threadId = await api.aThread();
+    const run = await api.aRun(threadId, {
+      assistant_id: "sleep",
+      input: { messages: [], milliseconds: 700 },
+      after_seconds: 600,
+    });
+    runs.push({ threadId, runId: run.run_id });
+  }
+  await query(
+    server,
+    `update runs set status = 'running', attempt = $2 + 1, lost_attempts = $2, available_at = now(),
+       worker_id = gen_random_uuid(), lease_until = now() - interval '1 second'
+     where run_id = any($1::uuid[])`,
+    [runs.map((run) => run.runId), lost],
+  );
+  return runs;
+};
+
+const running = async (runIds: string[]): Promise<number> =>
+  (
+    await query<{ count: number }>(
+      server,
+      `select count(*)::int as count from runs where run_id = any($1::uuid[]) and status = 'running'
+         and lease_until > now()`,
+      [runIds],
+    )
+  )[0]?.count ?? 0;
+
+test("runs that lost one worker together are executed together", async () => {
+  const runs = await abandoned(3, 0);
+  await eventually("all run", async () => (await running(runs.map((run) => run.runId))) === 3);
+  for (const run of runs) await api.untilRunIs(run.threadId, run.runId, "success");
+});
+
+test("runs in their last attempt are executed one at a time, for one of them may kill its worker", async () => {
+  const runs = await abandoned(3, 1);
+  const ids = runs.map((run) => run.runId);
+  let most = 0;
+  await eventually("all have ended", async () => {
+    most = Math.max(most, await running(ids));
+    const rows = await query(server, "select 1 from runs where run_id = any($1) and status = 'success'", [
+      ids,
+    ]);
+    return rows.length === 3;
+  });
+  expect(most).toBe(1);
+});
+
+test("what was handed back ten times is not given up at its first lost worker", async () => {
+  const [run] = await abandoned(1, 0);
+  await query(server, "update runs set attempt = 11 where run_id = $1", [run?.runId]);
+  await api.untilRunIs(run?.threadId ?? "", run?.runId ?? "", "success");
+});
+
+test("a run that lost its last worker ends as error, and says so", async () => {
+  const [run] = await abandoned(1, 2);
+  await api.untilRunIs(run?.threadId ?? "", run?.runId ?? "", "error");
+  expect((await api.thread(run?.threadId ?? "")).error?.message).toContain("given up after 3 attempts");
+});
