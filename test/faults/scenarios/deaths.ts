@@ -250,13 +250,24 @@ export const blockedLoop = ({
     const [row] = await bench.query<{ attempt: number }>("select attempt from runs where run_id = $1", [
       run.run_id,
     ]);
+    // Where there is no other process, nobody takes the run away, and it is done.
+    await bench.stop(other);
+    const alone = await blocked.api.aFinishedRun(await blocked.api.aThread(), {
+      assistant_id: "blocking",
+      input: { messages: [], milliseconds: blockedMs },
+    });
+    const [aloneRow] = await bench.query<{ attempt: number; status: string }>(
+      "select attempt, status from runs order by created_at desc limit 1",
+    );
     const doubled = await bench.doubledWinners();
     const messages = values.messages?.length ?? 0;
     return {
-      figure: `blocked for ${seconds(blockedMs)}: ${ended.status} in attempt ${row?.attempt}; ${messages} message; doubled ${doubled}`,
+      figure: `two processes, blocked for ${seconds(blockedMs)}: ${ended.status} in attempt ${row?.attempt}; ${messages} messages; one process alone: ${aloneRow?.status} in attempt ${aloneRow?.attempt}; doubled ${doubled}`,
       complaints: complaintsWhere({
         "the run was lost": lost > 0,
         "two attempts wrote": doubled > 0,
+        [`alone it was not done: ${JSON.stringify(alone)}`]:
+          aloneRow?.attempt !== 1 || aloneRow.status !== "success",
         [`there are ${messages} messages`]: ended.status === "success" && messages !== 1,
       }),
     };

@@ -23,7 +23,6 @@ export const rollingRestart = ({
     let requests = 0;
     let closed = 0;
     const failures: string[] = [];
-    const acknowledged: { threadId: string; runId: string }[] = [];
 
     /** A health check that fails takes a replica out; it may go away between that and the request. */
     const pick = async (): Promise<Replica> => {
@@ -60,14 +59,58 @@ export const rollingRestart = ({
           }),
         );
         if (created.status !== 200) continue;
-        acknowledged.push({ threadId, runId: created.body.run_id });
         const joined = await ask<{ __error__?: unknown }>(({ api }) =>
           api.get(`/threads/${threadId}/runs/${created.body.run_id}/join`),
         );
         if (joined.body?.__error__ !== undefined) failures.push(joined.text);
       }
     };
-    const clients = Array.from({ length: 6 }, client);
+    let resumed = 0;
+    /** Streams its runs, and goes on elsewhere when a replica cuts it off. That is no wish to cancel. */
+    const streamer = async (): Promise<void> => {
+      while (!stopped) {
+        const threadId = newId();
+        let path = `/threads/${threadId}/runs/stream`;
+        let body: object | undefined = {
+          assistant_id: "sleep",
+          input: { messages: [], milliseconds: 600 },
+          stream_mode: ["custom", "values"],
+          stream_resumable: true,
+          on_disconnect: "cancel",
+          if_not_exists: "create",
+        };
+        let last = -1;
+        const names: string[] = [];
+        for (let ended = false; !ended;) {
+          requests += 1;
+          try {
+            const { url } = await pick();
+            const stream = await openStream(
+              `${url}${path}`,
+              body === undefined ? { headers: { "last-event-id": String(last) } } : { body },
+            );
+            path = `${stream.headers.get("content-location")}/stream`;
+            body = undefined;
+            for (;;) {
+              const event = await stream.next();
+              if (event === undefined) break;
+              last = event.id ?? last;
+              names.push(event.event);
+            }
+            ended = true;
+          } catch (error) {
+            if (error instanceof Error && /answered/.test(error.message)) failures.push(error.message);
+            closed += 1;
+            if (body === undefined) resumed += 1;
+            else break; // not acknowledged
+          }
+        }
+        if (body === undefined && (names[0] !== "metadata" || names.at(-1) !== "values")) {
+          failures.push(`a stream brought ${names.join()}`);
+        }
+      }
+    };
+    const clients = [...Array.from({ length: 4 }, client), ...Array.from({ length: 3 }, streamer)];
     const durations: number[] = [];
     for (const [index, replica] of replicas.entries()) {
       await pause(700);
@@ -84,7 +127,7 @@ export const rollingRestart = ({
     const bad = await bench.query<{ status: string }>("select status from runs where status <> 'success'");
     const [stored] = await bench.query<{ count: number }>("select count(*)::int as count from runs");
     return {
-      figure: `${requests} requests: ${failures.length} failed, ${closed} closed connections; ${acknowledged.length} runs acknowledged, ${stored?.count} stored, lost ${lost}; a stop took ${seconds(Math.max(...durations))} at most`,
+      figure: `${requests} requests: ${failures.length} failed, ${closed} closed connections, ${resumed} streams resumed elsewhere; ${stored?.count} runs, lost ${lost}; a stop took ${seconds(Math.max(...durations))} at most`,
       complaints: [
         ...failures.slice(0, 3),
         ...complaintsWhere({
