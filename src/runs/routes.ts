@@ -71,12 +71,12 @@ export const createRunRoutes =
       selector: RunSelector,
       reader: RunReader,
       modes?: string[],
-    ): Promise<void> => {
+    ): Promise<Awaited<ReturnType<typeof sendRunEvents>>> => {
       void reply.headers({
         "content-location": runAddress(selector),
         location: `${runAddress(selector)}/stream${modes === undefined ? "" : `?${modes.map((mode) => `stream_mode=${encodeURIComponent(mode)}`).join("&")}`}`,
       });
-      await sendRunEvents(reply, reader, modes === undefined ? {} : { modes: new Set(modes) });
+      return await sendRunEvents(reply, reader, modes === undefined ? {} : { modes: new Set(modes) });
     };
 
     const stream = async (
@@ -87,7 +87,7 @@ export const createRunRoutes =
       const selector = selectorOf(created);
       const reader = service.readCreated(created);
       if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
-      await sendEvents(reply, selector, reader);
+      if ((await sendEvents(reply, selector, reader)) === "ended") await service.forget(created);
     };
 
     const wait = async (

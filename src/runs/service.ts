@@ -39,6 +39,8 @@ export interface RunServiceParts {
   threads: {
     /** The values of the head checkpoint as JSON; null if there is none. */
     headValues(threadId: string): Promise<string | null>;
+    /** Deletes the threads among these that have no unfinished runs. */
+    prune(options: { thread_ids: string[]; strategy: "delete" }): Promise<number>;
   };
   checkpoints: {
     /** Throws `checkpointNotFound`. */
@@ -312,6 +314,22 @@ export const createRunService = (parts: RunServiceParts) => {
     return `${fields}"__interrupt__":${toWireJson(interrupts)}}`;
   };
 
+  /**
+   * Removes an ended threadless run that came through the queue and was kept for its creator, who is through with
+   * it now. One that another process reads is left to the sweep; one that started at once has removed itself.
+   */
+  const forget = async ({ row, execution }: CreatedRun): Promise<void> => {
+    if (!row.delete_thread || execution !== undefined) return;
+    try {
+      const left = await repository.find({ threadId: row.thread_id, runId: row.run_id });
+      if (left === undefined || !isTerminal(left.status)) return;
+      if (left.reader_id !== null && left.reader_id !== processId) return;
+      await threads.prune({ thread_ids: [row.thread_id], strategy: "delete" });
+    } catch {
+      // The sweep removes it. A refusal now would make the client repeat a run that was successful.
+    }
+  };
+
   const cancel = async (selector: RunSelector, action: CancelAction): Promise<void> => {
     const outcome = await database.transaction(async (transaction) => {
       if (!(await repository.lockThread(transaction, selector.threadId))) throw runNotFound(selector.runId);
@@ -384,10 +402,15 @@ export const createRunService = (parts: RunServiceParts) => {
     },
 
     /** The result of a run that was just created. */
-    async result({ row, execution }: CreatedRun): Promise<string> {
+    async result(created: CreatedRun): Promise<string> {
+      const { row, execution } = created;
       const ended = await waitForEnd({ threadId: row.thread_id, runId: row.run_id }, execution);
-      return await answer(row.thread_id, ended);
+      const text = await answer(row.thread_id, ended);
+      await forget(created);
+      return text;
     },
+
+    forget,
 
     /** The result of a run, now or when it has ended. */
     async join(selector: RunSelector): Promise<string> {
