@@ -2,6 +2,7 @@
  * `npm run test:faults [-- numbers]`: all fault tests with real processes and a Postgres of their own, one after the
  * other, and a table of what was found. Ends with 1 if a criterion was not met.
  */
+import { removeLeftovers } from "../helpers/temporary-folder.ts";
 import { openBench } from "./bench.ts";
 import type { Finding, Scenario } from "./scenario.ts";
 import {
@@ -62,6 +63,7 @@ const examine = async (scenario: Scenario, database: Awaited<ReturnType<typeof s
 };
 
 const wanted = process.argv.slice(2).map(Number);
+await removeLeftovers();
 const database = await startTestDatabase();
 const startedAt = Date.now();
 const results: Awaited<ReturnType<typeof examine>>[] = [];

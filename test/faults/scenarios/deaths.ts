@@ -188,7 +188,8 @@ export const lethalRun = (): Scenario => ({
     let deaths = 0;
     const supervise = async (slot: number): Promise<void> => {
       while (!closed) {
-        const replica = await bench.start();
+        const replica = await bench.start().catch(() => undefined); // killed before it listened
+        if (replica === undefined) continue;
         replicas[slot] = replica;
         await replica.process.exit();
         if (!closed) deaths += 1;

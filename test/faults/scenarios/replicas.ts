@@ -73,7 +73,7 @@ export const rollingRestart = ({
         let path = `/threads/${threadId}/runs/stream`;
         let body: object | undefined = {
           assistant_id: "sleep",
-          input: { messages: [], milliseconds: 600 },
+          input: { messages: [], milliseconds: 2_500 }, // longer than the grace period
           stream_mode: ["custom", "values"],
           stream_resumable: true,
           on_disconnect: "cancel",
