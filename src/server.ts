@@ -14,6 +14,7 @@ import { createExecutor } from "./engine/execution.ts";
 import { createQueue } from "./engine/queue.ts";
 import { startRecovery } from "./engine/recovery.ts";
 import { createWorker } from "./engine/worker.ts";
+import { readGraphConfig } from "./graphs/config.ts";
 import { loadGraphs } from "./graphs/graphs.ts";
 import { createApp } from "./http/app.ts";
 import { checkpointNotFound } from "./lib/errors.ts";
@@ -27,13 +28,13 @@ import { createRunService } from "./runs/service.ts";
 import { createStatusRepository } from "./status/repository.ts";
 import { createStatusRoutes } from "./status/routes.ts";
 import { createStatusService } from "./status/service.ts";
-import { DEFAULT_EXPIRY } from "./store/expiry.ts";
 import { PostgresStore } from "./store/postgres-store.ts";
 import { createStoreRepository } from "./store/repository.ts";
 import { createStoreRoutes } from "./store/routes.ts";
 import { createStoreService } from "./store/service.ts";
 import { createEventLog } from "./streaming/event-log.ts";
 import { createHub } from "./streaming/hub.ts";
+import { startRetention } from "./threads/retention.ts";
 import { createThreadRoutes } from "./threads/routes.ts";
 import { createThreadService } from "./threads/service.ts";
 
@@ -47,6 +48,10 @@ export interface ServerParts {
 /** How often what has expired is removed, and how much at a time, to stay short beside live traffic. */
 const EXPIRY_SWEEP_MS = 10_000;
 const EXPIRED_PER_SWEEP = 5_000;
+/** Rarer would not be worth a setting: what has expired is invisible anyway. */
+const ITEM_SWEEP_AT_MOST_MS = 24 * 3_600_000;
+const itemSweepMs = (minutes: number | undefined): number =>
+  minutes === undefined ? EXPIRY_SWEEP_MS : Math.min(minutes * 60_000, ITEM_SWEEP_AT_MOST_MS);
 const HEARTBEAT_TIMEOUT_AT_LEAST_MS = 250;
 /** Time to read the end of a threadless run that another process executed; a slow reader needs some. */
 const THREADLESS_LINGER_SECONDS = 60;
@@ -101,17 +106,18 @@ export const createServer = async (
     const signals = await openSignals({ database, connectionString, processId, logger });
     closers.push(() => signals.close());
 
+    const { threadExpiry, storeExpiry } = await readGraphConfig(config.graphConfigFile);
     const storeRepository = createStoreRepository(database);
     const checkpoints = createCheckpointStorage({ database, logger });
     const graphs = await loadGraphs({
       configPath: config.graphConfigFile,
       logger,
       checkpointer: checkpoints.saver,
-      store: new PostgresStore({ repository: storeRepository, expiry: DEFAULT_EXPIRY }),
+      store: new PostgresStore({ repository: storeRepository, expiry: storeExpiry }),
     });
     closers.push(() => graphs.close());
 
-    const runRepository = createRunRepository(database);
+    const runRepository = createRunRepository(database, threadExpiry.defaultTtl);
     const queue = createQueue(database, config.maxAttempts);
     const eventLog = createEventLog(database);
     const hub = createHub({
@@ -159,22 +165,37 @@ export const createServer = async (
       logger,
     });
     closers.push(() => recovery.close());
-    const store = createStoreService({ repository: storeRepository, expiry: DEFAULT_EXPIRY });
+    const store = createStoreService({ repository: storeRepository, expiry: storeExpiry });
+    const onThreadsDeleted = (threadIds: readonly string[]) => worker.abandonThreads(threadIds);
     const threads = createThreadService({
       database,
       checkpoints,
       graphs,
-      onThreadsDeleted: (threadIds) => worker.abandonThreads(threadIds),
+      defaultTtl: threadExpiry.defaultTtl,
+      onThreadsDeleted,
     });
-    const expiry = startPeriodic({
+    const retention = startRetention({
+      database,
+      checkpoints,
+      expiry: threadExpiry,
+      onThreadsDeleted,
+      logger,
+    });
+    closers.push(() => retention.close());
+    const events = startPeriodic({
       everyMs: EXPIRY_SWEEP_MS,
-      async work() {
-        await eventLog.deleteExpired(config.eventRetentionSeconds, EXPIRED_PER_SWEEP);
-        await store.deleteExpired(EXPIRED_PER_SWEEP);
-      },
-      onError: (error) => logger.warn({ err: error }, "expired events and items could not be removed"),
+      work: () => eventLog.deleteExpired(config.eventRetentionSeconds, EXPIRED_PER_SWEEP),
+      onError: (error) => logger.warn({ err: error }, "expired events could not be removed"),
     });
-    closers.push(() => expiry.close());
+    closers.push(() => events.close());
+    const items = startPeriodic({
+      everyMs: itemSweepMs(storeExpiry.sweepIntervalMinutes),
+      async work() {
+        while ((await store.deleteExpired(EXPIRED_PER_SWEEP)) === EXPIRED_PER_SWEEP);
+      },
+      onError: (error) => logger.warn({ err: error }, "expired items could not be removed"),
+    });
+    closers.push(() => items.close());
     const threadless = startPeriodic({
       everyMs: config.sweepSeconds * 1_000,
       async work() {

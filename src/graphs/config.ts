@@ -2,6 +2,9 @@ import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { z } from "zod";
+import type { StoreExpiry } from "../store/expiry.ts";
+import type { ThreadExpiry } from "../threads/expiry.ts";
+import { checkpointerSchema, storeExpiryOf, storeTtlSchema, threadExpiryOf } from "./expiry-config.ts";
 
 /** A graph as `langgraph.json` names it. */
 export interface GraphEntry {
@@ -20,6 +23,10 @@ export interface GraphConfig {
   entries: GraphEntry[];
   /** Variables of `env`: the caller puts them into the environment before the graphs are loaded. */
   environment: Record<string, string>;
+  /** `checkpointer.ttl`. */
+  threadExpiry: ThreadExpiry;
+  /** `store.ttl`. */
+  storeExpiry: StoreExpiry;
 }
 
 /** The server can't start: what is wrong with `langgraph.json` or with a graph, for the person who starts it. */
@@ -41,6 +48,8 @@ const fileSchema = z.object({
       error: 'must be the path of a file like ".env", or an object of variables',
     })
     .optional(),
+  checkpointer: checkpointerSchema,
+  store: z.object({ ttl: storeTtlSchema }).nullish(),
 });
 
 /**
@@ -73,7 +82,13 @@ export async function readGraphConfig(configPath: string): Promise<GraphConfig> 
     };
   });
   if (entries.length === 0) throw new GraphLoadError(`${path} names no graphs.`);
-  return { path, entries, environment: await readEnvironment(folder, parsed.data.env) };
+  return {
+    path,
+    entries,
+    environment: await readEnvironment(folder, parsed.data.env),
+    threadExpiry: threadExpiryOf(parsed.data.checkpointer),
+    storeExpiry: storeExpiryOf(parsed.data.store?.ttl),
+  };
 }
 
 async function readJson(path: string): Promise<unknown> {

@@ -1,6 +1,7 @@
 import type { Database, Queryable } from "../database/database.ts";
 import type { CancelAction, MultitaskStrategy, RunRow, RunStatus } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
+import type { ThreadTtl } from "../threads/schemas.ts";
 
 /** A run as it is asked for; ids are made by the caller. */
 export interface NewRun {
@@ -89,8 +90,9 @@ ${INSERT_RUN}`;
 /** The same with a thread of its own, for threadless runs and `if_not_exists: create`. */
 const CREATE_WITH_THREAD = `with ${ASSISTANT},
 thread as (
-  insert into threads (thread_id, unfinished_runs, status, metadata)
-  select $1, 1, 'busy', $15::jsonb ${WITH_GRAPH} from assistant a
+  insert into threads (thread_id, unfinished_runs, status, metadata, ttl_strategy, ttl_minutes, expires_at)
+  select $1, 1, 'busy', $15::jsonb ${WITH_GRAPH}, $16, $17::float8, now() + $17::float8 * interval '1 minute'
+  from assistant a
   on conflict (thread_id) do nothing
   returning metadata, config)
 ${INSERT_RUN}`;
@@ -122,7 +124,8 @@ const runParameters = (run: NewRun, claim: ImmediateClaim | undefined): unknown[
 ];
 
 /** The SQL of runs as callers of the API see them; what a worker does with the queue is engine/queue.ts. */
-export const createRunRepository = (database: Database) => ({
+/** `threadTtl`: for threads that a run creates and that stay after it. */
+export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) => ({
   /** Undefined if the thread is missing or not idle, or the assistant is missing. */
   async createOnIdleThread(run: NewRun, claim: ImmediateClaim | undefined): Promise<RunRow | undefined> {
     const rows = await database.query<RunRow>(CREATE_ON_IDLE_THREAD, runParameters(run, claim));
@@ -135,7 +138,13 @@ export const createRunRepository = (database: Database) => ({
     threadMetadata: JsonObject,
     claim: ImmediateClaim | undefined,
   ): Promise<RunRow | undefined> {
-    const parameters = [...runParameters(run, claim), JSON.stringify(threadMetadata)];
+    const ttl = run.deleteThread ? undefined : threadTtl;
+    const parameters = [
+      ...runParameters(run, claim),
+      JSON.stringify(threadMetadata),
+      ttl?.strategy,
+      ttl?.minutes,
+    ];
     const rows = await database.query<RunRow>(CREATE_WITH_THREAD, parameters);
     return rows[0];
   },
@@ -217,6 +226,7 @@ export const createRunRepository = (database: Database) => ({
   async releaseThread(transaction: Queryable, threadId: string, ended: number): Promise<void> {
     await transaction.query(
       `update threads set unfinished_runs = unfinished_runs - $2::int, updated_at = now(),
+         expires_at = now() + ttl_minutes * interval '1 minute',
          status = case when unfinished_runs - $2::int > 0 then 'busy'
                        when error is not null then 'error'
                        when interrupts <> '{}' then 'interrupted' else 'idle' end

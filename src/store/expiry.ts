@@ -4,6 +4,8 @@ export interface StoreExpiry {
   defaultMinutes: number | undefined;
   /** Whether a read starts an item's time anew. */
   refreshOnRead: boolean;
+  /** Minutes between two removals of expired items, which nobody sees in between; undefined: the server's own. */
+  sweepIntervalMinutes?: number | undefined;
 }
 
 /** As LangGraph's: items stay for ever; those with a time to live count it from their last read or write. */

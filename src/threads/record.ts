@@ -32,7 +32,8 @@ export const RECORD_COLUMNS = `
     case when error is not null then ',"error":' end, error, '}') as record,
   case when ttl_minutes is not null then
     concat('{"strategy":"', ttl_strategy, '","ttl_minutes":', ttl_minutes,
-      ',"expires_at":"', ${wireTime("expires_at")}, '"}') end as ttl`;
+      case when expires_at is not null then concat(',"expires_at":"', ${wireTime("expires_at")}, '"') end, '}')
+  end as ttl`;
 
 export interface RecordOptions {
   /** JSON text of the newest checkpoint's values; null for a thread that never ran. */

@@ -63,7 +63,7 @@ const PATCH = `
      set metadata = metadata || $2::jsonb,
          ttl_strategy = coalesce($3, ttl_strategy),
          ttl_minutes = coalesce($4::float8, ttl_minutes),
-         expires_at = coalesce(now() + $4::float8 * interval '1 minute', expires_at),
+         expires_at = now() + coalesce($4::float8, ttl_minutes) * interval '1 minute',
          updated_at = now()
    where thread_id = $1
   returning ${RECORD_COLUMNS}`;
@@ -94,7 +94,8 @@ const INSERT_COPY = `
 
 const RECORD_OUTCOME = `
   update threads
-     set status = $2, interrupts = $3::jsonb, error = null, updated_at = now(), state_updated_at = now()
+     set status = $2, interrupts = $3::jsonb, error = null, updated_at = now(), state_updated_at = now(),
+         expires_at = now() + ttl_minutes * interval '1 minute'
    where thread_id = $1 and unfinished_runs = 0`;
 
 export const createThreadRepository = (database: Database): ThreadRepository => {

@@ -191,7 +191,13 @@ export const threadRecord = z
     interrupts: z.record(z.string(), z.array(interrupt)).describe("What the thread waits for, by task."),
     error: jsonObject.optional().describe("Why the last run failed, if it did."),
     ttl: z
-      .object({ strategy: z.enum(["delete", "keep_latest"]), ttl_minutes: z.number(), expires_at: timestamp })
+      .object({
+        strategy: z.enum(["delete", "keep_latest"]),
+        ttl_minutes: z.number(),
+        expires_at: timestamp
+          .optional()
+          .describe("Absent once the thread was pruned (`keep_latest`), until its state changes again."),
+      })
       .optional()
       .describe("Only with include=ttl."),
     extracted: jsonObject.optional().describe("What `extract` of a search asked for."),

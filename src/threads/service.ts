@@ -15,6 +15,7 @@ import type {
   ThreadPatch,
   ThreadPrune,
   ThreadSearch,
+  ThreadTtl,
   UpdatedState,
 } from "./schemas.ts";
 import { createStateReader, type HistoryOptions, type StateOptions } from "./state.ts";
@@ -24,6 +25,8 @@ export interface ThreadServiceOptions {
   database: Database;
   checkpoints: CheckpointStorage;
   graphs: Graphs;
+  /** For threads that are created without a time to live; undefined: those stay for ever. */
+  defaultTtl?: ThreadTtl | undefined;
   /** Told the ids of threads that are gone, with a run in progress or without: their runs' work can stop. */
   onThreadsDeleted?: (threadIds: readonly string[]) => void;
 }
@@ -45,7 +48,7 @@ const VALUES_BATCH = 500;
  * Every method that takes a thread's id throws `threadNotFound` if there is none.
  */
 export const createThreadService = (options: ThreadServiceOptions) => {
-  const { database, checkpoints, graphs, onThreadsDeleted } = options;
+  const { database, checkpoints, graphs, defaultTtl, onThreadsDeleted } = options;
   const repository = createThreadRepository(database);
   const searcher = createThreadSearcher(database);
   const states = createStateReader({ checkpoints, graphs });
@@ -146,7 +149,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       const row = await repository.insert({
         threadId: thread.thread_id,
         metadata: JSON.stringify(metadata),
-        ttl: thread.ttl,
+        ttl: thread.ttl ?? defaultTtl,
       });
       if (row !== undefined) {
         if (supersteps.length === 0) return writeRecord(row, { values: null });
@@ -164,7 +167,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       return writeRecord(row, { values: await valuesOf(row), includeTtl });
     },
 
-    /** Merges metadata, and counts a new time to live from now. */
+    /** Merges metadata; the time to live, a new one or the one that it has, counts from now. */
     async patch(threadId: string, { metadata = {}, ttl }: ThreadPatch): Promise<string> {
       const row = await repository.patch(threadId, JSON.stringify(metadata), ttl);
       if (row === undefined) throw threadNotFound(threadId);
