@@ -115,8 +115,10 @@ export class ListBook {
    * if they were needed already.
    */
   plan(array: readonly unknown[], before: LiveList | undefined, texts?: readonly string[]): LiveList {
-    const trees = new Array<unknown>(array.length);
-    let pieces = this.joinPieces(this.findPieces(array, before, trees));
+    const prefix = before === undefined ? 0 : unchangedPrefix(array, before);
+    if (before !== undefined && prefix === array.length && prefix === before.elements.length) return before;
+    const trees = before?.trees.slice(0, prefix) ?? [];
+    let pieces = this.joinPieces(this.findPieces(array, before, prefix, trees));
     if (pieces.length > SEGMENTS_AT_MOST) pieces = [{ known: false, start: 0, end: array.length }];
     const reference = { segments: this.placePieces(pieces, array, trees, texts) };
     this.references.add(new WeakRef(reference));
@@ -155,31 +157,25 @@ export class ListBook {
     this.unindexed = [];
   }
 
-  private findPieces(array: readonly unknown[], before: LiveList | undefined, trees: unknown[]): Piece[] {
-    const fullyFrom = array.length - FULLY_COMPARED;
-    const isUnchanged = (index: number, tree: unknown): boolean =>
-      (index >= fullyFrom ? resembles : resemblesOnTop)(array[index], tree);
-    // The usual case first, without an allocation per element: the list begins as it did before.
-    let prefix = 0;
+  private findPieces(
+    array: readonly unknown[],
+    before: LiveList | undefined,
+    prefix: number,
+    trees: unknown[],
+  ): Piece[] {
     const pieces: Piece[] = [];
-    if (before !== undefined) {
-      while (sameAt(before, prefix, array[prefix]) && isUnchanged(prefix, before.trees[prefix])) {
-        trees[prefix] = before.trees[prefix];
-        prefix += 1;
-      }
-      let start = 0;
-      for (const { list, from, to } of before.reference.segments) {
-        const end = Math.min(to, from + prefix - start);
-        if (end <= from) break;
-        pieces.push({ known: true, list, from, to: end, closed: false, start });
-        start += end - from;
-      }
+    let start = 0;
+    for (const { list, from, to } of before?.reference.segments ?? []) {
+      const end = Math.min(to, from + prefix - start);
+      if (end <= from) break;
+      pieces.push({ known: true, list, from, to: end, closed: false, start });
+      start += end - from;
     }
     const places = this.findPlaces(array, before, prefix);
     for (let index = prefix; index < array.length; index++) {
       const place = places[index];
       const last = pieces[pieces.length - 1];
-      if (place !== undefined && isUnchanged(index, place.tree)) {
+      if (place !== undefined && isUnchanged(array, index, place.tree)) {
         trees[index] = place.tree;
         const { list, position } = place;
         if (last?.known && last.list === list && last.to === position) last.to += 1;
@@ -339,6 +335,18 @@ class SegmentCursor {
     return { list: segment.list, position: segment.from + index - this.start, tree };
   }
 }
+
+/** The usual case, without an allocation per element: the list begins as it did before. */
+const unchangedPrefix = (array: readonly unknown[], { elements, trees }: LiveList): number => {
+  const end = Math.min(array.length, elements.length);
+  let index = 0;
+  while (index < end && Object.is(array[index], elements[index]) && isUnchanged(array, index, trees[index]))
+    index += 1;
+  return index;
+};
+
+const isUnchanged = (array: readonly unknown[], index: number, tree: unknown): boolean =>
+  index >= array.length - FULLY_COMPARED ? resembles(array[index], tree) : resemblesOnTop(array[index], tree);
 
 const sameAt = (list: LiveList, index: number, element: unknown): boolean =>
   index >= 0 && index < list.elements.length && Object.is(list.elements[index], element);
