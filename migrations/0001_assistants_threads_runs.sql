@@ -91,7 +91,7 @@ create index runs_by_thread on runs (thread_id, created_at);
 create table run_events (
   thread_id  uuid not null,
   run_id     uuid not null references runs on delete cascade,
-  seq        integer not null,                    -- from 0, given by the attempt: no gaps a reader could skip
+  seq        bigint not null,                     -- from 0, given by the attempt: no gaps a reader could skip
   event      text not null,
   data       text not null,                       -- one line of JSON, as it goes out
   created_at timestamptz not null default now(),

@@ -2,7 +2,7 @@ import type { Queryable } from "../database/database.ts";
 import { invalid } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { encode, treeText, TYPE } from "./encoding.ts";
-import { toJsonb } from "./repository.ts";
+import { toJsonb } from "../lib/jsonb.ts";
 
 /*
  * Taking checkpoints away leaves elements and contents that nothing refers to any more. Elements are freed all but

@@ -2,8 +2,9 @@
 
 import type { Queryable } from "../database/database.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { toJsonb } from "../lib/jsonb.ts";
 import type { Coverage, ElementRun } from "./element-cache.ts";
-import { LINE, RECORD, RUN_ELEMENTS_AT_MOST, toJsonb, UNIT } from "./repository.ts";
+import { LINE, RECORD, RUN_ELEMENTS_AT_MOST, UNIT } from "./repository.ts";
 
 /** A checkpoint's row with the writes of its tasks. */
 export interface CheckpointRow {

@@ -15,12 +15,12 @@ import {
 import type { Database } from "../database/database.ts";
 import { isUuid } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { toJsonb } from "../lib/jsonb.ts";
 import { noHistory, readDeltaHistory } from "./delta-history.ts";
 import { encode, treeText } from "./encoding.ts";
 import { configurable, isReadable, placeOf, requirePlace, requireSeparable, requireUuid } from "./place.ts";
 import type { CheckpointReader, LoadedCheckpoint } from "./reader.ts";
 import { readAllReferences, readReferences, readRows } from "./reads.ts";
-import { toJsonb } from "./repository.ts";
 import type { ShapeBook } from "./shapes.ts";
 import { threadKey } from "./thread-key.ts";
 import { reviveTuple, reviveWrite, toKnown } from "./tuples.ts";

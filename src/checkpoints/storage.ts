@@ -61,7 +61,7 @@ class FreeSaver extends DifferenceSaver {
   }
 }
 
-/** The saver of one attempt, fenced by its lease, or of one update of a state, fenced by the thread being idle. */
+/** The saver of one attempt, fenced by its lease; of one update of a state, fenced by the thread being idle; of an import. */
 class FencedSaver extends DifferenceSaver implements AttemptSaver {
   readonly failed: AbortSignal;
   private readonly failure = new AbortController();
@@ -70,7 +70,7 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
   constructor(
     protected override readonly parts: Parts,
     options: SaverOptions,
-    private readonly fence: Fence,
+    private readonly fence: Fence | undefined,
   ) {
     super(parts, options);
     this.failed = this.failure.signal;
@@ -122,6 +122,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     },
     saverForIdleThread: () =>
       new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, "idle-thread"),
+    saverForImport: () => new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, undefined),
 
     ...createStateReads(database, parts.reader),
     latestOfRun: (threadId, runId) => findLatestOfRun(database, threadKey(threadId), runId),

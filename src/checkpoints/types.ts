@@ -96,6 +96,8 @@ export interface CheckpointStorage {
    * decides: `flush()` rejects with `threadBusy`, and nothing is stored, if there is one by then.
    */
   saverForIdleThread(): AttemptSaver;
+  /** For checkpoints of a thread that this server doesn't have yet: nothing is fenced, `flush()` waits for the last. */
+  saverForImport(): AttemptSaver;
 
   /** The newest checkpoint of a thread, by default of its root graph. */
   readHead(threadId: string, checkpointNs?: string): Promise<StoredCheckpoint | undefined>;

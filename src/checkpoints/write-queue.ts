@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Database } from "../database/database.ts";
-import { LeaseLostError, sqlState, threadBusy } from "../lib/errors.ts";
+import { LeaseLostError, sqlState, threadBusy, UNIQUE_VIOLATION } from "../lib/errors.ts";
 import type { ThreadElements } from "./element-cache.ts";
 import type { ListBook, NewElements } from "./lists.ts";
 import type { ShapeBook } from "./shapes.ts";
@@ -46,7 +46,6 @@ export interface WriteQueueOptions {
 const RETRY_SECONDS = 15;
 const RETRY_FIRST_MS = 50;
 const RETRY_LONGEST_MS = 1_000;
-const UNIQUE_VIOLATION = "23505";
 /**
  * Where nobody waits for each checkpoint (durability `async`), what comes in is gathered this long, so that a run of
  * a few quick steps stores all of them in one statement at its end instead of one per step: a statement costs this

@@ -3,7 +3,7 @@ import type { Database } from "../database/database.ts";
 import type { RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import type { Graphs } from "../graphs/graphs.ts";
-import { LeaseLostError } from "../lib/errors.ts";
+import { LeaseLostError, sqlState } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -13,6 +13,7 @@ import type { EventLog } from "../streaming/event-log.ts";
 import { RunChannel } from "../streaming/run-channel.ts";
 import { startAttempt, type AttemptResult, type StopReason } from "./attempt.ts";
 import type { Queue, RunOutcome } from "./queue.ts";
+import { graphConfiguration } from "./run-options.ts";
 
 /** How a run that was executed here ended. */
 export interface RunEnding {
@@ -72,11 +73,20 @@ const ATTEMPTS_AT_A_DATABASE = 10;
 /** Pause between tries to store an outcome while the database is away. */
 const RETRY_MS = 250;
 
+/** What PostgreSQL says names tables and statements: that is for the log. */
+const isFromDatabase = (error: unknown): boolean =>
+  sqlState(error) !== undefined && "routine" in (error as Error);
+
 /** An error as clients see it: `{error: <class>, message}`. */
 export const describeError = (error: unknown): { error: string; message: string } =>
-  error instanceof Error || (typeof error === "object" && error !== null && "message" in error)
-    ? { error: String((error as Error).name || "Error"), message: String((error as Error).message) }
-    : { error: "Error", message: String(error) };
+  isFromDatabase(error)
+    ? {
+        error: "DatabaseError",
+        message: "A database refused what the run wanted; the server's log says why.",
+      }
+    : error instanceof Error || (typeof error === "object" && error !== null && "message" in error)
+      ? { error: String((error as Error).name || "Error"), message: String((error as Error).message) }
+      : { error: "Error", message: String(error) };
 
 interface TaskWithInterrupts {
   id: string;
@@ -112,10 +122,11 @@ export const createExecutor = (parts: ExecutorParts) => {
   };
 
   /** What the head checkpoint waits for; needs a read, so only where the graph's stream does not tell. */
-  const threadStateOf = async (run: RunRow): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
-    const config = { configurable: { thread_id: run.thread_id } };
-    const graph = await graphs.resolve(run.graph_id, config, { checkpointer: checkpoints.saver });
-    const state = await graph.getState(config);
+  const readThreadState = async (run: RunRow): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
+    const { configurable, context } = graphConfiguration(run);
+    const configuration = { configurable, context };
+    const graph = await graphs.resolve(run.graph_id, configuration, { checkpointer: checkpoints.saver });
+    const state = await graph.getState({ configurable: { thread_id: run.thread_id } });
     const waiting = (state.tasks as TaskWithInterrupts[]).filter(
       (task) => (task.interrupts?.length ?? 0) > 0,
     );
@@ -123,6 +134,20 @@ export const createExecutor = (parts: ExecutorParts) => {
       threadStatus: state.next.length > 0 ? "interrupted" : "idle",
       interrupts: toWireJson(Object.fromEntries(waiting.map((task) => [task.id, task.interrupts]))),
     };
+  };
+
+  /** The same, but a run ends whatever its graph's code does: a factory may throw, a graph be gone by now. */
+  const threadStateOf = async (
+    run: RunRow,
+    threadStatus: RunOutcome["threadStatus"],
+  ): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
+    try {
+      return await readThreadState(run);
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) throw error;
+      logger.warn({ err: error, run_id: run.run_id }, "what a thread waits for could not be read");
+      return { threadStatus, interrupts: "{}" };
+    }
   };
 
   const outcomeOf = async (run: RunRow, result: AttemptResult): Promise<RunOutcome> => {
@@ -138,7 +163,7 @@ export const createExecutor = (parts: ExecutorParts) => {
           status: "success",
           error: null,
           ...(result.interrupted
-            ? { ...(await threadStateOf(run)), threadStatus: "interrupted" }
+            ? { ...(await threadStateOf(run, "interrupted")), threadStatus: "interrupted" }
             : { threadStatus: "idle", interrupts: "{}" }),
         };
       case "failed":
@@ -150,7 +175,7 @@ export const createExecutor = (parts: ExecutorParts) => {
             message: `The run did not end within ${runTimeoutSeconds} seconds.`,
           });
         }
-        return { status: "interrupted", error: null, ...(await threadStateOf(run)) };
+        return { status: "interrupted", error: null, ...(await threadStateOf(run, "idle")) };
     }
   };
 

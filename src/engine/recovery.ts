@@ -4,7 +4,7 @@ import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
 import type { AttemptResult } from "./attempt.ts";
-import type { Executor } from "./execution.ts";
+import type { Executor, RunEnding } from "./execution.ts";
 import type { Queue } from "./queue.ts";
 
 export interface RecoveryOptions {
@@ -57,7 +57,14 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
       signals.send("available", runId);
     }
     for (const run of await queue.listAbandoned(leaseSeconds)) {
-      const ending = await executor.concludeAbandoned(run, resultFor(run));
+      let ending: RunEnding | undefined;
+      try {
+        ending = await executor.concludeAbandoned(run, resultFor(run));
+      } catch (error) {
+        // One that can't be ended must not keep the others from it.
+        if (isDatabaseUnavailable(error)) throw error;
+        logger.error({ err: error, run_id: run.run_id }, "a run that lost its worker could not be ended");
+      }
       if (ending === undefined) continue;
       logger.warn({ run_id: run.run_id, status: ending.status }, "a run that lost its worker was ended");
       signals.send("ended", run.run_id);

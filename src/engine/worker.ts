@@ -2,11 +2,11 @@ import type { Queryable } from "../database/database.ts";
 import type { Signals } from "../database/signals.ts";
 import type { RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
-import { sqlState } from "../lib/errors.ts";
+import { sqlState, UNIQUE_VIOLATION } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Endings } from "./endings.ts";
-import type { Execution, Executor, RunEnding } from "./execution.ts";
+import type { Execution, Executor } from "./execution.ts";
 import type { Queue } from "./queue.ts";
 
 export interface WorkerOptions {
@@ -33,7 +33,8 @@ export interface Reservation {
 
 /** Should every signal be lost, work is found by looking this often. */
 const POLL_MS = 1_000;
-const UNIQUE_VIOLATION = "23505";
+/** A statement that creates a run takes a few milliseconds. */
+const CLOSING_LOOK_MS = 10;
 
 export interface Worker {
   /** A slot for a run that its creator claims in the same statement; undefined if there is none to give. */
@@ -244,6 +245,12 @@ export const createWorker = (options: WorkerOptions): Worker => {
       clearTimeout(timer);
       for (const execution of executions.values()) execution.stop({ kind: "shutdown" });
       await drained;
+      // A run whose creation was under way has been started since; it is handed back, too.
+      while (executions.size > 0 || reserved > 0) {
+        for (const execution of executions.values()) execution.stop({ kind: "shutdown" });
+        await Promise.all([...executions.values()].map((execution) => execution.ended));
+        await new Promise((resolve) => setTimeout(resolve, CLOSING_LOOK_MS));
+      }
       clearInterval(heartbeat);
       await renewing;
     },

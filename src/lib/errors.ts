@@ -69,6 +69,9 @@ export const threadBusy = (threadId: string) =>
     `Thread '${threadId}' has a run in progress; wait for it, cancel it, or choose another multitask_strategy.`,
   );
 
+/** SQLSTATE: a row with that key is there already. */
+export const UNIQUE_VIOLATION = "23505";
+
 /** Postgres SQLSTATE of an error that `pg` threw, or undefined for anything else. */
 export const sqlState = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;

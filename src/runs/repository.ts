@@ -216,7 +216,8 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
 
   async askToCancel(transaction: Queryable, runIds: string[], action: CancelAction): Promise<void> {
     await transaction.query(
-      `update runs set cancel_action = $2, updated_at = now()
+      `update runs set updated_at = now(),
+         cancel_action = case when cancel_action = 'rollback' then cancel_action else $2 end
        where run_id = any($1::uuid[]) and status = 'running'`,
       [runIds, action],
     );
@@ -245,11 +246,13 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
 
   /**
    * Notes that a process reads a run that another one executes or may come to execute, so that its events go to
-   * the event log, and a threadless run stays until they are read.
+   * the event log, and a threadless run stays until they are read. Of two processes that read a pending run either
+   * may come to execute it, so then no process stands there that could take itself for the only reader.
    */
   async announceReader(runId: string, processId: string): Promise<void> {
     await database.query(
-      `update runs set reader_id = $2
+      `update runs set reader_id = case when reader_id is null or reader_id = $2 then $2
+         else '00000000-0000-0000-0000-000000000000' end
        where run_id = $1 and status in ('pending', 'running') and worker_id is distinct from $2`,
       [runId, processId],
     );

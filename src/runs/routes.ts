@@ -39,7 +39,7 @@ const runAddress = ({ threadId, runId }: RunSelector): string => `/threads/${thr
 const lastEventId = (request: FastifyRequest): number | undefined => {
   const header = request.headers["last-event-id"];
   if (typeof header !== "string" || header === "") return undefined;
-  if (!/^-?\d{1,9}$/.test(header)) throw invalid("'Last-Event-ID' must be the id of an event, or -1.");
+  if (!/^-?\d{1,15}$/.test(header)) throw invalid("'Last-Event-ID' must be the id of an event, or -1.");
   return Number(header);
 };
 

@@ -11,11 +11,13 @@ import {
   assistantNotFound,
   conflict,
   eventNotKept,
+  invalid,
   runNotFound,
   sqlState,
   threadBusy,
   ThreadloomError,
   threadNotFound,
+  UNIQUE_VIOLATION,
 } from "../lib/errors.ts";
 import { assistantIdOf, newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -66,7 +68,6 @@ type Placement =
 /** How long a caller waits to hear whether its run was stored, when the database went away meanwhile. */
 const UNCERTAIN_SECONDS = 10;
 const RETRY_MS = 100;
-const UNIQUE_VIOLATION = "23505";
 /** What a timer of Node can hold: 24 days. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
@@ -80,10 +81,23 @@ const checkpointIdIn = (config: JsonObject | undefined): string | undefined => {
   return typeof id === "string" ? id : undefined;
 };
 
+/**
+ * The checkpoint of the root graph that a reference means. One of a subgraph names it in its map; the run starts at
+ * the root, which takes the subgraph along.
+ */
+const rootCheckpointId = (checkpoint: RunBody["checkpoint"]): string | undefined => {
+  if (checkpoint === undefined || !checkpoint.checkpoint_ns) return checkpoint?.checkpoint_id;
+  const root = checkpoint.checkpoint_map?.[""];
+  if (typeof root === "string") return root;
+  throw invalid(
+    "'checkpoint' names a subgraph; its 'checkpoint_map' must name the checkpoint of the root graph as ''.",
+  );
+};
+
 const toKwargs = (body: RunBody | ThreadlessRunBody): RunKwargs => {
   const checkpoint = "checkpoint" in body ? body.checkpoint : undefined;
   const checkpointId =
-    checkpoint?.checkpoint_id ??
+    rootCheckpointId(checkpoint) ??
     ("checkpoint_id" in body ? body.checkpoint_id : undefined) ??
     checkpointIdIn(body.config);
   return {
@@ -249,8 +263,7 @@ export const createRunService = (parts: RunServiceParts) => {
     const kwargs = toKwargs(body);
     const threadId = placement.kind === "thread" ? placement.threadId : newId();
     if (kwargs.checkpoint?.checkpoint_id !== undefined) {
-      const { checkpoint_ns = "", checkpoint_id } = kwargs.checkpoint;
-      await checkpoints.assertExists(threadId, checkpoint_ns, checkpoint_id);
+      await checkpoints.assertExists(threadId, "", kwargs.checkpoint.checkpoint_id);
     }
     const run: NewRun = {
       runId: newId(),
@@ -285,6 +298,7 @@ export const createRunService = (parts: RunServiceParts) => {
     for (;;) {
       const wait = endings.wait(selector.runId);
       try {
+        // The run is stored: a refusal while the database is away would make the client store another.
         const row = await repository.find(selector);
         if (row === undefined || isTerminal(row.status)) return row;
         const isElsewhere = row.status === "running" && row.worker_id !== processId;
@@ -293,6 +307,9 @@ export const createRunService = (parts: RunServiceParts) => {
         }
         const news = await wait.news;
         if (typeof news === "object") return news;
+      } catch (error) {
+        if (!isDatabaseUnavailable(error)) throw error;
+        await wait.news;
       } finally {
         wait.cancel();
       }

@@ -1,7 +1,7 @@
 import type { Database } from "../database/database.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
-import { LeaseLostError, sqlState } from "../lib/errors.ts";
+import { LeaseLostError, sqlState, UNIQUE_VIOLATION } from "../lib/errors.ts";
 
 /** One event of a run: its id on the wire, its name, and its data as one line of JSON. */
 export interface RunEvent {
@@ -24,13 +24,12 @@ const APPEND = `with held as (
   select run_id from runs where run_id = $2 and attempt = $3 and status = 'running' for share)
 insert into run_events (thread_id, run_id, seq, event, data)
 select $1, held.run_id, e.seq, e.event, e.data
-from held, unnest($4::int[], $5::text[], $6::text[]) as e(seq, event, data)
+from held, unnest($4::bigint[], $5::text[], $6::text[]) as e(seq, event, data)
 returning seq`;
 
 /** Longer than a failover of the database; then the run is left to be recovered. */
 const RETRY_SECONDS = 30;
 const RETRY_MS = 100;
-const UNIQUE_VIOLATION = "23505";
 
 /** The events of runs in Postgres, for readers on other processes and for replay. */
 export const createEventLog = (database: Database) => ({
@@ -61,7 +60,7 @@ export const createEventLog = (database: Database) => ({
   /** Events after `after`, in order. Index: the primary key (run_id, seq). */
   async read(runId: string, after: number, limit: number): Promise<RunEvent[]> {
     return await database.query<RunEvent>(
-      "select seq, event, data from run_events where run_id = $1 and seq > $2 order by seq limit $3",
+      "select seq::float8 as seq, event, data from run_events where run_id = $1 and seq > $2 order by seq limit $3",
       [runId, after, limit],
     );
   },
@@ -78,7 +77,7 @@ export const createEventLog = (database: Database) => ({
   /** The id of the last event, -1 if there is none. */
   async lastSeq(runId: string): Promise<number> {
     const rows = await database.query<{ seq: number }>(
-      "select coalesce(max(seq), -1) as seq from run_events where run_id = $1",
+      "select coalesce(max(seq), -1)::float8 as seq from run_events where run_id = $1",
       [runId],
     );
     return rows[0]?.seq ?? -1;

@@ -35,7 +35,7 @@ export interface HubOptions {
 /** Seconds that an ended run's events stay in memory for a client that was cut off just before the end. */
 const LINGER_SECONDS = 30;
 /** Bytes of ended runs' events that stay in memory at most, over all runs. */
-const LINGERING_BYTES = 32 * 1024 * 1024;
+const LINGERING_BYTES = 8 * 1024 * 1024;
 /** A reader of the event log looks by itself this often, should a signal have been lost. */
 const POLL_MS = 500;
 /** Events that a reader of the log takes at a time. */
@@ -105,15 +105,23 @@ export const createHub = ({ eventLog, signals, hasEnded, faults, logger }: HubOp
     }
   });
 
-  const readChannel = (channel: RunChannel, from: number): RunReader => {
+  const readChannel = (channel: RunChannel, from: number, isNew = false): RunReader => {
     let after = from;
     let done = false;
+    // Every stream begins with `metadata`, also one that is joined in the middle.
+    let opening =
+      isNew && channel.opening !== undefined && channel.opening.seq <= from ? channel.opening : undefined;
     let wake: (() => void) | undefined;
     const detach = channel.attach(() => wake?.());
     return {
       async next() {
         for (;;) {
           if (done) return "ended";
+          if (opening !== undefined) {
+            const first = [opening];
+            opening = undefined;
+            return first;
+          }
           const events = channel.read(after);
           if (events === undefined) return "lost";
           const last = events.at(-1);
@@ -243,6 +251,7 @@ export const createHub = ({ eventLog, signals, hasEnded, faults, logger }: HubOp
             ? channel.lastSeq
             : // Whoever saw an earlier attempt goes on with this one from its start.
               Math.max(options.after, options.after < 0 ? oldest : channel.firstSeq - 1),
+          options.after === undefined || options.after < 0,
         );
       }
       logger.trace({ runId: options.runId }, "reading a run from the event log");

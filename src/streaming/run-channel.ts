@@ -5,6 +5,8 @@ import type { RunEvent } from "./event-log.ts";
  * behind is dropped; it can resume from the event log if the run is resumable.
  */
 const KEPT_BYTES = 8 * 1024 * 1024;
+/** Bytes of events that may wait for the event log, in an outage of the database above all. */
+const UNLOGGED_BYTES = 4 * KEPT_BYTES;
 /** What an event costs in memory beside its data. */
 const EVENT_OVERHEAD_BYTES = 120;
 
@@ -35,14 +37,17 @@ export class RunChannel {
   readonly attempt: number;
   /** The id of the attempt's first event. */
   readonly firstSeq: number;
+  /** Consecutive; the oldest that is kept stands at #head, since taking it off the front costs its whole length. */
   #events: RunEvent[] = [];
+  #head = 0;
+  /** The first event, kept in any case: every stream begins with it. */
+  #opening: RunEvent | undefined;
   #keptBytes = 0;
   /** Id of the next event to be emitted. */
   #nextSeq: number;
   /** Readers see events below this id: all, or those that the log has committed. */
   #visibleSeq: number;
   #keep: boolean;
-  #readers = 0;
   #closed = false;
   #wakers = new Set<() => void>();
   #log: RunChannelOptions["log"];
@@ -62,7 +67,7 @@ export class RunChannel {
 
   /** Whether anything is gained by serializing an event. */
   get wanted(): boolean {
-    return this.#keep || this.#readers > 0 || this.#log !== undefined;
+    return this.#keep || this.#log !== undefined;
   }
 
   get closed(): boolean {
@@ -76,7 +81,11 @@ export class RunChannel {
 
   /** Id of the oldest event that is still kept. */
   get firstKeptSeq(): number {
-    return this.#events[0]?.seq ?? this.#nextSeq;
+    return this.#events[this.#head]?.seq ?? this.#nextSeq;
+  }
+
+  get opening(): RunEvent | undefined {
+    return this.#opening;
   }
 
   get keptBytes(): number {
@@ -88,14 +97,22 @@ export class RunChannel {
     if (this.#closed) return;
     const seq = this.#nextSeq;
     this.#nextSeq += 1;
-    if (!this.wanted) {
+    if (this.#logFailure !== undefined) return;
+    if (!this.wanted && seq !== this.firstSeq) {
       this.#visibleSeq = this.#nextSeq;
       return;
     }
     const kept = { seq, event, data: data() };
+    this.#opening ??= kept;
+    if (!this.wanted) {
+      this.#visibleSeq = this.#nextSeq;
+      return;
+    }
     this.#events.push(kept);
     this.#keptBytes += kept.data.length + EVENT_OVERHEAD_BYTES;
     if (this.#log === undefined) this.#show(this.#nextSeq);
+    else if (this.#keptBytes > UNLOGGED_BYTES)
+      this.#fail(new Error("The event log can't keep up with the run."));
     else this.#writeLog();
   }
 
@@ -125,29 +142,44 @@ export class RunChannel {
 
   attach(waker: () => void): () => void {
     this.#wakers.add(waker);
-    this.#readers += 1;
+    // From now on: whoever has read may lose his connection and come back.
+    this.#keep = true;
     return () => {
-      if (this.#wakers.delete(waker)) this.#readers -= 1;
+      this.#wakers.delete(waker);
     };
   }
 
   /** Visible events after `after`; undefined if one of them is no longer kept. */
   read(after: number): RunEvent[] | undefined {
+    if (this.#logFailure !== undefined) return undefined;
     const first = this.firstKeptSeq;
     if (after + 1 < first && this.#visibleSeq > after + 1) return undefined;
     const start = Math.max(0, after + 1 - first);
     const end = this.#visibleSeq - first;
-    return start >= end ? [] : this.#events.slice(start, end);
+    return start >= end ? [] : this.#events.slice(this.#head + start, this.#head + end);
   }
 
   #show(upTo: number): void {
     this.#visibleSeq = upTo;
-    while (this.#keptBytes > KEPT_BYTES && this.#events.length > 1) {
-      const oldest = this.#events[0];
-      if (oldest === undefined || oldest.seq >= this.#visibleSeq) break;
-      this.#events.shift();
+    while (this.#keptBytes > KEPT_BYTES) {
+      const oldest = this.#events[this.#head];
+      if (oldest === undefined || oldest.seq >= this.#visibleSeq - 1) break;
+      this.#head += 1;
       this.#keptBytes -= oldest.data.length + EVENT_OVERHEAD_BYTES;
     }
+    if (this.#head > this.#events.length / 2) {
+      this.#events = this.#events.slice(this.#head);
+      this.#head = 0;
+    }
+    this.#wake();
+  }
+
+  /** What can't be logged can't be replayed: readers are dropped, and the run can't end before it is settled. */
+  #fail(error: unknown): void {
+    this.#logFailure ??= error;
+    this.#events = [];
+    this.#head = 0;
+    this.#keptBytes = 0;
     this.#wake();
   }
 
@@ -163,15 +195,13 @@ export class RunChannel {
       // Let the events of this tick gather: a graph emits them in bursts.
       await new Promise(setImmediate);
       while (this.#visibleSeq < this.#nextSeq) {
-        const batch = this.#events.slice(Math.max(0, this.#visibleSeq - this.firstKeptSeq));
+        const batch = this.#events.slice(this.#head + Math.max(0, this.#visibleSeq - this.firstKeptSeq));
         const upTo = this.#nextSeq;
         await log(batch);
         this.#show(upTo);
       }
     })()
-      .catch((error: unknown) => {
-        this.#logFailure = error;
-      })
+      .catch((error: unknown) => this.#fail(error))
       .finally(() => {
         this.#logging = undefined;
       });

@@ -1,6 +1,7 @@
 import type { Database, Queryable } from "../database/database.ts";
 import { threadBusy } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
+import { toJsonb } from "../lib/jsonb.ts";
 import { RECORD_COLUMNS, type ThreadRecordRow } from "./record.ts";
 import type { ThreadTtl } from "./schemas.ts";
 
@@ -134,7 +135,7 @@ export const createThreadRepository = (database: Database): ThreadRepository => 
       return rows[0];
     },
     async recordOutcome(threadId, { status, interrupts }) {
-      await database.query(RECORD_OUTCOME, [threadId, status, interrupts]);
+      await database.query(RECORD_OUTCOME, [threadId, status, toJsonb(interrupts).jsonb]);
     },
     assertIdle(threadId, standing) {
       if (standing.busy) throw threadBusy(threadId);

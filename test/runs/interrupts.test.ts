@@ -25,6 +25,17 @@ const resume = (threadId: string, value: unknown, more: object = {}): Promise<Re
   api.aFinishedRun(threadId, { assistant_id: "approval", command: { resume: value }, ...more });
 
 describe("a run that asks a person", () => {
+  test.each(["a\u0000b", "half \ud800 pair"])(
+    "about what jsonb can't hold (%j) ends and can be answered",
+    async (text) => {
+      const threadId = await api.aThread();
+      await api.aFinishedRun(threadId, { ...ASK, input: saying(text) });
+      expect(await api.thread(threadId)).toMatchObject({ status: "interrupted" });
+      const [stored] = await api.runs(threadId);
+      expect(stored).toMatchObject({ status: "success" });
+    },
+  );
+
   test("leaves the thread interrupted, with the question, wherever one looks", async () => {
     const threadId = await anAskingThread();
     const [run] = await api.runs(threadId);

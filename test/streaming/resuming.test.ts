@@ -155,11 +155,19 @@ describe("a run that is not resumable", () => {
     expect(framesOf(again)).toEqual(framesOf(all).slice(11));
   });
 
-  test("is shown from now on to a reader without Last-Event-ID", async () => {
+  test("is shown from now on, after its metadata, to a reader without Last-Event-ID", async () => {
     const { stream, run } = await created(server, { ...TICKING, on_disconnect: "continue" });
     await stream.until(({ id }) => id === 4);
     const joined = await openStream(streamOf(server, run));
+    expect(await joined.next()).toMatchObject({ event: "metadata", id: 0 });
     expect((await joined.next())?.id).toBeGreaterThanOrEqual(4);
+  });
+
+  test("begins with its metadata also where nobody read it so far", async () => {
+    const run = await api.aRun(await api.aThread(), TICKING);
+    await api.untilRunIs(run.thread_id, run.run_id, "running");
+    const joined = await openStream(streamOf(server, run));
+    expect(await joined.next()).toMatchObject({ event: "metadata", id: 0 });
   });
 
   test("is shown on another server while it runs", async () => {

@@ -1,0 +1,95 @@
+import { Command, Send } from "@langchain/langgraph";
+import type { RunRow } from "../database/tables.ts";
+import type { GraphRunOptions } from "../graphs/runnable-graph.ts";
+import type { JsonObject } from "../lib/json.ts";
+import { requestModes } from "../streaming/stream-modes.ts";
+import type { Goto, RunKwargs } from "./kwargs.ts";
+
+/** From a stored run to what LangGraph is called with. */
+
+const toGoto = (goto: Goto): string | Send =>
+  typeof goto === "string" ? goto : new Send(goto.node, goto.input);
+
+/**
+ * An answer for every interrupt that waits. LangGraph takes `false`, `0` and `""` for no answer at all (1.4.18:
+ * EmptyInputError), but not when they are given by the interrupt's id.
+ */
+const byInterrupt = (answer: unknown, interrupts: JsonObject): unknown => {
+  const waiting = Object.values(interrupts).flat() as { id?: string }[];
+  const ids = waiting.flatMap(({ id }) => (id === undefined ? [] : [id]));
+  return ids.length === 0 ? answer : Object.fromEntries(ids.map((id) => [id, answer]));
+};
+
+export const toCommand = async (
+  { update, resume, goto }: NonNullable<RunKwargs["command"]>,
+  interrupts: () => Promise<JsonObject>,
+): Promise<Command> =>
+  new Command({
+    ...(update == null ? {} : { update: update as Record<string, unknown> }),
+    ...(resume == null ? {} : { resume: resume ? resume : byInterrupt(resume, await interrupts()) }),
+    ...(goto == null ? {} : { goto: Array.isArray(goto) ? goto.map(toGoto) : toGoto(goto) }),
+  });
+
+/** Keys of `configurable` that are the server's, whatever a client sends. */
+const SERVER_OWNED =
+  /^(thread_id|thread_ts|run_id|run_attempt|graph_id|assistant_id|checkpoint_ns|checkpoint_id|checkpoint_map|langgraph_auth_.*|__pregel_.*)$/;
+
+/** What a client may set of `configurable`. */
+const withoutServerOwned = (configurable: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(configurable).filter(([key]) => !SERVER_OWNED.test(key)));
+
+const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
+
+/** What a graph is given to configure itself by: the run's own configuration, and the server's ids. */
+export const graphConfiguration = (run: RunRow) => {
+  const own = withoutServerOwned((run.config.configurable as JsonObject | undefined) ?? {});
+  const ids = {
+    thread_id: run.thread_id,
+    run_id: run.run_id,
+    graph_id: run.graph_id,
+    assistant_id: run.assistant_id,
+  };
+  return {
+    ids,
+    // Graphs of both generations: what was given as context is found in configurable, and the other way round.
+    context: isEmpty(run.context) ? own : run.context,
+    configurable: { ...withoutServerOwned(run.context), ...own, ...ids },
+  };
+};
+
+/** How LangGraph is to run the graph for this attempt; `resumes`: from the checkpoints of an earlier one. */
+export const runOptions = (
+  run: RunRow,
+  kwargs: RunKwargs,
+  signal: AbortSignal,
+  resumes: boolean,
+): GraphRunOptions => {
+  const { tags, recursion_limit, max_concurrency } = run.config as {
+    tags?: string[];
+    recursion_limit?: number;
+    max_concurrency?: number;
+  };
+  const { ids, context, configurable } = graphConfiguration(run);
+  const checkpoint = resumes ? undefined : kwargs.checkpoint;
+  return {
+    context,
+    configurable: {
+      ...configurable,
+      run_attempt: run.attempt,
+      checkpoint_ns: "",
+      ...(checkpoint?.checkpoint_id === undefined ? {} : { checkpoint_id: checkpoint.checkpoint_id }),
+      ...(checkpoint?.checkpoint_map == null ? {} : { checkpoint_map: checkpoint.checkpoint_map }),
+    },
+    metadata: { ...run.metadata, ...ids, run_attempt: run.attempt },
+    runId: run.run_id,
+    ...(tags === undefined ? {} : { tags }),
+    ...(recursion_limit === undefined ? {} : { recursionLimit: recursion_limit }),
+    ...(max_concurrency === undefined ? {} : { maxConcurrency: max_concurrency }),
+    signal,
+    streamMode: requestModes(kwargs.stream_mode).langGraph,
+    subgraphs: kwargs.stream_subgraphs,
+    durability: kwargs.durability,
+    ...(kwargs.interrupt_before === undefined ? {} : { interruptBefore: kwargs.interrupt_before }),
+    ...(kwargs.interrupt_after === undefined ? {} : { interruptAfter: kwargs.interrupt_after }),
+  };
+};
