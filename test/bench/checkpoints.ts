@@ -10,6 +10,7 @@ import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { MemorySaver, type BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
 import { randomUUID } from "node:crypto";
+import { connect, createServer, type Socket } from "node:net";
 import pg from "pg";
 import { pino } from "pino";
 import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
@@ -40,15 +41,39 @@ const chain = (steps: number): RunnableGraph => {
 
 const folder = await temporaryFolder();
 const postgres = await startEmbeddedPostgres({ dataFolder: folder.dataFolder, logger });
-const pool = new pg.Pool({ connectionString: postgres.connectionString, max: 16 });
 await migrate(postgres.connectionString, logger);
+/** Delays every packet, in both directions: a database that is not on the same machine. */
+const delayed = async (connectionString: string, roundTripMs: number): Promise<string> => {
+  const target = new URL(connectionString);
+  const port = Number(target.port);
+  const forward = (from: Socket, to: Socket): void => {
+    from.on("data", (chunk) => void setTimeout(() => void to.write(chunk), roundTripMs / 2));
+    from.on("close", () => to.destroy());
+    from.on("error", () => to.destroy());
+  };
+  const proxy = createServer((client) => {
+    const server = connect(port, target.hostname).setNoDelay();
+    forward(client.setNoDelay(), server);
+    forward(server, client);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  proxy.unref();
+  const address = proxy.address();
+  target.port = String(typeof address === "object" ? address?.port : "");
+  return target.href;
+};
+const ROUND_TRIP_MS = Number(process.argv[3] ?? 0);
+const reached =
+  ROUND_TRIP_MS > 0 ? await delayed(postgres.connectionString, ROUND_TRIP_MS) : postgres.connectionString;
+const pool = new pg.Pool({ connectionString: reached, max: 16 });
 const database = openDatabase({
-  connectionString: postgres.connectionString,
+  connectionString: reached,
   poolSize: 16,
   applicationName: "bench",
   preparedStatements: true,
   logger,
 });
+pool.on("error", () => undefined); // the database may be gone first
 await pool.query("create schema official");
 const official = new PostgresSaver(pool, undefined, { schema: "official" });
 await official.setup();
