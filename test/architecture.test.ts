@@ -33,6 +33,7 @@ const ROOM_LAYERS: Record<string, Layer> = {
   auth: "repositories",
   engine: "engine",
   http: "http",
+  import: "server",
 };
 
 /** Files of the other rooms, by their names; what has another name lies as low as what it is built on. */
@@ -48,6 +49,7 @@ const TOP_LAYERS: Record<string, Layer> = {
   "config.ts": "server",
   "server.ts": "server",
   "banner.ts": "main",
+  "import.ts": "main",
   "main.ts": "main",
 };
 
@@ -129,9 +131,11 @@ const HARMLESS = new Set(["cpuUsage", "memoryUsage", "uptime"]);
 /** The embedded PostgreSQL is another process, which has to be found and signalled. */
 const ALLOWED: Record<string, readonly string[]> = { "database/embedded-cluster.ts": ["kill", "pid"] };
 
+const ENTRIES = ["main.ts", "import.ts", "config.ts"];
+
 test("only main touches the process: environment, signals, exit", () => {
   const touching = files
-    .filter((file) => file !== "main.ts" && file !== "config.ts")
+    .filter((file) => !ENTRIES.includes(file))
     .filter((file) => {
       const source = ts.createSourceFile(file, textOf(file), ts.ScriptTarget.Latest, true);
       let touches = false;

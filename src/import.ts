@@ -1,0 +1,112 @@
+/** Process entry of `npm run import`: copies threads from a database of the official Postgres saver. */
+import { resolve } from "node:path";
+import { databaseName } from "./banner.ts";
+import { createCheckpointStorage } from "./checkpoints/storage.ts";
+import { openDatabase } from "./database/database.ts";
+import { startEmbeddedPostgres } from "./database/embedded.ts";
+import { migrate } from "./database/migrate.ts";
+import { isDatabaseUnavailable } from "./database/unavailable.ts";
+import { IMPORT_HELP, parseImportCommand, type ImportCommand } from "./import/command-line.ts";
+import { importThreads, THREADS_AT_A_TIME } from "./import/importer.ts";
+import { createProgressLine, type Progress } from "./import/progress.ts";
+import { reportText, totalsText } from "./import/report.ts";
+import { openSource } from "./import/source.ts";
+import { sqlState, StartError } from "./lib/errors.ts";
+import { createLogger } from "./lib/logger.ts";
+
+/** Login refused, no such database: `isDatabaseUnavailable` knows those that pass. */
+const UNUSABLE_STATES = /^(28|3D)/;
+
+const explain = async <Result>(name: string, work: Promise<Result>): Promise<Result> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (!isDatabaseUnavailable(error) && !UNUSABLE_STATES.test(sqlState(error) ?? "")) throw error;
+    throw new StartError(
+      `The database ${name} can't be used: ${(error as Error).message || (sqlState(error) ?? "")}.`,
+      {
+        cause: error,
+      },
+    );
+  }
+};
+
+/** Answers the exit code. */
+const run = async (command: ImportCommand, signal: AbortSignal): Promise<number> => {
+  const { from, schema, dryRun, threadId, graphId } = command;
+  const logger = createLogger({ level: "warn", pretty: process.stdout.isTTY === true });
+  const closers: (() => Promise<void>)[] = [];
+  try {
+    const source = openSource({
+      connectionString: from,
+      schema,
+      name: databaseName(from),
+      poolSize: THREADS_AT_A_TIME,
+    });
+    closers.push(() => source.close());
+    await explain(databaseName(from), source.assertTables());
+    if (threadId !== undefined && !(await source.hasThread(threadId))) {
+      throw new StartError(`The database ${databaseName(from)} has no thread '${threadId}'.`);
+    }
+    let connectionString = command.databaseUrl;
+    if (connectionString === undefined) {
+      const postgres = await startEmbeddedPostgres({ dataFolder: resolve(command.dataFolder), logger });
+      closers.push(() => postgres.close());
+      connectionString = postgres.connectionString;
+    }
+    await explain(databaseName(connectionString), migrate(connectionString, logger));
+    const database = openDatabase({
+      connectionString,
+      poolSize: 2 * THREADS_AT_A_TIME,
+      applicationName: "threadloom import",
+      preparedStatements: true,
+      logger,
+    });
+    closers.push(() => database.close());
+    if (dryRun && threadId === undefined) process.stdout.write(totalsText(await source.totals()));
+
+    const line = createProgressLine({
+      write: (text) => process.stdout.write(text),
+      terminal: process.stdout.isTTY === true,
+    });
+    let last: Progress | undefined;
+    const report = await importThreads({
+      source,
+      database,
+      checkpoints: createCheckpointStorage({ database, logger }),
+      threadId,
+      graphId,
+      dryRun,
+      onProgress(progress) {
+        last = progress;
+        line.show(progress);
+      },
+      signal,
+    });
+    if (last !== undefined && !dryRun) line.end(last);
+    process.stdout.write(reportText(report, { dryRun }));
+    return report.failed.length > 0 || report.stopped ? 1 : 0;
+  } finally {
+    for (const close of closers.reverse()) await close();
+  }
+};
+
+const main = async (): Promise<number> => {
+  const command = parseImportCommand(process.argv.slice(2), process.env);
+  if (command.help) {
+    process.stdout.write(IMPORT_HELP);
+    return 0;
+  }
+  const stopping = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
+  return await run(command, stopping.signal);
+};
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const text =
+    error instanceof StartError ? error.message : error instanceof Error ? error.stack : String(error);
+  process.stderr.write(`threadloom import: ${text}\n`);
+  process.exitCode = 1;
+}

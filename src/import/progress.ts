@@ -1,0 +1,73 @@
+/** How far an import is. */
+export interface Progress {
+  /** Threads that are dealt with, one way or another. */
+  threads: number;
+  threadsTotal: number;
+  checkpoints: number;
+  seconds: number;
+}
+
+export interface ProgressOutput {
+  write(text: string): void;
+  /** A person watches: the line is drawn anew in place. */
+  terminal: boolean;
+}
+
+export interface ProgressLine {
+  show(progress: Progress): void;
+  /** Leaves the last line standing. */
+  end(progress: Progress): void;
+}
+
+const BAR_CHARACTERS = 24;
+const REDRAW_MS = 100;
+const LINE_EVERY_MS = 2_000;
+const ERASE_LINE = "\r\u001b[2K";
+
+const number = new Intl.NumberFormat("en-US");
+
+const duration = (seconds: number): string => {
+  const whole = Math.round(seconds);
+  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  return (parts[0] === 0 ? parts.slice(1) : parts)
+    .map((part, index) => (index === 0 ? String(part) : String(part).padStart(2, "0")))
+    .join(":");
+};
+
+/** `120/1,000 threads, 4,321 checkpoints, 2,100/s, 0:34 left`. */
+export const progressText = ({ threads, threadsTotal, checkpoints, seconds }: Progress): string => {
+  const rate = seconds > 0 ? checkpoints / seconds : 0;
+  const left =
+    threads > 0 && threads < threadsTotal ? (seconds / threads) * (threadsTotal - threads) : undefined;
+  return [
+    `${number.format(threads)}/${number.format(threadsTotal)} threads`,
+    `${number.format(checkpoints)} checkpoints`,
+    `${number.format(Math.round(rate))}/s`,
+    ...(left === undefined ? [] : [`${duration(left)} left`]),
+  ].join(", ");
+};
+
+export const progressBar = ({ threads, threadsTotal }: Progress): string => {
+  const share = threadsTotal === 0 ? 1 : Math.min(threads / threadsTotal, 1);
+  const full = Math.floor(share * BAR_CHARACTERS);
+  return `[${"#".repeat(full)}${"-".repeat(BAR_CHARACTERS - full)}] ${String(Math.floor(share * 100)).padStart(3)} %`;
+};
+
+/** On a terminal one line with a bar; otherwise a plain line every two seconds, for a log. */
+export const createProgressLine = ({ write, terminal }: ProgressOutput): ProgressLine => {
+  let shownAt = terminal ? Number.NEGATIVE_INFINITY : performance.now();
+  const text = (progress: Progress): string =>
+    terminal
+      ? `${ERASE_LINE}${progressBar(progress)} ${progressText(progress)}`
+      : `${progressText(progress)}\n`;
+  return {
+    show(progress) {
+      if (performance.now() - shownAt < (terminal ? REDRAW_MS : LINE_EVERY_MS)) return;
+      shownAt = performance.now();
+      write(text(progress));
+    },
+    end(progress) {
+      write(`${text(progress)}${terminal ? "\n" : ""}`);
+    },
+  };
+};

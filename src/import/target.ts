@@ -1,0 +1,108 @@
+import type { CheckpointStorage, StoredCheckpoint } from "../checkpoints/types.ts";
+import type { Database } from "../database/database.ts";
+import { toJsonb } from "../lib/jsonb.ts";
+import type { JsonObject } from "../lib/json.ts";
+import { systemAssistantId } from "../lib/ids.ts";
+
+/** Under this key the metadata of an imported thread hold the id that it had. */
+export const IMPORTED_ID = "imported_thread_id";
+
+/** What this server has of a thread. */
+export interface Existing {
+  /** Undefined: there is no record of the thread, though there may be checkpoints of an import that was cut short. */
+  record: { importedId: string | null; busy: boolean } | undefined;
+  /** Writes of tasks by checkpoint, see `checkpointKey`. */
+  checkpoints: Map<string, number>;
+}
+
+export interface FinishedThread {
+  key: string;
+  sourceId: string;
+  graphId: string | undefined;
+  /** ISO 8601 of the first and the last checkpoint. */
+  firstTime: string | null;
+  lastTime: string | null;
+}
+
+export interface Target {
+  existing(key: string): Promise<Existing>;
+  /** Writes the thread's record, by which it becomes visible. */
+  finish(thread: FinishedThread): Promise<void>;
+}
+
+export const checkpointKey = (checkpointNs: string, checkpointId: string): string =>
+  `${checkpointNs}\n${checkpointId.toLowerCase()}`;
+
+const FIND = `select metadata ->> '${IMPORTED_ID}' as "importedId", unfinished_runs > 0 as busy
+  from threads where thread_id = $1`;
+
+const LIST_CHECKPOINTS = `
+  select c.checkpoint_ns, c.checkpoint_id, coalesce(w.writes, 0)::integer as writes
+  from checkpoints c
+  left join (
+    select checkpoint_ns, checkpoint_id, sum(cardinality(string_to_array(writes, E'\\n'))) as writes
+    from checkpoint_writes where thread_id = $1 group by checkpoint_ns, checkpoint_id
+  ) w using (checkpoint_ns, checkpoint_id)
+  where c.thread_id = $1`;
+
+// The times are those of the conversation, so that lists of threads stay in their order. A thread whose times are all
+// the same would count as one that nothing has touched yet, hence the millisecond.
+const FINISH = `
+  with times as (
+    select coalesce($5::timestamptz, now()) as first,
+      greatest($6::timestamptz, coalesce($5::timestamptz, now()) + interval '1 millisecond') as last)
+  insert into threads (thread_id, status, metadata, interrupts, created_at, updated_at, state_updated_at)
+  select $1, $2, $3::jsonb, $4::jsonb, first, last, last from times
+  on conflict (thread_id) do update set status = excluded.status, interrupts = excluded.interrupts,
+    updated_at = excluded.updated_at, state_updated_at = excluded.state_updated_at
+  where threads.unfinished_runs = 0`;
+
+export const createTarget = (database: Database, checkpoints: CheckpointStorage): Target => ({
+  async existing(key) {
+    const [record] = await database.query<{ importedId: string | null; busy: boolean }>(FIND, [key]);
+    const rows = await database.query<{ checkpoint_ns: string; checkpoint_id: string; writes: number }>(
+      LIST_CHECKPOINTS,
+      [key],
+    );
+    return {
+      record,
+      checkpoints: new Map(
+        rows.map((row) => [checkpointKey(row.checkpoint_ns, row.checkpoint_id), row.writes]),
+      ),
+    };
+  },
+
+  async finish({ key, sourceId, graphId, firstTime, lastTime }) {
+    const interrupts = interruptsOf(await checkpoints.readHead(key));
+    const metadata: JsonObject = {
+      [IMPORTED_ID]: sourceId,
+      ...(graphId === undefined ? {} : { graph_id: graphId, assistant_id: systemAssistantId(graphId) }),
+    };
+    await database.query(FINISH, [
+      key,
+      interrupts === "{}" ? "idle" : "interrupted",
+      toJsonb(JSON.stringify(metadata)).jsonb,
+      toJsonb(interrupts).jsonb,
+      timeOf(firstTime),
+      timeOf(lastTime),
+    ]);
+  },
+});
+
+const timeOf = (text: string | null): string | null =>
+  text === null || Number.isNaN(Date.parse(text)) ? null : new Date(text).toISOString();
+
+/**
+ * `{task_id: [{id, value}]}` of what waits for an answer, as JSON text: the interrupts of tasks that haven't written
+ * anything else yet. What is due without an interrupt only the graph can tell; the next run does.
+ */
+const interruptsOf = (head: StoredCheckpoint | undefined): string => {
+  const writes = head?.pendingWrites ?? [];
+  const done = new Set(writes.filter(({ channel }) => !channel.startsWith("__")).map(({ taskId }) => taskId));
+  const waiting = writes
+    .filter(
+      ({ channel, taskId, value }) => channel === "__interrupt__" && value !== undefined && !done.has(taskId),
+    )
+    .map(({ taskId, value }) => [taskId, [JSON.parse(value ?? "null") as unknown].flat()]);
+  return JSON.stringify(Object.fromEntries(waiting));
+};
