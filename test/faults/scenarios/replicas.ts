@@ -216,7 +216,7 @@ export const cutStreams = (): Scenario => ({
     for (let total = 2; cuts < total; cuts += 1) {
       const { runId, events, gapMs } = await read(cuts);
       const log = await bench.query<{ seq: number; event: string; data: string }>(
-        "select seq, event, data from run_events where run_id = $1 order by seq",
+        "select seq::integer as seq, event, data from run_events where run_id = $1 order by seq",
         [runId],
       );
       total = log.length;
