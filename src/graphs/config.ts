@@ -5,6 +5,7 @@ import { z } from "zod";
 import type { StoreExpiry } from "../store/expiry.ts";
 import type { ThreadExpiry } from "../threads/expiry.ts";
 import { checkpointerSchema, storeExpiryOf, storeTtlSchema, threadExpiryOf } from "./expiry-config.ts";
+import { storeIndexOf, storeIndexSchema, type StoreIndexConfig } from "./index-config.ts";
 
 /** A graph as `langgraph.json` names it. */
 export interface GraphEntry {
@@ -27,6 +28,8 @@ export interface GraphConfig {
   threadExpiry: ThreadExpiry;
   /** `store.ttl`. */
   storeExpiry: StoreExpiry;
+  /** `store.index`; undefined for no semantic search. */
+  storeIndex: StoreIndexConfig | undefined;
 }
 
 /** The server can't start: what is wrong with `langgraph.json` or with a graph, for the person who starts it. */
@@ -49,7 +52,7 @@ const fileSchema = z.object({
     })
     .optional(),
   checkpointer: checkpointerSchema,
-  store: z.object({ ttl: storeTtlSchema }).nullish(),
+  store: z.object({ ttl: storeTtlSchema, index: storeIndexSchema }).nullish(),
 });
 
 /**
@@ -88,6 +91,7 @@ export async function readGraphConfig(configPath: string): Promise<GraphConfig> 
     environment: await readEnvironment(folder, parsed.data.env),
     threadExpiry: threadExpiryOf(parsed.data.checkpointer),
     storeExpiry: storeExpiryOf(parsed.data.store?.ttl),
+    storeIndex: storeIndexOf(parsed.data.store?.index, folder),
   };
 }
 

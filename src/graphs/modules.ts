@@ -2,13 +2,18 @@ import { access } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { GraphLoadError, messageOf, type GraphEntry } from "./config.ts";
 
+/** An export, and what to call it where it can't be loaded; the graph of its id if left out. */
+export interface ModuleEntry extends GraphEntry {
+  subject?: string;
+}
+
 /** Loads the modules that graphs live in. */
 export interface ModuleLoader {
   /**
    * The value of an entry's export, in a box: it may be a promise, and awaiting it is not our business here.
    * @throws GraphLoadError with the graph's id, its file and the cause in one sentence
    */
-  load(entry: GraphEntry): Promise<{ exported: unknown }>;
+  load(entry: ModuleEntry): Promise<{ exported: unknown }>;
   close(): Promise<void>;
 }
 
@@ -30,18 +35,18 @@ export async function createModuleLoader(entries: readonly GraphEntry[]): Promis
   }
 
   return {
-    async load({ id, file, exportName }) {
+    async load({ id, file, exportName, subject = `Graph '${id}'` }) {
       await access(file).catch((cause: unknown) => {
-        throw new GraphLoadError(`Graph '${id}': the file ${file} does not exist.`, { cause });
+        throw new GraphLoadError(`${subject}: the file ${file} does not exist.`, { cause });
       });
       const module = await import(pathToFileURL(file).href).catch((cause: unknown) => {
-        throw new GraphLoadError(`Graph '${id}' (${file}) can't be loaded: ${messageOf(cause)}.`, { cause });
+        throw new GraphLoadError(`${subject} (${file}) can't be loaded: ${messageOf(cause)}.`, { cause });
       });
       const exports = module as Record<string, unknown>;
       if (exportName in exports) return { exported: exports[exportName] };
       const names = Object.keys(exports).map((name) => `'${name}'`);
       throw new GraphLoadError(
-        `Graph '${id}' (${file}) has no export '${exportName}': ` +
+        `${subject} (${file}) has no export '${exportName}': ` +
           (names.length > 0 ? `it exports ${names.join(", ")}.` : "it exports nothing."),
       );
     },

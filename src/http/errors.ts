@@ -76,7 +76,7 @@ export const answerError = (error: unknown, request: FastifyRequest, reply: Fast
     return;
   }
   if (refusal.status === 503) {
-    request.log.warn({ err: error }, "the database can't be reached");
+    request.log.warn({ err: error }, "a request can't be served at the moment");
     void reply.header("retry-after", RETRY_AFTER_SECONDS);
   }
   void reply.code(refusal.status).send({ detail: refusal.detail });

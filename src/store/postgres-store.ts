@@ -16,28 +16,25 @@ import { toWireJson } from "../lib/wire-json.ts";
 import { keyComplaint, namespaceComplaint, textComplaint } from "./addresses.ts";
 import type { StoreExpiry } from "./expiry.ts";
 import { filterConditions } from "./filters.ts";
-import type {
-  ItemRead,
-  ItemSearch,
-  NamespaceSearch,
-  NewItem,
-  StoredItem,
-  StoreRepository,
-} from "./repository.ts";
-import { assertNoQuery } from "./semantic-search.ts";
+import type { ItemQuery, Items, ItemToStore } from "./items.ts";
+import type { FoundItem, ItemRead, NamespaceSearch, StoreRepository } from "./repository.ts";
 
 export interface PostgresStoreOptions {
   repository: StoreRepository;
+  items: Items;
   expiry: StoreExpiry;
 }
 
-const itemOf = (item: StoredItem): Item => ({
+const itemOf = (item: FoundItem): Item => ({
   namespace: item.namespace,
   key: item.key,
   value: item.value as Item["value"],
   createdAt: item.created_at,
   updatedAt: item.updated_at,
 });
+
+const searchItemOf = (item: FoundItem): SearchItem =>
+  item.score === undefined ? itemOf(item) : { ...itemOf(item), score: item.score };
 
 const SEARCHED_BY_DEFAULT = 10;
 
@@ -53,28 +50,33 @@ const SEARCHED_BY_DEFAULT = 10;
  */
 export class PostgresStore extends BaseStore {
   readonly #repository: StoreRepository;
+  readonly #items: Items;
   readonly #expiry: StoreExpiry;
 
-  constructor({ repository, expiry }: PostgresStoreOptions) {
+  constructor({ repository, items, expiry }: PostgresStoreOptions) {
     super();
     this.#repository = repository;
+    this.#items = items;
     this.#expiry = expiry;
   }
 
   /**
-   * Runs a batch: one statement for all gets, at most two for all searches, one for all puts, one for all
-   * deletes, one per listing of namespaces, and one more where reads refresh items with a time to live.
+   * Runs a batch: one statement for all gets, at most two for all searches and one for each by
+   * meaning, one for all puts, one for all
+   * deletes, one per listing of namespaces, and one more where reads refresh items with a time to live. With semantic
+   * search puts are a transaction, and the texts of all puts one request to the embedding model.
    *
    * Throws `InvalidNamespaceError` for a put under a namespace that LangGraph's rules forbid; `invalid` for
-   * text that PostgreSQL can't keep, an unknown filter operator and a `query`; TypeError for a value that JSON
-   * can't say.
+   * text that PostgreSQL can't keep, an unknown filter operator, and a `query` where no semantic search is
+   * configured (an `index` is ignored there, as LangGraph's stores do); `unavailable` if the embedding model fails;
+   * TypeError for a value that JSON can't say.
    */
   override async batch<Operations extends Operation[]>(
     operations: Operations,
   ): Promise<OperationResults<Operations>> {
     const results: unknown[] = operations.map(() => null);
     const gets: { index: number; read: ItemRead }[] = [];
-    const searches: { index: number; search: ItemSearch }[] = [];
+    const searches: { index: number; search: ItemQuery }[] = [];
     const listings: { index: number; query: NamespaceSearch }[] = [];
     const writes = new Map<string, PutOperation>();
     operations.forEach((operation, index) => {
@@ -96,16 +98,16 @@ export class PostgresStore extends BaseStore {
           results[gets[place]!.index] = item === undefined ? null : itemOf(item);
         });
       }),
-      this.#repository.search(searches.map(({ search }) => search)).then((found) => {
+      this.#items.search(searches.map(({ search }) => search)).then((found) => {
         found.forEach((items, place) => {
-          results[searches[place]!.index] = items.map(itemOf) satisfies SearchItem[];
+          results[searches[place]!.index] = items.map(searchItemOf);
         });
       }),
       ...listings.map(async ({ index, query }) => {
         results[index] = await this.#repository.listNamespaces(query);
       }),
     ]);
-    await this.#repository.put(puts);
+    await this.#items.put(puts);
     await this.#repository.delete(deletes);
     return results as OperationResults<Operations>;
   }
@@ -115,8 +117,7 @@ export class PostgresStore extends BaseStore {
     return { namespace, key, refreshTtl: this.#expiry.refreshOnRead };
   }
 
-  #searchOf({ namespacePrefix, filter, limit, offset, query }: SearchOperation): ItemSearch {
-    assertNoQuery(query);
+  #searchOf({ namespacePrefix, filter, limit, offset, query }: SearchOperation): ItemQuery {
     assertLabels("namespacePrefix", namespacePrefix);
     return {
       namespacePrefix,
@@ -124,10 +125,11 @@ export class PostgresStore extends BaseStore {
       limit: limit ?? SEARCHED_BY_DEFAULT,
       offset: offset ?? 0,
       refreshTtl: this.#expiry.refreshOnRead,
+      query,
     };
   }
 
-  #newItemOf({ namespace, key, value }: PutOperation): NewItem {
+  #newItemOf({ namespace, key, value, index }: PutOperation): ItemToStore {
     const complaint = namespaceComplaint(namespace);
     if (complaint !== undefined) {
       throw new InvalidNamespaceError(`The namespace [${namespace.join(", ")}] of an item ${complaint}.`);
@@ -136,7 +138,9 @@ export class PostgresStore extends BaseStore {
     if (value === undefined) throw invalid(`The value of the item '${key}' is undefined.`);
     const valueJson = toWireJson(value);
     assertStorable(key, valueJson);
-    return { namespace, key, valueJson, ttlMinutes: this.#expiry.defaultMinutes };
+    const ttlMinutes = this.#expiry.defaultMinutes;
+    // Indexed is what is stored, not the objects of the graph.
+    return { namespace, key, valueJson, ttlMinutes, value: () => JSON.parse(valueJson) as unknown, index };
   }
 }
 

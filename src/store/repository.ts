@@ -2,9 +2,23 @@ import type { Queryable } from "../database/database.ts";
 import type { StoreItemRow } from "../database/tables.ts";
 import type { ItemAddress } from "./addresses.ts";
 import type { FilterCondition } from "./filters.ts";
-import { DELETE, DELETE_EXPIRED, GET, listNamespaces, PUT, REFRESH_EXPIRY, search } from "./statements.ts";
+import {
+  DELETE,
+  DELETE_EXPIRED,
+  GET,
+  listNamespaces,
+  PUT,
+  REFRESH_EXPIRY,
+  search,
+  searchByMeaning,
+} from "./statements.ts";
 
 export type StoredItem = Pick<StoreItemRow, "namespace" | "key" | "value" | "created_at" | "updated_at">;
+
+export interface FoundItem extends StoredItem {
+  /** Cosine similarity, 1 at most; only of a search by meaning. */
+  score?: number;
+}
 
 export interface NewItem extends ItemAddress {
   /** The value as JSON text, which PostgreSQL can store. */
@@ -24,6 +38,13 @@ export interface ItemSearch {
   limit: number;
   offset: number;
   refreshTtl: boolean;
+  /** Looks for what is near to this vector; possible only where there is a table of vectors. */
+  near?: {
+    /** As pgvector writes it. */
+    vector: string;
+    /** Only vectors of the same origin can be compared. */
+    embeddedBy: string;
+  };
 }
 
 export interface NamespaceMatch {
@@ -43,8 +64,10 @@ export interface NamespaceSearch {
 export interface StoreRepository {
   /** The items, in the order of the addresses, undefined where there is none. One statement (see below). */
   get(reads: readonly ItemRead[]): Promise<(StoredItem | undefined)[]>;
-  /** For each search its items, the last updated first. At most two statements (see below). */
-  search(searches: readonly ItemSearch[]): Promise<StoredItem[][]>;
+  /**
+   * For each search its items: the nearest first, or the last updated first. At most two statements, and one for each vector (see below).
+   */
+  search(searches: readonly ItemSearch[]): Promise<FoundItem[][]>;
   /** Stores items, whole: an older value and its time to live are replaced. No address twice. One statement. */
   put(items: readonly NewItem[]): Promise<void>;
   /** Removes items; it's no error if they don't exist. One statement. */
@@ -55,7 +78,7 @@ export interface StoreRepository {
   deleteExpired(limit: number): Promise<number>;
 }
 
-interface FoundRow extends StoredItem {
+interface FoundRow extends FoundItem {
   ordinal: number;
   expires: boolean;
 }
@@ -117,20 +140,34 @@ export const createStoreRepository = (database: Queryable): StoreRepository => {
     },
 
     async search(searches) {
-      const found: StoredItem[][] = searches.map(() => []);
-      const wanted = searches.map(({ namespacePrefix, conditions, limit, offset }, ordinal) => ({
+      const found: FoundItem[][] = searches.map(() => []);
+      const wanted = searches.map(({ namespacePrefix, conditions, limit, offset, near }, ordinal) => ({
         ordinal,
         ...rangeOf(namespacePrefix),
         conditions: conditions.length === 0 ? null : conditions,
         max_items: wholeCount(limit),
         skipped_items: wholeCount(offset),
+        embedded_by: near?.embeddedBy,
+        query: near?.vector,
       }));
+      const run = async (text: string, group: typeof wanted): Promise<void> => {
+        if (group.length === 0) return;
+        const rows = await database.query<FoundRow>(text, [JSON.stringify(group)]);
+        for (const row of rows) {
+          const item = itemOf(row);
+          found[row.ordinal]!.push(row.score === undefined ? item : { ...item, score: row.score });
+        }
+        await refreshExpiry(rows, (ordinal) => searches[ordinal]!.refreshTtl);
+      };
       for (const everywhere of [false, true]) {
         const group = wanted.filter(({ upper }) => (upper === null) === everywhere);
-        if (group.length === 0) continue;
-        const rows = await database.query<FoundRow>(search(everywhere), [JSON.stringify(group)]);
-        for (const row of rows) found[row.ordinal]!.push(itemOf(row));
-        await refreshExpiry(rows, (ordinal) => searches[ordinal]!.refreshTtl);
+        await run(
+          search(everywhere),
+          group.filter(({ query }) => query === undefined),
+        );
+        for (const one of group.filter(({ query }) => query !== undefined)) {
+          await run(searchByMeaning(everywhere), [one]);
+        }
       }
       return found;
     },

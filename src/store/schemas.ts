@@ -35,7 +35,10 @@ export const itemPutBody = z
     index: z
       .union([z.literal(false), z.array(z.string())], { error: "must be false, a list of paths or null" })
       .nullish()
-      .describe("False or null. A list of paths is refused as long as no semantic search is configured."),
+      .describe(
+        "Paths of the texts that semantic search is to find it by; false for none; null for the configured ones. A list " +
+          "is refused if no semantic search is configured.",
+      ),
     ttl: z
       .number()
       .positive()
@@ -69,7 +72,9 @@ export const itemSearchBody = bodyOf({
     "Field by field a value to be equal to, or an object of $eq, $ne, $in, $nin, $gt, $gte, $lt, $lte.",
   ),
   ...page,
-  query: optional(storableText).describe("Refused as long as no semantic search is configured."),
+  query: optional(storableText).describe(
+    "Finds items by their meaning, the most similar first. Refused if no semantic search is configured.",
+  ),
   refresh_ttl: optional(z.boolean()).describe("Whether reading starts the items' time to live anew."),
 });
 
@@ -90,6 +95,7 @@ export const itemRecord = z
     value: jsonObject,
     created_at: time,
     updated_at: time,
+    score: z.number().optional().describe("Of a search with `query`: cosine similarity, 1 at most."),
   })
   .meta({ id: "Item" });
 export const itemsAnswer = z.object({ items: z.array(itemRecord) }).meta({ id: "SearchItemsResponse" });

@@ -1,16 +1,51 @@
-import { invalid } from "../lib/errors.ts";
+import type { Database } from "../database/database.ts";
+import type { StoreIndexConfig } from "../graphs/index-config.ts";
+import type { Logger } from "../lib/logger.ts";
+import { loadEmbedder } from "./embedding-models.ts";
+import { createItems, type Items } from "./items.ts";
+import type { StoreRepository } from "./repository.ts";
+import { createVectorRepository } from "./vector-repository.ts";
+import { hasVectorTable, prepareVectorTable } from "./vector-table.ts";
+
+export interface OpenItemsOptions {
+  database: Database;
+  repository: StoreRepository;
+  /** `store.index` of langgraph.json; undefined for no semantic search. */
+  index: StoreIndexConfig | undefined;
+  logger: Logger;
+}
+
+export interface OpenItems extends Items {
+  close(): Promise<void>;
+}
+
+/** Whether items are indexed by something else than what is configured now. */
+const OTHERS = "select exists (select from store_vectors where embedded_by <> $1) as found";
 
 /**
- * Refuses a search by meaning. LangGraph's own stores would answer it with any items, as if there were no query:
- * a caller could not tell that from a result.
+ * The store's items, with semantic search if it is configured: loads the embedding model and makes the table.
+ *
+ * Without it, in a database that has vectors from another configuration, what is stored loses its vectors, so that
+ * a search that is configured again later never finds an item by a text that it no longer has.
+ *
+ * Throws `GraphLoadError` if the model can't be loaded, `StartError` if the database can't hold vectors.
  */
-export const assertNoQuery = (query: string | undefined): void => {
-  if (query === undefined || query === "") return;
-  throw invalid("'query': this server has no semantic search configured; leave it out, or use 'filter'.");
-};
-
-/** Refuses paths to index for a search by meaning; `false` and nothing at all ask for none. */
-export const assertNoIndex = (index: readonly string[] | false | null | undefined): void => {
-  if (index === undefined || index === null || index === false || index.length === 0) return;
-  throw invalid("'index': this server has no semantic search configured; leave it out, or send false.");
+export const openItems = async (options: OpenItemsOptions): Promise<OpenItems> => {
+  const { database, repository, index, logger } = options;
+  if (index === undefined) {
+    const vectors = (await hasVectorTable(database)) ? createVectorRepository(database) : undefined;
+    return { ...createItems({ repository, vectors }), close: () => Promise.resolve() };
+  }
+  await prepareVectorTable(database, index.dims);
+  const [others] = await database.query<{ found: boolean }>(OTHERS, [index.embed]);
+  if (others?.found === true) {
+    logger.warn(
+      { embed: index.embed },
+      "some items of the store were indexed by another 'store.index.embed': a query finds them when they are stored again",
+    );
+  }
+  const { embedder, close } = await loadEmbedder(index);
+  const { embed, fields } = index;
+  const vectors = createVectorRepository(database);
+  return { ...createItems({ repository, vectors, index: { embed, embedder, fields } }), close };
 };

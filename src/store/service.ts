@@ -1,7 +1,9 @@
+import { invalid } from "../lib/errors.ts";
 import { timestamp } from "../lib/timestamps.ts";
 import type { StoreExpiry } from "./expiry.ts";
 import { filterConditions } from "./filters.ts";
-import type { NamespaceMatch, StoredItem, StoreRepository } from "./repository.ts";
+import type { Items } from "./items.ts";
+import type { FoundItem, NamespaceMatch, StoreRepository } from "./repository.ts";
 import type {
   ItemDelete,
   ItemGet,
@@ -10,39 +12,51 @@ import type {
   ItemSearchRequest,
   NamespacesRequest,
 } from "./schemas.ts";
-import { assertNoIndex, assertNoQuery } from "./semantic-search.ts";
 
 export interface StoreServiceOptions {
   repository: StoreRepository;
+  items: Items;
   expiry: StoreExpiry;
 }
 
 export interface StoreService {
-  /** Stores an item, or replaces it with its time to live. Throws `invalid` if it's to be indexed. */
+  /**
+   * Stores an item, or replaces it with its time to live. Throws `invalid` if it's to be indexed and no semantic
+   * search is configured, `unavailable` if its texts can't be embedded.
+   */
   put(request: ItemPut): Promise<void>;
   get(request: ItemGet): Promise<ItemRecord | undefined>;
   delete(request: ItemDelete): Promise<void>;
-  /** Items, the last updated first. Throws `invalid` for an unknown operator and for a `query`. */
+  /**
+   * Items, the last updated first, or with a `query` the most similar. Throws `invalid` for an unknown operator, and
+   * for a `query` where no semantic search is configured; `unavailable` if the query can't be embedded.
+   */
   search(request: ItemSearchRequest): Promise<ItemRecord[]>;
   listNamespaces(request: NamespacesRequest): Promise<string[][]>;
   /** The sweep: removes up to `limit` items whose time has passed; returns how many. */
   deleteExpired(limit: number): Promise<number>;
 }
 
-const recordOf = (item: StoredItem): ItemRecord => ({
+const recordOf = (item: FoundItem): ItemRecord => ({
   namespace: item.namespace,
   key: item.key,
   value: item.value as ItemRecord["value"],
   created_at: timestamp(item.created_at),
   updated_at: timestamp(item.updated_at),
+  ...(item.score === undefined ? {} : { score: item.score }),
 });
 
 /** The store as clients use it over HTTP. Graphs use the same items through `PostgresStore`. */
-export const createStoreService = ({ repository, expiry }: StoreServiceOptions): StoreService => ({
+export const createStoreService = ({ repository, items, expiry }: StoreServiceOptions): StoreService => ({
   async put({ namespace, key, value, index, ttl }) {
-    assertNoIndex(index);
+    if (!items.isIndexed && Array.isArray(index) && index.length > 0) {
+      throw invalid("'index': this server has no semantic search configured; leave it out, or send false.");
+    }
     const ttlMinutes = ttl === null ? undefined : (ttl ?? expiry.defaultMinutes);
-    await repository.put([{ namespace, key, valueJson: JSON.stringify(value), ttlMinutes }]);
+    const valueJson = JSON.stringify(value);
+    await items.put([
+      { namespace, key, valueJson, ttlMinutes, value: () => value, index: index ?? undefined },
+    ]);
   },
 
   async get({ namespace, key, refresh_ttl }) {
@@ -56,11 +70,10 @@ export const createStoreService = ({ repository, expiry }: StoreServiceOptions):
   },
 
   async search({ namespace_prefix: namespacePrefix = [], filter, limit, offset, query, refresh_ttl }) {
-    assertNoQuery(query);
     const conditions = filterConditions(filter);
     const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
-    const [items] = await repository.search([{ namespacePrefix, conditions, limit, offset, refreshTtl }]);
-    return (items ?? []).map(recordOf);
+    const [found] = await items.search([{ namespacePrefix, conditions, limit, offset, refreshTtl, query }]);
+    return (found ?? []).map(recordOf);
   },
 
   async listNamespaces({ prefix, suffix, max_depth: maxDepth, limit, offset }) {

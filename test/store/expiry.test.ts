@@ -66,6 +66,7 @@ describe("the time to live of store items", () => {
   it("does not start anew with a read if the server is set so, unless the read asks for it", async () => {
     const service = createStoreService({
       repository: open.repository,
+      items: open.items,
       expiry: { defaultMinutes: 10, refreshOnRead: false },
     });
     await service.put(item);
@@ -83,6 +84,7 @@ describe("the time to live of store items", () => {
   it("is what the last put says: none, the server's default, or null for none in spite of it", async () => {
     const service = createStoreService({
       repository: open.repository,
+      items: open.items,
       expiry: { defaultMinutes: 10, refreshOnRead: true },
     });
     const minutes = async () =>

@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { openDatabase, type Database } from "../../src/database/database.ts";
 import { DEFAULT_EXPIRY, type StoreExpiry } from "../../src/store/expiry.ts";
+import { createItems, type Items } from "../../src/store/items.ts";
 import { PostgresStore } from "../../src/store/postgres-store.ts";
 import { createStoreRepository, type StoreRepository } from "../../src/store/repository.ts";
 import { createStoreService, type StoreService } from "../../src/store/service.ts";
@@ -11,6 +12,7 @@ export const logger = pino({ level: "silent" });
 export interface OpenStore {
   database: Database;
   repository: StoreRepository;
+  items: Items;
   service: StoreService;
   store: PostgresStore;
   /** Lets minutes pass for every item that has a time to live. */
@@ -30,18 +32,20 @@ export const openStore = async (expiry: StoreExpiry = DEFAULT_EXPIRY): Promise<O
     logger,
   });
   const repository = createStoreRepository(database);
+  const items = createItems({ repository });
   return {
     database,
     repository,
-    service: createStoreService({ repository, expiry }),
-    store: new PostgresStore({ repository, expiry }),
+    items,
+    service: createStoreService({ repository, items, expiry }),
+    store: new PostgresStore({ repository, items, expiry }),
     async age(minutes) {
       await database.query("update store_items set expires_at = expires_at - $1 * interval '1 minute'", [
         minutes,
       ]);
     },
     async empty() {
-      await database.query("truncate store_items");
+      await database.query("truncate store_items cascade");
     },
     async close() {
       await database.close();

@@ -1,0 +1,106 @@
+import { invalid } from "../lib/errors.ts";
+import type { Embedder } from "./embedding.ts";
+import { hashOf, textsOf } from "./embedding.ts";
+import type { FoundItem, ItemSearch, NewItem, StoreRepository } from "./repository.ts";
+import type { TextOfItem, VectorRepository } from "./vector-repository.ts";
+
+/** How items are found by meaning. */
+export interface SemanticIndex {
+  /** What makes the vectors, as langgraph.json names it. */
+  embed: string;
+  embedder: Embedder;
+  /** Where in a value the texts are, for items that do not say. */
+  fields: readonly string[];
+}
+
+export interface ItemsOptions {
+  repository: StoreRepository;
+  /** Undefined where there is no table for them. */
+  vectors?: VectorRepository | undefined;
+  /** Undefined where no semantic search is configured. */
+  index?: SemanticIndex | undefined;
+}
+
+export interface ItemToStore extends NewItem {
+  /** The value that `valueJson` is the text of, called only if it is to be indexed. */
+  value: () => unknown;
+  /** Paths of the texts that it is to be found by; false for none, undefined for the index's. */
+  index: readonly string[] | false | undefined;
+}
+
+export interface ItemQuery extends Omit<ItemSearch, "near"> {
+  /** What to look for by meaning. */
+  query: string | undefined;
+}
+
+/** Items as clients and graphs store and look for them, with their meaning where that is configured. */
+export interface Items {
+  /** Whether items can be looked for by meaning. */
+  readonly isIndexed: boolean;
+  /** Stores items, whole, and what they are found by. Throws `unavailable` if the embedding model fails. */
+  put(items: readonly ItemToStore[]): Promise<void>;
+  /**
+   * For each search its items: with a query the most similar first, with their scores, and only those that were
+   * indexed; otherwise the last updated first. Throws `invalid` for a query where no semantic search is configured,
+   * `unavailable` if the embedding model fails.
+   */
+  search(searches: readonly ItemQuery[]): Promise<FoundItem[][]>;
+}
+
+/** LangGraph's own stores would answer such a query with any items: a caller could not tell that from a result. */
+const noQuery = () =>
+  invalid("'query': this server has no semantic search configured; leave it out, or use 'filter'.");
+
+/** An embedding takes a request to somebody else's server: never while a transaction is open. */
+export const createItems = ({ repository, vectors, index }: ItemsOptions): Items => {
+  const vectorsOf = async (texts: ReadonlyMap<string, string>): Promise<Map<string, string>> => {
+    const made = (await index?.embedder.documents([...texts.values()])) ?? [];
+    return new Map([...texts.keys()].map((hash, place) => [hash, made[place]!]));
+  };
+
+  return {
+    isIndexed: index !== undefined,
+
+    async put(items) {
+      if (vectors === undefined) return await repository.put(items);
+      /** All texts by their hashes. */
+      const texts = new Map<string, string>();
+      const textsOfItems = items.flatMap(({ namespace, key, value, index: paths = index?.fields }) => {
+        if (index === undefined || paths === undefined || paths === false) return [];
+        return textsOf(value(), paths).map((text): TextOfItem => {
+          const hash = hashOf(index.embed, text);
+          texts.set(hash, text);
+          return { namespace, key, hash };
+        });
+      });
+      const embed = index?.embed ?? "";
+      const indexed = items.filter((item) => item.index !== false);
+      const known = textsOfItems.length === 0 ? [] : await vectors.knownTexts(indexed);
+      const nameOf = ({ namespace, key, hash }: TextOfItem) => JSON.stringify([namespace, key, hash]);
+      const knownNames = new Set(known.map(nameOf));
+      const unknown = new Set(
+        textsOfItems.filter((text) => !knownNames.has(nameOf(text))).map(({ hash }) => hash),
+      );
+      const fresh = await vectorsOf(new Map([...texts].filter(([hash]) => unknown.has(hash))));
+      if (await vectors.put(items, textsOfItems, fresh, embed)) return;
+      // Somebody else has just replaced an item whose vectors were to stay: with all of them nothing can be missing.
+      await vectors.put(items, textsOfItems, await vectorsOf(texts), embed);
+    },
+
+    async search(searches) {
+      const queries = [...new Set(searches.flatMap(({ query = "" }) => (query === "" ? [] : [query])))];
+      if (queries.length === 0) return await repository.search(searches);
+      if (index === undefined) throw noQuery();
+      const { embed, embedder } = index;
+      const vectorOf = new Map(
+        await Promise.all(queries.map(async (query) => [query, await embedder.query(query)] as const)),
+      );
+      return await repository.search(
+        searches.map((search) => {
+          const vector = vectorOf.get(search.query ?? "");
+          return vector === undefined ? search : { ...search, near: { vector, embeddedBy: embed } };
+        }),
+      );
+    },
+  };
+};
