@@ -9,6 +9,7 @@ import { background } from "./burst.ts";
 import { now } from "./load.ts";
 import { longThread } from "./long-thread.ts";
 import { currentLoad, describeMachine, formatMachine } from "./machine.ts";
+import { startPeer } from "./peer.ts";
 import { createFigures, formatTable } from "./report.ts";
 import { tenSteps, wait } from "./runs.ts";
 import type { Bench, Scenario } from "./scenario.ts";
@@ -36,6 +37,7 @@ const HELP = `npm run bench -- [options]
   --quick          A quarter of the work, once: to see that it runs, not to compare.
   --long           The long threads, too: some minutes more.
   --turns 200,1000 How long the long threads get.
+  --peer           Measure @langchain/langgraph-api (in memory), too; it is installed in a folder apart.
   --json file      Write all values, of every repeat, as JSON.
   --profile folder Write a CPU profile of the server there (open it in a browser's developer tools).
   --statements     After each scenario, show what the server asked of the database.
@@ -51,6 +53,7 @@ const { values: options } = parseArgs({
     quick: { type: "boolean", default: false },
     long: { type: "boolean", default: false },
     turns: { type: "string", default: "200,1000" },
+    peer: { type: "boolean", default: false },
     json: { type: "string" },
     profile: { type: "string" },
     statements: { type: "boolean", default: false },
@@ -135,6 +138,11 @@ const main = async (): Promise<void> => {
     );
     closers.push(() => libraries.close());
     const remotes: RemoteServer[] = [server.remote];
+    const peer = options.peer ? await startPeer(progress) : undefined;
+    if (peer !== undefined) {
+      closers.push(() => peer.close());
+      remotes.push(peer.remote);
+    }
 
     const bench: Bench = {
       server,
@@ -151,7 +159,9 @@ const main = async (): Promise<void> => {
       progress(`${scenario.name}: ${scenario.about}`);
       if (options.statements) await resetStatements(server);
       await scenario.run(bench);
-      progress(`${scenario.name}: done; the server holds ${(await server.remote.memory()).now.toFixed(0)} MiB`);
+      progress(
+        `${scenario.name}: done; the server holds ${(await server.remote.memory()).now.toFixed(0)} MiB`,
+      );
       if (options.statements) traces.push(`${scenario.name}:\n${await formatStatements(server)}`);
     }
 
