@@ -31,6 +31,7 @@ import { createStatusService } from "./status/service.ts";
 import { PostgresStore } from "./store/postgres-store.ts";
 import { createStoreRepository } from "./store/repository.ts";
 import { createStoreRoutes } from "./store/routes.ts";
+import { openItems } from "./store/semantic-search.ts";
 import { createStoreService } from "./store/service.ts";
 import { createEventLog } from "./streaming/event-log.ts";
 import { createHub } from "./streaming/hub.ts";
@@ -106,14 +107,16 @@ export const createServer = async (
     const signals = await openSignals({ database, connectionString, processId, logger });
     closers.push(() => signals.close());
 
-    const { threadExpiry, storeExpiry } = await readGraphConfig(config.graphConfigFile);
+    const { threadExpiry, storeExpiry, storeIndex } = await readGraphConfig(config.graphConfigFile);
     const storeRepository = createStoreRepository(database);
+    const storeItems = await openItems({ database, repository: storeRepository, index: storeIndex, logger });
+    closers.push(() => storeItems.close());
     const checkpoints = createCheckpointStorage({ database, logger });
     const graphs = await loadGraphs({
       configPath: config.graphConfigFile,
       logger,
       checkpointer: checkpoints.saver,
-      store: new PostgresStore({ repository: storeRepository, expiry: storeExpiry }),
+      store: new PostgresStore({ repository: storeRepository, items: storeItems, expiry: storeExpiry }),
     });
     closers.push(() => graphs.close());
 
@@ -165,7 +168,7 @@ export const createServer = async (
       logger,
     });
     closers.push(() => recovery.close());
-    const store = createStoreService({ repository: storeRepository, expiry: storeExpiry });
+    const store = createStoreService({ repository: storeRepository, items: storeItems, expiry: storeExpiry });
     const onThreadsDeleted = (threadIds: readonly string[]) => worker.abandonThreads(threadIds);
     const threads = createThreadService({
       database,
