@@ -47,12 +47,16 @@ export const runAt = async (
 export const offersPgvector = async (url: string): Promise<boolean> =>
   (await runAt(url, "select from pg_available_extensions where name = 'vector'")).length > 0;
 
+/** Clusters are made with the locale provider `builtin`, which older ones do not know. */
+const OLDEST_VERSION = 17;
+
 /** The newest version below `root` that has both the server and the extension. */
 export const findDebianServer = async (root = "/"): Promise<Binaries | undefined> => {
   const folder = join(root, "usr/lib/postgresql");
   const versions = await readdir(folder).catch(() => []);
   const version = versions
     .sort((one, other) => Number(other) - Number(one))
+    .filter((name) => Number(name) >= OLDEST_VERSION)
     .find((name) => existsSync(join(root, `usr/share/postgresql/${name}/extension/vector.control`)));
   if (version === undefined) return undefined;
   const programs = join(folder, version, "bin");
