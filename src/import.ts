@@ -54,7 +54,7 @@ const run = async (command: ImportCommand, signal: AbortSignal): Promise<number>
       closers.push(() => postgres.close());
       connectionString = postgres.connectionString;
     }
-    await explain(databaseName(connectionString), migrate(connectionString, logger));
+    if (!dryRun) await explain(databaseName(connectionString), migrate(connectionString, logger));
     const database = openDatabase({
       connectionString,
       poolSize: 2 * THREADS_AT_A_TIME,
@@ -63,6 +63,7 @@ const run = async (command: ImportCommand, signal: AbortSignal): Promise<number>
       logger,
     });
     closers.push(() => database.close());
+    await explain(databaseName(connectionString), database.query("select 1"));
     if (dryRun && threadId === undefined) process.stdout.write(totalsText(await source.totals()));
 
     const line = createProgressLine({

@@ -2,6 +2,7 @@ import type { CheckpointStorage, StoredCheckpoint } from "../checkpoints/types.t
 import type { Database } from "../database/database.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { sqlState } from "../lib/errors.ts";
 import { systemAssistantId } from "../lib/ids.ts";
 
 /** Under this key the metadata of an imported thread hold the id that it had. */
@@ -57,9 +58,18 @@ const FINISH = `
     updated_at = excluded.updated_at, state_updated_at = excluded.state_updated_at
   where threads.unfinished_runs = 0`;
 
+/** In a dry run the database may not have been migrated yet. */
+const UNDEFINED_TABLE = "42P01";
+
 export const createTarget = (database: Database, checkpoints: CheckpointStorage): Target => ({
   async existing(key) {
-    const [record] = await database.query<{ importedId: string | null; busy: boolean }>(FIND, [key]);
+    let record: Existing["record"];
+    try {
+      [record] = await database.query<{ importedId: string | null; busy: boolean }>(FIND, [key]);
+    } catch (error) {
+      if (sqlState(error) === UNDEFINED_TABLE) return { record: undefined, checkpoints: new Map() };
+      throw error;
+    }
     const rows = await database.query<{ checkpoint_ns: string; checkpoint_id: string; writes: number }>(
       LIST_CHECKPOINTS,
       [key],

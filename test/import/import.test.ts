@@ -343,6 +343,24 @@ describe("npm run import", () => {
     },
   );
 
+  it("only counts in a dry run, and leaves a database without tables as it is", { timeout: 60_000 }, () =>
+    withTarget(async ({ database }) => {
+      await database.query("drop schema public cascade");
+      await database.query("create schema public");
+      const { code, output } = await start(
+        ...["--from", filled.connectionString, "--schema", SOURCE_SCHEMA, "--dry-run"],
+        ...["--database-url", database.connectionString],
+      ).ended;
+      expect(output).toMatch(/^The source has \d+ threads with [\d,]+ checkpoints/);
+      expect(output).toMatch(/\d+ threads to copy/);
+      expect(code).toBe(0);
+      const tables = await database.query(
+        "select 1 from information_schema.tables where table_schema = 'public'",
+      );
+      expect(tables).toEqual([]);
+    }),
+  );
+
   it("says so when the source has no such tables, or isn't there", { timeout: 60_000 }, async () => {
     const fresh = await freshDatabase();
     try {
