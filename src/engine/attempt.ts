@@ -67,6 +67,7 @@ const readEvents = async (
       onChunk((event.data as { chunk: unknown }).chunk);
     }
     channel.emit("events", () => toWireJson(event));
+    if (channel.needsPause) await channel.pause();
   }
 };
 
@@ -129,7 +130,10 @@ export const startAttempt = (
     if (requestModes(kwargs.stream_mode).events) await readEvents(graph, input, options, channel, onChunk);
     else {
       const stream = await graph.stream(input, options);
-      for await (const chunk of stream) onChunk(chunk);
+      for await (const chunk of stream) {
+        onChunk(chunk);
+        if (channel.needsPause) await channel.pause();
+      }
     }
     await own.flush();
   };

@@ -7,6 +7,11 @@ import type { RunEvent } from "./event-log.ts";
 const KEPT_BYTES = 8 * 1024 * 1024;
 /** Bytes of events that may wait for the event log, in an outage of the database above all. */
 const UNLOGGED_BYTES = 4 * KEPT_BYTES;
+/**
+ * After so many bytes a graph that emits without a pause has to let others have a turn: the event log, and the sockets
+ * of readers. Much less than KEPT_BYTES, or readers that keep up would be told that they are behind.
+ */
+const PAUSE_BYTES = 1024 * 1024;
 /** What an event costs in memory beside its data. */
 const EVENT_OVERHEAD_BYTES = 120;
 
@@ -53,6 +58,7 @@ export class RunChannel {
   #log: RunChannelOptions["log"];
   #logging: Promise<void> | undefined;
   #logFailure: unknown;
+  #bytesSincePause = 0;
 
   constructor(options: RunChannelOptions) {
     this.threadId = options.threadId;
@@ -110,6 +116,7 @@ export class RunChannel {
     }
     this.#events.push(kept);
     this.#keptBytes += kept.data.length + EVENT_OVERHEAD_BYTES;
+    this.#bytesSincePause += kept.data.length + EVENT_OVERHEAD_BYTES;
     if (this.#log === undefined) this.#show(this.#nextSeq);
     else if (this.#keptBytes > UNLOGGED_BYTES)
       this.#fail(new Error("The event log can't keep up with the run."));
@@ -125,6 +132,18 @@ export class RunChannel {
     this.#log = log;
     this.#visibleSeq = Math.min(this.#visibleSeq, this.firstKeptSeq);
     this.#writeLog();
+  }
+
+  /** Whether whoever emits should wait for `pause()` first. */
+  get needsPause(): boolean {
+    return this.#bytesSincePause > PAUSE_BYTES;
+  }
+
+  /** Resolves when the log has what was emitted, and sockets had a turn. Never waits for a reader. */
+  async pause(): Promise<void> {
+    await new Promise(setImmediate);
+    await this.#logging;
+    this.#bytesSincePause = 0;
   }
 
   /** Resolves when every event so far is in the log; rejects if the log refused one (the lease was lost). */

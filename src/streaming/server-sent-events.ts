@@ -5,6 +5,8 @@ import type { RunReader } from "./hub.ts";
 /** A reader whose socket takes nothing for this long is dropped: it holds memory and learns nothing. */
 const STALLED_MS = 60_000;
 
+const WRITE_CHARACTERS = 64 * 1024;
+
 const ALWAYS_SENT = new Set(["metadata", "error"]);
 
 /**
@@ -13,6 +15,21 @@ const ALWAYS_SENT = new Set(["metadata", "error"]);
  */
 export const toFrame = ({ seq, event, data }: RunEvent): string =>
   `id: ${seq}\nevent: ${event}\ndata: ${data}\n\n`;
+
+/** Frames in pieces of bounded size: what is written waits in this reader's own memory until its client takes it. */
+function* toWrites(
+  events: readonly RunEvent[],
+  modes: ReadonlySet<string> | undefined,
+): Generator<string, void> {
+  let frames = "";
+  for (const event of events) {
+    if (matchesModes(event.event, modes)) frames += toFrame(event);
+    if (frames.length < WRITE_CHARACTERS) continue;
+    yield frames;
+    frames = "";
+  }
+  if (frames !== "") yield frames;
+}
 
 /** Which events a join asked for: `updates` also means `updates|namespace`. */
 export const matchesModes = (event: string, modes: ReadonlySet<string> | undefined): boolean => {
@@ -77,22 +94,23 @@ export const sendRunEvents = async (
         return "dropped";
       }
       if (events === "ended") return "ended";
-      let frames = "";
-      for (const event of events) if (matchesModes(event.event, modes)) frames += toFrame(event);
-      if (frames === "" || socket.write(frames)) continue;
-      // Back pressure: wait for the socket, or for its end (@fastify/sse's own send() waits for ever then).
-      const stalled = await new Promise<boolean>((resolve) => {
-        const timer = setTimeout(() => resolve(true), STALLED_MS);
-        drained = () => {
-          clearTimeout(timer);
-          resolve(false);
-        };
-        if (gone) drained();
-      });
-      drained = undefined;
-      if (stalled) {
-        socket.destroy(new DroppedError());
-        return "dropped";
+      for (const frames of toWrites(events, modes)) {
+        if (socket.write(frames)) continue;
+        // Back pressure: wait for the socket, or for its end (@fastify/sse's own send() waits for ever then).
+        const stalled = await new Promise<boolean>((resolve) => {
+          const timer = setTimeout(() => resolve(true), STALLED_MS);
+          drained = () => {
+            clearTimeout(timer);
+            resolve(false);
+          };
+          if (gone) drained();
+        });
+        drained = undefined;
+        if (gone) return "disconnected";
+        if (stalled) {
+          socket.destroy(new DroppedError());
+          return "dropped";
+        }
       }
     }
   } finally {

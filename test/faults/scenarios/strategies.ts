@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Scenario } from "../scenario.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-const MODEL_TESTS = ["test/engine"];
+const MODEL_TESTS = ["test/engine/strategies.property.test.ts"];
 
 /** 12: lies beside the engine's other tests; here it is run once more for its verdict. */
 export const strategiesAgainstModel = (): Scenario => ({
