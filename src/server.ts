@@ -250,10 +250,15 @@ export const createServer = async (
       corsAllowOrigins: [...config.corsAllowOrigins],
       routes: [
         createStatusRoutes(status),
-        createAssistantRoutes(assistants),
-        createThreadRoutes(threads),
-        createRunRoutes(runs),
-        createStoreRoutes(store),
+        // A worker answers health probes and executes runs, nothing else.
+        ...(config.role === "worker"
+          ? []
+          : [
+              createAssistantRoutes(assistants),
+              createThreadRoutes(threads),
+              createRunRoutes(runs),
+              createStoreRoutes(store),
+            ]),
       ],
     });
     closers.push(() => app.close());

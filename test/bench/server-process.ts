@@ -36,7 +36,9 @@ export interface ServerOptions {
 /** The environment of a server: what this process was given, without what would make it another server. */
 const baseEnvironment = (): NodeJS.ProcessEnv => {
   const { PATH, HOME, LANG, TZ } = process.env;
-  return { PATH, HOME, LANG, TZ, LANGSMITH_TRACING: "false" };
+  // The heap as `npm start` limits it.
+  const NODE_OPTIONS = "--max-old-space-size=1024";
+  return { PATH, HOME, LANG, TZ, NODE_OPTIONS, LANGSMITH_TRACING: "false" };
 };
 
 /** A child process that ends with this one, and whose last words are kept. */
