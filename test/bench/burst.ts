@@ -15,6 +15,11 @@ export const background: Scenario = {
   async run(bench) {
     const count = scaled(bench, 300);
     const idealMs = (count / SLOTS) * SLEEP_MS;
+    for (const { http } of bench.remotes) {
+      await run(WIDTH, 50, () =>
+        http.post("/runs/wait", { assistant_id: "sleep", input: { milliseconds: 1 } }),
+      );
+    }
     for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
       for (const remote of bench.remotes) {
         const threads = await createThreads(remote, count);
