@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, Insertable, Selectable, Updateable } from "kysely";
+import type { ColumnType, Generated, Selectable } from "kysely";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
 
 /**
@@ -163,12 +163,8 @@ export interface Tables {
 }
 
 export type AssistantRow = Selectable<AssistantsTable>;
-export type NewAssistantRow = Insertable<AssistantsTable>;
 export type AssistantVersionRow = Selectable<AssistantVersionsTable>;
 export type ThreadRow = Selectable<ThreadsTable>;
-export type NewThreadRow = Insertable<ThreadsTable>;
-export type ThreadUpdate = Updateable<ThreadsTable>;
 export type RunRow = Selectable<RunsTable>;
-export type RunEventRow = Selectable<RunEventsTable>;
 export type StoreItemRow = Selectable<StoreItemsTable>;
 export type { JsonObject, JsonValue };

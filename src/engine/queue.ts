@@ -253,15 +253,6 @@ export const createQueue = (database: Database, maxAttempts: number) => {
         [maxAttempts, leaseSeconds],
       );
     },
-
-    /** Seconds until the earliest pending run that is not yet available becomes so; undefined if there is none. */
-    async secondsToNextAvailable(): Promise<number | undefined> {
-      const rows = await database.query<{ seconds: number | null }>(
-        `select extract(epoch from min(available_at) - now())::float8 as seconds from runs
-       where status = 'pending' and available_at > now()`,
-      );
-      return rows[0]?.seconds ?? undefined;
-    },
   };
 };
 
