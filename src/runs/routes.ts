@@ -22,7 +22,8 @@ import {
   threadlessRunBody,
   threadPath,
 } from "./schemas.ts";
-import type { CreatedRun, RunService } from "./service.ts";
+import type { CreatedRun } from "./results.ts";
+import type { RunService } from "./service.ts";
 
 const tags = ["Runs"];
 const threadlessTags = ["Threadless runs"];

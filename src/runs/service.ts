@@ -4,7 +4,7 @@ import type { Signals } from "../database/signals.ts";
 import type { CancelAction, RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable, mayHaveBeenCommitted } from "../database/unavailable.ts";
 import type { Endings } from "../engine/endings.ts";
-import type { Execution, RunEnding } from "../engine/execution.ts";
+import type { Execution } from "../engine/execution.ts";
 import type { RunKwargs } from "../engine/kwargs.ts";
 import type { Worker } from "../engine/worker.ts";
 import {
@@ -21,12 +21,12 @@ import {
 } from "../lib/errors.ts";
 import { assistantIdOf, newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { toWireJson } from "../lib/wire-json.ts";
 import type { EventLog } from "../streaming/event-log.ts";
 import type { Hub, RunReader } from "../streaming/hub.ts";
 import { decideMultitask } from "./multitask.ts";
 import { toRunRecord } from "./record.ts";
 import type { NewRun, RunListOptions, RunRepository, RunSelector } from "./repository.ts";
+import { createRunResults, isTerminal, type CreatedRun, type RunResultsParts } from "./results.ts";
 import type { RunBody, RunRecord, ThreadlessRunBody } from "./schemas.ts";
 
 export interface RunServiceParts {
@@ -38,12 +38,7 @@ export interface RunServiceParts {
   eventLog: EventLog;
   signals: Signals;
   processId: string;
-  threads: {
-    /** The values of the head checkpoint as JSON; null if there is none. */
-    headValues(threadId: string): Promise<string | null>;
-    /** Deletes the threads among these that have no unfinished runs. */
-    prune(options: { thread_ids: string[]; strategy: "delete" }): Promise<number>;
-  };
+  threads: RunResultsParts["threads"];
   checkpoints: {
     /** Throws `checkpointNotFound`. */
     assertExists(threadId: string, checkpointNamespace: string, checkpointId: string): Promise<void>;
@@ -55,12 +50,6 @@ export interface RunServiceParts {
   };
 }
 
-/** A run that was created, and its execution if it started in this process at once. */
-export interface CreatedRun {
-  row: RunRow;
-  execution: Execution | undefined;
-}
-
 /** Where a run goes: on a thread, on a thread that may have to be made, or on one of its own. */
 type Placement =
   { kind: "thread"; threadId: string; createIfMissing: boolean } | { kind: "threadless"; keep: boolean };
@@ -70,8 +59,6 @@ const UNCERTAIN_SECONDS = 10;
 const RETRY_MS = 100;
 /** What a timer of Node can hold: 24 days. */
 const LONGEST_TIMER_MS = 2_147_483_647;
-
-const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
 
 const durabilityOf = (body: RunBody | ThreadlessRunBody): RunKwargs["durability"] =>
   body.durability ?? (body.checkpoint_during === false ? "exit" : "async");
@@ -288,64 +275,13 @@ export const createRunService = (parts: RunServiceParts) => {
     return row;
   };
 
-  /** Resolves when the run has ended; undefined if its row is gone (rolled back, deleted, or threadless). */
-  const waitForEnd = async (
-    selector: RunSelector,
-    execution: Execution | undefined = worker.execution(selector.runId),
-  ): Promise<RunEnding | RunRow | undefined> => {
-    const here = await execution?.ended;
-    if (here !== undefined) return here;
-    for (;;) {
-      const wait = endings.wait(selector.runId);
-      try {
-        // The run is stored: a refusal while the database is away would make the client store another.
-        const row = await repository.find(selector);
-        if (row === undefined || isTerminal(row.status)) return row;
-        const isElsewhere = row.status === "running" && row.worker_id !== processId;
-        if (row.delete_thread && isElsewhere && row.reader_id !== processId) {
-          await repository.announceReader(selector.runId, processId);
-        }
-        const news = await wait.news;
-        if (typeof news === "object") return news;
-      } catch (error) {
-        if (!isDatabaseUnavailable(error)) throw error;
-        await wait.news;
-      } finally {
-        wait.cancel();
-      }
-    }
-  };
-
-  /** The body that wait and join answer, as JSON. */
-  const answer = async (threadId: string, ended: RunEnding | RunRow | undefined): Promise<string> => {
-    if (ended === undefined || ended.status === "rolled-back") {
-      return JSON.stringify({ __error__: { error: "RunRolledBack", message: "The run was rolled back." } });
-    }
-    if (ended.error !== null) return JSON.stringify({ __error__: ended.error });
-    const here = "values" in ended ? ended : undefined;
-    const values = here?.values() ?? (await threads.headValues(threadId)) ?? "{}";
-    const interrupts =
-      here === undefined ? Object.values(await repository.interrupts(threadId)).flat() : here.interrupts;
-    if (interrupts === undefined || (interrupts.length === 0 && here === undefined)) return values;
-    const fields = values.startsWith("{") && values !== "{}" ? `${values.slice(0, -1)},` : "{";
-    return `${fields}"__interrupt__":${toWireJson(interrupts)}}`;
-  };
-
-  /**
-   * Removes an ended threadless run that came through the queue and was kept for its creator, who is through with
-   * it now. One that another process reads is left to the sweep; one that started at once has removed itself.
-   */
-  const forget = async ({ row, execution }: CreatedRun): Promise<void> => {
-    if (!row.delete_thread || execution !== undefined) return;
-    try {
-      const left = await repository.find({ threadId: row.thread_id, runId: row.run_id });
-      if (left === undefined || !isTerminal(left.status)) return;
-      if (left.reader_id !== null && left.reader_id !== processId) return;
-      await threads.prune({ thread_ids: [row.thread_id], strategy: "delete" });
-    } catch {
-      // The sweep removes it. A refusal now would make the client repeat a run that was successful.
-    }
-  };
+  const { waitForEnd, answer, forget } = createRunResults({
+    repository,
+    worker,
+    endings,
+    processId,
+    threads,
+  });
 
   const cancel = async (selector: RunSelector, action: CancelAction): Promise<void> => {
     const outcome = await database.transaction(async (transaction) => {

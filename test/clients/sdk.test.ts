@@ -280,6 +280,7 @@ describe("client.runs", () => {
       signal: leave.signal,
       cancelOnDisconnect: true,
     });
+    expect(await joined.next()).toMatchObject({ done: false, value: { event: "metadata" } });
     expect(await joined.next()).toMatchObject({ done: false, value: { event: "custom" } });
     expect(await client.runs.get(threadId, run.run_id)).toMatchObject({ status: "running" });
     leave.abort();

@@ -1,0 +1,92 @@
+import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import type { RunRow } from "../database/tables.ts";
+import type { Endings } from "../engine/endings.ts";
+import type { Execution, RunEnding } from "../engine/execution.ts";
+import type { Worker } from "../engine/worker.ts";
+import { toWireJson } from "../lib/wire-json.ts";
+import type { RunRepository, RunSelector } from "./repository.ts";
+
+/** A run that was created, and its execution if it started in this process at once. */
+export interface CreatedRun {
+  row: RunRow;
+  execution: Execution | undefined;
+}
+
+export interface RunResultsParts {
+  repository: RunRepository;
+  worker: Worker;
+  endings: Endings;
+  processId: string;
+  threads: {
+    /** The values of the head checkpoint as JSON; null if there is none. */
+    headValues(threadId: string): Promise<string | null>;
+    /** Deletes the threads among these that have no unfinished runs. */
+    prune(options: { thread_ids: string[]; strategy: "delete" }): Promise<number>;
+  };
+}
+
+export const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
+
+/** Waiting for the end of runs, wherever they are executed, and what wait and join answer. */
+export const createRunResults = ({ repository, worker, endings, processId, threads }: RunResultsParts) => {
+  /** Resolves when the run has ended; undefined if its row is gone (rolled back, deleted, or threadless). */
+  const waitForEnd = async (
+    selector: RunSelector,
+    execution: Execution | undefined = worker.execution(selector.runId),
+  ): Promise<RunEnding | RunRow | undefined> => {
+    const here = await execution?.ended;
+    if (here !== undefined) return here;
+    for (;;) {
+      const wait = endings.wait(selector.runId);
+      try {
+        // The run is stored: a refusal while the database is away would make the client store another.
+        const row = await repository.find(selector);
+        if (row === undefined || isTerminal(row.status)) return row;
+        const isElsewhere = row.status === "running" && row.worker_id !== processId;
+        if (row.delete_thread && isElsewhere && row.reader_id !== processId) {
+          await repository.announceReader(selector.runId, processId);
+        }
+        const news = await wait.news;
+        if (typeof news === "object") return news;
+      } catch (error) {
+        if (!isDatabaseUnavailable(error)) throw error;
+        await wait.news;
+      } finally {
+        wait.cancel();
+      }
+    }
+  };
+
+  /** The body that wait and join answer, as JSON. */
+  const answer = async (threadId: string, ended: RunEnding | RunRow | undefined): Promise<string> => {
+    if (ended === undefined || ended.status === "rolled-back") {
+      return JSON.stringify({ __error__: { error: "RunRolledBack", message: "The run was rolled back." } });
+    }
+    if (ended.error !== null) return JSON.stringify({ __error__: ended.error });
+    const here = "values" in ended ? ended : undefined;
+    const values = here?.values() ?? (await threads.headValues(threadId)) ?? "{}";
+    const interrupts =
+      here === undefined ? Object.values(await repository.interrupts(threadId)).flat() : here.interrupts;
+    if (interrupts === undefined || (interrupts.length === 0 && here === undefined)) return values;
+    const fields = values.startsWith("{") && values !== "{}" ? `${values.slice(0, -1)},` : "{";
+    return `${fields}"__interrupt__":${toWireJson(interrupts)}}`;
+  };
+
+  /**
+   * Removes an ended threadless run that came through the queue and was kept for its creator, who is through with
+   * it now. One that another process reads is left to the sweep; one that started at once has removed itself.
+   */
+  const forget = async ({ row, execution }: CreatedRun): Promise<void> => {
+    if (!row.delete_thread || execution !== undefined) return;
+    try {
+      const left = await repository.find({ threadId: row.thread_id, runId: row.run_id });
+      if (left === undefined || !isTerminal(left.status)) return;
+      if (left.reader_id !== null && left.reader_id !== processId) return;
+      await threads.prune({ thread_ids: [row.thread_id], strategy: "delete" });
+    } catch {
+      // The sweep removes it. A refusal now would make the client repeat a run that was successful.
+    }
+  };
+
+  return { waitForEnd, answer, forget };
+};
