@@ -50,15 +50,17 @@ const CLAIMED_COLUMNS = `r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.st
  * where single claims made 16,000/s with 32. That two claimers can't both start runs of one thread is not left
  * to this statement, which reads a snapshot: the unique index runs_one_running_per_thread refuses the second,
  * and its claimer tries again.
+ * As scalar subqueries, which look up an index once per row: "not exists" became an anti join over all pending runs
+ * while the table had no fresh statistics, 115 ms per claim at 600 pending runs instead of 1.
  * Indexes: runs_pending, runs_pending_of_thread, runs_one_running_per_thread.
  */
 const claimStatement = (which: string): string => `with next as (
   select r.run_id from runs r
   where r.status = 'pending' and r.available_at <= now() and ${which}
-    and not exists (select 1 from runs x where x.thread_id = r.thread_id and x.status = 'running')
-    and not exists (
-      select 1 from runs x where x.thread_id = r.thread_id and x.status = 'pending' and x.available_at <= now()
-        and (x.created_at, x.run_id) < (r.created_at, r.run_id))
+    and (select 1 from runs x where x.thread_id = r.thread_id and x.status = 'running' limit 1) is null
+    and (select x.run_id from runs x
+         where x.thread_id = r.thread_id and x.status = 'pending' and x.available_at <= now()
+         order by x.created_at, x.run_id limit 1) = r.run_id
   order by r.created_at, r.run_id
   limit $3
   for update skip locked)
