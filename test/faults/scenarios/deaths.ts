@@ -19,7 +19,7 @@ export const killedWorkers = ({ kills, atATime }: { kills: number; atATime: numb
   number: 1,
   title: "kill -9 of a worker in the middle of a step",
   criterion: "every run ends; no write of a fenced attempt; back at work after p50 <= 8 s, max <= 12 s",
-  scaled: `${kills} kills instead of 50, ${atATime} at a time`,
+  scaled: `${kills} kills instead of 50, ${atATime} at a time, with MAX_ATTEMPTS=10`,
   async run({ bench }) {
     // Some runs go to a process that is the next to die, several times.
     const environment = { MAX_ATTEMPTS: "10" };
@@ -237,7 +237,8 @@ export const blockedLoop = ({
 }): Scenario => ({
   number: 10,
   title: "a node that blocks the event loop longer than the lease",
-  criterion: "one winner; the blocked attempt is fenced off; the run ends",
+  criterion:
+    "never two winners: the blocked attempt is fenced off; the run ends; alone, the process completes it",
   async run({ bench }) {
     const [blocked, other] = await Promise.all([bench.start({ environment }), bench.start({ environment })]);
     const threadId = await blocked.api.aThread();
