@@ -156,17 +156,15 @@ export const createWorker = (options: WorkerOptions): Worker => {
   /** The looks for a suspect, which `claim` leaves alone, are few: there hardly ever is one. */
   const claimSuspect = async (): Promise<void> => {
     if (stopping || suspect !== undefined || freeSlots() <= 0) return;
-    reserved += 1;
-    let run: RunRow | undefined;
     try {
-      run = await queue.claimSuspect(processId, leaseSeconds);
+      // No slot is held for what is almost never there: new runs would have to wait for this look, each second. Should
+      // one take the last slot meanwhile, the process executes one run more than it may for once.
+      const run = await queue.claimSuspect(processId, leaseSeconds);
+      if (run !== undefined) begin(run, false);
     } catch (error) {
       // The next look is a second away, whatever it was.
       logger.debug({ err: error }, "a run that lost its workers could not be claimed");
-    } finally {
-      reserved -= 1;
     }
-    if (run !== undefined) begin(run, false);
   };
 
   const unsubscribe = signals.subscribe(({ kind, runId }) => {
