@@ -13,6 +13,8 @@ export interface Config {
   readonly role: "all" | "api" | "worker";
   /** Undefined: start the embedded PostgreSQL. */
   readonly databaseUrl: string | undefined;
+  /** For what needs a session, where a pooler in transaction mode is in the way. Undefined: `databaseUrl`, too. */
+  readonly databaseDirectUrl: string | undefined;
   /** Connections that this process may hold at most, beside its listener's and its heartbeat's. */
   readonly databasePoolSize: number;
   readonly databasePreparedStatements: boolean;
@@ -144,6 +146,13 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
     expected: "a URL like postgresql://user:password@host:5432/database",
     schema: z.string().refine(isPostgresUrl).optional(),
     description: "PostgreSQL server to use. Not set: an embedded one is started.",
+  },
+  databaseDirectUrl: {
+    environment: ["DATABASE_DIRECT_URL"],
+    secret: true,
+    expected: "a URL like postgresql://user:password@host:5432/database",
+    schema: z.string().refine(isPostgresUrl).optional(),
+    description: "The same database past a transaction pooler, for what needs a session (docs/scaling.md).",
   },
   databasePoolSize: {
     environment: ["DATABASE_POOL_SIZE"],

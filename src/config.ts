@@ -108,6 +108,11 @@ const assertRelations = (config: Config): void => {
         `(${config.heartbeatSeconds}): one late heartbeat must not cost a lease.`,
     );
   }
+  if (config.databaseDirectUrl !== undefined && config.databaseUrl === undefined) {
+    throw new StartError(
+      "DATABASE_DIRECT_URL needs a DATABASE_URL beside it: the way past a pooler to that database.",
+    );
+  }
   if (isLoopback(config.host)) return;
   if (config.apiKeys.length === 0 && !config.unsafeNoAuth) {
     throw new StartError(

@@ -8,6 +8,7 @@ import { createCheckpointStorage } from "./checkpoints/storage.ts";
 import type { Config } from "./config.ts";
 import { openDatabase } from "./database/database.ts";
 import { migrate } from "./database/migrate.ts";
+import { assertConnections } from "./database/pooling.ts";
 import { openSignals } from "./database/signals.ts";
 import { createEndings } from "./engine/endings.ts";
 import { createExecutor } from "./engine/execution.ts";
@@ -83,13 +84,17 @@ export const createServer = async (
 
   const build = async (): Promise<Server> => {
     const processId = newId();
-    await migrate(connectionString, logger);
+    const { databaseDirectUrl: directConnectionString, databasePreparedStatements: preparedStatements } =
+      config;
+    await assertConnections({ connectionString, directConnectionString, preparedStatements });
+    const sessionConnectionString = directConnectionString ?? connectionString;
+    await migrate(sessionConnectionString, logger);
     const open = (applicationName: string, poolSize: number, timeoutMs?: number) => {
       const database = openDatabase({
         connectionString,
         poolSize,
         applicationName,
-        preparedStatements: config.databasePreparedStatements,
+        preparedStatements,
         timeoutMs,
         logger,
       });
@@ -104,7 +109,12 @@ export const createServer = async (
       Math.max(HEARTBEAT_TIMEOUT_AT_LEAST_MS, (config.leaseSeconds * 1_000) / 4),
     );
 
-    const signals = await openSignals({ database, connectionString, processId, logger });
+    const signals = await openSignals({
+      database,
+      connectionString: sessionConnectionString,
+      processId,
+      logger,
+    });
     closers.push(() => signals.close());
 
     const { threadExpiry, storeExpiry, storeIndex } = await readGraphConfig(config.graphConfigFile);

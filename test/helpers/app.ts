@@ -12,6 +12,7 @@ const TEST_CONFIG: Config = {
   dataFolder: "",
   role: "all",
   databaseUrl: undefined,
+  databaseDirectUrl: undefined,
   databasePoolSize: 10,
   databasePreparedStatements: true,
   jobsPerWorker: 10,
