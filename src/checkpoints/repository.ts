@@ -9,20 +9,25 @@ import { threadKey } from "./thread-key.ts";
 
 export const LINE = "\n";
 export const RECORD = "\u001e";
+/** Between the parts of a row's text, see row-text.ts. */
+export const GROUP = "\u001d";
 export const UNIT = "\u001f";
 /** In the key of writes, where null can't be. */
 const NO_RUN = "00000000-0000-0000-0000-000000000000";
 /** As in the check of the table. */
 export const RUN_ELEMENTS_AT_MOST = 256;
 
-/** Who may write: the attempt that holds the run, or whoever finds the thread without a run in progress. */
-export type Fence = { runId: string; attempt: number } | "idle-thread";
+/**
+ * Who may write: the attempt that holds the run, or whoever finds the thread without a run in progress; with a
+ * version also unchanged, since what a prune or a rollback has freed meanwhile must not be referred to.
+ */
+export type Fence = { runId: string; attempt: number } | "idle-thread" | { threadVersion: string };
 
 /** All that one statement stores. */
 export interface Batch {
   elements: Array<{ list: number; position: number; texts: string[] }>;
   contents: NewContent[];
-  shapes: NewContent[];
+  shapes: NewShape[];
   checkpoints: NewCheckpoint[];
   /** At most one per checkpoint and task. */
   writes: NewWrites[];
@@ -34,18 +39,25 @@ export interface NewContent {
   text: string;
 }
 
+/** What many checkpoints have in common, kept once. */
+export interface NewShape extends NewContent {
+  /** A JSON object, exact as jsonb. */
+  metadata: string;
+}
+
 export interface NewCheckpoint {
   checkpointNs: string;
   checkpointId: string;
   parentId: string | null;
   runId: string | null;
+  /** What the shape doesn't have. */
   metadata: string;
-  /** Only if `metadata` isn't exact. */
+  /** The whole, only if `metadata` isn't exact. */
   metadataText: string;
-  body: string;
   /** Hash of its shape. */
   shape: string;
-  channels: string;
+  /** See row-text.ts. */
+  record: string;
   segments: number[];
   contents: string[];
 }
@@ -71,9 +83,15 @@ const HELD_BY_ATTEMPT =
 
 /*
  * A run that is created meanwhile updates the thread's row: this statement waits for it and then finds the thread
- * busy, or it waits for this statement and starts from what it wrote.
+ * busy, or it waits for this statement and starts from what it wrote. By the change of `state_updated_at` it knows that
+ * its own snapshot may be older than what was written (runs/repository.ts).
  */
-const HELD_WHILE_IDLE = "select 1 from threads where thread_id = $1::uuid and unfinished_runs = 0 for share";
+const HELD_WHILE_IDLE = `update threads set state_updated_at = clock_timestamp()
+  where thread_id = $1::uuid and unfinished_runs = 0 returning 1`;
+
+/** `xmin` names the transaction that changed the row last. */
+const HELD_WHILE_UNCHANGED =
+  "select 1 from threads where thread_id = $1::uuid and unfinished_runs = 0 and xmin = $23::xid for share";
 
 const writeStatement = (fence: string): string => `
 with fence as materialized (${fence}),
@@ -90,25 +108,27 @@ new_contents as (
   on conflict do nothing
 ),
 new_shapes as (
-  insert into checkpoint_shapes (hash, shape)
-  select s.hash, s.shape from fence, unnest($20::uuid[], string_to_array($21::text, E'\\x1e')) as s (hash, shape)
+  insert into checkpoint_shapes (hash, shape, metadata)
+  select s.hash, s.shape, s.metadata::jsonb
+  from fence, unnest($20::uuid[], string_to_array($21::text, E'\\x1e'), string_to_array($22::text, E'\\x1e'))
+    as s (hash, shape, metadata)
   on conflict do nothing
 ),
 new_checkpoints as (
-  insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body,
-    shape, channels, segments, contents)
+  insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text,
+    shape, record, segments, contents)
   select $1::uuid, p.checkpoint_ns, p.checkpoint_id, p.parent_id, p.run_id, p.metadata::jsonb,
-    nullif(p.metadata_text, ''), p.body, p.shape, p.channels,
+    nullif(p.metadata_text, ''), p.shape, p.record,
     string_to_array(nullif(p.segments, ''), ',')::bigint[], string_to_array(nullif(p.contents, ''), ',')::uuid[]
   from fence, unnest($8::text[], $9::uuid[], $10::uuid[], $11::uuid[], string_to_array($12::text, E'\\x1e'),
       string_to_array($13::text, E'\\x1e'), string_to_array($14::text, E'\\x1e'), string_to_array($15::text, E'\\x1e'),
-      string_to_array($16::text, E'\\x1e'), string_to_array($17::text, E'\\x1e'), $22::uuid[])
-    as p (checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body, channels, segments, contents,
-      shape)
+      string_to_array($16::text, E'\\x1e'), $17::uuid[])
+    as p (checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, record, segments, contents, shape)
   on conflict (thread_id, checkpoint_ns, checkpoint_id) do update set
     parent_id = excluded.parent_id, run_id = excluded.run_id, metadata = excluded.metadata,
-    metadata_text = excluded.metadata_text, body = excluded.body, shape = excluded.shape, channels = excluded.channels,
-    segments = excluded.segments, contents = excluded.contents
+    metadata_text = excluded.metadata_text, shape = excluded.shape,
+    record = excluded.record || coalesce(substring(checkpoints.record from E'^[^\\x1d]*\\x1d[^\\x1d]*(\\x1d.*)$'), ''),
+    segments = excluded.segments || checkpoints.segments, contents = excluded.contents || checkpoints.contents
 ),
 new_writes as (
   insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, writes, segments,
@@ -128,6 +148,7 @@ select exists (select from fence) as held,
 
 const WRITE_FENCED = writeStatement(HELD_BY_ATTEMPT);
 const WRITE_WHILE_IDLE = writeStatement(HELD_WHILE_IDLE);
+const WRITE_WHILE_UNCHANGED = writeStatement(HELD_WHILE_UNCHANGED);
 const WRITE_FREELY = writeStatement("select 1");
 
 export interface BatchOptions {
@@ -166,10 +187,10 @@ export const writeBatch = async (
     checkpoints.map((checkpoint) => checkpoint.runId),
     joined(checkpoints, (checkpoint) => checkpoint.metadata),
     joined(checkpoints, (checkpoint) => checkpoint.metadataText),
-    joined(checkpoints, (checkpoint) => checkpoint.body),
-    joined(checkpoints, (checkpoint) => checkpoint.channels),
+    joined(checkpoints, (checkpoint) => checkpoint.record),
     joined(checkpoints, (checkpoint) => checkpoint.segments.join(",")),
     joined(checkpoints, (checkpoint) => checkpoint.contents.join(",")),
+    checkpoints.map((checkpoint) => checkpoint.shape),
     joined(writes, (task) =>
       [
         task.checkpointNs,
@@ -185,12 +206,15 @@ export const writeBatch = async (
     asynchronous,
     shapes.map((shape) => shape.hash),
     joined(shapes, (shape) => shape.text),
-    checkpoints.map((checkpoint) => checkpoint.shape),
+    joined(shapes, (shape) => shape.metadata),
   ];
   let statement = fence === undefined ? WRITE_FREELY : WRITE_WHILE_IDLE;
-  if (typeof fence === "object") {
+  if (typeof fence === "object" && "runId" in fence) {
     statement = WRITE_FENCED;
     values.push(fence.runId, fence.attempt);
+  } else if (typeof fence === "object") {
+    statement = WRITE_WHILE_UNCHANGED;
+    values.push(fence.threadVersion);
   }
   const [row] = await queryable.query<{ held: boolean }>(statement, values);
   return row?.held === true;

@@ -83,7 +83,8 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
     if (writer === undefined) {
       const { database, cache, shapes } = this.parts;
       const { fence } = this;
-      const asynchronous = !this.waits && fence !== "idle-thread";
+      const isAttempt = typeof fence === "object" && "runId" in fence;
+      const asynchronous = !this.waits && (isAttempt || fence === undefined);
       const elements = cache.thread(key);
       writer = new ThreadWriter({ database, threadId: key, fence, asynchronous, elements, shapes });
       const { failed } = writer.queue;
@@ -120,8 +121,12 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     saverForAttempt({ runId, attempt, durability = "async", metadata = {} }: AttemptOptions) {
       return new FencedSaver(parts, { metadata, runId, waits: durability === "sync" }, { runId, attempt });
     },
-    saverForIdleThread: () =>
-      new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, "idle-thread"),
+    saverForIdleThread: (threadVersion) =>
+      new FencedSaver(
+        parts,
+        { metadata: {}, runId: null, waits: false },
+        threadVersion === undefined ? "idle-thread" : { threadVersion },
+      ),
     saverForImport: () => new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, undefined),
 
     ...createStateReads(database, parts.reader),

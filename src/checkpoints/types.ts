@@ -93,9 +93,11 @@ export interface CheckpointStorage {
   saverForAttempt(options: AttemptOptions): AttemptSaver;
   /**
    * For one update of the state of a thread that has no run in progress, which the statement that stores the update
-   * decides: `flush()` rejects with `threadBusy`, and nothing is stored, if there is one by then.
+   * decides: `flush()` rejects with `threadBusy`, and nothing is stored, if there is one by then. `threadVersion`:
+   * the row's `xmin` from before anything was read; if the row has changed since, `flush()` rejects with a
+   * `ThreadChangedError`.
    */
-  saverForIdleThread(): AttemptSaver;
+  saverForIdleThread(threadVersion?: string): AttemptSaver;
   /** For checkpoints of a thread that this server doesn't have yet: nothing is fenced, `flush()` waits for the last. */
   saverForImport(): AttemptSaver;
 
@@ -114,7 +116,10 @@ export interface CheckpointStorage {
   deleteThread(threadId: string, queryable?: Queryable): Promise<void>;
   /** Copies all checkpoints, inside the database. The other thread must have none. */
   copyThread(fromThreadId: string, toThreadId: string, queryable?: Queryable): Promise<void>;
-  /** Keeps of a thread only the newest checkpoint of each graph that it still needs, and frees the rest. */
+  /**
+   * Keeps of a thread only the newest checkpoint of each graph that it still needs, and frees the rest. The caller
+   * holds the lock on the thread's row, has seen that no run is in progress, and changes the row.
+   */
   keepLatest(threadId: string, queryable?: Queryable): Promise<void>;
   /** Merges metadata into those of the root graph's newest checkpoint; its id, or undefined if there is none. */
   mergeHeadMetadata(threadId: string, metadata: JsonObject): Promise<string | undefined>;

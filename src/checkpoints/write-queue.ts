@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Database } from "../database/database.ts";
-import { LeaseLostError, sqlState, threadBusy, UNIQUE_VIOLATION } from "../lib/errors.ts";
+import { LeaseLostError, sqlState, threadBusy, ThreadChangedError, UNIQUE_VIOLATION } from "../lib/errors.ts";
 import type { ThreadElements } from "./element-cache.ts";
 import type { ListBook, NewElements } from "./lists.ts";
 import type { ShapeBook } from "./shapes.ts";
@@ -147,9 +147,10 @@ export class WriteQueue {
       try {
         const held = await writeBatch(database, { threadId, fence, asynchronous }, toBatch(items));
         if (!held && fence !== undefined) {
-          throw fence === "idle-thread"
-            ? threadBusy(threadId)
-            : new LeaseLostError(fence.runId, fence.attempt);
+          if (fence === "idle-thread") throw threadBusy(threadId);
+          throw "runId" in fence
+            ? new LeaseLostError(fence.runId, fence.attempt)
+            : new ThreadChangedError(threadId);
         }
         break;
       } catch (error) {

@@ -69,6 +69,16 @@ export const threadBusy = (threadId: string) =>
     `Thread '${threadId}' has a run in progress; wait for it, cancel it, or choose another multitask_strategy.`,
   );
 
+/**
+ * A thread was changed between reading its state and writing what was made of it: a run came and went, or what was
+ * read has been pruned. Nothing was written; whoever reads afresh may try again.
+ */
+export class ThreadChangedError extends ThreadloomError {
+  constructor(threadId: string) {
+    super("conflict", `Thread '${threadId}' was changed by another request at the same time; try again.`);
+  }
+}
+
 /** SQLSTATE: a row with that key is there already. */
 export const UNIQUE_VIOLATION = "23505";
 

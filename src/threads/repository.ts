@@ -16,6 +16,8 @@ export interface NewThread {
 export interface ThreadStanding {
   graphId: string | null;
   busy: boolean;
+  /** Another one after every change of the thread's row. */
+  version: string;
 }
 
 /** What the head checkpoint says, for the thread's row. */
@@ -34,8 +36,11 @@ export interface ThreadRepository {
   patch(threadId: string, metadata: string, ttl: ThreadTtl | undefined): Promise<ThreadRecordRow | undefined>;
   /** Deletes threads with their runs, or only those without a run in progress; the ids of those that were there. */
   delete(queryable: Queryable, threadIds: readonly string[], onlyIdle: boolean): Promise<string[]>;
-  /** Of the threads, those that exist and have no run in progress. */
-  idleAmong(threadIds: readonly string[]): Promise<string[]>;
+  /**
+   * Locks a thread for pruning; false if it isn't there or has a run in progress. A new run and an update of the
+   * state wait until the transaction is over; an update that had read before finds the thread changed.
+   */
+  lockForPrune(transaction: Queryable, threadId: string): Promise<boolean>;
   /** A new thread with the record of another; undefined if that one is not there. */
   insertCopy(
     threadId: string,
@@ -57,7 +62,8 @@ const INSERT = `
 const FIND = `select ${RECORD_COLUMNS} from threads where thread_id = $1`;
 
 const STANDING = `
-  select metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy from threads where thread_id = $1`;
+  select metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy, xmin::text as version
+    from threads where thread_id = $1`;
 
 const PATCH = `
   update threads
@@ -80,7 +86,11 @@ const DELETE = `
   delete from threads using doomed where threads.thread_id = doomed.thread_id
   returning threads.thread_id`;
 
-const IDLE_AMONG = "select thread_id from threads where thread_id = any($1::uuid[]) and unfinished_runs = 0";
+// Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing.
+const LOCK_FOR_PRUNE = `
+  update threads set expires_at = case ttl_strategy when 'keep_latest' then null else expires_at end
+   where thread_id = $1 and unfinished_runs = 0
+  returning thread_id`;
 
 // A copy has no run: a busy thread is, for the copy, stopped at its last checkpoint. What that means for the status
 // depends on the graph; the caller settles it.
@@ -124,8 +134,8 @@ export const createThreadRepository = (database: Database): ThreadRepository => 
     async delete(queryable, threadIds, onlyIdle) {
       return ids(await queryable.query(DELETE, [threadIds, onlyIdle]));
     },
-    async idleAmong(threadIds) {
-      return ids(await database.query(IDLE_AMONG, [threadIds]));
+    async lockForPrune(transaction, threadId) {
+      return (await transaction.query(LOCK_FOR_PRUNE, [threadId])).length > 0;
     },
     async insertCopy(threadId, transaction) {
       const rows = await transaction.query<ThreadRecordRow & { was_busy: boolean }>(INSERT_COPY, [

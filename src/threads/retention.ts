@@ -56,7 +56,8 @@ const LOCK_EXPIRED = `
   select thread_id from threads where ${isExpired("keep_latest")}
   order by expires_at limit 1 for no key update skip locked`;
 
-// Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing.
+// Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing. The row
+// does change, which an update of the state sees that has read what is freed here.
 const MARK_PRUNED = "update threads set expires_at = null where thread_id = $1";
 
 export const createRetention = (options: RetentionOptions): Retention => {

@@ -1,7 +1,7 @@
 import type { CheckpointStorage, ThreadStorage } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
 import type { Graphs } from "../graphs/graphs.ts";
-import { conflict, graphNotFound, invalid, threadNotFound } from "../lib/errors.ts";
+import { conflict, graphNotFound, invalid, ThreadChangedError, threadNotFound } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { contains, extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
 import { writeRecord, type ThreadRecordRow } from "./record.ts";
@@ -41,6 +41,8 @@ export interface ThreadPage {
 
 /** Threads that are read at once where the filter is on values, which no index knows. */
 const VALUES_BATCH = 500;
+/** An update of a state is made anew if the thread was changed meanwhile: by a prune, or a run that came and went. */
+const UPDATE_TRIES_AT_MOST = 10;
 
 /**
  * Records and states of threads. What goes out is JSON text, since it comes out of the database as text.
@@ -95,13 +97,14 @@ export const createThreadService = (options: ThreadServiceOptions) => {
 
   /** A thread whose first states are given. It is there only if the graph takes them all. */
   const createWithSupersteps = async (
-    row: ThreadRecordRow,
+    { thread_id: threadId }: ThreadRecordRow,
+    graphId: string,
     supersteps: NonNullable<ThreadCreate["supersteps"]>,
   ): Promise<ThreadRecordRow> => {
-    const { thread_id: threadId, graph_id: graphId } = row;
     try {
-      await writer.replay(threadId, graphId ?? "", supersteps);
-      await recordOutcome(threadId, graphId ?? "");
+      const { version } = await standingOf(threadId);
+      await writer.replay({ threadId, graphId, version }, supersteps);
+      await recordOutcome(threadId, graphId);
     } catch (error) {
       await remove([threadId], false);
       throw error;
@@ -153,7 +156,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       });
       if (row !== undefined) {
         if (supersteps.length === 0) return writeRecord(row, { values: null });
-        const replayed = await createWithSupersteps(row, supersteps);
+        const replayed = await createWithSupersteps(row, row.graph_id ?? "", supersteps);
         return writeRecord(replayed, { values: await valuesOf(replayed) });
       }
       const threadId = thread.thread_id ?? "";
@@ -187,9 +190,16 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     /** How many threads were deleted, or reduced to their latest state. Those with a run in progress stay. */
     async prune({ thread_ids: threadIds, strategy = "delete" }: ThreadPrune): Promise<number> {
       if (strategy === "delete") return (await remove(threadIds, true)).length;
-      const idle = await repository.idleAmong(threadIds);
-      for (const threadId of idle) await checkpoints.keepLatest(threadId);
-      return idle.length;
+      let pruned = 0;
+      // One transaction each: what a prune costs depends on the thread.
+      for (const threadId of new Set(threadIds)) {
+        await database.transaction(async (transaction) => {
+          if (!(await repository.lockForPrune(transaction, threadId))) return;
+          await checkpoints.keepLatest(threadId, transaction);
+          pruned += 1;
+        });
+      }
+      return pruned;
     },
 
     async search(search: ThreadSearch): Promise<ThreadPage> {
@@ -265,20 +275,27 @@ export const createThreadService = (options: ThreadServiceOptions) => {
 
     /**
      * Writes a new checkpoint, as a node would have. Throws `threadBusy` while a run is pending or running,
-     * `invalid` for a thread without a graph and for what the graph refuses.
+     * `invalid` for a thread without a graph and for what the graph refuses, `ThreadChangedError` if others keep
+     * changing the thread.
      */
     async updateState(threadId: string, update: StateUpdate): Promise<UpdatedState> {
-      const standing = await standingOf(threadId);
-      repository.assertIdle(threadId, standing);
-      const { graphId } = standing;
-      if (graphId === null) {
-        throw invalid(
-          `Thread '${threadId}' has no graph yet: run an assistant on it, or give it 'metadata.graph_id'.`,
-        );
+      for (let tries = 1; ; tries += 1) {
+        const standing = await standingOf(threadId);
+        repository.assertIdle(threadId, standing);
+        const { graphId, version } = standing;
+        if (graphId === null) {
+          throw invalid(
+            `Thread '${threadId}' has no graph yet: run an assistant on it, or give it 'metadata.graph_id'.`,
+          );
+        }
+        try {
+          const updated = await writer.update({ threadId, graphId, version }, update);
+          await recordOutcome(threadId, graphId);
+          return updated;
+        } catch (error) {
+          if (!(error instanceof ThreadChangedError) || tries === UPDATE_TRIES_AT_MOST) throw error;
+        }
       }
-      const updated = await writer.update(threadId, graphId, update);
-      await recordOutcome(threadId, graphId);
-      return updated;
     },
 
     /** Merges metadata into those of the newest checkpoint. Throws `invalid` for a thread that never ran. */

@@ -9,14 +9,22 @@ import type { StateOutcome } from "./repository.ts";
 import type { CommandFields, StateUpdate, Superstep, UpdatedState } from "./schemas.ts";
 import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts";
 
+/** A thread as it was before anything of its state was read. */
+export interface StandingThread {
+  threadId: string;
+  graphId: string;
+  version: string;
+}
+
 export interface StateWriter {
   /**
    * Writes a new checkpoint as if a node had given these values. Throws `invalid` with LangGraph's sentence for
-   * values or a node that the graph refuses, `checkpointNotFound`, and `threadBusy`.
+   * values or a node that the graph refuses, `checkpointNotFound`, and `ThreadChangedError` if the thread has
+   * changed since: a run has begun, or what was read is no longer there.
    */
-  update(threadId: string, graphId: string, update: StateUpdate): Promise<UpdatedState>;
+  update(thread: StandingThread, update: StateUpdate): Promise<UpdatedState>;
   /** Writes one checkpoint per superstep on a thread that has none. Throws like `update`. */
-  replay(threadId: string, graphId: string, supersteps: readonly Superstep[]): Promise<void>;
+  replay(thread: StandingThread, supersteps: readonly Superstep[]): Promise<void>;
 }
 
 export interface StateWriterOptions {
@@ -43,14 +51,13 @@ const refusalOf = (error: unknown): unknown => {
 
 export const createStateWriter = ({ checkpoints, graphs }: StateWriterOptions): StateWriter => {
   const write = async (
-    threadId: string,
-    graphId: string,
+    { threadId, graphId, version }: StandingThread,
     config: RunnableConfig,
     supersteps: Parameters<Awaited<ReturnType<Graphs["resolve"]>>["bulkUpdateState"]>[1],
   ): Promise<RunnableConfig> => {
     if (!graphs.has(graphId)) throw graphNotFound(graphId);
     // No transaction is open while the graph's code runs: a run that was created meanwhile makes the flush fail.
-    const saver = checkpoints.saverForIdleThread();
+    const saver = checkpoints.saverForIdleThread(version);
     const configuration = { configurable: { thread_id: threadId } };
     const graph = await graphs.resolve(graphId, configuration, { checkpointer: saver });
     try {
@@ -63,7 +70,8 @@ export const createStateWriter = ({ checkpoints, graphs }: StateWriterOptions): 
   };
 
   return {
-    async update(threadId, graphId, { values, as_node: asNode, checkpoint = {}, checkpoint_id: bareId }) {
+    async update(thread, { values, as_node: asNode, checkpoint = {}, checkpoint_id: bareId }) {
+      const { threadId } = thread;
       const { checkpoint_ns: namespace = "", checkpoint_map: map } = checkpoint;
       const checkpointId = checkpoint.checkpoint_id ?? bareId;
       // LangGraph would take a checkpoint that isn't there for an empty thread, and start a second history.
@@ -82,16 +90,15 @@ export const createStateWriter = ({ checkpoints, graphs }: StateWriterOptions): 
         },
       };
       const updates = [{ values: values ?? null, ...(asNode === undefined ? {} : { asNode }) }];
-      const written = placeOf(await write(threadId, graphId, config, [{ updates }]));
+      const written = placeOf(await write(thread, config, [{ updates }]));
       if (written === undefined) throw new Error("LangGraph did not say which checkpoint it wrote.");
       return updatedState(written);
     },
 
-    async replay(threadId, graphId, supersteps) {
+    async replay(thread, supersteps) {
       await write(
-        threadId,
-        graphId,
-        { configurable: { thread_id: threadId, checkpoint_ns: "" } },
+        thread,
+        { configurable: { thread_id: thread.threadId, checkpoint_ns: "" } },
         supersteps.map(({ updates }) => ({
           updates: updates.map(({ values, command, as_node: asNode }) => ({
             values: command === undefined ? (values ?? null) : toCommand(command),
