@@ -75,7 +75,7 @@ const CLAIM_SUSPECTS = claimStatement("r.lost_attempts > 0 and r.lost_attempts >
  * Renews the leases of all attempts of a process in one statement; what does not come back is lost. In order of
  * id, so that two such statements can't wait for each other.
  */
-const RENEW = `with mine as (
+export const RENEW = `with mine as (
   select r.run_id from runs r, unnest($1::uuid[], $2::int[]) as held(run_id, attempt)
   where r.run_id = held.run_id and r.attempt = held.attempt and r.status = 'running'
   order by r.run_id for no key update of r)
