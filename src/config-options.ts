@@ -37,6 +37,8 @@ export interface Config {
   /** Seconds after which a worker that doesn't renew its lease counts as dead. */
   readonly leaseSeconds: number;
   readonly heartbeatSeconds: number;
+  /** Seconds of a standing event loop for which leases are renewed all the same; 0: no thread does that. */
+  readonly blockedLoopSeconds: number;
   /** Seconds between two looks for runs whose lease has expired. */
   readonly sweepSeconds: number;
   /** Attempts after which a run whose workers died each time ends as `error`. */
@@ -203,6 +205,13 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
     default: "2",
     ...seconds(0.05, 600),
     description: "Seconds between two heartbeats; less than half of LEASE_SECONDS.",
+  },
+  blockedLoopSeconds: {
+    environment: ["BLOCKED_LOOP_SECONDS"],
+    default: "60",
+    ...seconds(0, 604_800),
+    description:
+      "Seconds that a node may block the event loop before its process counts as dead; 0: only the lease.",
   },
   sweepSeconds: {
     environment: ["SWEEP_SECONDS"],

@@ -108,6 +108,12 @@ const assertRelations = (config: Config): void => {
         `(${config.heartbeatSeconds}): one late heartbeat must not cost a lease.`,
     );
   }
+  if (config.blockedLoopSeconds !== 0 && config.blockedLoopSeconds < config.leaseSeconds) {
+    throw new StartError(
+      `BLOCKED_LOOP_SECONDS (${config.blockedLoopSeconds}) must be 0 or at least LEASE_SECONDS ` +
+        `(${config.leaseSeconds}): a loop that is blocked for less than a lease keeps its runs anyway.`,
+    );
+  }
   if (config.databaseDirectUrl !== undefined && config.databaseUrl === undefined) {
     throw new StartError(
       "DATABASE_DIRECT_URL needs a DATABASE_URL beside it: the way past a pooler to that database.",

@@ -27,6 +27,7 @@ const TEST_CONFIG: Config = {
   eventRetentionSeconds: 600,
   leaseSeconds: 10,
   heartbeatSeconds: 2,
+  blockedLoopSeconds: 60,
   sweepSeconds: 1,
   maxAttempts: 3,
 };

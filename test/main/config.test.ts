@@ -33,6 +33,7 @@ describe("values", () => {
       bodyLimitBytes: 16_000_000,
       leaseSeconds: 10,
       heartbeatSeconds: 2,
+      blockedLoopSeconds: 60,
       sweepSeconds: 2,
       maxAttempts: 3,
     });
@@ -109,6 +110,14 @@ describe("relations", () => {
       "LEASE_SECONDS (4) must be more than twice HEARTBEAT_SECONDS (2)",
     );
     expect(parse([], { LEASE_SECONDS: "4.1", HEARTBEAT_SECONDS: "2" }).leaseSeconds).toBe(4.1);
+  });
+
+  test("a blocked loop is given at least a lease, or nothing", () => {
+    expect(() => parse([], { LEASE_SECONDS: "90" })).toThrow(
+      "BLOCKED_LOOP_SECONDS (60) must be 0 or at least LEASE_SECONDS (90)",
+    );
+    expect(parse([], { LEASE_SECONDS: "90", BLOCKED_LOOP_SECONDS: "90" }).blockedLoopSeconds).toBe(90);
+    expect(parse([], { LEASE_SECONDS: "90", BLOCKED_LOOP_SECONDS: "0" }).blockedLoopSeconds).toBe(0);
   });
 
   test.each(["0.0.0.0", "::", "192.168.1.2", "example.org"])(
