@@ -89,11 +89,16 @@ const HELD_BY_ATTEMPT =
 const HELD_WHILE_IDLE = `update threads set state_updated_at = clock_timestamp()
   where thread_id = $1::uuid and unfinished_runs = 0 returning 1`;
 
-/** `xmin` names the transaction that changed the row last. */
-const HELD_WHILE_UNCHANGED =
-  "select 1 from threads where thread_id = $1::uuid and unfinished_runs = 0 and xmin = $23::xid for share";
+/*
+ * The same for one who has read the state: `xmin` names the transaction that changed the row last. If the checkpoint is
+ * there already, this very statement was committed and only its answer lost.
+ */
+const HELD_WHILE_UNCHANGED = `update threads set state_updated_at = clock_timestamp()
+  where thread_id = $1::uuid and unfinished_runs = 0 and (xmin = $23::xid or exists (
+    select from checkpoints c where c.thread_id = $1::uuid and c.checkpoint_id = any($9::uuid[])))
+  returning xmin::text as version`;
 
-const writeStatement = (fence: string): string => `
+const writeStatement = (fence: string, version = "null"): string => `
 with fence as materialized (${fence}),
 new_elements as (
   insert into checkpoint_elements (thread_id, list_id, position, count, elements)
@@ -143,12 +148,12 @@ new_writes as (
     segments = checkpoint_writes.segments || excluded.segments,
     contents = checkpoint_writes.contents || excluded.contents
 )
-select exists (select from fence) as held,
+select exists (select from fence) as held, ${version} as version,
   case when $19::boolean then set_config('synchronous_commit', 'off', true) end`;
 
 const WRITE_FENCED = writeStatement(HELD_BY_ATTEMPT);
 const WRITE_WHILE_IDLE = writeStatement(HELD_WHILE_IDLE);
-const WRITE_WHILE_UNCHANGED = writeStatement(HELD_WHILE_UNCHANGED);
+const WRITE_WHILE_UNCHANGED = writeStatement(HELD_WHILE_UNCHANGED, "(select version from fence)");
 const WRITE_FREELY = writeStatement("select 1");
 
 export interface BatchOptions {
@@ -216,7 +221,10 @@ export const writeBatch = async (
     statement = WRITE_WHILE_UNCHANGED;
     values.push(fence.threadVersion);
   }
-  const [row] = await queryable.query<{ held: boolean }>(statement, values);
+  const [row] = await queryable.query<{ held: boolean; version: string | null }>(statement, values);
+  // This very statement has changed the thread: the next one of the same writer must not take it for a stranger's.
+  if (row?.version && typeof fence === "object" && "threadVersion" in fence)
+    fence.threadVersion = row.version;
   return row?.held === true;
 };
 
