@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { boundCopy, type RunnableGraph } from "../../src/graphs/runnable-graph.ts";
 import type { CpuSample } from "./cpu.ts";
-import { clusterCpuMs } from "./cpu.ts";
+import { clusterCpuMs, ownCpuMs } from "./cpu.ts";
 
 /** The same graphs without a server, in this process: what LangGraph.js alone does and costs. */
 export interface BareLibrary {
@@ -41,7 +41,7 @@ export interface BareLibraries {
 }
 
 /** As many connections as the server's pool has by default. */
-const POOL_SIZE = 20;
+export const POOL_SIZE = 20;
 
 export const createBareLibraries = async (
   connectionString: string,
@@ -60,10 +60,7 @@ export const createBareLibraries = async (
     name,
     graph: (id) => boundCopy(graphs[id], checkpointer === undefined ? {} : { checkpointer }),
     newThread: () => ({ configurable: { thread_id: randomUUID() } }),
-    async cpu() {
-      const { user, system } = process.cpuUsage();
-      return { server: (user + system) / 1000, database: await clusterCpuMs(await postmasterPid()) };
-    },
+    cpu: async () => ({ server: ownCpuMs(), database: await clusterCpuMs(await postmasterPid()) }),
   });
 
   return {

@@ -1,4 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
+import { cpus } from "node:os";
 
 /** Milliseconds of CPU that a server and its database have used. */
 export interface CpuSample {
@@ -41,6 +42,16 @@ export const clusterCpuMs = async (postmasterPid: number): Promise<number> => {
   }
   return total;
 };
+
+/** CPU milliseconds of this process: of the client. */
+export const ownCpuMs = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+};
+
+/** CPU milliseconds that all cores were busy, whoever kept them so. */
+export const machineBusyMs = (): number =>
+  cpus().reduce((total, { times: { user, nice, sys, irq } }) => total + user + nice + sys + irq, 0);
 
 /** Megabytes (2^20) that a process holds now, and held at most. */
 export const processMemory = async (pid: number): Promise<{ now: number; peak: number }> => {

@@ -14,8 +14,13 @@ export interface Answer {
 /** Called with each piece of a body as it arrives; such a body isn't kept. */
 export type OnData = (data: Buffer) => void;
 
-interface Pending {
-  onData: OnData | undefined;
+/** What a caller wants to hear before the response has ended. */
+interface Listeners {
+  onHead?: () => void;
+  onData?: OnData;
+}
+
+interface Pending extends Listeners {
   resolve: (answer: Answer) => void;
   reject: (error: Error) => void;
 }
@@ -52,9 +57,9 @@ class Connection {
     this.#socket.on("close", () => this.#fail(new Error("The server closed the connection.")));
   }
 
-  send(request: string, onData: OnData | undefined): Promise<Answer> {
+  send(request: string, listeners: Listeners): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.#pending = { onData, resolve, reject };
+      this.#pending = { ...listeners, resolve, reject };
       this.#socket.write(request);
     });
   }
@@ -112,6 +117,7 @@ class Connection {
 
   #readHead(head: string): void {
     this.#status = Number(head.slice(9, 12));
+    this.#pending?.onHead?.();
     const lower = head.toLowerCase();
     this.#keepAlive = !lower.includes("\r\nconnection: close");
     if (lower.includes("\r\ntransfer-encoding: chunked")) {
@@ -154,7 +160,12 @@ export const createHttpClient = (address: string) => {
     return connection;
   };
 
-  const request = async (method: string, path: string, body?: unknown, onData?: OnData): Promise<Answer> => {
+  const request = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    listeners: Listeners = {},
+  ): Promise<Answer> => {
     const text = body === undefined ? "" : JSON.stringify(body);
     const content =
       body === undefined
@@ -162,7 +173,7 @@ export const createHttpClient = (address: string) => {
         : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n`;
     const answer = await take().send(
       `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${content}\r\n${text}`,
-      onData,
+      listeners,
     );
     // A benchmark of failures would be fast, and wrong.
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.body}`);
@@ -174,7 +185,10 @@ export const createHttpClient = (address: string) => {
     post: (path: string, body: unknown) => request("POST", path, body),
     delete: (path: string) => request("DELETE", path),
     /** Resolves when the response has ended. */
-    stream: (path: string, body: unknown, onData: OnData) => request("POST", path, body, onData),
+    stream: (path: string, body: unknown, onData: OnData) => request("POST", path, body, { onData }),
+    /** As `stream`, of something that is there already; `onHead` is called when the server has taken it on. */
+    follow: (path: string, onData: OnData, onHead: () => void) =>
+      request("GET", path, undefined, { onData, onHead }),
     async json<T>(path: string, body?: unknown): Promise<T> {
       const answer = await (body === undefined ? request("GET", path) : request("POST", path, body));
       return JSON.parse(answer.body) as T;

@@ -11,6 +11,7 @@ import { longThread } from "./long-thread.ts";
 import { currentLoad, describeMachine, formatMachine } from "./machine.ts";
 import { startPeer } from "./peer.ts";
 import { createFigures, formatTable } from "./report.ts";
+import { replicas } from "./replicas.ts";
 import { tenSteps, wait } from "./runs.ts";
 import type { Bench, Scenario } from "./scenario.ts";
 import { createServerUnderTest, makeFolder, type RemoteServer } from "./server-process.ts";
@@ -29,13 +30,14 @@ const SCENARIOS: readonly Scenario[] = [
   background,
   tenSteps,
   longThread,
+  replicas,
 ];
 
 const HELP = `npm run bench -- [options]
 
   --only a,b       Only these scenarios (see below).
   --quick          A quarter of the work, once: to see that it runs, not to compare.
-  --long           The long threads, too: some minutes more.
+  --all            Also what is done on request only: some minutes more.
   --turns 200,1000 How long the long threads get.
   --peer           Measure @langchain/langgraph-api (in memory), too; it is installed in a folder apart.
   --json file      Write all values, of every repeat, as JSON.
@@ -51,7 +53,7 @@ const { values: options } = parseArgs({
   options: {
     only: { type: "string" },
     quick: { type: "boolean", default: false },
-    long: { type: "boolean", default: false },
+    all: { type: "boolean", default: false },
     turns: { type: "string", default: "200,1000" },
     peer: { type: "boolean", default: false },
     json: { type: "string" },
@@ -76,7 +78,7 @@ const chosenScenarios = (): { start: boolean; scenarios: Scenario[] } => {
   return {
     start: wanted?.includes("start") ?? true,
     scenarios: SCENARIOS.filter(({ name, onRequest }) =>
-      wanted === undefined ? onRequest !== true || options.long : wanted.includes(name),
+      wanted === undefined ? onRequest !== true || options.all : wanted.includes(name),
     ),
   };
 };

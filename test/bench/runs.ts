@@ -6,7 +6,7 @@ import { createThreads, HELLO, scaled, WIDTH, type Bench, type Scenario } from "
 import type { RemoteServer } from "./server-process.ts";
 
 /** One contender's way to run a graph to its end, each time on a thread of its own. */
-interface Runner {
+export interface Runner {
   name: ContenderName;
   /** Makes what the next `count` runs need; returns how to do one of them. */
   prepare(count: number): Promise<(index: number) => Promise<void>>;
@@ -28,7 +28,7 @@ const remoteRunner = (remote: RemoteServer, graph: GraphId): Runner => ({
   },
 });
 
-const libraryRunner = (library: BareLibrary, id: GraphId): Runner => {
+export const libraryRunner = (library: BareLibrary, id: GraphId): Runner => {
   const graph = library.graph(id);
   return {
     name: library.name,
@@ -45,16 +45,19 @@ interface Wanted {
   cpu: string;
 }
 
-const measure = async (
+/** `title` goes before each label, if the scenario has other runs, too. */
+export const measure = async (
   bench: Bench,
-  scenario: string,
+  { scenario, title = "" }: { scenario: string; title?: string },
   runner: Runner,
   counts: { single: number; parallel: number },
   wanted: Partial<Wanted>,
 ): Promise<void> => {
   const { name } = runner;
-  const add = (label: string, unit: string, better: "more" | "less", value: number, want?: string): void =>
+  const add = (what: string, unit: string, better: "more" | "less", value: number, want?: string): void => {
+    const label = `${title}${what}`;
     bench.figures.add(scenario, { label, unit, better, ...(want && { wanted: want }) }, name, value);
+  };
 
   const single = await run(1, counts.single, await runner.prepare(counts.single));
   add("p50, 1 at a time", "ms", "less", percentile(single.latencies, 0.5), wanted.p50);
@@ -73,7 +76,7 @@ const measure = async (
   if (usesDatabase) add("CPU of the database", "ms/run", "less", database);
   add("CPU together", "ms/run", "less", server + (usesDatabase ? database : 0), wanted.cpu);
   bench.progress(
-    `${scenario}: ${name}: ${percentile(single.latencies, 0.5).toFixed(2)} ms, ${parallel.perSecond.toFixed(0)} runs/s`,
+    `${scenario}: ${name}: ${title}${percentile(single.latencies, 0.5).toFixed(2)} ms, ${parallel.perSecond.toFixed(0)} runs/s`,
   );
 };
 
@@ -98,7 +101,7 @@ const runScenario = (
       await run(WIDTH, counts.warmUp, await runner.prepare(counts.warmUp));
     }
     for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
-      for (const runner of runners()) await measure(bench, name, runner, size, wanted);
+      for (const runner of runners()) await measure(bench, { scenario: name }, runner, size, wanted);
     }
   },
 });

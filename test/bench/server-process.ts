@@ -28,6 +28,13 @@ export interface RemoteServer {
   memory(): Promise<{ now: number; peak: number }>;
 }
 
+/** One process of this project's server. */
+export interface Replica {
+  readonly pid: number;
+  readonly http: HttpClient;
+  stop(): Promise<void>;
+}
+
 export interface ServerOptions {
   /** Node's own options, e.g. `--cpu-prof`. */
   nodeOptions: readonly string[];
@@ -86,16 +93,15 @@ export const spawnProcess = (
     },
   };
 };
-type Process = ReturnType<typeof spawnProcess>;
-
 /** The server under test, in a process of its own, with its own embedded PostgreSQL in a temporary folder. */
 export const createServerUnderTest = async (options: ServerOptions) => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-bench-"));
   // As root the database runs as another user, who has to get through.
   if (process.getuid?.() === 0) await chmod(folder, 0o755);
   const place: Place = await findPlace(join(folder, "data"));
-  let server: Process | undefined;
-  let http: HttpClient | undefined;
+  /** How to stop each process that was started, also those that don't answer yet. */
+  const stops = new Set<() => Promise<void>>();
+  let server: Replica | undefined;
 
   /** It changes when the server is started anew. */
   const postmasterPid = async (): Promise<number> => (await findPostmaster(place))?.pid ?? 0;
@@ -122,8 +128,8 @@ export const createServerUnderTest = async (options: ServerOptions) => {
   const remote: RemoteServer = {
     name: "threadloom",
     get http() {
-      if (http === undefined) throw new Error("The server does not run.");
-      return http;
+      if (server === undefined) throw new Error("The server does not run.");
+      return server.http;
     },
     cpu: async () => ({
       server: await processCpuMs(server?.pid ?? 0),
@@ -132,8 +138,31 @@ export const createServerUnderTest = async (options: ServerOptions) => {
     memory: () => processMemory(server?.pid ?? 0),
   };
 
+  /** One more process on the data folder: the first one starts the database, the last one stops it. */
+  const startReplica = async (): Promise<Replica> => {
+    const child = spawnProcess(
+      [
+        process.execPath,
+        ...["--import", "tsx", ...options.nodeOptions, "src/main.ts"],
+        ...["--config", GRAPH_CONFIG, "--port", "0", "--data", join(folder, "data")],
+      ],
+      { environment: { LOG_FORMAT: "json" } },
+    );
+    const clients: HttpClient[] = [];
+    const stop = async (): Promise<void> => {
+      for (const client of clients) client.close();
+      await child.stop();
+      stops.delete(stop);
+    };
+    stops.add(stop);
+    const address = (await child.said(/"msg":"listening on ([^"]+)"/))[1]!;
+    const http = createHttpClient(address);
+    clients.push(http);
+    await http.post("/assistants/search", {});
+    return { pid: child.pid, http, stop };
+  };
+
   const stop = async (): Promise<void> => {
-    http?.close();
     await server?.stop();
     server = undefined;
   };
@@ -144,23 +173,12 @@ export const createServerUnderTest = async (options: ServerOptions) => {
     query,
     postmasterPid,
     stop,
+    startReplica,
 
     /** Milliseconds from the start of the process to the first answered request, one that needs the database. */
     async start(): Promise<number> {
       const started = now();
-      const nodeOptions = ["--import", "tsx", ...options.nodeOptions];
-      server = spawnProcess(
-        [
-          process.execPath,
-          ...nodeOptions,
-          "src/main.ts",
-          ...["--config", GRAPH_CONFIG, "--port", "0", "--data", join(folder, "data")],
-        ],
-        { environment: { LOG_FORMAT: "json" } },
-      );
-      const address = (await server.said(/"msg":"listening on ([^"]+)"/))[1]!;
-      http = createHttpClient(address);
-      await http.post("/assistants/search", {});
+      server = await startReplica();
       return now() - started;
     },
 
@@ -180,7 +198,7 @@ export const createServerUnderTest = async (options: ServerOptions) => {
     /** Stops all that was started and removes its data. */
     async close(): Promise<void> {
       try {
-        await stop();
+        await Promise.all([...stops].map((stopIt) => stopIt()));
       } finally {
         await stopServer(place); // nothing to do, unless the server was killed
         await rm(dirname(place.folder), { recursive: true, force: true, maxRetries: 5 });
