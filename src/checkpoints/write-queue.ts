@@ -100,8 +100,13 @@ export class WriteQueue {
   }
 
   private gather(): Promise<void> {
+    const { fence, asynchronous } = this.options;
+    // All or nothing: LangGraph puts what an update writes before its reducers can refuse it.
+    if (!this.hurried && typeof fence === "object" && "threadVersion" in fence) {
+      return new Promise((resolve) => (this.endGathering = resolve));
+    }
     // The same turn of the event loop may bring more: a step's checkpoint and the writes of its first tasks.
-    if (this.hurried || !this.options.asynchronous) return new Promise((resolve) => setImmediate(resolve));
+    if (this.hurried || !asynchronous) return new Promise((resolve) => setImmediate(resolve));
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, GATHER_MS);
       this.endGathering = () => {
