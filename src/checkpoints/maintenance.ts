@@ -101,10 +101,10 @@ new_writes as (
   select $2::uuid, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, written_at, writes, segments, contents
   from checkpoint_writes where thread_id = $1::uuid
 )
-insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body,
-  shape, channels, segments, contents)
-select $2::uuid, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, body, shape, channels,
-  segments, contents
+insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape,
+  record, segments, contents)
+select $2::uuid, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape, record, segments,
+  contents
 from checkpoints where thread_id = $1::uuid`;
 
 export const copyThread = async (queryable: Queryable, from: string, to: string): Promise<void> => {
@@ -161,9 +161,10 @@ export const keepLatest = async (queryable: Queryable, threadId: string): Promis
 };
 
 const LOCK_HEAD = `
-select checkpoint_id, coalesce(metadata_text, metadata::text) as metadata from checkpoints
-where thread_id = $1::uuid and checkpoint_ns = ''
-order by checkpoint_id desc limit 1 for update`;
+select c.checkpoint_id, coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata
+from checkpoints c join checkpoint_shapes s on s.hash = c.shape
+where c.thread_id = $1::uuid and c.checkpoint_ns = ''
+order by c.checkpoint_id desc limit 1 for update of c`;
 
 const REPLACE_METADATA = `
 update checkpoints set metadata = $3::jsonb, metadata_text = $4

@@ -86,8 +86,8 @@ export class CheckpointReader {
       }
     }
     return parsed.map((checkpoint) => {
-      const { body, shape } = checkpoint.row;
-      this.shapes.markStored(shape);
+      const { body, shape, shape_hash: hash } = checkpoint.row;
+      this.shapes.markStored(hash);
       return { ...checkpoint, body: parseBody(body, this.shapes.parse(shape)) };
     });
   }

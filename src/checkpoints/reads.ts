@@ -4,7 +4,8 @@ import type { Queryable } from "../database/database.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 import type { Coverage, ElementRun } from "./element-cache.ts";
-import { LINE, RECORD, RUN_ELEMENTS_AT_MOST, UNIT } from "./repository.ts";
+import { LINE, RECORD, RUN_ELEMENTS_AT_MOST } from "./repository.ts";
+import { parseRowText, parseTaskWrites, type TaskWrites } from "./row-text.ts";
 
 /** A checkpoint's row with the writes of its tasks. */
 export interface CheckpointRow {
@@ -18,16 +19,19 @@ export interface CheckpointRow {
   channels: string;
   /** Whose the versions in the body are. */
   shape: string;
+  shape_hash: string;
   /** By task and run, in the order in which they were written. */
-  writes: Array<[taskId: string, writes: string]>;
+  writes: TaskWrites[];
 }
 
-type RawRow = Omit<CheckpointRow, "writes"> & { writes: string | null };
+type RawRow = Omit<CheckpointRow, "body" | "channels" | "writes"> & { record: string; writes: string | null };
 type RawTuple = RawRow & { runs: string | null; kept: string | null };
 
 const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.run_id,
-  coalesce(c.metadata_text, c.metadata::text) as metadata, c.body, c.channels,
-  (select s.shape from checkpoint_shapes s where s.hash = c.shape) as shape`;
+  coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata, c.record, s.shape, s.hash as shape_hash`;
+
+/** The shape of `c`: one of a few rows, by their primary key. */
+const SHAPE_OF_C = "join checkpoint_shapes s on s.hash = c.shape";
 
 const WRITES = `string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes, E'\\x1e'
     order by w.task_id, w.written_at)`;
@@ -42,13 +46,13 @@ const tupleStatement = (which: string): string => `
 select ${COLUMNS}, t.writes, (
     select string_agg(e.list_id || ',' || e.position || E'\\n' || e.elements, E'\\x1e' order by e.list_id, e.position)
     from (
-      select abs(s.triples[i]) as list_id,
-        min(greatest(s.triples[i + 1], case when k.first <= s.triples[i + 1] then k.stop else 0 end)) as first,
-        max(s.triples[i + 2]) as stop
-      from (select c.segments || t.segments) as s (triples)
-      cross join generate_series(1, cardinality(s.triples), 3) as i
+      select abs(g.triples[i]) as list_id,
+        min(greatest(g.triples[i + 1], case when k.first <= g.triples[i + 1] then k.stop else 0 end)) as first,
+        max(g.triples[i + 2]) as stop
+      from (select c.segments || t.segments) as g (triples)
+      cross join generate_series(1, cardinality(g.triples), 3) as i
       left join unnest($3::bigint[], $4::integer[], $5::integer[]) as k (list_id, first, stop)
-        on k.list_id = abs(s.triples[i])
+        on k.list_id = abs(g.triples[i])
       group by 1
     ) as r
     cross join lateral (
@@ -63,6 +67,7 @@ select ${COLUMNS}, t.writes, (
     where k.thread_id = c.thread_id and k.hash = any(c.contents || t.contents) and k.hash <> all($6::uuid[])
   ) as kept
 from (${which}) as c
+${SHAPE_OF_C}
 cross join lateral (
   select ${WRITES} as writes,
     string_to_array(string_agg(array_to_string(w.segments, ','), ','), ',')::bigint[] as segments,
@@ -167,7 +172,10 @@ export const readRows = async (queryable: Queryable, filter: RowFilter): Promise
   }
   if (filter.runId !== undefined) conditions.push(`c.run_id = ${bind(filter.runId, "uuid")}`);
   if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
-    conditions.push(`c.metadata @> ${bind(toJsonb(JSON.stringify(filter.metadata)).jsonb, "jsonb")}`);
+    const wanted = bind(toJsonb(JSON.stringify(filter.metadata)).jsonb, "jsonb");
+    conditions.push(
+      `(select s.metadata || c.metadata from checkpoint_shapes s where s.hash = c.shape) @> ${wanted}`,
+    );
   }
   const text = `
     select ${COLUMNS}, w.writes
@@ -175,6 +183,7 @@ export const readRows = async (queryable: Queryable, filter: RowFilter): Promise
       select * from checkpoints c where ${conditions.join(" and ")}
       order by c.checkpoint_id desc limit ${bind(filter.limit, "bigint")}
     ) as c
+    ${SHAPE_OF_C}
     cross join lateral (${WRITES_OF_C}) as w
     order by c.checkpoint_id desc`;
   return (await queryable.query<RawRow>(text, values)).map(toRow);
@@ -186,6 +195,7 @@ from unnest($1::uuid[]) as t (id)
 cross join lateral (
   select * from checkpoints where thread_id = t.id and checkpoint_ns = '' order by checkpoint_id desc limit 1
 ) as c
+${SHAPE_OF_C}
 cross join lateral (${WRITES_OF_C}) as w`;
 
 /** The newest row of the root graph of each thread. */
@@ -201,8 +211,14 @@ export interface References {
   shape: string;
 }
 
-const REFERENCES = `select c.body, c.channels, s.shape from checkpoints c
-  join checkpoint_shapes s on s.hash = c.shape`;
+interface RawReferences {
+  record: string;
+  shape: string;
+}
+
+const toReferences = ({ record, shape }: RawReferences): References => ({ ...parseRowText(record), shape });
+
+const REFERENCES = `select c.record, s.shape from checkpoints c ${SHAPE_OF_C}`;
 
 const READ_REFERENCES = `${REFERENCES}
   where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = $3::uuid`;
@@ -213,19 +229,20 @@ export const readReferences = async (
   checkpointNs: string,
   checkpointId: string,
 ): Promise<References | undefined> => {
-  const rows = await queryable.query<References>(READ_REFERENCES, [threadId, checkpointNs, checkpointId]);
-  return rows[0];
+  const rows = await queryable.query<RawReferences>(READ_REFERENCES, [threadId, checkpointNs, checkpointId]);
+  return rows[0] && toReferences(rows[0]);
 };
 
 const READ_ALL_REFERENCES = `${REFERENCES}
   where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text`;
 
 /** The same of all checkpoints of a namespace. */
-export const readAllReferences = (
+export const readAllReferences = async (
   queryable: Queryable,
   threadId: string,
   checkpointNs: string,
-): Promise<Array<References>> => queryable.query(READ_ALL_REFERENCES, [threadId, checkpointNs]);
+): Promise<Array<References>> =>
+  (await queryable.query<RawReferences>(READ_ALL_REFERENCES, [threadId, checkpointNs])).map(toReferences);
 
 const READ_ANCESTORS = `
 with recursive chain (checkpoint_id, parent_id, depth) as (
@@ -240,6 +257,7 @@ with recursive chain (checkpoint_id, parent_id, depth) as (
 select ${COLUMNS}, w.writes
 from chain join checkpoints c
   on c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = chain.checkpoint_id
+${SHAPE_OF_C}
 cross join lateral (${WRITES_OF_C}) as w
 where chain.depth > 0
 order by chain.depth`;
@@ -254,6 +272,7 @@ export const readAncestors = async (
 ): Promise<CheckpointRow[]> =>
   (await queryable.query<RawRow>(READ_ANCESTORS, [threadId, checkpointNs, checkpointId, limit])).map(toRow);
 
+/** No index by run: a later attempt asks once, and what it looks for stands at the end of the primary key's range. */
 const LATEST_OF_RUN = `select checkpoint_id from checkpoints
   where thread_id = $1::uuid and run_id = $2::uuid and checkpoint_ns = '' order by checkpoint_id desc limit 1`;
 
@@ -266,13 +285,15 @@ export const findLatestOfRun = async (
   return rows[0]?.checkpoint_id;
 };
 
-const toRow = (raw: RawRow): CheckpointRow => ({
-  ...raw,
-  writes: (raw.writes?.split(RECORD) ?? []).map((line) => {
-    const end = line.indexOf(UNIT);
-    return [line.slice(0, end), line.slice(end + 1)];
-  }),
-});
+const toRow = ({ record, writes: later, ...raw }: RawRow): CheckpointRow => {
+  const { body, channels, writes } = parseRowText(record);
+  return {
+    ...raw,
+    body,
+    channels,
+    writes: [...writes, ...(later?.split(RECORD) ?? []).map(parseTaskWrites)],
+  };
+};
 
 const toParts = ({ runs, kept }: { runs: string | null; kept: string | null }): ReadParts => ({
   runs: (runs?.split(RECORD) ?? []).map((text) => {

@@ -150,21 +150,21 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     }
     writer.learn(checkpointNs, checkpoint.id, { versions: { ...versions }, channels });
     const { body, shape } = bodyTexts(checkpoint);
-    const { hash, isNew } = this.parts.shapes.refer(shape);
-    const { run_id: _, ...own } = this.options.metadata;
-    const { jsonb, exact } = toJsonb(treeText(encode({ ...own, ...metadata })));
+    const { common, rest } = this.splitMetadata(metadata);
+    const { newShape, hash } = this.parts.shapes.refer(shape, treeText(encode(common)));
+    const { jsonb, exact } = toJsonb(treeText(encode(rest)));
     const row = {
       checkpointNs,
       checkpointId: checkpoint.id,
       parentId: parentId ?? null,
       runId: this.options.runId,
       metadata: jsonb,
-      metadataText: exact ?? "",
+      metadataText: exact === undefined ? "" : treeText(encode({ ...common, ...rest })),
       body,
       shape: hash,
       channels,
     };
-    const committed = writer.write({ checkpoint: row }, isNew ? { hash, text: shape } : undefined);
+    const committed = writer.write({ checkpoint: row }, newShape);
     await this.acknowledge(committed);
     return {
       configurable: { thread_id: threadId, checkpoint_ns: checkpointNs, checkpoint_id: checkpoint.id },
@@ -202,6 +202,23 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   }
 
   abstract override deleteThread(threadId: string): Promise<void>;
+
+  /**
+   * What the metadata of most checkpoints of a graph and an assistant have in common, which is kept once, and the
+   * rest. What comes from a caller is never taken for common: each value would be kept forever.
+   */
+  private splitMetadata(metadata: CheckpointMetadata): { common: JsonObject; rest: JsonObject } {
+    const { graph_id, assistant_id, run_id: _, ...own } = this.options.metadata;
+    const { source, parents, ...given } = metadata;
+    const common: JsonObject = { source };
+    const rest: JsonObject = { ...own, ...(given as JsonObject) };
+    const hasParents = parents !== undefined && Object.keys(parents).length > 0;
+    if (parents !== undefined) (hasParents ? rest : common).parents = parents;
+    for (const [key, value] of Object.entries({ graph_id, assistant_id })) {
+      if (value !== undefined && !Object.hasOwn(rest, key)) common[key] = value;
+    }
+    return { common, rest };
+  }
 
   /** Waits if this saver does; else only sees to it that a failure, which `flush` reports, is not unhandled, too. */
   private async acknowledge(committed: Promise<void>): Promise<void> {

@@ -1,40 +1,40 @@
 import { contentHash } from "./hash.ts";
-
-interface KnownShape {
-  hash: string;
-  parsed: unknown;
-  /** True if it stands in the database: nothing ever deletes it there. */
-  stored: boolean;
-}
+import type { NewShape } from "./repository.ts";
 
 /** A graph has a few shapes; more than these have the graphs that make up their nodes at run time. */
 const SHAPES_AT_MOST = 1_000;
 
-/** The shapes that this process has met, by their text. */
+/** The shapes that this process has met. */
 export class ShapeBook {
-  private readonly shapes = new Map<string, KnownShape>();
+  private readonly parsed = new Map<string, unknown>();
+  /** By text and metadata. */
+  private readonly hashes = new Map<string, string>();
+  /** Hashes of those that stand in the database: nothing ever deletes them there. */
+  private readonly stored = new Set<string>();
 
   parse(text: string): unknown {
-    return this.know(text).parsed;
+    return remembered(this.parsed, text, () => JSON.parse(text) as unknown);
   }
 
-  /** The hash of a shape that is to be referred to, and whether it has still to be stored. */
-  refer(text: string): { hash: string; isNew: boolean } {
-    const { hash, stored } = this.know(text);
-    return { hash, isNew: !stored };
+  /** The hash of a shape that is to be referred to, and the shape itself if it has still to be stored. */
+  refer(text: string, metadata: string): { hash: string; newShape: NewShape | undefined } {
+    const key = `${text}\n${metadata}`;
+    const hash = remembered(this.hashes, key, () => contentHash(key));
+    return { hash, newShape: this.stored.has(hash) ? undefined : { hash, text, metadata } };
   }
 
   /** It was read from the database or committed to it. */
-  markStored(text: string): void {
-    this.know(text).stored = true;
-  }
-
-  private know(text: string): KnownShape {
-    let shape = this.shapes.get(text);
-    if (shape === undefined) {
-      if (this.shapes.size >= SHAPES_AT_MOST) this.shapes.clear();
-      this.shapes.set(text, (shape = { hash: contentHash(text), parsed: JSON.parse(text), stored: false }));
-    }
-    return shape;
+  markStored(hash: string): void {
+    if (this.stored.size >= SHAPES_AT_MOST) this.stored.clear();
+    this.stored.add(hash);
   }
 }
+
+const remembered = <Value>(known: Map<string, Value>, key: string, make: () => Value): Value => {
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  if (known.size >= SHAPES_AT_MOST) known.clear();
+  const made = make();
+  known.set(key, made);
+  return made;
+};

@@ -1,9 +1,11 @@
 import type { Queryable } from "../database/database.ts";
 import type { ThreadStorage } from "./types.ts";
+import { LINE } from "./repository.ts";
+import { parseRowText } from "./row-text.ts";
 import { toSegments, type ValueRecord } from "./values.ts";
 
-const READ_CHANNELS = `select channels,
-    octet_length(body) + octet_length(channels) + octet_length(coalesce(metadata_text, metadata::text)) as bytes
+const READ_RECORDS = `select record,
+    octet_length(record) + octet_length(coalesce(metadata_text, metadata::text)) as bytes
   from checkpoints where thread_id = $1::uuid`;
 const READ_ELEMENT_SIZES = `select list_id, position, count, octet_length(elements) as bytes
   from checkpoint_elements where thread_id = $1::uuid and count > 0`;
@@ -22,7 +24,7 @@ export const measureThread = async (
   key: string,
   threadId: string,
 ): Promise<ThreadStorage> => {
-  const rows = await queryable.query<{ channels: string; bytes: number }>(READ_CHANNELS, [key]);
+  const rows = await queryable.query<{ record: string; bytes: number }>(READ_RECORDS, [key]);
   const elements = await queryable.query<{ list_id: string; position: number; count: number; bytes: number }>(
     READ_ELEMENT_SIZES,
     [key],
@@ -40,7 +42,15 @@ export const measureThread = async (
   >();
   let inlineBytes = 0;
   for (const row of rows) {
-    for (const [channel, record] of Object.entries(JSON.parse(row.channels) as Record<string, ValueRecord>)) {
+    const text = parseRowText(row.record);
+    for (const [, lines] of text.writes) {
+      writes.count += lines.split(LINE).length;
+      writes.bytes += Buffer.byteLength(lines);
+      inlineBytes += Buffer.byteLength(lines);
+    }
+    for (const [channel, record] of Object.entries(
+      JSON.parse(text.channels) as Record<string, ValueRecord>,
+    )) {
       let seen = channels.get(channel);
       if (seen === undefined) {
         channels.set(channel, (seen = { texts: new Set(), ranges: new Map(), hashes: new Set() }));

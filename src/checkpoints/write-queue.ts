@@ -10,12 +10,16 @@ import {
   type Fence,
   type NewCheckpoint,
   type NewContent,
+  type NewShape,
   type NewWrites,
 } from "./repository.ts";
+import { composeRowText } from "./row-text.ts";
 import { channelsText, recordText, rowReferences, type StoredValue } from "./values.ts";
 
 /** A checkpoint to store. Its values are written out when the statement is sent, for their lists may be moved. */
-export interface QueuedCheckpoint extends Omit<NewCheckpoint, "channels" | "segments" | "contents"> {
+export interface QueuedCheckpoint extends Omit<NewCheckpoint, "record" | "segments" | "contents"> {
+  /** See versions.ts. */
+  body: string;
   channels: Map<string, StoredValue>;
 }
 
@@ -29,7 +33,7 @@ export interface QueueItem {
   writes?: QueuedWrites;
   elements: NewElements[];
   contents: NewContent[];
-  shapes: NewContent[];
+  shapes: NewShape[];
 }
 
 export interface WriteQueueOptions {
@@ -173,7 +177,7 @@ export class WriteQueue {
     for (const item of items) {
       for (const run of item.elements) elements.addRun(run, run.trees);
       for (const { hash, text } of item.contents) elements.addContent(hash, text);
-      for (const { text } of item.shapes) shapes.markStored(text);
+      for (const { hash } of item.shapes) shapes.markStored(hash);
     }
   }
 }
@@ -198,25 +202,54 @@ const toBatch = (items: readonly QueueItem[]): Parameters<typeof writeBatch>[2] 
       tasks.set(key, before === undefined ? writes : mergeWrites(before, writes));
     }
   }
+  const together = new Map<QueuedCheckpoint, QueuedWrites[]>();
+  const apart: QueuedWrites[] = [];
+  for (const writes of tasks.values()) {
+    const checkpoint = checkpoints.get(JSON.stringify([writes.checkpointNs, writes.checkpointId]));
+    // What another run wrote must be there to be taken back alone.
+    if (checkpoint === undefined || checkpoint.runId !== writes.runId) apart.push(writes);
+    else together.set(checkpoint, [...(together.get(checkpoint) ?? []), writes]);
+  }
   return {
-    elements: items.flatMap((item) => item.elements),
+    elements: joinRuns(items.flatMap((item) => item.elements)),
     contents: items.flatMap((item) => item.contents),
     shapes: distinctShapes(items),
-    checkpoints: [...checkpoints.values()].map(({ channels, ...rest }) => ({
-      ...rest,
-      channels: channelsText(channels),
-      ...rowReferences(channels.values()),
-    })),
-    writes: [...tasks.values()].map(({ writes, ...rest }) => ({
-      ...rest,
-      writes: writesText(writes),
-      ...rowReferences([...writes.values()].map(([, value]) => value)),
+    checkpoints: [...checkpoints.values()].map((checkpoint) => {
+      const { body, channels, ...rest } = checkpoint;
+      const writes = together.get(checkpoint) ?? [];
+      return {
+        ...rest,
+        record: composeRowText({
+          body,
+          channels: channelsText(channels),
+          writes: writes.map((task) => [task.taskId, writesText(task.writes)]),
+        }),
+        ...rowReferences([...channels.values(), ...writes.flatMap(valuesOf)]),
+      };
+    }),
+    writes: apart.map((task) => ({
+      ...task,
+      writes: writesText(task.writes),
+      ...rowReferences(valuesOf(task)),
     })),
   };
 };
 
+const valuesOf = ({ writes }: QueuedWrites): StoredValue[] => [...writes.values()].map(([, value]) => value);
+
+/** A run that goes on where another ends becomes one row with it: a row and its index entry take 120 bytes. */
+const joinRuns = (runs: readonly NewElements[]): Array<Pick<NewElements, "list" | "position" | "texts">> => {
+  const joined: Array<Pick<NewElements, "list" | "position" | "texts">> = [];
+  for (const { list, position, texts } of runs) {
+    const before = joined.find((run) => run.list === list && run.position + run.texts.length === position);
+    if (before === undefined) joined.push({ list, position, texts: texts.slice() });
+    else before.texts.push(...texts);
+  }
+  return joined;
+};
+
 /** In one order for all writers, so that two that insert the same ones don't wait for each other. */
-const distinctShapes = (items: readonly QueueItem[]): NewContent[] => {
+const distinctShapes = (items: readonly QueueItem[]): NewShape[] => {
   const shapes = new Map(items.flatMap((item) => item.shapes.map((shape) => [shape.hash, shape])));
   return [...shapes.values()].sort((one, other) => (one.hash < other.hash ? -1 : 1));
 };

@@ -1,6 +1,6 @@
 import type { ChannelVersions } from "@langchain/langgraph-checkpoint";
 import { ListBook } from "./lists.ts";
-import type { NewContent } from "./repository.ts";
+import type { NewShape } from "./repository.ts";
 import { ValueWriter, type StoredValue } from "./values.ts";
 import { WriteQueue, type QueueItem, type WriteQueueOptions } from "./write-queue.ts";
 
@@ -27,7 +27,7 @@ export class ThreadWriter {
   }
 
   /** Queues an item, with its shape if that is new, and with all that storing its values brought up; resolves when it is committed. */
-  write(item: Pick<QueueItem, "checkpoint" | "writes">, shape?: NewContent): Promise<void> {
+  write(item: Pick<QueueItem, "checkpoint" | "writes">, shape?: NewShape): Promise<void> {
     const shapes = shape === undefined ? [] : [shape];
     const elements = this.book.takeNewElements();
     const contents = this.values.takeNewContents();

@@ -1,3 +1,4 @@
+import { COUNT_WRITES_OF_C } from "../checkpoints/row-text.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
 import { toJsonb } from "../lib/jsonb.ts";
@@ -38,7 +39,7 @@ const FIND = `select metadata ->> '${IMPORTED_ID}' as "importedId", unfinished_r
   from threads where thread_id = $1`;
 
 const LIST_CHECKPOINTS = `
-  select c.checkpoint_ns, c.checkpoint_id, coalesce(w.writes, 0)::integer as writes
+  select c.checkpoint_ns, c.checkpoint_id, (${COUNT_WRITES_OF_C} + coalesce(w.writes, 0))::integer as writes
   from checkpoints c
   left join (
     select checkpoint_ns, checkpoint_id, sum(cardinality(string_to_array(writes, E'\\n'))) as writes

@@ -121,7 +121,7 @@ const countRows = async ({ database }: OpenStorage): Promise<unknown> => {
        (select count(*)::integer from checkpoints) as checkpoints,
        (select count(*)::integer from checkpoint_writes) as writes,
        (select sum(count)::integer from checkpoint_elements) as elements,
-       (select sum(octet_length(elements))::integer from checkpoint_elements) as bytes,
+       (select sum(octet_length(replace(elements, E'\n', '')))::integer from checkpoint_elements) as bytes,
        (select count(*)::integer from checkpoint_contents) as contents`,
   );
   return row;
