@@ -19,6 +19,7 @@ import type {
   UpdatedState,
 } from "./schemas.ts";
 import { createStateReader, type HistoryOptions, type StateOptions } from "./state.ts";
+import { createTurns } from "./turns.ts";
 import { createStateWriter, outcomeOf, updatedState } from "./update.ts";
 
 export interface ThreadServiceOptions {
@@ -55,6 +56,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
   const searcher = createThreadSearcher(database);
   const states = createStateReader({ checkpoints, graphs });
   const writer = createStateWriter({ checkpoints, graphs });
+  const turns = createTurns();
 
   const toThread = ({ thread_id, graph_id }: ThreadRecordRow) => ({
     threadId: thread_id,
@@ -110,6 +112,20 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       throw error;
     }
     return await find(threadId);
+  };
+
+  const tryToUpdate = async (threadId: string, update: StateUpdate): Promise<UpdatedState> => {
+    const standing = await standingOf(threadId);
+    repository.assertIdle(threadId, standing);
+    const { graphId, version } = standing;
+    if (graphId === null) {
+      throw invalid(
+        `Thread '${threadId}' has no graph yet: run an assistant on it, or give it 'metadata.graph_id'.`,
+      );
+    }
+    const updated = await writer.update({ threadId, graphId, version }, update);
+    await recordOutcome(threadId, graphId);
+    return updated;
   };
 
   /**
@@ -280,18 +296,11 @@ export const createThreadService = (options: ThreadServiceOptions) => {
      */
     async updateState(threadId: string, update: StateUpdate): Promise<UpdatedState> {
       for (let tries = 1; ; tries += 1) {
-        const standing = await standingOf(threadId);
-        repository.assertIdle(threadId, standing);
-        const { graphId, version } = standing;
-        if (graphId === null) {
-          throw invalid(
-            `Thread '${threadId}' has no graph yet: run an assistant on it, or give it 'metadata.graph_id'.`,
-          );
-        }
         try {
-          const updated = await writer.update({ threadId, graphId, version }, update);
-          await recordOutcome(threadId, graphId);
-          return updated;
+          // Those that were in each other's way take turns from then on.
+          return await (tries === 1
+            ? tryToUpdate(threadId, update)
+            : turns.take(threadId, () => tryToUpdate(threadId, update)));
         } catch (error) {
           if (!(error instanceof ThreadChangedError) || tries === UPDATE_TRIES_AT_MOST) throw error;
         }

@@ -1,7 +1,7 @@
 /** Calls what a test has put at `Symbol.for("threadloom.test.gate")` where the edge after its node is decided. */
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 
-const State = Annotation.Root({ text: Annotation<string>() });
+const State = Annotation.Root({ text: Annotation<string>(), notes: Annotation<string>() });
 
 export const graph = new StateGraph(State)
   .addNode("write", ({ text }) => ({ text }))

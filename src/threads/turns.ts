@@ -1,0 +1,21 @@
+/** Lets those who want the same thing have it one after the other, within this process. */
+export interface Turns {
+  /** Does `work` when all that was given for the key before is over, however it ended. */
+  take<Result>(key: string, work: () => Promise<Result>): Promise<Result>;
+}
+
+export const createTurns = (): Turns => {
+  const last = new Map<string, Promise<unknown>>();
+  return {
+    async take(key, work) {
+      const turn = (last.get(key) ?? Promise.resolve()).then(work);
+      const over = turn.catch(() => undefined);
+      last.set(key, over);
+      try {
+        return await turn;
+      } finally {
+        if (last.get(key) === over) last.delete(key);
+      }
+    },
+  };
+};
