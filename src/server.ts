@@ -12,6 +12,7 @@ import { assertConnections } from "./database/pooling.ts";
 import { openSignals } from "./database/signals.ts";
 import { createEndings } from "./engine/endings.ts";
 import { createExecutor } from "./engine/execution.ts";
+import { createHeartbeat } from "./engine/heartbeat.ts";
 import { createQueue } from "./engine/queue.ts";
 import { startRecovery } from "./engine/recovery.ts";
 import { createWorker } from "./engine/worker.ts";
@@ -54,7 +55,6 @@ const EXPIRED_PER_SWEEP = 5_000;
 const ITEM_SWEEP_AT_MOST_MS = 24 * 3_600_000;
 const itemSweepMs = (minutes: number | undefined): number =>
   minutes === undefined ? EXPIRY_SWEEP_MS : Math.min(minutes * 60_000, ITEM_SWEEP_AT_MOST_MS);
-const HEARTBEAT_TIMEOUT_AT_LEAST_MS = 250;
 /** Time to read the end of a threadless run that another process executed; a slow reader needs some. */
 const THREADLESS_LINGER_SECONDS = 60;
 
@@ -89,26 +89,14 @@ export const createServer = async (
     await assertConnections({ connectionString, directConnectionString, preparedStatements });
     const sessionConnectionString = directConnectionString ?? connectionString;
     await migrate(sessionConnectionString, logger);
-    const open = (applicationName: string, poolSize: number, timeoutMs?: number) => {
-      const database = openDatabase({
-        connectionString,
-        poolSize,
-        applicationName,
-        preparedStatements,
-        timeoutMs,
-        logger,
-      });
-      closers.push(() => database.close());
-      return database;
-    };
-    const database = open("threadloom", config.databasePoolSize);
-    const heartbeatConnection = open(
-      "threadloom heartbeat",
-      1,
-      // A heartbeat that gets no answer must leave time for another one, over another connection.
-      Math.max(HEARTBEAT_TIMEOUT_AT_LEAST_MS, (config.leaseSeconds * 1_000) / 4),
-    );
-
+    const database = openDatabase({
+      connectionString,
+      poolSize: config.databasePoolSize,
+      applicationName: "threadloom",
+      preparedStatements,
+      logger,
+    });
+    closers.push(() => database.close());
     const signals = await openSignals({
       database,
       connectionString: sessionConnectionString,
@@ -156,6 +144,16 @@ export const createServer = async (
       faults,
       logger,
     });
+    const heartbeat = createHeartbeat({
+      queue,
+      connectionString,
+      preparedStatements,
+      leaseSeconds: config.leaseSeconds,
+      heartbeatSeconds: config.heartbeatSeconds,
+      blockedLoopSeconds: config.blockedLoopSeconds,
+      logger,
+    });
+    closers.push(() => heartbeat.close());
     const worker = createWorker({
       queue,
       executor,
@@ -164,8 +162,7 @@ export const createServer = async (
       processId,
       concurrency: config.role === "api" ? 0 : config.jobsPerWorker,
       leaseSeconds: config.leaseSeconds,
-      heartbeatSeconds: config.heartbeatSeconds,
-      heartbeatConnection,
+      heartbeat,
       faults,
       logger,
     });

@@ -1,4 +1,3 @@
-import type { Queryable } from "../database/database.ts";
 import type { Signals } from "../database/signals.ts";
 import type { RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
@@ -7,6 +6,7 @@ import type { Faults } from "../lib/faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Endings } from "./endings.ts";
 import type { Execution, Executor } from "./execution.ts";
+import type { Heartbeat } from "./heartbeat.ts";
 import type { Queue } from "./queue.ts";
 
 export interface WorkerOptions {
@@ -18,9 +18,7 @@ export interface WorkerOptions {
   /** Runs at a time; 0 for a process that only answers requests. */
   concurrency: number;
   leaseSeconds: number;
-  heartbeatSeconds: number;
-  /** A connection of its own for the heartbeat: a busy pool must not cost leases. */
-  heartbeatConnection: Queryable;
+  heartbeat: Heartbeat;
   faults: Faults;
   logger: Logger;
 }
@@ -69,8 +67,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
     processId,
     concurrency,
     leaseSeconds,
-    heartbeatSeconds,
-    heartbeatConnection,
+    heartbeat,
     faults,
     logger,
   } = options;
@@ -104,6 +101,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
         concluding -= 1;
         // This process may hold the run again by now, in a later attempt.
         if (executions.get(run.run_id) === execution) executions.delete(run.run_id);
+        heartbeat.ended(execution);
         if (suspect === run.run_id) suspect = undefined;
         if (ending !== undefined) {
           endings.settle(run.run_id, ending);
@@ -113,6 +111,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
       },
     });
     executions.set(run.run_id, execution);
+    heartbeat.begun(execution);
     if (queue.isSuspect(run)) suspect = run.run_id;
     return execution;
   };
@@ -169,7 +168,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
 
   const unsubscribe = signals.subscribe(({ kind, runId }) => {
     if (kind === "available") wake();
-    if (kind === "cancel" && executions.has(runId)) void renew();
+    if (kind === "cancel" && executions.has(runId)) heartbeat.renew();
   });
   let claimingSuspect: Promise<void> | undefined;
   const poll = setInterval(() => {
@@ -179,30 +178,6 @@ export const createWorker = (options: WorkerOptions): Worker => {
       wake();
     });
   }, POLL_MS);
-
-  let renewing: Promise<void> | undefined;
-  /** Renews every lease and learns which runs were lost or are to be cancelled. */
-  const renew = (): Promise<void> => {
-    renewing ??= (async () => {
-      const held = [...executions.values()];
-      if (held.length === 0) return;
-      try {
-        const rows = await queue.renew(held, leaseSeconds, heartbeatConnection);
-        const kept = new Map(rows.map((row) => [row.run_id, row]));
-        for (const execution of held) {
-          const row = kept.get(execution.runId);
-          if (row === undefined) execution.stop({ kind: "lease-lost" });
-          else if (row.cancel_action !== null) execution.stop({ kind: "cancel", action: row.cancel_action });
-        }
-      } catch (error) {
-        logger.warn({ err: error }, "leases could not be renewed");
-      }
-    })().finally(() => {
-      renewing = undefined;
-    });
-    return renewing;
-  };
-  const heartbeat = setInterval(() => void renew(), heartbeatSeconds * 1_000);
 
   return {
     reserve() {
@@ -249,8 +224,6 @@ export const createWorker = (options: WorkerOptions): Worker => {
         await Promise.all([...executions.values()].map((execution) => execution.ended));
         await new Promise((resolve) => setTimeout(resolve, CLOSING_LOOK_MS));
       }
-      clearInterval(heartbeat);
-      await renewing;
     },
   };
 };

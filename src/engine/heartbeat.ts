@@ -1,0 +1,199 @@
+import { openDatabase } from "../database/database.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { Execution } from "./execution.ts";
+import {
+  BEATS,
+  COUNTERS,
+  SIGNS_OF_LIFE,
+  startHeartbeatThread,
+  type HeartbeatThread,
+  type ThreadReport,
+} from "./heartbeat-thread.ts";
+import { RENEW, type AttemptSelector, type HeartbeatRow, type Queue } from "./queue.ts";
+
+export interface HeartbeatOptions {
+  queue: Queue;
+  /** For connections of its own: a busy pool must not cost leases. */
+  connectionString: string;
+  preparedStatements: boolean;
+  leaseSeconds: number;
+  heartbeatSeconds: number;
+  /** How long an event loop that stands still keeps its leases; 0: no thread, leases are renewed by the loop alone. */
+  blockedLoopSeconds: number;
+  /** What the thread executes; tests pass what fails. */
+  threadEntry?: URL;
+  logger: Logger;
+}
+
+/** Keeps the leases of this process's attempts, and stops those that were lost or are to be cancelled. */
+export interface Heartbeat {
+  /** Held from now on. Starts the thread, if this is the first one. */
+  begun(execution: Execution): void;
+  ended(execution: Execution): void;
+  /** Not at the next heartbeat, but now: something is to be cancelled. */
+  renew(): void;
+  close(): Promise<void>;
+}
+
+const APPLICATION_NAME = "threadloom heartbeat";
+/** A heartbeat that gets no answer must leave time for another one, over another connection. */
+const TIMEOUTS_PER_LEASE = 4;
+const TIMEOUT_AT_LEAST_MS = 250;
+const THREAD_ENTRY = new URL("./heartbeat-thread-entry.js", import.meta.url);
+/** A thread that ended is started anew after this time; meanwhile the event loop renews. */
+const RESTART_MS = 30_000;
+/** Heartbeats without one of the thread after which the event loop does its work. */
+const MISSED_BEATS = 2;
+
+/**
+ * A thread renews the leases, because user code can block the event loop for longer than a lease, and must not lose
+ * its work for that, nor that of its neighbours. While the loop lives it watches the thread, and renews itself
+ * whenever the thread does not; while the loop is blocked the thread goes on for `blockedLoopSeconds`: an endless loop
+ * must not keep its neighbours for ever. Two renewals at the same time harm nobody.
+ */
+export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
+  const { queue, connectionString, preparedStatements, leaseSeconds, blockedLoopSeconds, logger } = options;
+  const heartbeatMs = options.heartbeatSeconds * 1_000;
+  const timeoutMs = Math.max(TIMEOUT_AT_LEAST_MS, (leaseSeconds * 1_000) / TIMEOUTS_PER_LEASE);
+  /** Not connected before the loop renews by itself. */
+  const database = openDatabase({
+    connectionString,
+    poolSize: 1,
+    applicationName: APPLICATION_NAME,
+    preparedStatements,
+    timeoutMs,
+    logger,
+  });
+  const held = new Map<string, Execution>();
+  const counters = new Int32Array(new SharedArrayBuffer(COUNTERS * Int32Array.BYTES_PER_ELEMENT));
+  let thread: HeartbeatThread | undefined;
+  let startAt = blockedLoopSeconds === 0 ? Infinity : 0;
+  let closed = false;
+  /** Told to the thread along with the next that begins, or at the next heartbeat: one message less for each run. */
+  let ended: AttemptSelector[] = [];
+  let seenBeats = 0;
+  let beatAt = 0;
+  let tickedAt = performance.now();
+
+  const react = (asked: readonly AttemptSelector[], rows: readonly HeartbeatRow[]): void => {
+    const kept = new Map(rows.map((row) => [row.run_id, row]));
+    for (const { runId, attempt } of asked) {
+      const execution = held.get(runId);
+      // It may have ended meanwhile, and the run be here again in a later attempt.
+      if (execution?.attempt !== attempt) continue;
+      const row = kept.get(runId);
+      if (row === undefined) execution.stop({ kind: "lease-lost" });
+      else if (row.cancel_action !== null) execution.stop({ kind: "cancel", action: row.cancel_action });
+    }
+  };
+
+  let renewing: Promise<void> | undefined;
+  const renewFromLoop = (): void => {
+    renewing ??= (async () => {
+      if (held.size === 0) return;
+      const asked = [...held.values()].map(({ runId, attempt }) => ({ runId, attempt }));
+      try {
+        react(asked, await queue.renew(asked, leaseSeconds, database));
+      } catch (error) {
+        logger.warn({ err: error }, "leases could not be renewed");
+      }
+    })().finally(() => {
+      renewing = undefined;
+    });
+  };
+
+  const onReport = (report: ThreadReport): void => {
+    if (report.kind === "renewed") return react(report.asked, report.rows);
+    const { reason, code } = report;
+    if (report.kind === "failed") logger.warn({ reason, code }, "leases could not be renewed");
+    else logger.warn({ reason, code }, "a database connection was lost");
+  };
+
+  const tellHeld = (begun: Iterable<AttemptSelector>): void => {
+    const selectors = Array.from(begun, ({ runId, attempt }) => ({ runId, attempt }));
+    if (selectors.length > 0 || ended.length > 0) thread?.tell({ kind: "held", begun: selectors, ended });
+    ended = [];
+  };
+
+  const startThread = (): void => {
+    if (thread !== undefined || closed || performance.now() < startAt) return;
+    seenBeats = 0;
+    beatAt = performance.now();
+    counters.fill(0);
+    thread = startHeartbeatThread({
+      setup: {
+        connectionString,
+        applicationName: APPLICATION_NAME,
+        statement: { text: RENEW, name: preparedStatements ? "renew" : undefined },
+        timeoutMs,
+        leaseSeconds,
+        heartbeatMs,
+        blockedLoopMs: blockedLoopSeconds * 1_000,
+        counters,
+      },
+      entry: options.threadEntry ?? THREAD_ENTRY,
+      onReport,
+      onDeath(error) {
+        thread = undefined;
+        if (closed) return;
+        startAt = performance.now() + RESTART_MS;
+        logger.error(
+          { err: error },
+          "the heartbeat's thread ended; the event loop renews the leases meanwhile",
+        );
+        renewFromLoop();
+      },
+    });
+    tellHeld(held.values());
+  };
+
+  const isThreadBeating = (now: number): boolean => {
+    const beats = Atomics.load(counters, BEATS);
+    if (beats !== seenBeats) beatAt = now;
+    seenBeats = beats;
+    return thread !== undefined && beats > 0 && now - beatAt <= MISSED_BEATS * heartbeatMs;
+  };
+
+  const renew = (): void => {
+    if (isThreadBeating(performance.now())) thread?.tell({ kind: "renew" });
+    else renewFromLoop();
+  };
+
+  const timer = setInterval(() => {
+    const now = performance.now();
+    const stoodStillMs = now - tickedAt - heartbeatMs;
+    tickedAt = now;
+    Atomics.add(counters, SIGNS_OF_LIFE, 1);
+    if (held.size > 0) startThread();
+    tellHeld([]);
+    if (stoodStillMs > leaseSeconds * 1_000) {
+      const seconds = Math.round(stoodStillMs / 1_000);
+      logger.warn({ seconds }, "the event loop stood still for longer than a lease");
+      // The thread may have given up on this loop, or have stood still with it.
+      beatAt = now;
+      renew();
+    } else if (!isThreadBeating(now)) renewFromLoop();
+  }, heartbeatMs);
+  timer.unref();
+
+  return {
+    begun(execution) {
+      held.set(execution.runId, execution);
+      // At once and not collected: it may be blocking from now on.
+      if (thread === undefined) startThread();
+      else tellHeld([execution]);
+    },
+    ended(execution) {
+      if (held.get(execution.runId) === execution) held.delete(execution.runId);
+      ended.push({ runId: execution.runId, attempt: execution.attempt });
+    },
+    renew,
+    async close() {
+      closed = true;
+      clearInterval(timer);
+      await thread?.close();
+      await renewing;
+      await database.close();
+    },
+  };
+};
