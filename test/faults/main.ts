@@ -5,13 +5,14 @@
 import { removeLeftovers } from "../helpers/temporary-folder.ts";
 import { openBench } from "./bench.ts";
 import type { Finding, Scenario } from "./scenario.ts";
+import { blockedLoop } from "./scenarios/blocked-loop.ts";
 import {
   halfOpenConnections,
   slowDatabase,
   stoppedDatabase,
   terminatedBackends,
 } from "./scenarios/database.ts";
-import { blockedLoop, killedWorkers, lethalRun, namedPoints, stoppedWorker } from "./scenarios/deaths.ts";
+import { killedWorkers, lethalRun, namedPoints, stoppedWorker } from "./scenarios/deaths.ts";
 import { idleStreams, slowReaders } from "./scenarios/readers.ts";
 import { cutStreams, manyClaimers, rollingRestart } from "./scenarios/replicas.ts";
 import { strategiesAgainstModel } from "./scenarios/strategies.ts";
@@ -27,7 +28,7 @@ const SCENARIOS: Scenario[] = [
   slowDatabase(),
   rollingRestart({ replicas: 3 }),
   lethalRun(),
-  blockedLoop({ environment: {}, blockedMs: 15_000 }),
+  blockedLoop({ blockedMs: 15_000 }),
   manyClaimers({ claimers: 50, runs: 2_000 }),
   strategiesAgainstModel(),
   cutStreams(),
