@@ -40,6 +40,8 @@ export interface BareLibraries {
   close(): Promise<void>;
 }
 
+/** Of the official saver, beside the server's own on the same PostgreSQL. */
+export const OFFICIAL_DATABASE = "official_saver";
 /** As many connections as the server's pool has by default. */
 export const POOL_SIZE = 20;
 

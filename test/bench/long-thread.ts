@@ -1,4 +1,4 @@
-import type { BareLibrary } from "./bare-library.ts";
+import { OFFICIAL_DATABASE, type BareLibrary } from "./bare-library.ts";
 import { median, now } from "./load.ts";
 import type { ContenderName } from "./report.ts";
 import { createThreads, type Bench, type Scenario } from "./scenario.ts";
@@ -11,6 +11,9 @@ const INPUT = { messages: [{ role: "user", content: QUESTION }] };
 /** LangGraph's in-memory saver keeps every state whole: beyond this it needs gigabytes. */
 const MEMORY_SAVER_TURNS_AT_MOST = 200;
 const READS = 15;
+const WARM_UP_TURNS = 150;
+/** Not turn by turn: part of what a long answer costs, its garbage, is collected during the turn after it. */
+const BLOCK_OF_TURNS = 10;
 
 /** Turns, counted from 1, whose median stands for the start and for the end of the conversation. */
 const windowsOf = (turns: number): { early: [number, number]; late: [number, number] } =>
@@ -24,19 +27,37 @@ interface Conversation {
   turn(): Promise<unknown>;
   /** Bytes that the database needs for the conversation; undefined without one. */
   bytes?(): Promise<number>;
+  /** For conversations whose answers are the whole state. */
+  answer?: {
+    /** The same turn on a thread of its own, answered with what it changed: what is missing is the answer. */
+    turnWithout(): Promise<unknown>;
+    /** Of the last answer. */
+    bytes(): number;
+  };
 }
 
+const elapsed = async (work: () => Promise<unknown>): Promise<number> => {
+  const started = now();
+  await work();
+  return now() - started;
+};
+
 const converse = async (bench: Bench, turns: number, conversation: Conversation): Promise<void> => {
-  const { label, name } = conversation;
+  const { label, name, answer } = conversation;
   const { early, late } = windowsOf(turns);
   const times: number[] = [];
+  /** Of the turns without the answer, in blocks before those with it: what else the machine does hits both. */
+  const timesWithout: number[] = [];
   const bytesAt = new Map<number, number>();
+  /** How many turns without the answer come before the next one, when `done` are done. */
+  const blockOf = (done: number): number =>
+    done % BLOCK_OF_TURNS > 0 ? 0 : Math.min(BLOCK_OF_TURNS, turns - done);
   const marks = new Set([0, early[0] - 1, early[1], late[0] - 1, late[1]]);
   for (let turn = 0; turn <= turns; turn += 1) {
     if (turn > 0) {
-      const started = now();
-      await conversation.turn();
-      times.push(now() - started);
+      for (let more = blockOf(times.length); answer !== undefined && more > 0; more -= 1)
+        timesWithout.push(await elapsed(() => answer.turnWithout()));
+      times.push(await elapsed(() => conversation.turn()));
     }
     if (marks.has(turn) && conversation.bytes !== undefined) bytesAt.set(turn, await conversation.bytes());
     if (turn > 0 && turn % 250 === 0)
@@ -49,10 +70,18 @@ const converse = async (bench: Bench, turns: number, conversation: Conversation)
       name,
       value,
     );
-  const timeOf = ([from, to]: [number, number]): number => median(times.slice(from - 1, to));
+  const timeOf = ([from, to]: [number, number], of = times): number => median(of.slice(from - 1, to));
   add(`${label}, turns ${early.join("-")}`, "ms/turn", timeOf(early));
   add(`${label}, turns ${late.join("-")}`, "ms/turn", timeOf(late));
   add(`${label}, growth`, "x", timeOf(late) / timeOf(early), label === "stream" ? "<= 1.5" : undefined);
+  if (answer !== undefined) {
+    for (const window of [early, late]) {
+      const part = timeOf(window) - timeOf(window, timesWithout);
+      add(`${label}, turns ${window.join("-")}, of which the answer`, "ms/turn", part);
+    }
+    add(`${label}, growth without the answer`, "x", timeOf(late, timesWithout) / timeOf(early, timesWithout));
+    add(`${label}, length of the answer of turn ${turns}`, "KB", answer.bytes() / 1000);
+  }
   if (conversation.bytes !== undefined && label === "stream") {
     const bytesOf = ([from, to]: [number, number]): number =>
       (bytesAt.get(to)! - bytesAt.get(from - 1)!) / (to - from + 1);
@@ -75,24 +104,50 @@ const relationBytes = async (bench: Bench, database: string, pattern: string): P
   return Number(rows[0]?.bytes ?? NaN);
 };
 
+const streamTurn = ({ http }: RemoteServer, thread: string): Promise<unknown> => {
+  const body = { assistant_id: "chat", input: INPUT, stream_mode: ["updates"] };
+  return http.stream(`/threads/${thread}/runs/stream`, body, () => undefined);
+};
+
+/** Resolves to the answer. */
+const waitTurn = async ({ http }: RemoteServer, thread: string): Promise<string> =>
+  (await http.post(`/threads/${thread}/runs/wait`, { assistant_id: "chat", input: INPUT })).body;
+
+/** So that the first turns that are measured are not slow because V8 has yet to compile what they need. */
+const warmUp = async (bench: Bench): Promise<void> => {
+  for (const remote of bench.remotes) {
+    const [streamed, waited] = (await createThreads(remote, 2)) as [string, string];
+    for (let turn = 0; turn < WARM_UP_TURNS; turn += 1) {
+      await streamTurn(remote, streamed);
+      await waitTurn(remote, waited);
+    }
+  }
+  for (const library of [bench.libraries.none, bench.libraries.official]) {
+    const config = library.newThread();
+    for (let turn = 0; turn < WARM_UP_TURNS; turn += 1) await library.graph("chat").invoke(INPUT, config);
+  }
+};
+
 const remoteConversations = async (bench: Bench, remote: RemoteServer, turns: number): Promise<void> => {
   const { http, name } = remote;
-  const [streamed, waited] = (await createThreads(remote, 2)) as [string, string];
+  const [streamed, waited, beside] = (await createThreads(remote, 3)) as [string, string, string];
   await converse(bench, turns, {
     label: "stream",
     name,
-    turn: () =>
-      http.stream(
-        `/threads/${streamed}/runs/stream`,
-        { assistant_id: "chat", input: INPUT, stream_mode: ["updates"] },
-        () => undefined,
-      ),
+    turn: () => streamTurn(remote, streamed),
     ...(name === "threadloom" && { bytes: () => relationBytes(bench, "threadloom", "^checkpoint") }),
   });
+  let lastAnswer = "";
   await converse(bench, turns, {
     label: "wait",
     name,
-    turn: () => http.post(`/threads/${waited}/runs/wait`, { assistant_id: "chat", input: INPUT }),
+    async turn() {
+      lastAnswer = await waitTurn(remote, waited);
+    },
+    answer: {
+      turnWithout: () => streamTurn(remote, beside),
+      bytes: () => Buffer.byteLength(lastAnswer),
+    },
   });
 
   const reads: [string, string, string][] = [
@@ -140,7 +195,7 @@ const libraryConversation = async (bench: Bench, library: BareLibrary, turns: nu
       }
     },
     ...(library.name === "official" && {
-      bytes: () => relationBytes(bench, "official_saver", "^checkpoint"),
+      bytes: () => relationBytes(bench, OFFICIAL_DATABASE, "^checkpoint"),
     }),
   });
   if (library.name === "none") return;
@@ -174,6 +229,7 @@ export const longThread: Scenario = {
   about: "one conversation of turns of two messages (250 characters a turn): how a turn's cost grows",
   onRequest: true,
   async run(bench) {
+    await warmUp(bench);
     for (const turns of bench.turns) {
       for (const remote of bench.remotes) await remoteConversations(bench, remote, turns);
       await libraryConversation(bench, bench.libraries.none, turns);

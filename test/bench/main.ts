@@ -4,8 +4,9 @@
  */
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { createBareLibraries } from "./bare-library.ts";
+import { createBareLibraries, OFFICIAL_DATABASE } from "./bare-library.ts";
 import { background } from "./burst.ts";
+import { checkpoints } from "./checkpoints.ts";
 import { now } from "./load.ts";
 import { longThread } from "./long-thread.ts";
 import { currentLoad, describeMachine, formatMachine } from "./machine.ts";
@@ -29,6 +30,7 @@ const SCENARIOS: readonly Scenario[] = [
   search,
   background,
   tenSteps,
+  checkpoints,
   longThread,
   replicas,
 ];
@@ -135,7 +137,7 @@ const main = async (): Promise<void> => {
     const memoryAtStart = await server.remote.memory();
 
     const libraries = await createBareLibraries(
-      await server.createDatabase("official_saver"),
+      await server.createDatabase(OFFICIAL_DATABASE),
       server.postmasterPid,
     );
     closers.push(() => libraries.close());
