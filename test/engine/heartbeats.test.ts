@@ -1,0 +1,240 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { openDatabase } from "../../src/database/database.ts";
+import type { StopReason } from "../../src/engine/attempt.ts";
+import type { Execution } from "../../src/engine/execution.ts";
+import { createHeartbeat } from "../../src/engine/heartbeat.ts";
+import { createQueue } from "../../src/engine/queue.ts";
+import { apiOf } from "../helpers/api.ts";
+import { startTestServer, type TestServer, type TestServerOptions } from "../helpers/app.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { listeningLogger } from "../helpers/parts.ts";
+import { query } from "../helpers/query.ts";
+import { spawnServer } from "../helpers/server-process.ts";
+import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
+import { isAtGate, openGate } from "./graphs/gates.ts";
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+const start = async (options: TestServerOptions): Promise<TestServer> => {
+  const server = await startTestServer({ graphConfigFile: ENGINE_GRAPHS, ...options });
+  closers.push(() => server.close());
+  return server;
+};
+
+const attemptsOf = async (server: TestServer, ...runIds: string[]) =>
+  await query<{ status: string; attempt: number }>(
+    server,
+    "select status, attempt from runs where run_id = any($1::uuid[]) order by created_at",
+    [runIds],
+  );
+
+/** Waits until the lease ends later than it does now. */
+const untilRenewed = async (server: TestServer, runId: string): Promise<void> => {
+  const leaseOf = async (): Promise<number> => {
+    const [row] = await query<{ lease_until: Date }>(
+      server,
+      "select lease_until from runs where run_id = $1",
+      [runId],
+    );
+    return row?.lease_until.getTime() ?? 0;
+  };
+  const before = await leaseOf();
+  await eventually("the lease is renewed", async () => (await leaseOf()) > before);
+};
+
+const beats = (server: TestServer) =>
+  query<{ pid: number }>(
+    server,
+    `select pid from pg_stat_activity
+     where application_name = 'threadloom heartbeat' and datname = current_database()`,
+  );
+
+describe("an event loop that is blocked", { timeout: 60_000 }, () => {
+  const LEASES = { LEASE_SECONDS: "1.5", HEARTBEAT_SECONDS: "0.3", SWEEP_SECONDS: "0.3" };
+  /** Answers and looks for lost runs, while another process executes them and is blocked. */
+  const startPair = async (environment: Record<string, string>) => {
+    const server = await start({ role: "api", leaseSeconds: 1.5, heartbeatSeconds: 0.3, sweepSeconds: 0.3 });
+    const worker = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
+      DATABASE_URL: server.connectionString,
+      ROLE: "worker",
+      LOG_LEVEL: "debug",
+      ...LEASES,
+      ...environment,
+    });
+    closers.push(() => worker.kill());
+    await worker.address();
+    return { server, api: apiOf(server), worker };
+  };
+
+  test("for longer than a lease keeps its runs, those that it blocks and the one that does", async () => {
+    const { server, api } = await startPair({});
+    const threads = [await api.aThread(), await api.aThread()] as const;
+    const beside = await api.aRun(threads[0], { assistant_id: "sleep", input: { milliseconds: 1_000 } });
+    const blocking = await api.aRun(threads[1], {
+      assistant_id: "blocking",
+      input: { messages: [], milliseconds: 4_000 },
+    });
+    await api.untilRunIs(threads[1], blocking.run_id, "success", "error");
+    await api.untilRunIs(threads[0], beside.run_id, "success", "error");
+    expect(await attemptsOf(server, beside.run_id, blocking.run_id)).toEqual([
+      { status: "success", attempt: 1 },
+      { status: "success", attempt: 1 },
+    ]);
+  });
+
+  test("for longer than BLOCKED_LOOP_SECONDS loses them, and nothing that it did is kept", async () => {
+    const { server, api, worker } = await startPair({ BLOCKED_LOOP_SECONDS: "1.5" });
+    const threadId = await api.aThread();
+    const run = await api.aRun(threadId, {
+      assistant_id: "blocking",
+      input: { messages: [], milliseconds: 6_000, attempts: 1 },
+    });
+    await eventually("it was taken away", async () => {
+      const [row] = await attemptsOf(server, run.run_id);
+      return row?.status === "pending" && row.attempt === 1;
+    });
+    expect(worker.output()).not.toContain("the attempt is over");
+    await api.untilRunIs(threadId, run.run_id, "success", "error");
+    expect(await attemptsOf(server, run.run_id)).toEqual([{ status: "success", attempt: 2 }]);
+    const { values } = await api.state(threadId);
+    expect(values.messages?.map(({ content }) => content)).toEqual(["blocked in attempt 2"]);
+    expect(worker.output()).toContain("the event loop stood still");
+  });
+});
+
+describe("a heartbeat", () => {
+  test("is not waited for by a cancel that another process asks for", async () => {
+    const server = await start({ leaseSeconds: 300, heartbeatSeconds: 100 });
+    const replica = await start({ role: "api", connectionString: server.connectionString });
+    const api = apiOf(server);
+    const threadId = await api.aThread();
+    const run = await api.aRun(threadId, { assistant_id: "gate", input: { label: "cancelled" } });
+    await eventually("the run is at its gate", () => isAtGate("cancelled"));
+    await apiOf(replica).cancel(threadId, run.run_id);
+    expect(await api.run(threadId, run.run_id)).toMatchObject({ status: "interrupted" });
+    expect(isAtGate("cancelled")).toBe(false);
+  });
+
+  test("goes on over another connection when its own is terminated", async () => {
+    const server = await start({ leaseSeconds: 3, heartbeatSeconds: 0.2 });
+    const api = apiOf(server);
+    const threadId = await api.aThread();
+    const run = await api.aRun(threadId, { assistant_id: "gate", input: { label: "terminated" } });
+    const [backend] = await eventually("it beats", async () => {
+      const backends = await beats(server);
+      return backends.length > 0 && backends;
+    });
+    await query(server, "select pg_terminate_backend($1)", [backend?.pid]);
+    await untilRenewed(server, run.run_id);
+    expect((await beats(server)).map(({ pid }) => pid)).not.toContain(backend?.pid);
+    openGate("terminated");
+    expect(await api.join(threadId, run.run_id)).toMatchObject({ done: ["terminated"] });
+    expect(server.lines.filter((line) => line.includes("thread ended"))).toEqual([]);
+  });
+
+  test("ends with its server, and its connections, too", async () => {
+    const server = await start({});
+    const replica = await startTestServer({
+      graphConfigFile: ENGINE_GRAPHS,
+      connectionString: server.connectionString,
+      leaseSeconds: 3,
+      heartbeatSeconds: 0.1,
+    });
+    const api = apiOf(replica);
+    const threadId = await api.aThread();
+    await api.aRun(threadId, { assistant_id: "gate", input: { label: "closed" } });
+    await eventually("it beats", async () => (await beats(server)).length > 0);
+    const closing = replica.close();
+    openGate("closed");
+    await closing;
+    await eventually("nothing beats any more", async () => (await beats(server)).length === 0);
+  });
+});
+
+describe("a heartbeat's thread", () => {
+  /** A heartbeat that holds a run which is said to be executed here, in its first attempt. */
+  const startBeating = async (options: { threadEntry?: URL; blockedLoopSeconds?: number }) => {
+    const server = await start({ role: "api", leaseSeconds: 3_600 });
+    const api = apiOf(server);
+    const run = await api.aRun(await api.aThread(), { assistant_id: "gate", input: { label: "held" } });
+    await query(
+      server,
+      `update runs set status = 'running', attempt = 1, worker_id = gen_random_uuid(),
+         lease_until = now() + interval '2 s' where run_id = $1`,
+      [run.run_id],
+    );
+    const { logger, lines } = listeningLogger();
+    const { connectionString } = server;
+    const database = openDatabase({
+      connectionString,
+      poolSize: 1,
+      applicationName: "threadloom test",
+      preparedStatements: true,
+      logger,
+    });
+    closers.push(() => database.close());
+    const heartbeat = createHeartbeat({
+      queue: createQueue(database, 3),
+      connectionString,
+      preparedStatements: true,
+      leaseSeconds: 2,
+      heartbeatSeconds: 0.2,
+      blockedLoopSeconds: 60,
+      logger,
+      ...options,
+    });
+    closers.push(() => heartbeat.close());
+    const reasons: StopReason[] = [];
+    const execution: Execution = {
+      runId: run.run_id,
+      threadId: run.thread_id,
+      attempt: 1,
+      stop: (reason) => void reasons.push(reason),
+      ended: Promise.resolve(undefined),
+    };
+    heartbeat.begun(execution);
+    return { server, execution, heartbeat, reasons, runId: run.run_id, lines };
+  };
+  const errorsIn = (lines: readonly string[]): string[] =>
+    lines.filter((line) => line.includes('"level":50'));
+
+  test.each([
+    ["dies", 'throw new Error("out of order");', ["out of order"]],
+    ["never beats", "setInterval(() => undefined, 1_000);", []],
+  ])("that %s is stood in for by the event loop", async (_how, program, errors) => {
+    const { server, runId, reasons, lines } = await startBeating({
+      threadEntry: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
+    });
+    await untilRenewed(server, runId);
+    await untilRenewed(server, runId);
+    expect(reasons).toEqual([]);
+    expect(errorsIn(lines)).toHaveLength(errors.length);
+    for (const error of errors) expect(errorsIn(lines)[0]).toContain(error);
+  });
+
+  test("is not needed: without one the event loop renews", async () => {
+    const { server, runId } = await startBeating({ blockedLoopSeconds: 0 });
+    await untilRenewed(server, runId);
+    await untilRenewed(server, runId);
+  });
+
+  test("tells of an attempt that was lost, and of one that is to be cancelled, but of none that ended", async () => {
+    const { server, runId, execution, heartbeat, reasons } = await startBeating({});
+    await untilRenewed(server, runId);
+    await query(server, "update runs set cancel_action = 'interrupt' where run_id = $1", [runId]);
+    await eventually("it is to be cancelled", () => reasons.length > 0);
+    expect(reasons[0]).toEqual({ kind: "cancel", action: "interrupt" });
+    await query(server, "update runs set attempt = 2 where run_id = $1", [runId]);
+    await eventually("it is lost", () => reasons.some(({ kind }) => kind === "lease-lost"));
+    heartbeat.ended(execution);
+    // Another attempt of the same run, in the same hands.
+    const later: StopReason[] = [];
+    heartbeat.begun({ ...execution, attempt: 2, stop: (reason) => void later.push(reason) });
+    const stoppedSoFar = reasons.length;
+    await eventually("the later attempt is to be cancelled", () => later.length > 0);
+    expect(later.every(({ kind }) => kind === "cancel")).toBe(true);
+    expect(reasons).toHaveLength(stoppedSoFar);
+  });
+});
