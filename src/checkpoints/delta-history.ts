@@ -7,7 +7,6 @@ import type { Place } from "./place.ts";
 import type { CheckpointReader, LoadedWrite } from "./reader.ts";
 import { readAncestors, readRows } from "./reads.ts";
 import { reviveRecord, reviveWrite } from "./tuples.ts";
-import type { ValueRecord } from "./values.ts";
 
 type Histories = Record<string, DeltaChannelHistory>;
 
@@ -34,8 +33,7 @@ export const readDeltaHistory = async (
   }
   while (cursor !== undefined && isUuid(cursor) && open.size > 0) {
     const rows = await readAncestors(database, key, checkpointNs, cursor, ANCESTORS_AT_A_TIME);
-    const needed = rows.map((row) => ({ ...row, channels: pickChannels(row.channels, open) }));
-    for (const loaded of await reader.load(needed)) {
+    for (const loaded of await reader.load(rows, open)) {
       for (const write of [...loaded.writes].sort(byTaskAndIndex).reverse()) {
         if (!open.has(write.channel)) continue;
         histories.get(write.channel)?.writes.push(await reviveWrite(write, loaded));
@@ -50,11 +48,6 @@ export const readDeltaHistory = async (
   }
   for (const history of histories.values()) history.writes.reverse();
   return Object.fromEntries(histories);
-};
-
-const pickChannels = (channels: string, wanted: ReadonlySet<string>): string => {
-  const records = Object.entries(JSON.parse(channels) as Record<string, ValueRecord>);
-  return JSON.stringify(Object.fromEntries(records.filter(([channel]) => wanted.has(channel))));
 };
 
 const byTaskAndIndex = (one: LoadedWrite, other: LoadedWrite): number =>

@@ -77,6 +77,8 @@ export class ListBook {
   private readonly ends = new Map<number, number>();
   private readonly references = new Set<WeakRef<ListReference>>();
   private places = new WeakMap<object, Place>();
+  /** Where this book has put elements itself, with their texts. */
+  private newPlaces = new WeakMap<object, { list: number; position: number; text: string }>();
   private unindexed: UnindexedRun[] = [];
   private fresh: NewElements[] = [];
 
@@ -101,6 +103,22 @@ export class ListBook {
   /** True if the object is known as a stored element. */
   knows(element: unknown): boolean {
     return typeof element === "object" && element !== null && this.place(element) !== undefined;
+  }
+
+  /** Where an array's elements stand, if this book has put all of them there in this order, and their stored texts. */
+  findNew(array: readonly unknown[]): { segment: Segment; texts: string[] } | undefined {
+    const texts: string[] = [];
+    let segment: Segment | undefined;
+    for (const element of array) {
+      const place = typeof element === "object" && element !== null ? this.newPlaces.get(element) : undefined;
+      if (place === undefined) return undefined;
+      const { list, position, text } = place;
+      segment ??= { list, from: position, to: position, closed: true };
+      if (segment.list !== list || segment.to !== position) return undefined;
+      segment.to += 1;
+      texts.push(text);
+    }
+    return segment && { segment, texts };
   }
 
   /** The elements of all plans since the last call. */
@@ -154,6 +172,7 @@ export class ListBook {
     }
     // What is no longer recognised is only stored once more.
     this.places = new WeakMap();
+    this.newPlaces = new WeakMap();
     this.unindexed = [];
   }
 
@@ -285,6 +304,9 @@ export class ListBook {
       trees[start + offset] = tree;
       run.texts.push(text);
       run.trees.push(tree);
+      if (typeof element === "object" && element !== null) {
+        this.newPlaces.set(element, { list, position: position + offset, text });
+      }
     }
     this.fresh.push(run);
     this.unindexed.push({ list, position, elements, trees: run.trees });

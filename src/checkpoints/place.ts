@@ -3,7 +3,7 @@ import { isUuid } from "../lib/ids.ts";
 import { threadKey } from "./thread-key.ts";
 
 /** These stand between the texts of a statement; no node of a graph has one in its name. */
-const SEPARATORS = ["\u0000", "\u001e", "\u001f", "\n"];
+const SEPARATORS = ["\u0000", "\u001c", "\u001d", "\u001e", "\u001f", "\n"];
 
 /** Which checkpoint a config means. */
 export interface Place {

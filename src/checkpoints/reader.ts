@@ -2,9 +2,10 @@ import type { Database } from "../database/database.ts";
 import type { Coverage, ElementCache, ThreadElements } from "./element-cache.ts";
 import { readParts, readTuple, type CheckpointRow, type ReadParts } from "./reads.ts";
 import { LINE } from "./repository.ts";
+import { parseRowText, type TaskWrites } from "./row-text.ts";
 import type { ShapeBook } from "./shapes.ts";
 import { toSegments, type ValueRecord } from "./values.ts";
-import { parseBody, type CheckpointBody } from "./versions.ts";
+import type { CheckpointBody } from "./versions.ts";
 
 /** A row with its texts parsed; everything that its records refer to is in `elements`. */
 export interface LoadedCheckpoint {
@@ -46,12 +47,15 @@ export class CheckpointReader {
     const found = await readTuple(this.database, place, elements.coverage());
     if (found === undefined) return undefined;
     addParts(elements, found);
-    const [loaded] = await this.complete([{ ...parseRow(found.row), elements }]);
+    const [loaded] = await this.complete([{ ...this.parse(found.row), elements }]);
     return loaded;
   }
 
-  /** Rows that were read without what they refer to: one more statement, however many threads they are of. */
-  async load(rows: readonly CheckpointRow[]): Promise<LoadedCheckpoint[]> {
+  /**
+   * Rows that were read without what they refer to: one more statement, however many threads they are of. `only`: the
+   * channels that are of interest.
+   */
+  async load(rows: readonly CheckpointRow[], only?: ReadonlySet<string>): Promise<LoadedCheckpoint[]> {
     const threads = new Map<string, ThreadElements>();
     for (const { thread_id: threadId } of rows) {
       if (!threads.has(threadId)) threads.set(threadId, this.cache.thread(threadId));
@@ -59,14 +63,25 @@ export class CheckpointReader {
     return await this.complete(
       rows.flatMap((row) => {
         const elements = threads.get(row.thread_id);
-        return elements === undefined ? [] : { ...parseRow(row), elements };
+        return elements === undefined ? [] : { ...this.parse(row, only), elements };
       }),
     );
   }
 
+  private parse(row: CheckpointRow, only?: ReadonlySet<string>): Omit<LoadedCheckpoint, "elements"> {
+    const { body, channels, writes } = parseRowText(row.record, this.shapes.parse(row.shape), row.segments);
+    this.shapes.markStored(row.shape_hash);
+    return {
+      row,
+      body,
+      channels: only === undefined ? channels : channels.filter(([channel]) => only.has(channel)),
+      writes: parseWrites([...writes, ...row.writes]),
+    };
+  }
+
   /** Fetches what is missing: usually nothing after `read`, all in one statement after `load`. */
-  private async complete(parsed: readonly ParsedRow[]): Promise<LoadedCheckpoint[]> {
-    const ofThread = new Map<string, ParsedRow[]>();
+  private async complete(parsed: LoadedCheckpoint[]): Promise<LoadedCheckpoint[]> {
+    const ofThread = new Map<string, LoadedCheckpoint[]>();
     for (const checkpoint of parsed) {
       const known = ofThread.get(checkpoint.row.thread_id);
       if (known === undefined) ofThread.set(checkpoint.row.thread_id, [checkpoint]);
@@ -85,24 +100,12 @@ export class CheckpointReader {
         if (elements !== undefined) addParts(elements, parts);
       }
     }
-    return parsed.map((checkpoint) => {
-      const { body, shape, shape_hash: hash } = checkpoint.row;
-      this.shapes.markStored(hash);
-      return { ...checkpoint, body: parseBody(body, this.shapes.parse(shape)) };
-    });
+    return parsed;
   }
 }
 
-type ParsedRow = Omit<LoadedCheckpoint, "body">;
-
-const parseRow = (row: CheckpointRow): Omit<ParsedRow, "elements"> => ({
-  row,
-  channels: Object.entries(JSON.parse(row.channels) as Record<string, ValueRecord>),
-  writes: parseWrites(row),
-});
-
 /** What rows of one thread refer to and the process doesn't remember. */
-const findMissing = (parsed: readonly ParsedRow[]): Coverage => {
+const findMissing = (parsed: readonly LoadedCheckpoint[]): Coverage => {
   const ranges = new Map<number, { from: number; to: number }>();
   const contents = new Set<string>();
   for (const { channels, writes, elements } of parsed) {
@@ -132,7 +135,7 @@ const addParts = (elements: ThreadElements, { runs, contents }: ReadParts): void
 };
 
 /** The writes of the tasks, those of several runs put together as `merge_writes` in the database does it. */
-const parseWrites = ({ writes }: CheckpointRow): LoadedWrite[] => {
+const parseWrites = (writes: readonly TaskWrites[]): LoadedWrite[] => {
   if (writes.length === 0) return [];
   const tasks = new Map<string, Map<number, LoadedWrite>>();
   for (const [taskId, text] of writes) {

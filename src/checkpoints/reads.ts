@@ -5,7 +5,7 @@ import type { JsonObject } from "../lib/json.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 import type { Coverage, ElementRun } from "./element-cache.ts";
 import { LINE, RECORD, RUN_ELEMENTS_AT_MOST } from "./repository.ts";
-import { parseRowText, parseTaskWrites, type TaskWrites } from "./row-text.ts";
+import { parseTaskWrites, type TaskWrites } from "./row-text.ts";
 
 /** A checkpoint's row with the writes of its tasks. */
 export interface CheckpointRow {
@@ -15,20 +15,23 @@ export interface CheckpointRow {
   parent_id: string | null;
   run_id: string | null;
   metadata: string;
-  body: string;
-  channels: string;
+  /** See row-text.ts. */
+  record: string;
+  /** Of the record, as flat triples. */
+  segments: number[];
   /** Whose the versions in the body are. */
   shape: string;
   shape_hash: string;
-  /** By task and run, in the order in which they were written. */
+  /** What was written after the record, by task and run, in the order in which it was written. */
   writes: TaskWrites[];
 }
 
-type RawRow = Omit<CheckpointRow, "body" | "channels" | "writes"> & { record: string; writes: string | null };
+type RawRow = Omit<CheckpointRow, "segments" | "writes"> & { segments: string | null; writes: string | null };
 type RawTuple = RawRow & { runs: string | null; kept: string | null };
 
 const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.run_id,
-  coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata, c.record, s.shape, s.hash as shape_hash`;
+  coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata, c.record,
+  array_to_string(c.segments, ',') as segments, s.shape, s.hash as shape_hash`;
 
 /** The shape of `c`: one of a few rows, by their primary key. */
 const SHAPE_OF_C = "join checkpoint_shapes s on s.hash = c.shape";
@@ -205,20 +208,16 @@ export const readHeadRows = async (
 ): Promise<CheckpointRow[]> => (await queryable.query<RawRow>(READ_HEADS, [threadIds])).map(toRow);
 
 /** What a checkpoint refers to, without the values themselves. */
-export interface References {
-  body: string;
-  channels: string;
-  shape: string;
-}
+export type References = Pick<CheckpointRow, "record" | "segments" | "shape">;
 
-interface RawReferences {
-  record: string;
-  shape: string;
-}
+type RawReferences = Pick<RawRow, "record" | "segments" | "shape">;
 
-const toReferences = ({ record, shape }: RawReferences): References => ({ ...parseRowText(record), shape });
+const toReferences = ({ segments, ...row }: RawReferences): References => ({
+  ...row,
+  segments: toNumbers(segments),
+});
 
-const REFERENCES = `select c.record, s.shape from checkpoints c ${SHAPE_OF_C}`;
+const REFERENCES = `select c.record, array_to_string(c.segments, ',') as segments, s.shape from checkpoints c ${SHAPE_OF_C}`;
 
 const READ_REFERENCES = `${REFERENCES}
   where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = $3::uuid`;
@@ -285,15 +284,13 @@ export const findLatestOfRun = async (
   return rows[0]?.checkpoint_id;
 };
 
-const toRow = ({ record, writes: later, ...raw }: RawRow): CheckpointRow => {
-  const { body, channels, writes } = parseRowText(record);
-  return {
-    ...raw,
-    body,
-    channels,
-    writes: [...writes, ...(later?.split(RECORD) ?? []).map(parseTaskWrites)],
-  };
-};
+const toRow = ({ segments, writes, ...raw }: RawRow): CheckpointRow => ({
+  ...raw,
+  segments: toNumbers(segments),
+  writes: (writes?.split(RECORD) ?? []).map(parseTaskWrites),
+});
+
+const toNumbers = (text: string | null): number[] => (text === null ? [] : text.split(",").map(Number));
 
 const toParts = ({ runs, kept }: { runs: string | null; kept: string | null }): ReadParts => ({
   runs: (runs?.split(RECORD) ?? []).map((text) => {

@@ -11,6 +11,7 @@ export const LINE = "\n";
 export const RECORD = "\u001e";
 /** Between the parts of a row's text, see row-text.ts. */
 export const GROUP = "\u001d";
+export const OLDER = "\u001c";
 export const UNIT = "\u001f";
 /** In the key of writes, where null can't be. */
 const NO_RUN = "00000000-0000-0000-0000-000000000000";
@@ -132,7 +133,7 @@ new_checkpoints as (
   on conflict (thread_id, checkpoint_ns, checkpoint_id) do update set
     parent_id = excluded.parent_id, run_id = excluded.run_id, metadata = excluded.metadata,
     metadata_text = excluded.metadata_text, shape = excluded.shape,
-    record = excluded.record || coalesce(substring(checkpoints.record from E'^[^\\x1d]*\\x1d[^\\x1d]*(\\x1d.*)$'), ''),
+    record = excluded.record || E'\\x1c' || checkpoints.record,
     segments = excluded.segments || checkpoints.segments, contents = excluded.contents || checkpoints.contents
 ),
 new_writes as (

@@ -1,34 +1,150 @@
 /**
- * The text of a checkpoint's row: its versions, its channels, and what tasks wrote that was stored together with it,
- * in one value. There PostgreSQL's compression finds what they have in common (an input stands in the channel
- * `__start__` and in the write of the task that reads it), and no row and no index entry per task is needed. What
- * comes later is a row of `checkpoint_writes`.
+ * The text of a checkpoint's row: versions, channels, and what tasks wrote that was stored together with it. That needs
+ * no row and no index entry per task, and what an input has in common with the write of the task that reads it stands
+ * there once. What comes later is a row of `checkpoint_writes`.
+ *
+ *   [v, ts, versions of channels, versions seen by nodes, channels] GROUP task UNIT line LINE line GROUP task …
+ *
+ * Versions and channels come in the order of the shape's names; channels that the shape doesn't name stand in an object
+ * at the end. A list names how many of the row's segments are its own, in their order. A line is
+ * `index,channel,record`, or `index,channel,@start,length` where the value stands in the first part.
+ * If a checkpoint was put again, the text before follows after OLDER: its writes still count.
  */
 
-import { GROUP, UNIT } from "./repository.ts";
+import { GROUP, LINE, OLDER, UNIT } from "./repository.ts";
+import { recordText, rowReferences, type StoredValue, type ValueRecord } from "./values.ts";
+import { parseBody, type CheckpointBody, type Shape } from "./versions.ts";
 
 /** What one task wrote: a line per write. */
-export type TaskWrites = [taskId: string, writes: string];
+export type TaskWrites = [taskId: string, lines: string];
 
-export interface RowText {
-  /** See versions.ts. */
+/** By index: the channel and the value. */
+export type StoredWrites = ReadonlyMap<number, [channel: string, value: StoredValue]>;
+
+/** A reference to the first part takes some ten characters. */
+const WORTH_A_REFERENCE_CHARACTERS = 32;
+
+/** A row as it is to be written. */
+export interface NewRowText {
+  /** As `versionTexts` makes it. */
   body: string;
-  /** See values.ts. */
-  channels: string;
+  /** In the order of the shape. */
+  channelNames: readonly string[];
+  channels: ReadonlyMap<string, StoredValue>;
+  writes: ReadonlyArray<[taskId: string, writes: StoredWrites]>;
+}
+
+export const composeRowText = ({
+  body,
+  channelNames,
+  channels,
+  writes,
+}: NewRowText): { record: string; segments: number[]; contents: string[] } => {
+  const named = new Set(channelNames);
+  const unnamed = [...channels].filter(([channel]) => !named.has(channel));
+  const ordered = [
+    ...channelNames.flatMap((channel) => channels.get(channel) ?? []),
+    ...unnamed.map(([, value]) => value),
+  ];
+  const texts = channelNames.map((channel) => {
+    const value = channels.get(channel);
+    return value === undefined ? "0" : channelText(value);
+  });
+  if (unnamed.length > 0) {
+    const fields = unnamed.map(([channel, value]) => `${JSON.stringify(channel)}:${channelText(value)}`);
+    texts.push(`{${fields.join(",")}}`);
+  }
+  const first = `[${body},[${texts.join(",")}]]`;
+  const tasks = writes.map(([taskId, lines]) => `${taskId}${UNIT}${writesText(lines, first)}`);
+  const written = writes.flatMap(([, lines]) => [...lines.values()].map(([, value]) => value));
+  return { record: [first, ...tasks].join(GROUP), ...rowReferences([...ordered, ...written]) };
+};
+
+const channelText = (value: StoredValue): string => recordText(value, ({ segments }) => segments.length);
+
+/** The lines of one task's writes. What stands in `source` already is referred to. */
+export const writesText = (writes: StoredWrites, source = ""): string =>
+  [...writes]
+    .sort(([one], [other]) => one - other)
+    .map(([index, [channel, value]]) => {
+      const { text, hash, lists } = value;
+      const name = `${index},${JSON.stringify(channel)}`;
+      if (text !== undefined && hash === undefined && lists.length === 0) {
+        const start = text.length < WORTH_A_REFERENCE_CHARACTERS ? -1 : source.indexOf(text);
+        if (start >= 0) return `${name},@${start},${text.length}`;
+      }
+      return `${name},${recordText(value)}`;
+    })
+    .join(LINE);
+
+/** A row as it was read. */
+export interface RowText {
+  body: CheckpointBody;
+  channels: Array<[channel: string, record: ValueRecord]>;
   writes: TaskWrites[];
 }
 
-export const composeRowText = ({ body, channels, writes }: RowText): string =>
-  [body, channels, ...writes.map((task) => task.join(UNIT))].join(GROUP);
+type Segments = readonly number[];
 
-export const parseRowText = (text: string): RowText => {
-  const [body = "", channels = "", ...tasks] = text.split(GROUP);
-  return { body, channels, writes: tasks.map(parseTaskWrites) };
+/** `shape` parsed; `segments` as flat triples. */
+export const parseRowText = (text: string, shape: Shape, segments: Segments): RowText => {
+  const older = text.indexOf(OLDER);
+  const [first = "", ...tasks] = (older < 0 ? text : text.slice(0, older)).split(GROUP);
+  const before = older < 0 ? [] : parseRowText(text.slice(older + 1), shape, segments).writes;
+  // Rows from before migration 0007: an object, and the channels by name in a part of their own.
+  if (first.startsWith("{")) {
+    const channels = Object.entries(JSON.parse(tasks[0] ?? "{}") as Record<string, ValueRecord>);
+    return { body: parseBody(first, shape), channels, writes: before };
+  }
+  const whole = JSON.parse(first) as [...unknown[], Array<CountedRecord | 0 | Record<string, CountedRecord>>];
+  const records = whole.pop() as Array<CountedRecord | 0 | Record<string, CountedRecord>>;
+  const [names] = shape;
+  let taken = 0;
+  const withSegments = ({ l, ...record }: CountedRecord): ValueRecord => {
+    if (l === undefined) return record;
+    const lists = l.map((count) => segments.slice(taken, (taken += count * NUMBERS_PER_SEGMENT)));
+    return { ...record, l: lists };
+  };
+  const channels: RowText["channels"] = [];
+  for (const [index, record] of records.entries()) {
+    const name = names[index];
+    if (record === 0) continue;
+    if (name !== undefined) channels.push([name, withSegments(record as CountedRecord)]);
+    else {
+      for (const [channel, unnamed] of Object.entries(record as Record<string, CountedRecord>))
+        channels.push([channel, withSegments(unnamed)]);
+    }
+  }
+  return {
+    body: parseBody(whole, shape),
+    channels,
+    writes: [...before, ...tasks.map((task) => withReferences(parseTaskWrites(task), first))],
+  };
 };
 
-/** SQL: how many writes stand in `c.record`. Its only line breaks are between writes of one task. */
+const NUMBERS_PER_SEGMENT = 3;
+type CountedRecord = Omit<ValueRecord, "l"> & { l?: number[] };
+
+/** A record ends with a brace, a reference with a number. */
+const REFERENCE = /,@(\d+),(\d+)$/gm;
+
+const withReferences = ([taskId, lines]: TaskWrites, first: string): TaskWrites => [
+  taskId,
+  lines.replace(REFERENCE, (_, start: string, length: string) => {
+    return `,{"v":${first.slice(Number(start), Number(start) + Number(length))}}`;
+  }),
+];
+
+/** The writes in a row's text, as they stand there. */
+export const writesOf = (text: string): TaskWrites[] =>
+  text
+    .split(OLDER)
+    .flatMap((version) => version.split(GROUP).slice(version.startsWith("{") ? 2 : 1))
+    .map(parseTaskWrites);
+
+/** SQL: how many writes stand in `c.record`. */
 export const COUNT_WRITES_OF_C = `(
-    length(c.record) - length(replace(c.record, E'\\x1d', '')) - 1
+    length(c.record) - length(replace(c.record, E'\\x1d', '')) - (left(c.record, 1) = '{')::integer
     + length(c.record) - length(replace(c.record, E'\\n', '')))`;
 
 export const parseTaskWrites = (text: string): TaskWrites => {

@@ -18,6 +18,7 @@ import type { JsonObject } from "../lib/json.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 import { noHistory, readDeltaHistory } from "./delta-history.ts";
 import { encode, treeText } from "./encoding.ts";
+import type { QueuedWrites } from "./batch.ts";
 import { configurable, isReadable, placeOf, requirePlace, requireSeparable, requireUuid } from "./place.ts";
 import type { CheckpointReader, LoadedCheckpoint } from "./reader.ts";
 import { readAllReferences, readReferences, readRows } from "./reads.ts";
@@ -25,8 +26,7 @@ import type { ShapeBook } from "./shapes.ts";
 import { threadKey } from "./thread-key.ts";
 import { reviveTuple, reviveWrite, toKnown } from "./tuples.ts";
 import type { StoredValue } from "./values.ts";
-import { bodyTexts } from "./versions.ts";
-import type { QueuedWrites } from "./write-queue.ts";
+import { versionTexts } from "./versions.ts";
 import type { KnownCheckpoint, ThreadWriter } from "./writer.ts";
 
 export interface SaverParts {
@@ -149,7 +149,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
       channels.set(channel, writer.values.storeChannel(channel, value, before));
     }
     writer.learn(checkpointNs, checkpoint.id, { versions: { ...versions }, channels });
-    const { body, shape } = bodyTexts(checkpoint);
+    const { body, channelNames, shape } = versionTexts(checkpoint);
     const { common, rest } = this.splitMetadata(metadata);
     const { newShape, hash } = this.parts.shapes.refer(shape, treeText(encode(common)));
     const { jsonb, exact } = toJsonb(treeText(encode(rest)));
@@ -161,6 +161,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
       metadata: jsonb,
       metadataText: exact === undefined ? "" : treeText(encode({ ...common, ...rest })),
       body,
+      channelNames,
       shape: hash,
       channels,
     };
@@ -181,7 +182,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const stored: QueuedWrites["writes"] = new Map();
     for (const [position, [channel, value]] of writes.entries()) {
       const index = WRITES_IDX_MAP[channel] ?? position;
-      if (index < 0 || !stored.has(index)) stored.set(index, [channel, writer.values.store(value)]);
+      if (index < 0 || !stored.has(index)) stored.set(index, [channel, writer.values.write(value)]);
     }
     if (stored.size === 0) return;
     const { runId } = this.options;

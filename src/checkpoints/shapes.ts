@@ -1,19 +1,20 @@
 import { contentHash } from "./hash.ts";
 import type { NewShape } from "./repository.ts";
+import type { Shape } from "./versions.ts";
 
 /** A graph has a few shapes; more than these have the graphs that make up their nodes at run time. */
 const SHAPES_AT_MOST = 1_000;
 
 /** The shapes that this process has met. */
 export class ShapeBook {
-  private readonly parsed = new Map<string, unknown>();
+  private readonly parsed = new Map<string, Shape>();
   /** By text and metadata. */
   private readonly hashes = new Map<string, string>();
   /** Hashes of those that stand in the database: nothing ever deletes them there. */
   private readonly stored = new Set<string>();
 
-  parse(text: string): unknown {
-    return remembered(this.parsed, text, () => JSON.parse(text) as unknown);
+  parse(text: string): Shape {
+    return remembered(this.parsed, text, () => JSON.parse(text) as Shape);
   }
 
   /** The hash of a shape that is to be referred to, and the shape itself if it has still to be stored. */

@@ -8,7 +8,7 @@ import { readHeadRows, readRows } from "./reads.ts";
 import { revive } from "./reviving.ts";
 import { threadKey } from "./thread-key.ts";
 import type { CheckpointStorage, HistoryOptions, StoredCheckpoint } from "./types.ts";
-import { isWholeList, recordTree, toSegments, type ValueRecord } from "./values.ts";
+import { isWholeList, listTrees, recordTree, toSegments, type ValueRecord } from "./values.ts";
 
 export type StateReads = Pick<CheckpointStorage, "readHead" | "readAt" | "readHistory" | "readHeads">;
 
@@ -94,7 +94,7 @@ const isUndefined = ({ v }: ValueRecord): boolean =>
   typeof v === "object" && v !== null && TYPE in v && v[TYPE] === "undefined";
 
 const wireText = (record: ValueRecord, loaded: LoadedCheckpoint): string => {
-  if (isWholeList(record)) {
+  if (isWholeList(record) && record.w === undefined) {
     const texts: string[] = [];
     for (const { list, from, to } of toSegments(record.l?.[0] ?? []))
       loaded.elements.addWires(list, from, to, texts);
@@ -102,7 +102,7 @@ const wireText = (record: ValueRecord, loaded: LoadedCheckpoint): string => {
   }
   const elementsOf = (list: number): unknown[] =>
     toSegments(record.l?.[list] ?? []).flatMap(
-      ({ list, from, to }) => revive(loaded.elements.trees(list, from, to)) as unknown[],
+      ({ list, from, to }) => revive(listTrees(record, loaded.elements.trees(list, from, to))) as unknown[],
     );
   return toWireJson(revive(recordTree(record, loaded.elements), undefined, elementsOf));
 };

@@ -144,6 +144,6 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
       within(queryable, (transaction) => keepLatest(transaction, threadKey(threadId))),
     mergeHeadMetadata: (threadId, metadata) =>
       database.transaction((transaction) => mergeHeadMetadata(transaction, threadKey(threadId), metadata)),
-    storage: (threadId) => measureThread(database, threadKey(threadId), threadId),
+    storage: (threadId) => measureThread(database, threadKey(threadId), threadId, shapes),
   };
 };

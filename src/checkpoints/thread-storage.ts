@@ -1,12 +1,13 @@
 import type { Queryable } from "../database/database.ts";
 import type { ThreadStorage } from "./types.ts";
 import { LINE } from "./repository.ts";
-import { parseRowText } from "./row-text.ts";
-import { toSegments, type ValueRecord } from "./values.ts";
+import { parseRowText, writesOf } from "./row-text.ts";
+import type { ShapeBook } from "./shapes.ts";
+import { toSegments } from "./values.ts";
 
-const READ_RECORDS = `select record,
-    octet_length(record) + octet_length(coalesce(metadata_text, metadata::text)) as bytes
-  from checkpoints where thread_id = $1::uuid`;
+const READ_RECORDS = `select c.record, array_to_string(c.segments, ',') as segments, s.shape,
+    octet_length(c.record) + octet_length(coalesce(c.metadata_text, c.metadata::text)) as bytes
+  from checkpoints c join checkpoint_shapes s on s.hash = c.shape where c.thread_id = $1::uuid`;
 const READ_ELEMENT_SIZES = `select list_id, position, count, octet_length(elements) as bytes
   from checkpoint_elements where thread_id = $1::uuid and count > 0`;
 const READ_CONTENT_SIZES = `select hash, octet_length(content) as bytes
@@ -23,8 +24,14 @@ export const measureThread = async (
   queryable: Queryable,
   key: string,
   threadId: string,
+  shapes: ShapeBook,
 ): Promise<ThreadStorage> => {
-  const rows = await queryable.query<{ record: string; bytes: number }>(READ_RECORDS, [key]);
+  const rows = await queryable.query<{
+    record: string;
+    segments: string | null;
+    shape: string;
+    bytes: number;
+  }>(READ_RECORDS, [key]);
   const elements = await queryable.query<{ list_id: string; position: number; count: number; bytes: number }>(
     READ_ELEMENT_SIZES,
     [key],
@@ -42,15 +49,13 @@ export const measureThread = async (
   >();
   let inlineBytes = 0;
   for (const row of rows) {
-    const text = parseRowText(row.record);
-    for (const [, lines] of text.writes) {
+    for (const [, lines] of writesOf(row.record)) {
       writes.count += lines.split(LINE).length;
       writes.bytes += Buffer.byteLength(lines);
       inlineBytes += Buffer.byteLength(lines);
     }
-    for (const [channel, record] of Object.entries(
-      JSON.parse(text.channels) as Record<string, ValueRecord>,
-    )) {
+    const segments = row.segments?.split(",").map(Number) ?? [];
+    for (const [channel, record] of parseRowText(row.record, shapes.parse(row.shape), segments).channels) {
       let seen = channels.get(channel);
       if (seen === undefined) {
         channels.set(channel, (seen = { texts: new Set(), ranges: new Map(), hashes: new Set() }));

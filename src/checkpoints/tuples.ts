@@ -13,12 +13,13 @@ import type { ShapeBook } from "./shapes.ts";
 import {
   fromRecord,
   isWholeList,
+  listTrees,
   recordTree,
   toSegments,
   type StoredValue,
   type ValueRecord,
 } from "./values.ts";
-import { parseBody } from "./versions.ts";
+import { parseRowText } from "./row-text.ts";
 import type { KnownCheckpoint, ThreadWriter } from "./writer.ts";
 
 /**
@@ -78,10 +79,10 @@ export const reviveTuple = async (
 };
 
 /** What a row says of a checkpoint, without the live elements of its lists. */
-export const toKnown = ({ body, channels, shape }: References, shapes: ShapeBook): KnownCheckpoint => {
-  const records = Object.entries(JSON.parse(channels) as Record<string, ValueRecord>);
-  const versions = parseBody(body, shapes.parse(shape)).channel_versions;
-  return { versions, channels: new Map(records.map(([channel, record]) => [channel, fromRecord(record)])) };
+export const toKnown = ({ record, segments, shape }: References, shapes: ShapeBook): KnownCheckpoint => {
+  const { body, channels } = parseRowText(record, shapes.parse(shape), segments);
+  const versions = body.channel_versions;
+  return { versions, channels: new Map(channels.map(([channel, value]) => [channel, fromRecord(value)])) };
 };
 
 export const reviveWrite = async (
@@ -101,6 +102,9 @@ export const reviveRecord = async (record: ValueRecord, loaded: LoadedCheckpoint
 const treesOf = (record: ValueRecord, list: number, { elements }: LoadedCheckpoint): unknown[] => {
   const segments = toSegments(record.l?.[list] ?? []);
   const [first] = segments;
-  if (first !== undefined && segments.length === 1) return elements.trees(first.list, first.from, first.to);
-  return segments.flatMap((segment) => elements.trees(segment.list, segment.from, segment.to));
+  const trees =
+    first !== undefined && segments.length === 1
+      ? elements.trees(first.list, first.from, first.to)
+      : segments.flatMap((segment) => elements.trees(segment.list, segment.from, segment.to));
+  return listTrees(record, trees);
 };

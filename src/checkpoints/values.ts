@@ -16,6 +16,16 @@ export interface StoredValue {
   lists: ListReference[];
   /** If the value is itself a list: with its live elements, so that the next version can be compared with it. */
   live: LiveList | undefined;
+  /** See ValueRecord. */
+  withoutIds?: boolean;
+}
+
+/** What a task wrote. How it is stored is decided when it is sent: by then its elements may stand in a list. */
+export interface WrittenValue {
+  text: string;
+  lists: ListReference[];
+  /** The value itself, if it is an array. */
+  array: readonly unknown[] | undefined;
 }
 
 /** How a stored value stands in a row: value or content hash, and its lists' segments as flat triples. */
@@ -23,6 +33,8 @@ export interface ValueRecord {
   v?: unknown;
   c?: string;
   l?: number[][];
+  /** 1: the elements of the list had no `id` yet. Reducers give messages one, after the task has written them. */
+  w?: 1;
 }
 
 /** A larger value is kept apart: the next checkpoints then refer to it. */
@@ -65,14 +77,25 @@ export class ValueWriter {
     return this.store(value);
   }
 
-  /** Stores a value that has no history: what a task wrote. Lists in it whose elements are known are referred to. */
-  store(value: unknown): StoredValue {
+  /** Takes what a task wrote. */
+  write(value: unknown): WrittenValue {
+    const { text, lists } = this.toText(value);
+    const isArray = Array.isArray(value) && lists.length === 0;
+    return { text, lists: lists.map((list) => list.reference), array: isArray ? value : undefined };
+  }
+
+  /** A value's text. Lists in it whose elements are known are referred to. */
+  private toText(value: unknown): { text: string; lists: LiveList[] } {
     const lists: LiveList[] = [];
     const hook: ListHook = (array) => {
       if (!this.isKnownList(array)) return undefined;
       return lists.push(this.book.plan(array, undefined)) - 1;
     };
-    const text = treeText(encode(value, hook));
+    return { text: treeText(encode(value, hook)), lists };
+  }
+
+  private store(value: unknown): StoredValue {
+    const { text, lists } = this.toText(value);
     const live = Array.isArray(value) && text === WHOLE_LIST ? lists[0] : undefined;
     const references = lists.map((list) => list.reference);
     if (text.length <= INLINE_CHARACTERS_AT_MOST) return { text, hash: undefined, lists: references, live };
@@ -96,30 +119,62 @@ export class ValueWriter {
   }
 }
 
-/** The text of a stored value as it stands in a row: a JSON object. */
-export const recordText = ({ text, hash, lists }: StoredValue): string => {
+/**
+ * How what a task wrote is stored: by reference, if it became elements of a list since (a message that a node gave is
+ * what the list then holds, but for the id that it may have got there); else like any value. What must be kept apart
+ * for it is added to `contents`.
+ */
+export const storeWritten = (
+  { text, lists, array }: WrittenValue,
+  {
+    book,
+    isThere,
+    contents,
+  }: { book: ListBook; isThere: (segment: Segment) => boolean; contents: NewContent[] },
+): StoredValue => {
+  const found = array === undefined ? undefined : book.findNew(array);
+  if (found !== undefined && array !== undefined && isThere(found.segment)) {
+    const reference = { segments: [found.segment] };
+    const stored = { text: WHOLE_LIST, hash: undefined, lists: [reference], live: undefined };
+    if (`[${found.texts.join(",")}]` === text) return stored;
+    const withoutIds = found.texts.map((element, index) => textWithoutId(element, array[index]));
+    if (`[${withoutIds.join(",")}]` === text) return { ...stored, withoutIds: true };
+  }
+  if (text.length <= INLINE_CHARACTERS_AT_MOST) return { text, hash: undefined, lists, live: undefined };
+  const hash = contentHash(text);
+  contents.push({ hash, text });
+  return { text: undefined, hash, lists, live: undefined };
+};
+
+const textWithoutId = (text: string, element: unknown): string =>
+  text.replace(`,"id":${JSON.stringify((element as { id?: unknown }).id)}`, "");
+
+/** As `textWithoutId`, of a stored tree. */
+const withoutId = (tree: unknown): unknown => {
+  const { id: _, ...rest } = tree as { id?: unknown };
+  return rest;
+};
+
+/** The text of a stored value as it stands in a row: a JSON object. `segmentsOf` says how its lists are written. */
+export const recordText = (
+  { text, hash, lists, withoutIds }: StoredValue,
+  segmentsOf: (list: ListReference) => unknown = ({ segments }) => toTriples(segments),
+): string => {
   const parts: string[] = [];
   if (hash !== undefined) parts.push(`"c":"${hash}"`);
   else if (text !== WHOLE_LIST) parts.push(`"v":${text}`);
-  if (lists.length > 0) parts.push(`"l":${JSON.stringify(lists.map(({ segments }) => toTriples(segments)))}`);
+  if (lists.length > 0) parts.push(`"l":${JSON.stringify(lists.map(segmentsOf))}`);
+  if (withoutIds) parts.push('"w":1');
   return `{${parts.join(",")}}`;
 };
-
-export const channelsText = (channels: ReadonlyMap<string, StoredValue>): string =>
-  `{${[...channels].map(([channel, value]) => `${JSON.stringify(channel)}:${recordText(value)}`).join(",")}}`;
 
 /** What the row of a checkpoint or of writes names beside the texts, for the database's own use. */
 export const rowReferences = (values: Iterable<StoredValue>): { segments: number[]; contents: string[] } => {
   const segments: number[] = [];
   const contents: string[] = [];
-  const seen = new Set<ListReference>();
   for (const { lists, hash } of values) {
     if (hash !== undefined && !contents.includes(hash)) contents.push(hash);
-    for (const list of lists) {
-      if (seen.has(list)) continue;
-      seen.add(list);
-      segments.push(...toTriples(list.segments));
-    }
+    for (const list of lists) segments.push(...toTriples(list.segments));
   }
   return { segments, contents };
 };
@@ -147,6 +202,10 @@ export const recordTree = (record: ValueRecord, contents: { content(hash: string
 
 const WHOLE_LIST_TREE = Object.freeze(JSON.parse(WHOLE_LIST) as object);
 
+/** The trees of a record's list, whose segments hold `trees`. */
+export const listTrees = (record: ValueRecord, trees: unknown[]): unknown[] =>
+  record.w === undefined ? trees : trees.map(withoutId);
+
 /** True if the value of a record is itself a list. */
 export const isWholeList = (record: ValueRecord): boolean => record.c === undefined && !("v" in record);
 
@@ -156,4 +215,5 @@ export const fromRecord = (record: ValueRecord): StoredValue => ({
   hash: record.c,
   lists: (record.l ?? []).map((triples) => ({ segments: toSegments(triples) })),
   live: undefined,
+  ...(record.w === undefined ? {} : { withoutIds: true }),
 });

@@ -9,15 +9,10 @@ import { setField } from "./encoding.ts";
 type Version = number | string;
 
 /** The names that the numbers belong to. */
-type Shape = [channels: string[], nodes: Array<[node: string, channels: string[]]>];
+export type Shape = [channels: string[], nodes: Array<[node: string, channels: string[]]>];
 
-/** The `body` of a row. The first of the row's contents is the shape. */
-interface Body {
-  v: number;
-  ts: string;
-  /** Of the channels, and what the nodes have seen, in the order of the shape. */
-  n: [channels: Version[], nodes: Version[][]];
-}
+/** What a row says of the versions: the format's version, the time, and the numbers in the order of the shape. */
+type Body = [v: number, ts: string, channels: Version[], nodes: Version[][]];
 
 /** What a checkpoint holds beside its values. */
 export interface CheckpointBody {
@@ -27,25 +22,31 @@ export interface CheckpointBody {
   versions_seen: Record<string, ChannelVersions>;
 }
 
-export const bodyTexts = (checkpoint: Checkpoint): { body: string; shape: string } => {
+/** `body`: the items of a JSON array, without its brackets. */
+export const versionTexts = (
+  checkpoint: Checkpoint,
+): { body: string; channelNames: string[]; shape: string } => {
   const { v, ts, channel_versions, versions_seen } = checkpoint;
   const nodes = Object.entries(versions_seen);
-  const shape: Shape = [
-    Object.keys(channel_versions),
-    nodes.map(([node, seen]) => [node, Object.keys(seen)]),
-  ];
-  const numbers: Body["n"] = [Object.values(channel_versions), nodes.map(([, seen]) => Object.values(seen))];
-  return { body: JSON.stringify({ v, ts, n: numbers } satisfies Body), shape: JSON.stringify(shape) };
+  const channelNames = Object.keys(channel_versions);
+  const shape: Shape = [channelNames, nodes.map(([node, seen]) => [node, Object.keys(seen)])];
+  const seen = nodes.map(([, versions]) => Object.values(versions));
+  const body = JSON.stringify([v, ts, Object.values(channel_versions), seen] satisfies Body).slice(1, -1);
+  return { body, channelNames, shape: JSON.stringify(shape) };
 };
 
-/** `shape` is parsed already. */
-export const parseBody = (text: string, shape: unknown): CheckpointBody => {
-  const { v, ts, n } = JSON.parse(text) as Body;
-  const [channels, nodes] = shape as Shape;
+/** `body`: parsed, or the text of a row from before migration 0007. */
+export const parseBody = (body: unknown, [channelNames, nodes]: Shape): CheckpointBody => {
+  const [v, ts, channels, nodesSeen] = typeof body === "string" ? parseFormerBody(body) : (body as Body);
   const seen: CheckpointBody["versions_seen"] = {};
   for (const [index, [node, names]] of nodes.entries())
-    setField(seen, node, together(names, n[1][index] ?? []));
-  return { v, ts, channel_versions: together(channels, n[0]), versions_seen: seen };
+    setField(seen, node, together(names, nodesSeen[index] ?? []));
+  return { v, ts, channel_versions: together(channelNames, channels), versions_seen: seen };
+};
+
+const parseFormerBody = (text: string): Body => {
+  const { v, ts, n } = JSON.parse(text) as { v: number; ts: string; n: [Version[], Version[][]] };
+  return [v, ts, ...n];
 };
 
 const together = (names: readonly string[], versions: readonly Version[]): ChannelVersions => {

@@ -1,40 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Database } from "../database/database.ts";
 import { LeaseLostError, sqlState, threadBusy, ThreadChangedError, UNIQUE_VIOLATION } from "../lib/errors.ts";
+import { toBatch, type QueueItem } from "./batch.ts";
 import type { ThreadElements } from "./element-cache.ts";
-import type { ListBook, NewElements } from "./lists.ts";
+import type { ListBook } from "./lists.ts";
+import { writeBatch, type Fence } from "./repository.ts";
 import type { ShapeBook } from "./shapes.ts";
-import {
-  LINE,
-  writeBatch,
-  type Fence,
-  type NewCheckpoint,
-  type NewContent,
-  type NewShape,
-  type NewWrites,
-} from "./repository.ts";
-import { composeRowText } from "./row-text.ts";
-import { channelsText, recordText, rowReferences, type StoredValue } from "./values.ts";
-
-/** A checkpoint to store. Its values are written out when the statement is sent, for their lists may be moved. */
-export interface QueuedCheckpoint extends Omit<NewCheckpoint, "record" | "segments" | "contents"> {
-  /** See versions.ts. */
-  body: string;
-  channels: Map<string, StoredValue>;
-}
-
-/** What a task wrote: by index, the channel and the value. */
-export interface QueuedWrites extends Omit<NewWrites, "writes" | "segments" | "contents"> {
-  writes: Map<number, [channel: string, value: StoredValue]>;
-}
-
-export interface QueueItem {
-  checkpoint?: QueuedCheckpoint;
-  writes?: QueuedWrites;
-  elements: NewElements[];
-  contents: NewContent[];
-  shapes: NewShape[];
-}
 
 export interface WriteQueueOptions {
   database: Database;
@@ -150,11 +121,15 @@ export class WriteQueue {
   }
 
   private async send(items: QueueItem[]): Promise<void> {
-    const { database, threadId, fence, asynchronous, elements, shapes } = this.options;
+    const { database, threadId, fence, asynchronous, book, elements, shapes } = this.options;
     const giveUpAt = Date.now() + RETRY_SECONDS * 1_000;
     for (let pause = RETRY_FIRST_MS; ;) {
       try {
-        const held = await writeBatch(database, { threadId, fence, asynchronous }, toBatch(items));
+        const held = await writeBatch(
+          database,
+          { threadId, fence, asynchronous },
+          toBatch(items, { book, elements }),
+        );
         if (!held && fence !== undefined) {
           if (fence === "idle-thread") throw threadBusy(threadId);
           throw "runId" in fence
@@ -166,7 +141,7 @@ export class WriteQueue {
         if (sqlState(error) === UNIQUE_VIOLATION && Date.now() < giveUpAt) {
           // Another writer has taken the place (a fork, an update of the state), or this very batch was committed
           // although the connection was lost before the answer.
-          this.options.book.moveAside([...items, ...this.waiting].flatMap((item) => item.elements));
+          book.moveAside([...items, ...this.waiting].flatMap((item) => item.elements));
           continue;
         }
         if (!isPassing(error) || Date.now() + pause > giveUpAt) throw error;
@@ -187,83 +162,3 @@ const isPassing = (error: unknown): boolean => {
   const code = sqlState(error) ?? "";
   return PASSING_STATES.test(code) || PASSING_CODES.has(code) || PASSING_MESSAGES.test(error.message);
 };
-
-/** One row per key: a statement can't write a row twice. */
-const toBatch = (items: readonly QueueItem[]): Parameters<typeof writeBatch>[2] => {
-  const checkpoints = new Map<string, QueuedCheckpoint>();
-  const tasks = new Map<string, QueuedWrites>();
-  for (const { checkpoint, writes } of items) {
-    if (checkpoint !== undefined) {
-      checkpoints.set(JSON.stringify([checkpoint.checkpointNs, checkpoint.checkpointId]), checkpoint);
-    }
-    if (writes !== undefined) {
-      const key = JSON.stringify([writes.checkpointNs, writes.checkpointId, writes.taskId]);
-      const before = tasks.get(key);
-      tasks.set(key, before === undefined ? writes : mergeWrites(before, writes));
-    }
-  }
-  const together = new Map<QueuedCheckpoint, QueuedWrites[]>();
-  const apart: QueuedWrites[] = [];
-  for (const writes of tasks.values()) {
-    const checkpoint = checkpoints.get(JSON.stringify([writes.checkpointNs, writes.checkpointId]));
-    // What another run wrote must be there to be taken back alone.
-    if (checkpoint === undefined || checkpoint.runId !== writes.runId) apart.push(writes);
-    else together.set(checkpoint, [...(together.get(checkpoint) ?? []), writes]);
-  }
-  return {
-    elements: joinRuns(items.flatMap((item) => item.elements)),
-    contents: items.flatMap((item) => item.contents),
-    shapes: distinctShapes(items),
-    checkpoints: [...checkpoints.values()].map((checkpoint) => {
-      const { body, channels, ...rest } = checkpoint;
-      const writes = together.get(checkpoint) ?? [];
-      return {
-        ...rest,
-        record: composeRowText({
-          body,
-          channels: channelsText(channels),
-          writes: writes.map((task) => [task.taskId, writesText(task.writes)]),
-        }),
-        ...rowReferences([...channels.values(), ...writes.flatMap(valuesOf)]),
-      };
-    }),
-    writes: apart.map((task) => ({
-      ...task,
-      writes: writesText(task.writes),
-      ...rowReferences(valuesOf(task)),
-    })),
-  };
-};
-
-const valuesOf = ({ writes }: QueuedWrites): StoredValue[] => [...writes.values()].map(([, value]) => value);
-
-/** A run that goes on where another ends becomes one row with it: a row and its index entry take 120 bytes. */
-const joinRuns = (runs: readonly NewElements[]): Array<Pick<NewElements, "list" | "position" | "texts">> => {
-  const joined: Array<Pick<NewElements, "list" | "position" | "texts">> = [];
-  for (const { list, position, texts } of runs) {
-    const before = joined.find((run) => run.list === list && run.position + run.texts.length === position);
-    if (before === undefined) joined.push({ list, position, texts: texts.slice() });
-    else before.texts.push(...texts);
-  }
-  return joined;
-};
-
-/** In one order for all writers, so that two that insert the same ones don't wait for each other. */
-const distinctShapes = (items: readonly QueueItem[]): NewShape[] => {
-  const shapes = new Map(items.flatMap((item) => item.shapes.map((shape) => [shape.hash, shape])));
-  return [...shapes.values()].sort((one, other) => (one.hash < other.hash ? -1 : 1));
-};
-
-/** As `merge_writes` in the database does it. */
-const mergeWrites = (before: QueuedWrites, after: QueuedWrites): QueuedWrites => {
-  const writes = new Map(before.writes);
-  for (const [index, write] of after.writes) if (index < 0 || !writes.has(index)) writes.set(index, write);
-  return { ...before, writes };
-};
-
-/** One line per write: the index, the channel, the value. */
-const writesText = (writes: QueuedWrites["writes"]): string =>
-  [...writes]
-    .sort(([one], [other]) => one - other)
-    .map(([index, [channel, value]]) => `${index},${JSON.stringify(channel)},${recordText(value)}`)
-    .join(LINE);

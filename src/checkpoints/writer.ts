@@ -1,8 +1,9 @@
 import type { ChannelVersions } from "@langchain/langgraph-checkpoint";
+import type { QueueItem } from "./batch.ts";
 import { ListBook } from "./lists.ts";
 import type { NewShape } from "./repository.ts";
 import { ValueWriter, type StoredValue } from "./values.ts";
-import { WriteQueue, type QueueItem, type WriteQueueOptions } from "./write-queue.ts";
+import { WriteQueue, type WriteQueueOptions } from "./write-queue.ts";
 
 /** What a writer knows of a checkpoint that it read or wrote: enough to store the next one by difference. */
 export interface KnownCheckpoint {
