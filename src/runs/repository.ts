@@ -137,6 +137,7 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
     run: NewRun,
     threadMetadata: JsonObject,
     claim: ImmediateClaim | undefined,
+    queryable: Queryable = database,
   ): Promise<RunRow | undefined> {
     const ttl = run.deleteThread ? undefined : threadTtl;
     const parameters = [
@@ -145,7 +146,7 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
       ttl?.strategy,
       ttl?.minutes,
     ];
-    const rows = await database.query<RunRow>(CREATE_WITH_THREAD, parameters);
+    const rows = await queryable.query<RunRow>(CREATE_WITH_THREAD, parameters);
     return rows[0];
   },
 
@@ -165,8 +166,8 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
     return rows.length > 0;
   },
 
-  async threadExists(threadId: string): Promise<boolean> {
-    const rows = await database.query("select 1 from threads where thread_id = $1", [threadId]);
+  async threadExists(threadId: string, queryable: Queryable = database): Promise<boolean> {
+    const rows = await queryable.query("select 1 from threads where thread_id = $1", [threadId]);
     return rows.length > 0;
   },
 
@@ -242,6 +243,14 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
       [runId, threadId],
     );
     return rows[0];
+  },
+
+  /** In the order of the ids; those that are gone are missing. */
+  async findAll(runIds: readonly string[]): Promise<RunRow[]> {
+    return await database.query<RunRow>(
+      `select ${RUN_COLUMNS} from runs where run_id = any($1::uuid[]) order by array_position($1::uuid[], run_id)`,
+      [runIds],
+    );
   },
 
   /**

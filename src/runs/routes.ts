@@ -220,7 +220,7 @@ export const createRunRoutes =
           response: { 200: z.array(runRecord), ...refusals },
         },
       },
-      async (request) => (await service.createBatch(request.body)).map(({ row }) => toRunRecord(row)),
+      async (request) => await service.createBatch(request.body),
     );
 
     app.post(

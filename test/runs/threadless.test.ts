@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { RunRecord } from "../../src/runs/schemas.ts";
 import { apiOf, saying, textsOf, type Api, type Refusal, type Result } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
@@ -198,6 +198,40 @@ describe("a batch", () => {
     ]);
     expect(answer.status).toBe(404);
     expect(answer.body.detail).toContain("nobody");
+    expect((await api.post<number>("/threads/count", {})).body).toBe(before);
+  });
+
+  test("stores none if the database goes away half-way", async () => {
+    await query(
+      server,
+      `create function go_away() returns trigger language plpgsql as
+       'begin raise exception using errcode = ''53300'', message = ''no connection left''; end'`,
+    );
+    await query(
+      server,
+      `create trigger go_away before insert on runs for each row when (new.metadata ->> 'index' = 'last')
+       execute function go_away()`,
+    );
+    onTestFinished(async () => {
+      await query(server, "drop function go_away cascade");
+    });
+    const before = (await api.post<number>("/threads/count", {})).body;
+    const bodies = [{ index: "first" }, { index: "last" }].map((metadata) => ({
+      ...TWO_STEP,
+      metadata,
+      on_completion: "keep",
+    }));
+    expect((await api.post("/runs/batch", bodies)).status).toBe(503);
+    expect((await api.post<number>("/threads/count", {})).body).toBe(before);
+  });
+
+  test("creates none if one of them can't be stored", async () => {
+    const before = (await api.post<number>("/threads/count", {})).body;
+    const answer = await api.post<Refusal>("/runs/batch", [
+      { ...TWO_STEP, on_completion: "keep" },
+      { ...TWO_STEP, config: { configurable: { checkpoint_id: "1ef4a9b8-0000-6000-8000-000000000000" } } },
+    ]);
+    expect([answer.status, answer.body.detail]).toEqual([404, expect.stringContaining("Checkpoint")]);
     expect((await api.post<number>("/threads/count", {})).body).toBe(before);
   });
 

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { apiOf, textsOf, type Api, type Result } from "../../helpers/api.ts";
+import { eventually } from "../../helpers/conditions.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { query } from "../../helpers/query.ts";
@@ -75,4 +76,42 @@ describe("a connection that dies between commit and answer", () => {
       expect(textsOf(body.messages)).toEqual(["Slept for 400 ms."]);
     },
   );
+
+  test("does not double the runs of a batch", async () => {
+    await query(
+      database,
+      "create function linger() returns trigger language plpgsql as 'begin perform pg_sleep(0.5); return null; end'",
+    );
+    await query(
+      database,
+      `create constraint trigger linger after insert on runs deferrable initially deferred
+       for each row when (new.metadata ? 'lingers') execute function linger()`,
+    );
+    onTestFinished(async () => {
+      await query(database, "drop function linger cascade");
+    });
+    const body = { assistant_id: "two-step", input: { messages: [] }, on_completion: "keep" };
+    const batch = api.post<{ run_id: string; metadata: object }[]>("/runs/batch", [
+      { ...body, metadata: { lingers: true, batch: 1 } },
+      { ...body, metadata: { batch: 2 } },
+    ]);
+    await eventually("the batch is being committed", async () => {
+      const committing = await query(
+        database,
+        "select 1 from pg_stat_activity where state = 'active' and query = 'commit' and datname = current_database()",
+      );
+      return committing.length > 0;
+    });
+    expect(proxy.loseNextAnswer(ofRequests)).toBeGreaterThan(0);
+    const answer = await batch;
+    expect(answer.status).toBe(200);
+    expect(answer.body.map((run) => run.metadata)).toEqual(
+      [{ lingers: true, batch: 1 }, { batch: 2 }].map((metadata) => expect.objectContaining(metadata)),
+    );
+    const stored = await query<{ run_id: string }>(
+      database,
+      "select run_id from runs where metadata ? 'batch' order by created_at",
+    );
+    expect(stored.map((run) => run.run_id)).toEqual(answer.body.map((run) => run.run_id));
+  });
 });

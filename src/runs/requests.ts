@@ -1,0 +1,96 @@
+import type { RunKwargs } from "../engine/kwargs.ts";
+import { invalid } from "../lib/errors.ts";
+import { assistantIdOf, newId } from "../lib/ids.ts";
+import type { JsonObject } from "../lib/json.ts";
+import type { NewRun } from "./repository.ts";
+import type { RunBody, ThreadlessRunBody } from "./schemas.ts";
+
+/** Where a run goes: on a thread, on a thread that may have to be made, or on one of its own. */
+export type Placement =
+  { kind: "thread"; threadId: string; createIfMissing: boolean } | { kind: "threadless"; keep: boolean };
+
+/** A run as it was asked for. */
+export interface RequestedRun {
+  run: NewRun;
+  placement: Placement;
+  /** The assistant as the caller named it: by its id, or by its graph's. */
+  assistant: string;
+  /** Where the run starts, if not at the newest state. */
+  checkpointId: string | undefined;
+}
+
+const durabilityOf = (body: RunBody | ThreadlessRunBody): RunKwargs["durability"] =>
+  body.durability ?? (body.checkpoint_during === false ? "exit" : "async");
+
+const checkpointIdIn = (config: JsonObject | undefined): string | undefined => {
+  const id = (config?.configurable as JsonObject | undefined)?.checkpoint_id;
+  return typeof id === "string" ? id : undefined;
+};
+
+/**
+ * The checkpoint of the root graph that a reference means. One of a subgraph names it in its map; the run starts at
+ * the root, which takes the subgraph along.
+ */
+const rootCheckpointId = (checkpoint: RunBody["checkpoint"]): string | undefined => {
+  if (checkpoint === undefined || !checkpoint.checkpoint_ns) return checkpoint?.checkpoint_id;
+  const root = checkpoint.checkpoint_map?.[""];
+  if (typeof root === "string") return root;
+  throw invalid(
+    "'checkpoint' names a subgraph; its 'checkpoint_map' must name the checkpoint of the root graph as ''.",
+  );
+};
+
+const toKwargs = (body: RunBody | ThreadlessRunBody): RunKwargs => {
+  const checkpoint = "checkpoint" in body ? body.checkpoint : undefined;
+  const checkpointId =
+    rootCheckpointId(checkpoint) ??
+    ("checkpoint_id" in body ? body.checkpoint_id : undefined) ??
+    checkpointIdIn(body.config);
+  return {
+    // With both, the command wins: chat front ends send `input: {}` along.
+    ...(body.command === undefined
+      ? { input: body.input }
+      : { command: body.command as RunKwargs["command"] }),
+    ...(checkpointId === undefined
+      ? {}
+      : { checkpoint: { ...checkpoint, checkpoint_id: checkpointId } as RunKwargs["checkpoint"] }),
+    ...(body.interrupt_before === undefined ? {} : { interrupt_before: body.interrupt_before }),
+    ...(body.interrupt_after === undefined ? {} : { interrupt_after: body.interrupt_after }),
+    stream_mode: body.stream_mode,
+    stream_subgraphs: body.stream_subgraphs,
+    durability: durabilityOf(body),
+    on_disconnect: body.on_disconnect,
+    ...(body.feedback_keys === undefined ? {} : { feedback_keys: body.feedback_keys }),
+  };
+};
+
+/**
+ * What a body asks for, under new ids. `readerId`: the process that streams the run to its creator, if one does.
+ * Throws `invalid` for a checkpoint of a subgraph that doesn't say where it belongs.
+ */
+export const requestedRun = (
+  body: RunBody | ThreadlessRunBody,
+  placement: Placement,
+  readerId: string | null,
+): RequestedRun => {
+  const kwargs = toKwargs(body);
+  return {
+    run: {
+      runId: newId(),
+      threadId: placement.kind === "thread" ? placement.threadId : newId(),
+      assistantId: assistantIdOf(body.assistant_id),
+      multitaskStrategy: "multitask_strategy" in body ? body.multitask_strategy : "enqueue",
+      metadata: body.metadata ?? {},
+      config: body.config ?? {},
+      context: body.context ?? {},
+      kwargs: JSON.stringify(kwargs),
+      resumable: body.stream_resumable,
+      deleteThread: placement.kind === "threadless" && !placement.keep,
+      afterSeconds: body.after_seconds ?? 0,
+      readerId,
+    },
+    placement,
+    assistant: body.assistant_id,
+    checkpointId: kwargs.checkpoint?.checkpoint_id,
+  };
+};
