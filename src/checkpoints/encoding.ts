@@ -2,14 +2,14 @@
  * From any value of a graph's state to a tree that `JSON.stringify` writes as it is, and that `revive` turns back.
  *
  * Plain values stay what they are and are the very same objects in the tree (nothing is copied that needs no
- * change). What JSON can't say is an object with the key `$type`. LangChain's classes have the constructor form
+ * change). What JSON can't say is an object with the key `$type`. So are messages (messages.ts); other classes of LangChain have the constructor form
  * that LangChain itself writes (`{lc: 1, type: "constructor", id, kwargs}`). A plain object that has one of these
  * keys itself is wrapped, so that text from outside is never taken for an instruction to build something.
  */
 
 import { isMessage } from "../lib/wire-json.ts";
-
-export const TYPE = "$type";
+import { setField, TYPE } from "./fields.ts";
+import { encodeMessage, type MessageFields } from "./messages.ts";
 
 /** Stands in the tree for a list that is stored by element: `{$type: "list", list: index}`. */
 export interface ListMarker {
@@ -118,7 +118,8 @@ class Encoder {
 
   /** The tree of an instance of a class; the same reference if its own fields are all there is to it. */
   private encodeInstance(value: Fields): unknown {
-    if (isMessage(value)) return this.encodeMessage(value as unknown as MessageFields);
+    if (isMessage(value))
+      return encodeMessage(value as unknown as MessageFields, (part) => this.encode(part));
     if (value instanceof Date) {
       return { [TYPE]: "date", value: Number.isNaN(value.getTime()) ? null : value.toISOString() };
     }
@@ -162,33 +163,6 @@ class Encoder {
     return value;
   }
 
-  /**
-   * A message in LangChain's constructor form, read from the instance: its own `toJSON` knows only what was given
-   * to the constructor, and so loses an id that was set later. `undefined` is left out, and so is what the
-   * constructor makes anyway: a sixth of a short message.
-   */
-  private encodeMessage(message: MessageFields): unknown {
-    const kwargs: Fields = {};
-    const given = message.lc_kwargs ?? {};
-    for (const key of Object.keys(given)) {
-      if (key === "type" || key === "contentBlocks" || key === "content_blocks") continue; // they are the content
-      const value = key in message ? message[key] : given[key];
-      if (value === undefined || typeof value === "function" || isMadeAnyway(message, key)) continue;
-      setField(kwargs, key, this.encode(value));
-    }
-    for (const key of MESSAGE_FIELDS) {
-      if (key in kwargs) continue;
-      const value = message[key];
-      if (value !== undefined && !isMadeAnyway(message, key)) kwargs[key] = this.encode(value);
-    }
-    return {
-      lc: 1,
-      type: "constructor",
-      id: ["langchain_core", "messages", messageClassName(message)],
-      kwargs,
-    };
-  }
-
   /** What LangChain's own toJSON wrote: nested instances are not yet written, all else is. */
   private encodeSerializable(tree: unknown): unknown {
     if (typeof tree !== "object" || tree === null) return tree;
@@ -212,90 +186,7 @@ class Encoder {
   }
 }
 
-interface MessageFields extends Fields {
-  lc_kwargs?: Fields;
-  _getType(): string;
-}
-
-/** What a message may hold beside what was given to its constructor. */
-export const MESSAGE_FIELDS = [
-  "id",
-  "name",
-  "content",
-  "additional_kwargs",
-  "response_metadata",
-  "tool_calls",
-  "invalid_tool_calls",
-  "tool_call_chunks",
-  "usage_metadata",
-  "tool_call_id",
-  "status",
-  "artifact",
-  "metadata",
-  "role",
-] as const;
-
-/**
- * True for an empty field of a message that its constructor makes if it is not given. (Tool calls are computed from
- * the raw ones if there are any, so then an empty list must be given.)
- */
-export const isMadeAnyway = (message: Fields, key: string): boolean => {
-  const value = message[key];
-  switch (key) {
-    case "additional_kwargs":
-    case "response_metadata":
-      return typeof value === "object" && value !== null && isPlainEmpty(value);
-    case "tool_calls":
-    case "invalid_tool_calls":
-    case "tool_call_chunks":
-      return (
-        Array.isArray(value) &&
-        value.length === 0 &&
-        !Object.hasOwn(Object(message.additional_kwargs), "tool_calls")
-      );
-    default:
-      return false;
-  }
-};
-
-const isPlainEmpty = (value: object): boolean => {
-  for (const _ in value) return false;
-  return Object.getPrototypeOf(value) === Object.prototype;
-};
-
-/** Messages that `revive` can build, by the name that LangChain gives to their classes. */
-export const MESSAGE_CLASSES: ReadonlySet<string> = new Set(
-  ["AIMessage", "HumanMessage", "SystemMessage", "ToolMessage", "FunctionMessage", "ChatMessage"]
-    .flatMap((name) => [name, `${name}Chunk`])
-    .concat("RemoveMessage"),
-);
-
-const CLASS_BY_TYPE: Readonly<Record<string, string>> = {
-  ai: "AIMessage",
-  human: "HumanMessage",
-  system: "SystemMessage",
-  tool: "ToolMessage",
-  function: "FunctionMessage",
-  remove: "RemoveMessage",
-};
-
-/** A user's own subclass is stored as the class of LangChain that it extends: it can be read everywhere. */
-const messageClassName = (message: MessageFields): string => {
-  const messageClass = message.constructor as { lc_name?: () => string };
-  const name = messageClass.lc_name?.() ?? "";
-  if (MESSAGE_CLASSES.has(name)) return name;
-  const known = CLASS_BY_TYPE[message._getType()] ?? "ChatMessage";
-  return typeof message.concat === "function" ? `${known}Chunk` : known;
-};
-
 const numberName = (value: number): string => (Object.is(value, -0) ? "-0" : String(value));
 
 const pick = (value: Fields, keys: string[]): Fields =>
   Object.fromEntries(keys.map((key) => [key, value[key]]));
-
-/** Assigning `__proto__` would change the prototype; defining it is data. */
-export const setField = (target: Fields, key: string, value: unknown): void => {
-  if (key === "__proto__") {
-    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
-  } else target[key] = value;
-};

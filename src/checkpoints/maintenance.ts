@@ -1,7 +1,8 @@
 import type { Queryable } from "../database/database.ts";
 import { invalid } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { encode, treeText, TYPE } from "./encoding.ts";
+import { encode, treeText } from "./encoding.ts";
+import { TYPE } from "./fields.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 
 /*

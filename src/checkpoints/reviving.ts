@@ -7,9 +7,9 @@ import { load } from "@langchain/core/load";
 import * as messages from "@langchain/core/messages";
 import { Command, Overwrite, Send } from "@langchain/langgraph";
 import { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
-import { MESSAGE_CLASSES, setField, TYPE } from "./encoding.ts";
+import { setField, TYPE, type Fields } from "./fields.ts";
+import { MESSAGE_CLASSES, storedMessage } from "./messages.ts";
 
-type Fields = Record<string, unknown>;
 /** Gives the elements of a list that stands elsewhere, revived. */
 export type ListResolver = (list: number) => unknown[];
 
@@ -74,24 +74,23 @@ const isSerialized = (tree: unknown): boolean =>
   tree !== null &&
   "lc" in tree &&
   tree.lc === 1 &&
-  messageClassOf(tree as Fields) === undefined;
+  storedMessage(tree as Fields) === undefined;
 
 type MessageClass = new (fields: Fields) => object;
 
-const CLASSES: ReadonlyMap<unknown, MessageClass> = new Map(
+const CLASSES: ReadonlyMap<string, MessageClass> = new Map(
   [...MESSAGE_CLASSES].map((name) => [name, (messages as unknown as Record<string, MessageClass>)[name]!]),
 );
 
-const messageClassOf = (tree: Fields): MessageClass | undefined => {
-  if (tree.lc !== 1 || tree.type !== "constructor" || !Array.isArray(tree.id)) return undefined;
-  const id = tree.id as unknown[];
-  return id[1] === "messages" ? CLASSES.get(id[id.length - 1]) : undefined;
+const reviveSerialized = (tree: Fields, unfinished: Unfinished | undefined, list: ListResolver): unknown => {
+  const message = storedMessage(tree);
+  if (message === undefined) return structuredClone(tree);
+  return buildMessage(message.name, reviveFields(message.fields, unfinished, list));
 };
 
-const reviveSerialized = (tree: Fields, unfinished: Unfinished | undefined, list: ListResolver): unknown => {
-  const messageClass = messageClassOf(tree);
-  if (messageClass === undefined) return structuredClone(tree);
-  const kwargs = reviveFields(tree.kwargs as Fields, unfinished, list);
+const buildMessage = (name: string, kwargs: Fields): unknown => {
+  const messageClass = CLASSES.get(name);
+  if (messageClass === undefined) throw new Error(`There is no class of messages named ${name}.`);
   if (messageClass !== messages.AIMessageChunk) return new messageClass(kwargs);
   // Its constructor computes tool calls anew, and drops invalid ones: what was stored counts.
   const { tool_calls, invalid_tool_calls, tool_call_chunks } = kwargs;
@@ -204,8 +203,13 @@ const reviveTyped = (tree: Fields, unfinished: Unfinished | undefined, list: Lis
       return withLater(new Overwrite(inner(tree.value)), "__overwrite__", tree.value);
     case "delta_snapshot":
       return withLater(new DeltaSnapshot(inner(tree.value)), "value", tree.value);
-    default:
-      return reviveFields(tree, unfinished, list);
+    default: {
+      const fields = reviveFields(tree, unfinished, list);
+      const message = storedMessage(tree);
+      if (message === undefined) return fields;
+      delete fields[TYPE];
+      return buildMessage(message.name, fields);
+    }
   }
 };
 

@@ -5,9 +5,9 @@
  *
  *   [v, ts, versions of channels, versions seen by nodes, channels] GROUP task UNIT line LINE line GROUP task …
  *
- * Versions and channels come in the order of the shape's names; channels that the shape doesn't name stand in an object
- * at the end. A list names how many of the row's segments are its own, in their order. A line is
- * `index,channel,record`, or `index,channel,@start,length` where the value stands in the first part.
+ * Versions and channels come in the order of the shape's names, 0 for a channel without a value. A list names how many
+ * of the row's segments are its own, in their order. A line is `index,channel,record`, or
+ * `index,channel,@start,length` where the value stands in the first part.
  * If a checkpoint was put again, the text before follows after OLDER: its writes still count.
  */
 
@@ -28,7 +28,7 @@ const WORTH_A_REFERENCE_CHARACTERS = 32;
 export interface NewRowText {
   /** As `versionTexts` makes it. */
   body: string;
-  /** In the order of the shape. */
+  /** All that may have a value, in the order of the shape. */
   channelNames: readonly string[];
   channels: ReadonlyMap<string, StoredValue>;
   writes: ReadonlyArray<[taskId: string, writes: StoredWrites]>;
@@ -40,20 +40,11 @@ export const composeRowText = ({
   channels,
   writes,
 }: NewRowText): { record: string; segments: number[]; contents: string[] } => {
-  const named = new Set(channelNames);
-  const unnamed = [...channels].filter(([channel]) => !named.has(channel));
-  const ordered = [
-    ...channelNames.flatMap((channel) => channels.get(channel) ?? []),
-    ...unnamed.map(([, value]) => value),
-  ];
+  const ordered = channelNames.flatMap((channel) => channels.get(channel) ?? []);
   const texts = channelNames.map((channel) => {
     const value = channels.get(channel);
     return value === undefined ? "0" : channelText(value);
   });
-  if (unnamed.length > 0) {
-    const fields = unnamed.map(([channel, value]) => `${JSON.stringify(channel)}:${channelText(value)}`);
-    texts.push(`{${fields.join(",")}}`);
-  }
   const first = `[${body},[${texts.join(",")}]]`;
   const tasks = writes.map(([taskId, lines]) => `${taskId}${UNIT}${writesText(lines, first)}`);
   const written = writes.flatMap(([, lines]) => [...lines.values()].map(([, value]) => value));
@@ -84,56 +75,51 @@ export interface RowText {
   writes: TaskWrites[];
 }
 
-type Segments = readonly number[];
-
-/** `shape` parsed; `segments` as flat triples. */
-export const parseRowText = (text: string, shape: Shape, segments: Segments): RowText => {
-  const older = text.indexOf(OLDER);
-  const [first = "", ...tasks] = (older < 0 ? text : text.slice(0, older)).split(GROUP);
-  const before = older < 0 ? [] : parseRowText(text.slice(older + 1), shape, segments).writes;
+/** `segments` as flat triples. */
+export const parseRowText = (text: string, shape: Shape, segments: readonly number[]): RowText => {
+  const [first = "", ...tasks] = newestOf(text).split(GROUP);
   // Rows from before migration 0007: an object, and the channels by name in a part of their own.
   if (first.startsWith("{")) {
     const channels = Object.entries(JSON.parse(tasks[0] ?? "{}") as Record<string, ValueRecord>);
-    return { body: parseBody(first, shape), channels, writes: before };
+    return { body: parseBody(first, shape), channels, writes: [] };
   }
-  const whole = JSON.parse(first) as [...unknown[], Array<CountedRecord | 0 | Record<string, CountedRecord>>];
-  const records = whole.pop() as Array<CountedRecord | 0 | Record<string, CountedRecord>>;
-  const [names] = shape;
-  let taken = 0;
-  const withSegments = ({ l, ...record }: CountedRecord): ValueRecord => {
-    if (l === undefined) return record;
-    const lists = l.map((count) => segments.slice(taken, (taken += count * NUMBERS_PER_SEGMENT)));
-    return { ...record, l: lists };
-  };
+  const body = JSON.parse(first) as unknown[];
+  const records = body.pop() as Array<CountedRecord | 0>;
+  const [names, , unversioned = []] = shape;
   const channels: RowText["channels"] = [];
+  let taken = 0;
   for (const [index, record] of records.entries()) {
-    const name = names[index];
     if (record === 0) continue;
-    if (name !== undefined) channels.push([name, withSegments(record as CountedRecord)]);
-    else {
-      for (const [channel, unnamed] of Object.entries(record as Record<string, CountedRecord>))
-        channels.push([channel, withSegments(unnamed)]);
-    }
+    const { l, ...rest } = record;
+    const lists = l?.map((count) => segments.slice(taken, (taken += count * NUMBERS_PER_SEGMENT)));
+    const name = names[index] ?? unversioned[index - names.length] ?? "";
+    channels.push([name, lists === undefined ? rest : { ...rest, l: lists }]);
   }
   return {
-    body: parseBody(whole, shape),
+    body: parseBody(body, shape),
     channels,
-    writes: [...before, ...tasks.map((task) => withReferences(parseTaskWrites(task), first))],
+    writes: text.split(OLDER).reverse().flatMap(expandWrites),
   };
 };
 
 const NUMBERS_PER_SEGMENT = 3;
 type CountedRecord = Omit<ValueRecord, "l"> & { l?: number[] };
 
+const newestOf = (text: string): string => {
+  const end = text.indexOf(OLDER);
+  return end < 0 ? text : text.slice(0, end);
+};
+
 /** A record ends with a brace, a reference with a number. */
 const REFERENCE = /,@(\d+),(\d+)$/gm;
 
-const withReferences = ([taskId, lines]: TaskWrites, first: string): TaskWrites => [
-  taskId,
-  lines.replace(REFERENCE, (_, start: string, length: string) => {
-    return `,{"v":${first.slice(Number(start), Number(start) + Number(length))}}`;
-  }),
-];
+const expandWrites = (version: string): TaskWrites[] =>
+  writesOf(version).map(([taskId, lines]) => [
+    taskId,
+    lines.replace(REFERENCE, (_, start: string, length: string) => {
+      return `,{"v":${version.slice(Number(start), Number(start) + Number(length))}}`;
+    }),
+  ]);
 
 /** The writes in a row's text, as they stand there. */
 export const writesOf = (text: string): TaskWrites[] =>

@@ -2,7 +2,7 @@ import type { Database } from "../database/database.ts";
 import { isUuid } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { toWireJson, toWireValue } from "../lib/wire-json.ts";
-import { TYPE } from "./encoding.ts";
+import { TYPE } from "./fields.ts";
 import type { CheckpointReader, LoadedCheckpoint } from "./reader.ts";
 import { readHeadRows, readRows } from "./reads.ts";
 import { revive } from "./reviving.ts";

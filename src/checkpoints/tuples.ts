@@ -5,7 +5,7 @@ import type {
   CheckpointPendingWrite,
   CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
-import { setField } from "./encoding.ts";
+import { setField } from "./fields.ts";
 import type { LoadedCheckpoint, LoadedWrite } from "./reader.ts";
 import type { References } from "./reads.ts";
 import { revive, settle, type Unfinished } from "./reviving.ts";

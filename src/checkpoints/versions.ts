@@ -4,12 +4,16 @@
  */
 
 import type { ChannelVersions, Checkpoint } from "@langchain/langgraph-checkpoint";
-import { setField } from "./encoding.ts";
+import { setField } from "./fields.ts";
 
 type Version = number | string;
 
-/** The names that the numbers belong to. */
-export type Shape = [channels: string[], nodes: Array<[node: string, channels: string[]]>];
+/** The names that the numbers belong to, and those of channels that have values but no versions (`__pregel_tasks`). */
+export type Shape = [
+  channels: string[],
+  nodes: Array<[node: string, channels: string[]]>,
+  unversioned?: string[],
+];
 
 /** What a row says of the versions: the format's version, the time, and the numbers in the order of the shape. */
 type Body = [v: number, ts: string, channels: Version[], nodes: Version[][]];
@@ -26,13 +30,15 @@ export interface CheckpointBody {
 export const versionTexts = (
   checkpoint: Checkpoint,
 ): { body: string; channelNames: string[]; shape: string } => {
-  const { v, ts, channel_versions, versions_seen } = checkpoint;
+  const { v, ts, channel_values, channel_versions, versions_seen } = checkpoint;
   const nodes = Object.entries(versions_seen);
   const channelNames = Object.keys(channel_versions);
   const shape: Shape = [channelNames, nodes.map(([node, seen]) => [node, Object.keys(seen)])];
+  const unversioned = Object.keys(channel_values).filter((name) => !Object.hasOwn(channel_versions, name));
+  if (unversioned.length > 0) shape.push(unversioned);
   const seen = nodes.map(([, versions]) => Object.values(versions));
   const body = JSON.stringify([v, ts, Object.values(channel_versions), seen] satisfies Body).slice(1, -1);
-  return { body, channelNames, shape: JSON.stringify(shape) };
+  return { body, channelNames: [...channelNames, ...unversioned], shape: JSON.stringify(shape) };
 };
 
 /** `body`: parsed, or the text of a row from before migration 0007. */

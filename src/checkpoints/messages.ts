@@ -1,0 +1,137 @@
+/**
+ * How messages are stored: `{$type: <class>, ...fields}`. LangChain's own constructor form (`{lc: 1, type:
+ * "constructor", id: ["langchain_core", "messages", <class>], kwargs}`) takes 53 characters more, which were a fifth of
+ * a short message. It is still read, and written for a message with a field that has a meaning in stored trees.
+ */
+
+import { setField, TYPE, type Fields } from "./fields.ts";
+
+export interface MessageFields extends Fields {
+  lc_kwargs?: Fields;
+  _getType(): string;
+}
+
+/** What a message may hold beside what was given to its constructor. */
+export const MESSAGE_FIELDS = [
+  "id",
+  "name",
+  "content",
+  "additional_kwargs",
+  "response_metadata",
+  "tool_calls",
+  "invalid_tool_calls",
+  "tool_call_chunks",
+  "usage_metadata",
+  "tool_call_id",
+  "status",
+  "artifact",
+  "metadata",
+  "role",
+] as const;
+
+/** Messages that can be built again, by the name that LangChain gives to their classes. */
+export const MESSAGE_CLASSES: ReadonlySet<string> = new Set(
+  ["AIMessage", "HumanMessage", "SystemMessage", "ToolMessage", "FunctionMessage", "ChatMessage"]
+    .flatMap((name) => [name, `${name}Chunk`])
+    .concat("RemoveMessage"),
+);
+
+const CLASS_BY_TYPE: Readonly<Record<string, string>> = {
+  ai: "AIMessage",
+  human: "HumanMessage",
+  system: "SystemMessage",
+  tool: "ToolMessage",
+  function: "FunctionMessage",
+  remove: "RemoveMessage",
+};
+
+/**
+ * The tree of a message, read from the instance: its own `toJSON` knows only what was given to the constructor, and so
+ * loses an id that was set later. `undefined` is left out, and so is what the constructor makes anyway: a sixth of a
+ * short message.
+ */
+export const encodeMessage = (message: MessageFields, encode: (value: unknown) => unknown): Fields => {
+  const name = messageClassName(message);
+  const tree: Fields = { [TYPE]: name };
+  const given = message.lc_kwargs ?? {};
+  for (const key of Object.keys(given)) {
+    if (key === "type" || key === "contentBlocks" || key === "content_blocks") continue; // they are the content
+    const value = key in message ? message[key] : given[key];
+    if (value === undefined || typeof value === "function" || isMadeAnyway(message, key)) continue;
+    if (key === TYPE || key === "lc") return constructorForm(name, message, encode);
+    setField(tree, key, encode(value));
+  }
+  for (const key of MESSAGE_FIELDS) {
+    if (key in tree) continue;
+    const value = message[key];
+    if (value !== undefined && !isMadeAnyway(message, key)) tree[key] = encode(value);
+  }
+  return tree;
+};
+
+/** For a message that has a field named `lc` or `$type`. */
+const constructorForm = (
+  name: string,
+  message: MessageFields,
+  encode: (value: unknown) => unknown,
+): Fields => {
+  const { [TYPE]: type, lc, ...given } = message.lc_kwargs ?? {};
+  const { [TYPE]: _, ...kwargs } = encodeMessage(
+    Object.create(message, { lc_kwargs: { value: given } }),
+    encode,
+  );
+  for (const [key, value] of Object.entries({ [TYPE]: type, lc })) {
+    if (value !== undefined) kwargs[key] = encode(value);
+  }
+  return { lc: 1, type: "constructor", id: ["langchain_core", "messages", name], kwargs };
+};
+
+/** The class and the fields of a message's tree; undefined for every other tree. `fields` may hold `$type`, too. */
+export const storedMessage = (tree: Fields): { name: string; fields: Fields } | undefined => {
+  const type = tree[TYPE];
+  if (type !== undefined) {
+    return typeof type === "string" && MESSAGE_CLASSES.has(type) ? { name: type, fields: tree } : undefined;
+  }
+  if (tree.lc !== 1 || tree.type !== "constructor" || !Array.isArray(tree.id)) return undefined;
+  const id = tree.id as unknown[];
+  const name = id[id.length - 1];
+  if (id[1] !== "messages" || typeof name !== "string" || !MESSAGE_CLASSES.has(name)) return undefined;
+  return { name, fields: tree.kwargs as Fields };
+};
+
+/**
+ * True for an empty field of a message that its constructor makes if it is not given. (Tool calls are computed from
+ * the raw ones if there are any, so then an empty list must be given.)
+ */
+export const isMadeAnyway = (message: Fields, key: string): boolean => {
+  const value = message[key];
+  switch (key) {
+    case "additional_kwargs":
+    case "response_metadata":
+      return typeof value === "object" && value !== null && isPlainEmpty(value);
+    case "tool_calls":
+    case "invalid_tool_calls":
+    case "tool_call_chunks":
+      return (
+        Array.isArray(value) &&
+        value.length === 0 &&
+        !Object.hasOwn(Object(message.additional_kwargs), "tool_calls")
+      );
+    default:
+      return false;
+  }
+};
+
+const isPlainEmpty = (value: object): boolean => {
+  for (const _ in value) return false;
+  return Object.getPrototypeOf(value) === Object.prototype;
+};
+
+/** A user's own subclass is stored as the class of LangChain that it extends: it can be read everywhere. */
+const messageClassName = (message: MessageFields): string => {
+  const messageClass = message.constructor as { lc_name?: () => string };
+  const name = messageClass.lc_name?.() ?? "";
+  if (MESSAGE_CLASSES.has(name)) return name;
+  const known = CLASS_BY_TYPE[message._getType()] ?? "ChatMessage";
+  return typeof message.concat === "function" ? `${known}Chunk` : known;
+};
