@@ -79,6 +79,8 @@ export interface RunsTable {
   reader_id: string | null;
   lease_until: NullableTimestamp;
   available_at: Timestamp;
+  /** For a rollback alone, see runs/forgetting.ts. */
+  replaced_metadata: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
   created_at: Timestamp;
   updated_at: Timestamp;
 }

@@ -2,6 +2,7 @@ import type { Database, Queryable } from "../database/database.ts";
 import type { CancelAction, RunRow, RunStatus, ThreadStatus } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { toJsonb } from "../lib/jsonb.ts";
+import { forgetRun } from "../runs/forgetting.ts";
 
 /**
  * The statements by which workers take runs, keep them and end them. The table of runs is the queue.
@@ -200,7 +201,7 @@ export const createQueue = (database: Database, maxAttempts: number) => {
 
     /** Takes a run off its thread as if it had never been; the caller holds both locks. */
     async removeRolledBack(transaction: Queryable, threadId: string, runId: string): Promise<void> {
-      await transaction.query("delete from runs where run_id = $1", [runId]);
+      await forgetRun(transaction, threadId, runId);
       // The thread's interrupts and error still are those from before the run: only an end writes them.
       await transaction.query(
         `update threads set unfinished_runs = unfinished_runs - 1, updated_at = now(),

@@ -6,6 +6,7 @@ import type { Execution } from "../engine/execution.ts";
 import type { Worker } from "../engine/worker.ts";
 import { assistantNotFound, sqlState, threadBusy, threadNotFound, UNIQUE_VIOLATION } from "../lib/errors.ts";
 import type { Announcements } from "./announcements.ts";
+import { forgetRun } from "./forgetting.ts";
 import { decideMultitask } from "./multitask.ts";
 import type { NewRun, RunRepository } from "./repository.ts";
 import type { RequestedRun } from "./requests.ts";
@@ -93,8 +94,10 @@ export const createRunCreation = (parts: RunCreationParts) => {
         .map((other) => other.runId);
       if (run.multitaskStrategy === "rollback") {
         // One that was recovered from a dead worker is pending, and yet has checkpoints.
-        for (const runId of pending) await checkpoints.deleteRun(run.threadId, runId, transaction);
-        await repository.remove(transaction, pending);
+        for (const runId of pending) {
+          await checkpoints.deleteRun(run.threadId, runId, transaction);
+          await forgetRun(transaction, run.threadId, runId);
+        }
         await repository.askToCancel(transaction, running, "rollback");
       } else if (run.multitaskStrategy === "interrupt") {
         await repository.endPending(transaction, pending);

@@ -8,6 +8,7 @@ import type { EventLog } from "../streaming/event-log.ts";
 import type { Hub, RunReader } from "../streaming/hub.ts";
 import { createAnnouncements } from "./announcements.ts";
 import { createRunCreation, type RunCreationParts } from "./creation.ts";
+import { forgetRun } from "./forgetting.ts";
 import { toRunRecord } from "./record.ts";
 import type { RunListOptions, RunRepository, RunSelector } from "./repository.ts";
 import { requestedRun, type Placement } from "./requests.ts";
@@ -71,7 +72,7 @@ export const createRunService = (parts: RunServiceParts) => {
       }
       if (action === "rollback") {
         await checkpoints.deleteRun(selector.threadId, selector.runId, transaction);
-        await repository.remove(transaction, [selector.runId]);
+        await forgetRun(transaction, selector.threadId, selector.runId);
       } else await repository.endPending(transaction, [selector.runId]);
       await repository.releaseThread(transaction, selector.threadId, 1);
       return "ended";

@@ -73,3 +73,77 @@ describe("the rollback of a run that went on behind a static interrupt", () => {
     expect(await writes()).toEqual(before.writes);
   });
 });
+
+describe("the rollback of a run gives the thread back", () => {
+  const graphOf = async (threadId: string) => {
+    const { metadata } = await api.thread(threadId);
+    return metadata["graph_id"];
+  };
+  /** A run that waits for longer than the test. */
+  const aRun = async (threadId: string, graphId: string, more: object = {}): Promise<string> =>
+    (await api.aRun(threadId, { assistant_id: graphId, input: {}, after_seconds: 600, ...more })).run_id;
+  const rollBack = (threadId: string, runId: string) => api.cancel(threadId, runId, "wait=1&action=rollback");
+
+  test("the graph and the assistant that it had before, or none", async () => {
+    const threadId = await api.aThread({ metadata: { owner: "me" } });
+    await rollBack(threadId, await aRun(threadId, "question"));
+    expect((await api.thread(threadId)).metadata).toEqual({ owner: "me" });
+
+    const first = await aRun(threadId, "question");
+    const { metadata } = await api.thread(threadId);
+    await rollBack(threadId, await aRun(threadId, "hesitant"));
+    expect((await api.thread(threadId)).metadata).toEqual(metadata);
+    await rollBack(threadId, first);
+    expect((await api.thread(threadId)).metadata).toEqual({ owner: "me" });
+  });
+
+  test("also one that was executed already", async () => {
+    const threadId = await api.aThread({ metadata: { graph_id: "mirror" } });
+    const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, {
+      body: { assistant_id: "hesitant", input: {}, stream_mode: "custom" },
+    });
+    await stream.until(({ event }) => event === "custom");
+    const [run] = await api.runs(threadId);
+    expect(await graphOf(threadId)).toBe("hesitant");
+    await rollBack(threadId, run?.run_id ?? "");
+    expect((await api.thread(threadId)).metadata).toEqual({ graph_id: "mirror" });
+  });
+
+  test("whatever the order in which several are taken back", async () => {
+    for (const order of [
+      [0, 1, 2],
+      [2, 1, 0],
+      [1, 0, 2],
+    ]) {
+      const threadId = await api.aThread({ metadata: { graph_id: "mirror" } });
+      const runs = [
+        await aRun(threadId, "question"),
+        await aRun(threadId, "hesitant"),
+        await aRun(threadId, "hesitant"),
+      ];
+      for (const index of order) await rollBack(threadId, runs[index] ?? "");
+      expect((await api.thread(threadId)).metadata).toEqual({ graph_id: "mirror" });
+    }
+  });
+
+  test("but not over a run that came after it, or over what a user has set since", async () => {
+    const threadId = await api.aThread();
+    const first = await aRun(threadId, "question");
+    const second = await aRun(threadId, "hesitant");
+    await rollBack(threadId, first);
+    expect(await graphOf(threadId)).toBe("hesitant");
+    await api.patch(`/threads/${threadId}`, { metadata: { graph_id: "mirror" } });
+    await rollBack(threadId, second);
+    expect(await graphOf(threadId)).toBe("mirror");
+  });
+
+  test("where another run replaces them all", async () => {
+    const threadId = await api.aThread({ metadata: { graph_id: "mirror" } });
+    await aRun(threadId, "question");
+    await aRun(threadId, "hesitant");
+    const last = await aRun(threadId, "question", { multitask_strategy: "rollback" });
+    expect(await graphOf(threadId)).toBe("question");
+    await rollBack(threadId, last);
+    expect((await api.thread(threadId)).metadata).toEqual({ graph_id: "mirror" });
+  });
+});
