@@ -131,8 +131,8 @@ const tenSteps = async (
       name,
       value,
     );
-  await warmUp(runners("ten-steps"), 1, 10);
   const rounds = scaled(bench, count);
+  await warmUp(runners("ten-steps"), 4, count);
   for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
     const asked = await run(1, 50, () => database.query("select 1"));
     add("a statement, p50", "threadloom", percentile(asked.latencies, 0.5));
