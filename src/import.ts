@@ -5,6 +5,7 @@ import { createCheckpointStorage } from "./checkpoints/storage.ts";
 import { openDatabase } from "./database/database.ts";
 import { startEmbeddedPostgres } from "./database/embedded.ts";
 import { migrate } from "./database/migrate.ts";
+import { isSession } from "./database/pooling.ts";
 import { isDatabaseUnavailable } from "./database/unavailable.ts";
 import { IMPORT_HELP, parseImportCommand, type ImportCommand } from "./import/command-line.ts";
 import { importThreads, THREADS_AT_A_TIME } from "./import/importer.ts";
@@ -53,6 +54,12 @@ const run = async (command: ImportCommand, signal: AbortSignal): Promise<number>
       const postgres = await startEmbeddedPostgres({ dataFolder: resolve(command.dataFolder), logger });
       closers.push(() => postgres.close());
       connectionString = postgres.connectionString;
+    }
+    if (!(await explain(databaseName(connectionString), isSession(connectionString)))) {
+      throw new StartError(
+        `The way to the database ${databaseName(connectionString)} leads through a pooler in transaction mode: ` +
+          "name an address past it, with --database-url or DATABASE_DIRECT_URL.",
+      );
     }
     if (!dryRun) await explain(databaseName(connectionString), migrate(connectionString, logger));
     const database = openDatabase({

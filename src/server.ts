@@ -8,7 +8,7 @@ import { createCheckpointStorage } from "./checkpoints/storage.ts";
 import type { Config } from "./config.ts";
 import { openDatabase } from "./database/database.ts";
 import { migrate } from "./database/migrate.ts";
-import { assertConnections } from "./database/pooling.ts";
+import { assertSessions } from "./database/pooling.ts";
 import { openSignals } from "./database/signals.ts";
 import { createEndings } from "./engine/endings.ts";
 import { createExecutor } from "./engine/execution.ts";
@@ -86,7 +86,7 @@ export const createServer = async (
     const processId = newId();
     const { databaseDirectUrl: directConnectionString, databasePreparedStatements: preparedStatements } =
       config;
-    await assertConnections({ connectionString, directConnectionString, preparedStatements });
+    await assertSessions({ connectionString, directConnectionString, preparedStatements });
     const sessionConnectionString = directConnectionString ?? connectionString;
     await migrate(sessionConnectionString, logger);
     const database = openDatabase({

@@ -1,16 +1,17 @@
+import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { sqlState, StartError } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 
 /**
- * What stands between this process and its database: nothing, or a pooler. A pooler in transaction mode gives each
- * statement whatever connection is free, so that nothing can listen or hold a lock; an old one mixes up prepared
- * statements. Neither says so: it is found out here, before a lock stays on a connection of others for good.
+ * The addresses of a process's database. A pooler in transaction mode may stand before it, which gives each
+ * transaction whatever connection is free: nothing can listen there, a lock stays with a connection of others, and an
+ * old one mixes up prepared statements. It says none of that, so it is found out here.
  */
-export interface Connections {
-  /** What statements and transactions use. */
+export interface DatabaseAddresses {
+  /** For statements and transactions. */
   connectionString: string;
-  /** What needs a session uses: listening, the lock that says that this process lives, migrations. */
+  /** For what needs a session: listening, the lock that says that this process lives, migrations. */
   directConnectionString: string | undefined;
   preparedStatements: boolean;
 }
@@ -27,114 +28,108 @@ const NO_PREPARED_STATEMENTS =
   "or have the pooler know them (PgBouncer from 1.21 on does, with max_prepared_statements above 0).";
 
 const TIMEOUT_MS = 10_000;
-/** Poolers give out the connection that was used last (PgBouncer, unless told otherwise), or each in its turn. */
-const ROUNDS = 3;
-/** SQLSTATEs of a statement that exists already, and of one that doesn't. */
-const MIXED_UP = new Set(["42P05", "26000"]);
-const PROBE = "threadloom probe";
+/** A connection's locks go within milliseconds of its end; only behind a pooler they never do. */
+const UNLOCKED_WITHIN_MS = 5_000;
+const ASK_AGAIN_MS = 5;
 
-/** Backends may be on several machines behind a pooler, where a number alone may occur twice. */
-const BACKEND =
-  "select pid || ' ' || backend_start as backend from pg_stat_activity where pid = pg_backend_pid()";
-
-type Pair = readonly [pg.Client, pg.Client];
-
-const withPair = async <T>(connectionString: string, work: (pair: Pair) => Promise<T>): Promise<T> => {
-  const open = () => {
-    const client = new pg.Client({
-      connectionString,
-      application_name: PROBE,
-      connectionTimeoutMillis: TIMEOUT_MS,
-      query_timeout: TIMEOUT_MS,
-    });
-    // Without a listener a lost connection would end the process; the statement that needs it fails anyway.
-    client.on("error", () => undefined);
-    return client;
-  };
-  const pair = [open(), open()] as const;
+/** A client of its own, since a pool would hide which one is asked; ended when `work` is done. */
+const withClient = async <T>(
+  connectionString: string,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> => {
+  const client = new pg.Client({
+    connectionString,
+    application_name: "threadloom probe",
+    connectionTimeoutMillis: TIMEOUT_MS,
+    query_timeout: TIMEOUT_MS,
+  });
+  // Without a listener a lost connection would end the process; the statement that needs it fails anyway.
+  client.on("error", () => undefined);
   try {
-    // One after the other: a second login would only repeat what is wrong with the first.
-    for (const client of pair) await client.connect();
-    return await work(pair);
+    await client.connect();
+    return await work(client);
   } finally {
-    await Promise.all(pair.map((client) => client.end().catch(() => undefined)));
+    await client.end().catch(() => undefined);
   }
 };
 
+const LOCK = "select pg_advisory_lock(hashtextextended($1, 0))";
+/** Takes the lock off the asking backend if it has it, so that it doesn't stay on a connection of a pooler. */
+const WHOSE_LOCK = `select case when pid = pg_backend_pid()
+    then case when pg_advisory_unlock(hashtextextended($1, 0)) then 'own' end else 'of another' end as whose
+  from pg_locks
+  where locktype = 'advisory' and objsubid = 1
+    and database = (select oid from pg_database where datname = current_database())
+    and (classid::bigint << 32 | objid::bigint) = hashtextextended($1, 0)`;
+
 /**
- * Whether each connection has a backend of its own for as long as it lives. A pooler betrays itself soon: one asks
- * just after the other has given something back, and while the other's transaction keeps what would be next.
+ * What becomes of a lock that a connection to `holding` takes, as a connection to `asking` sees it. A session keeps
+ * it until its end and no longer, and nobody else has it meanwhile.
  */
-const areSessions = async ([one, other]: Pair): Promise<boolean> => {
-  const backendOf = async (client: pg.Client): Promise<string> => {
-    const { rows } = await client.query<{ backend: string }>(BACKEND);
-    return rows[0]?.backend ?? "";
-  };
-  const mine = await backendOf(one);
-  const theirs = await backendOf(other);
-  if (mine === theirs) return false;
-  for (let round = 1; round <= ROUNDS; round += 1) {
-    if ((await backendOf(one)) !== mine) return false;
-    await other.query("begin");
-    // Before the other question, which a pooler with a single connection could not answer now.
-    if ((await backendOf(other)) !== theirs) return false;
-    if ((await backendOf(one)) !== mine) return false;
-    await other.query("commit");
-  }
-  return true;
-};
-
-/** Whether two connections may call different statements by the same name. */
-const keepStatementsApart = async (pair: Pair): Promise<boolean> => {
-  try {
-    for (let round = 1; round <= ROUNDS; round += 1) {
-      for (const [index, client] of pair.entries()) {
-        await client.query({ name: PROBE, text: `select $1::int + ${index}`, values: [round] });
-      }
-    }
-    return true;
-  } catch (error) {
-    if (MIXED_UP.has(sqlState(error) ?? "")) return false;
-    throw error;
-  }
-};
-
-/** Whether a lock that one holds keeps the other one out: locks are the database's own. */
-const meet = async (holder: pg.Client, other: pg.Client): Promise<boolean> => {
+const tryLock = async (
+  holding: string,
+  asking: pg.Client,
+): Promise<"kept by its session" | "not kept" | "not seen"> => {
   const key = newId();
-  await holder.query("select pg_advisory_lock(hashtextextended($1, 0))", [key]);
-  const { rows } = await other.query<{ free: boolean }>(
-    "select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as free",
-    [key],
-  );
-  return rows[0]?.free === false;
+  const ask = async (): Promise<string | undefined> =>
+    (await asking.query<{ whose: string }>(WHOSE_LOCK, [key])).rows[0]?.whose;
+  const before = await withClient(holding, async (holder) => {
+    await holder.query(LOCK, [key]);
+    return await ask();
+  });
+  if (before === undefined) return "not seen";
+  for (const end = performance.now() + UNLOCKED_WITHIN_MS; before !== "own"; await pause(ASK_AGAIN_MS)) {
+    const after = await ask();
+    if (after === undefined) return "kept by its session";
+    if (after === "own" || performance.now() > end) break;
+  }
+  return "not kept";
 };
 
 /**
- * Makes sure that what needs a session has one, on the database that the statements are for. Some milliseconds where
- * no pooler is; leaves nothing behind.
+ * Whether a prepared statement reaches the server by the name that it was given. A pooler that knows them gives them
+ * names of its own; one that doesn't lets those of its clients meet on one connection.
+ */
+const keepsNames = async (client: pg.Client): Promise<boolean> => {
+  const name = newId();
+  await client.query("begin");
+  await client.query({ name, text: "select $1::int", values: [1] });
+  const { rowCount } = await client.query("select from pg_prepared_statements where name = $1", [name]);
+  const kept = rowCount !== 0;
+  if (kept) await client.query(`deallocate ${pg.escapeIdentifier(name)}`);
+  await client.query("commit");
+  return kept;
+};
+
+/** Whether a connection to this address is a session: no pooler in transaction mode is in the way. */
+export const isSession = (connectionString: string): Promise<boolean> =>
+  withClient(
+    connectionString,
+    async (client) => (await tryLock(connectionString, client)) === "kept by its session",
+  );
+
+/**
+ * Makes sure that what needs a session has one, on the database that the statements are for, and that statements can
+ * be prepared if they are to be. Takes two connections for a moment and leaves nothing behind; only where it refuses,
+ * a lock that nobody asks for may stay on a connection of a pooler.
  *
  * Throws StartError, with a sentence that names the setting to change, and what `pg` throws if `connectionString`
  * can't be used.
  */
-export const assertConnections = async (connections: Connections): Promise<void> => {
-  const { connectionString, directConnectionString, preparedStatements } = connections;
-  await withPair(connectionString, async (pair) => {
-    if (directConnectionString === undefined) {
-      if (!(await areSessions(pair))) throw new StartError(THROUGH_POOLER);
-      return;
-    }
-    let reached = false;
-    await withPair(directConnectionString, async (direct) => {
-      reached = true;
-      if (!(await areSessions(direct))) throw new StartError(DIRECT_THROUGH_POOLER);
-      if (!(await meet(direct[0], pair[0]))) throw new StartError(OTHER_DATABASE);
-    }).catch((error: unknown) => {
-      if (reached) throw error;
+export const assertSessions = async (addresses: DatabaseAddresses): Promise<void> => {
+  const { connectionString, directConnectionString, preparedStatements } = addresses;
+  if (directConnectionString === undefined) {
+    if (!(await isSession(connectionString))) throw new StartError(THROUGH_POOLER);
+    return;
+  }
+  await withClient(connectionString, async (client) => {
+    const direct = await tryLock(directConnectionString, client).catch((error: unknown) => {
       const reason = (error as Error).message || (sqlState(error) ?? "");
       throw new StartError(`DATABASE_DIRECT_URL can't be used: ${reason}.`, { cause: error });
     });
-    if (preparedStatements && !(await keepStatementsApart(pair)))
-      throw new StartError(NO_PREPARED_STATEMENTS);
+    if (direct === "not seen") throw new StartError(OTHER_DATABASE);
+    if (direct === "not kept") throw new StartError(DIRECT_THROUGH_POOLER);
+    if (!preparedStatements || !(await keepsNames(client))) return;
+    if (!(await isSession(connectionString))) throw new StartError(NO_PREPARED_STATEMENTS);
   });
 };

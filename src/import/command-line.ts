@@ -20,7 +20,8 @@ export const IMPORT_HELP = `Copies threads from a database that @langchain/langg
 
   --from <url>          The database to read. It is not changed.
   --schema <name>       The schema of its tables. Default: public
-  --database-url <url>  This server's database. Default: DATABASE_URL, else the embedded PostgreSQL
+  --database-url <url>  This server's database, not through a pooler in transaction mode. Default: DATABASE_DIRECT_URL,
+                        else DATABASE_URL, else the embedded PostgreSQL
   --data <folder>       Folder of the embedded PostgreSQL. Default: .threadloom
   --graph <id>          The graph of these threads, as langgraph.json calls it: the source doesn't say. Without it they
                         get one with their next run
@@ -44,10 +45,11 @@ export const parseImportCommand = (
       "--from is missing: name the database to read, as postgresql://user:password@host/database.",
     );
   }
-  const { databaseUrl, dataFolder } = OPTIONS;
+  const { databaseUrl, databaseDirectUrl, dataFolder } = OPTIONS;
   const given = (names: readonly string[]): string | undefined =>
     names.map((name) => environment[name]).find((value) => value !== undefined && value !== "");
-  const target = values["database-url"] ?? given(databaseUrl.environment);
+  const target =
+    values["database-url"] ?? given(databaseDirectUrl.environment) ?? given(databaseUrl.environment);
   for (const [name, url] of [["--from", from] as const, ["--database-url", target] as const]) {
     if (url === undefined || (help && url === "")) continue;
     if (!databaseUrl.schema.safeParse(url).success)

@@ -123,6 +123,26 @@ describe.runIf(program !== undefined)("a start behind a pooler", () => {
       await server.kill();
     }
   });
+
+  test("is refused to an import, too, which migrates", async () => {
+    const direct = await aDatabase();
+    const pooler = await aPooler(direct);
+    for (const statement of [
+      "create schema official",
+      "create table official.checkpoints (parent_checkpoint_id text)",
+      "create table official.checkpoint_blobs (blob bytea)",
+      "create table official.checkpoint_writes (blob bytea)",
+    ]) {
+      await query({ connectionString: direct }, statement);
+    }
+    const argv = ["--from", direct, "--schema", "official", "--database-url", pooler.connectionString];
+    const refused = spawnServer(argv, {}, "src/import.ts");
+    expect(await refused.exit()).toBe(1);
+    expect(refused.output()).toMatch(
+      /^threadloom import: The way to the database .* DATABASE_DIRECT_URL\.\n$/,
+    );
+    expect(refused.output()).not.toContain(PASSWORD);
+  });
 });
 
 describe("a direct connection", () => {

@@ -393,6 +393,11 @@ describe("the command line", () => {
       dryRun: true,
     });
   });
+  it("prefers the connection past a pooler, which a migration needs", () => {
+    const direct = "postgresql://direct/threadloom";
+    const both = { ...environment, DATABASE_DIRECT_URL: direct };
+    expect(parseImportCommand(["--from", "postgres://there/app"], both).databaseUrl).toBe(direct);
+  });
   it.each([
     [[], /--from is missing/],
     [["--from", "mysql://x"], /--from must be a URL like postgresql:/],

@@ -105,6 +105,15 @@ describe("refusals", () => {
 });
 
 describe("relations", () => {
+  test("a way past a pooler belongs to a DATABASE_URL", () => {
+    const direct = { DATABASE_DIRECT_URL: "postgres://u:hunter2@db/x" };
+    const attempt = () => parse([], direct);
+    expect(attempt).toThrow("DATABASE_DIRECT_URL needs a DATABASE_URL beside it");
+    expect(attempt).not.toThrow(/hunter2/);
+    const config = parse([], { ...direct, DATABASE_URL: "postgres://u:p@pooler/x" });
+    expect(config.databaseDirectUrl).toBe("postgres://u:hunter2@db/x");
+  });
+
   test("a lease outlasts two heartbeats", () => {
     expect(() => parse([], { LEASE_SECONDS: "4", HEARTBEAT_SECONDS: "2" })).toThrow(
       "LEASE_SECONDS (4) must be more than twice HEARTBEAT_SECONDS (2)",
