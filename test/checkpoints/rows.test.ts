@@ -1,0 +1,203 @@
+import { AIMessage, HumanMessage } from "@langchain/core/messages";
+import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
+import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { contentHash } from "../../src/checkpoints/hash.ts";
+import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
+
+let opened: OpenStorage;
+beforeAll(async () => {
+  opened = await openStorage();
+});
+afterAll(() => opened.close());
+
+const metadata = { source: "loop" as const, step: 0, parents: {} };
+const aCheckpoint = (values: Record<string, unknown>): Checkpoint => ({
+  v: 4,
+  id: uuid6(0),
+  ts: "2026-01-02T03:04:05.678Z",
+  channel_values: values,
+  channel_versions: Object.fromEntries(Object.keys(values).map((channel) => [channel, 1])),
+  versions_seen: { node: { a: 1 } },
+});
+const at = (threadId: string, checkpointId?: string) => ({
+  configurable: { thread_id: threadId, checkpoint_ns: "", checkpoint_id: checkpointId },
+});
+
+/** How often a text stands in all that is stored of a thread. */
+const occurrences = async (threadId: string, text: string): Promise<number> => {
+  const rows = await opened.database.query<{ text: string }>(
+    `select record as text from checkpoints where thread_id = $1
+     union all select writes from checkpoint_writes where thread_id = $1
+     union all select elements from checkpoint_elements where thread_id = $1
+     union all select content from checkpoint_contents where thread_id = $1`,
+    [threadId],
+  );
+  return rows.reduce((sum, row) => sum + row.text.split(text).length - 1, 0);
+};
+
+describe("what a turn stores", () => {
+  // Lists of less than 256 characters stand in the checkpoints' rows themselves.
+  const QUESTION = `How long is a question${", if nobody asks it twice".repeat(15)}?`;
+  const answers = {
+    "a message without an id": () => new AIMessage("An answer that a node has given, with no id of its own."),
+    "a message with an id": () =>
+      new AIMessage({ content: "An answer that a node has given, under its own id.", id: randomUUID() }),
+    "a long message": () => new AIMessage(`An answer ${"that goes on and on, ".repeat(500)}and ends.`),
+  };
+
+  it.each(Object.entries(answers))(
+    "holds %s once, and the question as it came and as a message",
+    async (_, answer) => {
+      const message = answer();
+      const graph = new StateGraph(MessagesAnnotation)
+        .addNode("answer", () => ({ messages: [message] }))
+        .addEdge("__start__", "answer");
+      const run = await aRunningRun(opened.database);
+      const saver = opened.storage.saverForAttempt(run);
+      const input = { messages: [{ role: "user", content: QUESTION }] };
+      await graph.compile({ checkpointer: saver }).invoke(input, at(run.threadId));
+      await saver.flush();
+
+      expect(await occurrences(run.threadId, QUESTION)).toBe(2);
+      expect(await occurrences(run.threadId, message.content as string)).toBe(1);
+      const history = await opened.anotherProcess().readHistory(run.threadId, "", { limit: 10 });
+      const written = history
+        .flatMap(({ pendingWrites }) => pendingWrites)
+        .filter(({ channel }) => channel === "messages");
+      expect(written.map(({ value }) => JSON.parse(value ?? "") as unknown)).toMatchObject([
+        [{ type: "ai", content: message.content }],
+        input.messages,
+      ]);
+      // What was written had no id unless the node gave it one; the list's message has.
+      const [[writtenMessage]] = written.map(({ value }) => JSON.parse(value ?? "") as [{ id?: string }]) as [
+        [{ id?: string }],
+      ];
+      const [, kept] = JSON.parse(history[0]?.values.get("messages") ?? "") as [unknown, { id: string }];
+      expect(kept.id).toBe(message.id);
+      expect(writtenMessage.id ?? undefined).toBe(_ === "a message with an id" ? message.id : undefined);
+    },
+  );
+
+  it("refers to nothing that a later statement brings", async () => {
+    const run = await aRunningRun(opened.database);
+    const saver = opened.storage.saverForAttempt({ ...run, durability: "sync" });
+    const message = new HumanMessage("It is written by a task first, and becomes part of the list later.");
+    const first = aCheckpoint({ messages: [] });
+    await saver.put(at(run.threadId), first, metadata, first.channel_versions);
+    await saver.putWrites(at(run.threadId, first.id), [["messages", [message]]], randomUUID());
+    const [pending] = (await opened.anotherProcess().readHead(run.threadId))?.pendingWrites ?? [];
+    expect(JSON.parse(pending?.value ?? "")).toMatchObject([{ type: "human", content: message.content }]);
+  });
+});
+
+describe("a checkpoint that is put again", () => {
+  it("keeps what its tasks wrote", async () => {
+    const { saver } = opened.storage;
+    const threadId = randomUUID();
+    const run = await aRunningRun(opened.database);
+    const attempt = opened.storage.saverForAttempt(run);
+    const input = "an input that is long enough to be referred to by the task that reads it";
+    const one = aCheckpoint({ a: input });
+    for (const writer of [saver, attempt]) {
+      const thread = writer === saver ? threadId : run.threadId;
+      const stored = writer.put(at(thread), one, metadata, one.channel_versions);
+      const written = writer.putWrites(at(thread, one.id), [["a", input]], "task");
+      await Promise.all([stored, written]);
+      await attempt.flush();
+      const other = { ...one, channel_values: { a: "shorter" } };
+      await writer.put(at(thread), other, { ...metadata, step: 1 }, one.channel_versions);
+      await attempt.flush();
+
+      const tuple = await opened.anotherProcess().saver.getTuple(at(thread));
+      expect(tuple?.checkpoint.channel_values).toEqual({ a: "shorter" });
+      expect(tuple?.metadata).toMatchObject({ step: 1 });
+      expect(tuple?.pendingWrites).toEqual([["task", "a", input]]);
+    }
+  });
+});
+
+describe("messages with fields that have a meaning in what is stored", () => {
+  it.each(["$type", "lc"])("come back with their field '%s'", async (field) => {
+    const { saver } = opened.storage;
+    const threadId = randomUUID();
+    const message = new HumanMessage({ content: "hello", id: "1", [field]: "date" } as { content: string });
+    const stored = aCheckpoint({ messages: [message] });
+    await saver.put(at(threadId), stored, metadata, stored.channel_versions);
+    const tuple = await opened.anotherProcess().saver.getTuple(at(threadId));
+    const [found] = tuple?.checkpoint.channel_values.messages as [HumanMessage];
+    expect(found).toBeInstanceOf(HumanMessage);
+    expect(found).toMatchObject({ content: "hello", id: "1" });
+    expect((found.lc_kwargs as Record<string, unknown>)[field]).toBe("date");
+  });
+});
+
+describe("rows from before migration 0007", () => {
+  it("are read like those of today, and gone on from", async () => {
+    const { database, storage } = opened;
+    const run = await aRunningRun(database);
+    const checkpointId = uuid6(0);
+    const shape = '[["messages","a"],[["node",["a"]]]]';
+    await database.query(
+      "insert into checkpoint_shapes (hash, shape) values ($1, $2) on conflict do nothing",
+      [contentHash(shape), shape],
+    );
+    // As the migration makes it of the former columns body and channels.
+    const record = [
+      '{"v":4,"ts":"2026-01-02T03:04:05.678Z","n":[[3,2],[[1]]]}',
+      '{"messages":{"l":[[77,0,1]]},"a":{"v":{"b":1}},"__pregel_tasks":{"v":[]}}',
+    ].join("\u001d");
+    await database.query(
+      `insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments)
+       values ($1, '', $2, $3, $4, $5, '{77,0,1}')`,
+      [run.threadId, checkpointId, { ...metadata, graph_id: "chat" }, contentHash(shape), record],
+    );
+    await database.query(
+      `insert into checkpoint_elements (thread_id, list_id, position, count, elements)
+       values ($1, 77, 0, 1, $2)`,
+      [
+        run.threadId,
+        '{"lc":1,"type":"constructor","id":["langchain_core","messages","HumanMessage"],"kwargs":{"content":"old","id":"1"}}',
+      ],
+    );
+    await database.query(
+      `insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, writes)
+       values ($1, '', $2, $3, $4, '0,"a",{"v":2}')`,
+      [run.threadId, checkpointId, randomUUID(), run.runId],
+    );
+
+    const head = await storage.readHead(run.threadId);
+    expect(head).toMatchObject({
+      createdAt: "2026-01-02T03:04:05.678Z",
+      metadata: { ...metadata, graph_id: "chat" },
+      channelVersions: { messages: 3, a: 2 },
+      versionsSeen: { node: { a: 1 } },
+    });
+    expect(JSON.parse(head?.values.get("messages") ?? "")).toMatchObject([
+      { type: "human", content: "old", id: "1" },
+    ]);
+    expect(head?.values.get("a")).toBe('{"b":1}');
+    expect(head?.pendingWrites.map(({ value }) => value)).toEqual(["2"]);
+    expect(await storage.storage(run.threadId)).toMatchObject({
+      checkpoints: { count: 1 },
+      pending_writes: { count: 1 },
+    });
+
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode("answer", ({ messages }) => ({ messages: [new AIMessage(`after ${messages.length}`)] }))
+      .addEdge("__start__", "answer");
+    const saver = storage.saverForAttempt(run);
+    await graph
+      .compile({ checkpointer: saver })
+      .invoke({ messages: [new HumanMessage("new")] }, at(run.threadId));
+    await saver.flush();
+    const after = await opened.anotherProcess().readHead(run.threadId);
+    expect(JSON.parse(after?.values.get("messages") ?? "")).toMatchObject([
+      { content: "old" },
+      { content: "new" },
+      { content: "after 2" },
+    ]);
+    expect(await occurrences(run.threadId, '"old"')).toBe(1);
+  });
+});
