@@ -13,6 +13,8 @@ export interface ThreadSetup {
   heartbeatMs: number;
   /** Without a sign of life of the loop for this time, leases are not renewed. */
   blockedLoopMs: number;
+  /** Shared with the loop: the memory of held-attempts.ts. */
+  held: Int32Array;
   /** Shared with the loop: see SIGNS_OF_LIFE and BEATS. */
   counters: Int32Array;
 }
@@ -23,12 +25,8 @@ export const SIGNS_OF_LIFE = 0;
 export const BEATS = 1;
 export const COUNTERS = 2;
 
-/** What the event loop tells the thread. */
-export type ThreadOrder =
-  | { kind: "held"; begun: AttemptSelector[]; ended: AttemptSelector[] }
-  /** Not at the next heartbeat, but now. */
-  | { kind: "renew" }
-  | { kind: "close" };
+/** What the event loop tells the thread; `renew`: not at the next heartbeat, but now. */
+export type ThreadOrder = "renew" | "close";
 
 /** What the thread tells the event loop; nothing while all is well. */
 export type ThreadReport =
@@ -39,7 +37,7 @@ export type ThreadReport =
   | { kind: "lost-connection"; reason: string; code: string | undefined };
 
 export interface HeartbeatThread {
-  tell(order: ThreadOrder): void;
+  renew(): void;
   /** Never rejects. */
   close(): Promise<void>;
 }
@@ -52,10 +50,7 @@ export interface HeartbeatThreadOptions {
   onDeath(error: Error): void;
 }
 
-/**
- * The thread needs 11 MiB in all; without limits V8 lets its heap grow before it clears away what is dead. The list
- * of a thousand attempts takes 0.2 MiB.
- */
+/** The thread needs 11 MiB in all; without limits V8 lets its heap grow before it clears away what is dead. */
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 };
 /** A connection that does not answer holds up an orderly end. */
 const CLOSE_MS = 1_000;
@@ -80,6 +75,7 @@ export const startHeartbeatThread = ({
   thread.on("error", (error) => {
     failure = error instanceof Error ? error : new Error(String(error));
   });
+  const tell = (order: ThreadOrder): void => thread.postMessage(order);
   const exited = new Promise<void>((resolve) => {
     thread.once("exit", (code) => {
       resolve();
@@ -87,10 +83,10 @@ export const startHeartbeatThread = ({
     });
   });
   return {
-    tell: (order) => thread.postMessage(order),
+    renew: () => tell("renew"),
     async close() {
       closing = true;
-      thread.postMessage({ kind: "close" } satisfies ThreadOrder);
+      tell("close");
       let timer: NodeJS.Timeout | undefined;
       const tooLong = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, CLOSE_MS);

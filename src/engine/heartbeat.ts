@@ -9,6 +9,7 @@ import {
   type HeartbeatThread,
   type ThreadReport,
 } from "./heartbeat-thread.ts";
+import { createHeldAttempts, SLOTS } from "./held-attempts.ts";
 import { RENEW, type AttemptSelector, type HeartbeatRow, type Queue } from "./queue.ts";
 
 export interface HeartbeatOptions {
@@ -65,12 +66,13 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
     logger,
   });
   const held = new Map<string, Execution>();
+  const heldAttempts = createHeldAttempts();
+  /** Also of what was lost, until it has ended. */
+  const slots = new Map<Execution, number | undefined>();
   const counters = new Int32Array(new SharedArrayBuffer(COUNTERS * Int32Array.BYTES_PER_ELEMENT));
   let thread: HeartbeatThread | undefined;
   let startAt = blockedLoopSeconds === 0 ? Infinity : 0;
   let closed = false;
-  /** Told to the thread along with the next that begins, or at the next heartbeat: one message less for each run. */
-  let ended: AttemptSelector[] = [];
   let seenBeats = 0;
   let beatAt = 0;
   let tickedAt = performance.now();
@@ -109,12 +111,6 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
     else logger.warn({ reason, code }, "a database connection was lost");
   };
 
-  const tellHeld = (begun: Iterable<AttemptSelector>): void => {
-    const selectors = Array.from(begun, ({ runId, attempt }) => ({ runId, attempt }));
-    if (selectors.length > 0 || ended.length > 0) thread?.tell({ kind: "held", begun: selectors, ended });
-    ended = [];
-  };
-
   const startThread = (): void => {
     if (thread !== undefined || closed || performance.now() < startAt) return;
     seenBeats = 0;
@@ -129,6 +125,7 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
         leaseSeconds,
         heartbeatMs,
         blockedLoopMs: blockedLoopSeconds * 1_000,
+        held: heldAttempts.memory,
         counters,
       },
       entry: options.threadEntry ?? THREAD_ENTRY,
@@ -144,7 +141,6 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
         renewFromLoop();
       },
     });
-    tellHeld(held.values());
   };
 
   const isThreadBeating = (now: number): boolean => {
@@ -155,7 +151,7 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
   };
 
   const renew = (): void => {
-    if (isThreadBeating(performance.now())) thread?.tell({ kind: "renew" });
+    if (isThreadBeating(performance.now())) thread?.renew();
     else renewFromLoop();
   };
 
@@ -165,27 +161,27 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
     tickedAt = now;
     Atomics.add(counters, SIGNS_OF_LIFE, 1);
     if (held.size > 0) startThread();
-    tellHeld([]);
     if (stoodStillMs > leaseSeconds * 1_000) {
       const seconds = Math.round(stoodStillMs / 1_000);
       logger.warn({ seconds }, "the event loop stood still for longer than a lease");
       // The thread may have given up on this loop, or have stood still with it.
       beatAt = now;
       renew();
-    } else if (!isThreadBeating(now)) renewFromLoop();
+    } else if (!isThreadBeating(now) || slots.size > SLOTS) renewFromLoop();
   }, heartbeatMs);
   timer.unref();
 
   return {
     begun(execution) {
       held.set(execution.runId, execution);
-      // At once and not collected: it may be blocking from now on.
-      if (thread === undefined) startThread();
-      else tellHeld([execution]);
+      slots.set(execution, heldAttempts.add(execution));
+      startThread();
     },
     ended(execution) {
       if (held.get(execution.runId) === execution) held.delete(execution.runId);
-      ended.push({ runId: execution.runId, attempt: execution.attempt });
+      const slot = slots.get(execution);
+      if (slot !== undefined) heldAttempts.remove(slot);
+      slots.delete(execution);
     },
     renew,
     async close() {
