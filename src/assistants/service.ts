@@ -25,7 +25,10 @@ import {
 } from "./schemas.ts";
 
 /** What assistants ask of the deployed graphs. */
-export type AssistantGraphs = Pick<Graphs, "has" | "description" | "schemas" | "drawing" | "subgraphs">;
+export type AssistantGraphs = Pick<
+  Graphs,
+  "ids" | "has" | "description" | "schemas" | "drawing" | "subgraphs"
+>;
 
 export interface AssistantServiceOptions {
   database: Database;
@@ -88,6 +91,10 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
     return { graphId: graph_id, configuration: { ...config, context } };
   };
 
+  /** The deployed graph whose id stands for this assistant. */
+  const graphStandingFor = (assistantId: string): string | undefined =>
+    graphs.ids.find((graphId) => systemAssistantId(graphId) === assistantId.toLowerCase());
+
   const removeThreadsOf = async (assistantId: string): Promise<void> => {
     let after: string | undefined;
     do {
@@ -131,11 +138,20 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
 
     /**
      * Makes the next version from the body and activates it. Config and context are the body's, whole, also if
-     * it has none; the name, description and graph stay unless given; metadata merges.
+     * it has none; the name, description and graph stay unless given; metadata merges. Throws `invalid` if the
+     * assistant that a graph's id stands for was to execute another graph.
      */
     async update(reference: string, body: AssistantPatch): Promise<Assistant> {
-      if (body.graph_id !== undefined) assertDeployed(body.graph_id);
       const assistantId = assistantIdOf(reference);
+      if (body.graph_id !== undefined) {
+        assertDeployed(body.graph_id);
+        const own = graphStandingFor(assistantId);
+        if (own !== undefined && own !== body.graph_id) {
+          throw invalid(
+            `'graph_id': this is the assistant that '${own}' stands for; create another one for '${body.graph_id}'.`,
+          );
+        }
+      }
       const row = await database.transaction(async (transaction) => {
         if (!(await repository.lock(transaction, assistantId))) throw assistantNotFound(reference);
         return await repository.addVersion(transaction, assistantId, {
@@ -161,9 +177,18 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
       throw assistantVersionNotFound(assistantId, version);
     },
 
-    /** All versions go with it. Its threads go first: if that fails half-way, asking again goes on. */
+    /**
+     * All versions go with it. Its threads go first: if that fails half-way, asking again goes on. Throws `invalid` for
+     * the assistant of a deployed graph: the graph's id must not stand for nothing.
+     */
     async remove(reference: string, { withThreads }: { withThreads: boolean }): Promise<void> {
       const { assistant_id } = await find(reference);
+      const own = graphStandingFor(assistant_id);
+      if (own !== undefined) {
+        throw invalid(
+          `'assistant_id': the graph id '${own}' stands for this assistant, so it can't be deleted; to have it as it was, activate its version 1.`,
+        );
+      }
       if (withThreads) await removeThreadsOf(assistant_id);
       if (!(await repository.remove(assistant_id))) throw assistantNotFound(reference);
     },

@@ -27,7 +27,12 @@ const deployed = (graphIds: string[]) =>
   createAssistantService({
     database: server.database,
     repository: createAssistantRepository(server.database),
-    graphs: { ...server.graphs, has: (id) => graphIds.includes(id), description: (id) => `Graph ${id}` },
+    graphs: {
+      ...server.graphs,
+      ids: graphIds,
+      has: (id) => graphIds.includes(id),
+      description: (id) => `Graph ${id}`,
+    },
     deleteThreads: async () => undefined,
   });
 
@@ -240,6 +245,32 @@ test("deleting takes the assistant and all its versions away, once", async () =>
     assistant_id,
   ]);
   expect(left).toHaveLength(0);
+});
+
+test("the assistant that a graph's id stands for stays, with its threads, and with its graph", async () => {
+  const thread = randomUUID();
+  await server.database.query(
+    "insert into threads (thread_id, metadata) values ($1, jsonb_build_object('assistant_id', $2::text))",
+    [thread, AGENT_ID],
+  );
+  for (const reference of ["agent", AGENT_ID, AGENT_ID.toUpperCase()]) {
+    const deletion = await server.client.delete(`/assistants/${reference}?delete_threads=true`);
+    expect([deletion.status, deletion.body.detail]).toEqual([
+      422,
+      expect.stringContaining("the graph id 'agent' stands for this assistant"),
+    ]);
+    const change = await server.client.patch(`/assistants/${reference}`).send({ graph_id: "two-step" });
+    expect([change.status, change.body.detail]).toEqual([422, expect.stringMatching(/^'graph_id':/)]);
+  }
+  expect((await server.client.patch("/assistants/agent").send({ graph_id: "agent" })).status).toBe(200);
+  expect((await server.client.get("/assistants/agent")).body).toMatchObject({ graph_id: "agent" });
+  expect(await server.database.query("select from threads where thread_id = $1", [thread])).toHaveLength(1);
+});
+
+test("the assistant of a graph that is no longer deployed can be deleted", async () => {
+  await deployed(["withdrawn"]).ensureSystemAssistants(["withdrawn"]);
+  expect((await server.client.delete("/assistants/withdrawn")).status).toBe(204);
+  expect((await server.client.get("/assistants/withdrawn")).status).toBe(404);
 });
 
 test("its threads stay, unless their deletion is asked for; other assistants' threads stay in any case", async () => {
