@@ -1,6 +1,9 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { CheckpointTuple } from "@langchain/langgraph-checkpoint";
 import type { Queryable } from "../database/database.ts";
 import { ElementCache } from "./element-cache.ts";
 import { copyThread, deleteRun, deleteThread, keepLatest, mergeHeadMetadata } from "./maintenance.ts";
+import { placeOf } from "./place.ts";
 import { CheckpointReader } from "./reader.ts";
 import { findLatestOfRun } from "./reads.ts";
 import type { Fence } from "./repository.ts";
@@ -71,6 +74,8 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
     protected override readonly parts: Parts,
     options: SaverOptions,
     private readonly fence: Fence | undefined,
+    /** Has no checkpoints but those that this saver writes. */
+    private readonly emptyThread?: string,
   ) {
     super(parts, options);
     this.failed = this.failure.signal;
@@ -92,6 +97,15 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
       this.writers.set(key, writer);
     }
     return writer;
+  }
+
+  override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    const place = placeOf(config);
+    if (place !== undefined && place.key === this.emptyThread) {
+      const writer = this.writer(place.key);
+      if (!writer.hasWritten(place.checkpointNs)) return undefined;
+    }
+    return await super.getTuple(config);
   }
 
   async flush(): Promise<void> {
@@ -118,8 +132,21 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
 
   return {
     saver: new FreeSaver(parts),
-    saverForAttempt({ runId, attempt, durability = "async", metadata = {} }: AttemptOptions) {
-      return new FencedSaver(parts, { metadata, runId, waits: durability === "sync" }, { runId, attempt });
+    saverForAttempt(options: AttemptOptions) {
+      const {
+        threadId,
+        runId,
+        attempt,
+        durability = "async",
+        metadata = {},
+        threadIsEmpty = false,
+      } = options;
+      return new FencedSaver(
+        parts,
+        { metadata, runId, waits: durability === "sync" },
+        { runId, attempt },
+        threadIsEmpty ? threadKey(threadId) : undefined,
+      );
     },
     saverForIdleThread: (threadVersion) =>
       new FencedSaver(

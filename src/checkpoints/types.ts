@@ -21,6 +21,8 @@ export interface AttemptOptions {
    * and the graph doesn't wait for it; `flush()` does. Default `async`.
    */
   durability?: "sync" | "async" | "exit";
+  /** True: the thread has no checkpoints but those that this attempt will write, so the first read is none. */
+  threadIsEmpty?: boolean;
   /** Goes into the metadata of every checkpoint of the attempt, under what LangGraph itself puts there. */
   metadata?: JsonObject;
 }

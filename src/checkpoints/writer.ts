@@ -21,6 +21,7 @@ export class ThreadWriter {
   readonly values = new ValueWriter(this.book);
   readonly queue: WriteQueue;
   private readonly known = new Map<string, KnownCheckpoint>();
+  private readonly writtenNamespaces = new Set<string>();
 
   constructor(options: Omit<WriteQueueOptions, "book">) {
     this.threadId = options.threadId;
@@ -29,10 +30,17 @@ export class ThreadWriter {
 
   /** Queues an item, with its shape if that is new, and with all that storing its values brought up; resolves when it is committed. */
   write(item: Pick<QueueItem, "checkpoint" | "writes">, shape?: NewShape): Promise<void> {
+    const { checkpointNs } = (item.checkpoint ?? item.writes) as { checkpointNs: string };
+    this.writtenNamespaces.add(checkpointNs);
     const shapes = shape === undefined ? [] : [shape];
     const elements = this.book.takeNewElements();
     const contents = this.values.takeNewContents();
     return this.queue.add({ ...item, elements, contents, shapes });
+  }
+
+  /** True if it was given a checkpoint of the namespace, or writes to one. */
+  hasWritten(checkpointNs: string): boolean {
+    return this.writtenNamespaces.has(checkpointNs);
   }
 
   recall(checkpointNs: string, checkpointId: string): KnownCheckpoint | undefined {

@@ -112,9 +112,9 @@ export interface CheckpointsTable {
   run_id: string | null;
   metadata: Json;
   metadata_text: string | null;
-  body: string;
   shape: string;
-  channels: string;
+  /** See checkpoints/row-text.ts. */
+  record: string;
   /** Flat triples of list, first position, end. */
   segments: string[] | null;
   contents: string[] | null;
@@ -123,6 +123,7 @@ export interface CheckpointsTable {
 export interface CheckpointShapesTable {
   hash: string;
   shape: string;
+  metadata: JsonWithDefault;
 }
 
 export interface CheckpointWritesTable {
@@ -168,5 +169,10 @@ export type AssistantRow = Selectable<AssistantsTable>;
 export type AssistantVersionRow = Selectable<AssistantVersionsTable>;
 export type ThreadRow = Selectable<ThreadsTable>;
 export type RunRow = Selectable<RunsTable>;
+/** A run as the statement that claimed it returns it. */
+export type ClaimedRunRow = RunRow & {
+  /** True: the thread has no checkpoint, and only this attempt can write one. Absent or false: it may have some. */
+  starts_empty?: boolean;
+};
 export type StoreItemRow = Selectable<StoreItemsTable>;
 export type { JsonObject, JsonValue };

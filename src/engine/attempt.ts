@@ -1,5 +1,5 @@
 import type { AttemptSaver, CheckpointStorage } from "../checkpoints/types.ts";
-import type { CancelAction, RunRow } from "../database/tables.ts";
+import type { CancelAction, ClaimedRunRow } from "../database/tables.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import type { GraphRunOptions, RunnableGraph } from "../graphs/runnable-graph.ts";
 import { LeaseLostError } from "../lib/errors.ts";
@@ -77,7 +77,7 @@ const readEvents = async (
  */
 export const startAttempt = (
   { graphs, checkpoints, interruptsOf }: AttemptParts,
-  run: RunRow,
+  run: ClaimedRunRow,
   channel: RunChannel,
 ): { result: Promise<AttemptResult>; stop(reason: StopReason): void } => {
   const abort = new AbortController();
@@ -106,6 +106,7 @@ export const startAttempt = (
       runId: run.run_id,
       attempt: run.attempt,
       durability: kwargs.durability,
+      threadIsEmpty: run.starts_empty === true,
       metadata: { graph_id: run.graph_id, assistant_id: run.assistant_id },
     });
     // A refused checkpoint is the first news of a lost lease; waiting for the heartbeat would waste work.

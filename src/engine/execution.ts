@@ -1,6 +1,6 @@
 import type { CheckpointStorage } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
-import type { RunRow } from "../database/tables.ts";
+import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import { LeaseLostError, sqlState } from "../lib/errors.ts";
@@ -289,7 +289,11 @@ export const createExecutor = (parts: ExecutorParts) => {
     },
 
     /** Starts at once. `creatorIsHere`: the run was created by this process and started with that. */
-    execute(run: RunRow, creatorIsHere: boolean, { onGraphEnded, onReleased }: ExecutionEvents): Execution {
+    execute(
+      run: ClaimedRunRow,
+      creatorIsHere: boolean,
+      { onGraphEnded, onReleased }: ExecutionEvents,
+    ): Execution {
       const log = logger.child({ run_id: run.run_id, thread_id: run.thread_id, attempt: run.attempt });
       const channel = hub.open({
         threadId: run.thread_id,

@@ -1,5 +1,5 @@
 import type { Database, Queryable } from "../database/database.ts";
-import type { CancelAction, RunRow, RunStatus, ThreadStatus } from "../database/tables.ts";
+import type { CancelAction, ClaimedRunRow, RunRow, RunStatus, ThreadStatus } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 import { forgetRun } from "../runs/forgetting.ts";
@@ -53,7 +53,9 @@ const CLAIMED_COLUMNS = `r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.st
  * and its claimer tries again.
  * As scalar subqueries, which look up an index once per row: "not exists" became an anti join over all pending runs
  * while the table had no fresh statistics, 115 ms per claim at 600 pending runs instead of 1.
- * Indexes: runs_pending, runs_pending_of_thread, runs_one_running_per_thread.
+ * `starts_empty`: the thread has had a run that has not ended since before this snapshot, so only that run can write to
+ * its state; a first attempt has not done so yet.
+ * Indexes: runs_pending, runs_pending_of_thread, runs_one_running_per_thread, checkpoints_pkey.
  */
 const claimStatement = (which: string): string => `with next as (
   select r.run_id from runs r
@@ -68,7 +70,8 @@ const claimStatement = (which: string): string => `with next as (
 update runs r set status = 'running', attempt = r.attempt + 1, worker_id = $1,
   lease_until = now() + make_interval(secs => $2::float8), updated_at = now()
 from next where r.run_id = next.run_id
-returning ${CLAIMED_COLUMNS}`;
+returning ${CLAIMED_COLUMNS},
+  r.attempt = 1 and not exists (select from checkpoints c where c.thread_id = r.thread_id) as starts_empty`;
 const CLAIM = claimStatement("r.lost_attempts < $4");
 const CLAIM_SUSPECTS = claimStatement("r.lost_attempts > 0 and r.lost_attempts >= $4");
 
@@ -118,8 +121,8 @@ export const createQueue = (database: Database, maxAttempts: number) => {
   const suspectFrom = Math.max(1, maxAttempts - 1);
   return {
     /** Throws `unique_violation` (23505) if another claimer was faster on a thread; the caller tries again. */
-    async claim(workerId: string, leaseSeconds: number, limit: number): Promise<RunRow[]> {
-      return await database.query<RunRow>(CLAIM, [workerId, leaseSeconds, limit, suspectFrom]);
+    async claim(workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> {
+      return await database.query<ClaimedRunRow>(CLAIM, [workerId, leaseSeconds, limit, suspectFrom]);
     },
 
     /** One run that has a single attempt left. Throws like `claim`. */

@@ -1,5 +1,5 @@
 import type { Signals } from "../database/signals.ts";
-import type { RunRow } from "../database/tables.ts";
+import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import { sqlState, UNIQUE_VIOLATION } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
@@ -40,7 +40,7 @@ export interface Worker {
   /** Gives a reserved slot back: the run could not be claimed. */
   cancelReservation(): void;
   /** Executes a run that was claimed with a reservation. */
-  start(run: RunRow): Execution;
+  start(run: ClaimedRunRow): Execution;
   /** Executes a run that the database says is this process's, though the answer that said so was lost. */
   adopt(run: RunRow): Execution;
   execution(runId: string): Execution | undefined;
@@ -89,7 +89,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
 
   const freeSlots = (): number => concurrency - (executions.size - concluding) - reserved;
 
-  const begin = (run: RunRow, creatorIsHere: boolean): Execution => {
+  const begin = (run: ClaimedRunRow, creatorIsHere: boolean): Execution => {
     faults.reached("after-claim");
     const execution = executor.execute(run, creatorIsHere, {
       onGraphEnded() {
@@ -121,7 +121,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
       wanted = false;
       const slots = freeSlots();
       reserved += slots;
-      let runs: RunRow[] = [];
+      let runs: ClaimedRunRow[] = [];
       try {
         runs = await queue.claim(processId, leaseSeconds, slots);
         backlog = runs.length === slots;

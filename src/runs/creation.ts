@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Database } from "../database/database.ts";
-import type { RunRow } from "../database/tables.ts";
+import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable, mayHaveBeenCommitted } from "../database/unavailable.ts";
 import type { Execution } from "../engine/execution.ts";
 import type { Worker } from "../engine/worker.ts";
@@ -120,7 +120,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
   ): Promise<CreatedRun> => {
     for (;;) {
       const reservation = run.afterSeconds > 0 ? undefined : worker.reserve();
-      let row: RunRow | undefined;
+      let row: ClaimedRunRow | undefined;
       let execution: Execution | undefined;
       try {
         row =
