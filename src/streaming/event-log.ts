@@ -65,13 +65,14 @@ export const createEventLog = (database: Database) => ({
     );
   },
 
-  /** Whether the event with this id is kept. */
-  async has(runId: string, seq: number): Promise<boolean> {
-    const rows = await database.query("select 1 from run_events where run_id = $1 and seq = $2", [
-      runId,
-      seq,
-    ]);
-    return rows.length > 0;
+  /** Whether all that came after the event with this id is kept; nothing came after one beyond the last. */
+  async hasAllAfter(runId: string, seq: number): Promise<boolean> {
+    const rows = await database.query<{ whole: boolean | null }>(
+      `select exists (select from run_events where run_id = $1 and seq = $2)
+         or (select max(seq) from run_events where run_id = $1) < $2 as whole`,
+      [runId, seq],
+    );
+    return rows[0]?.whole ?? false;
   },
 
   /** The id of the last event, -1 if there is none. */

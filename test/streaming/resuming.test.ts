@@ -68,6 +68,14 @@ describe.each(places)("a resumable run, read from %s", (_, place) => {
     }
   });
 
+  test("has nothing more after an id beyond its last event, and says so by its end", async () => {
+    const { stream, run } = await created(server, { ...TEN_STEPS, ...RESUMABLE });
+    await stream.rest();
+    const beyond = await openStream(streamOf(place(), run), after(TEN_STEPS_EVENTS + 1_000));
+    expect(beyond.status).toBe(200);
+    expect(await beyond.rest()).toEqual([]);
+  });
+
   test("is replayed though nobody read it while it ran", async () => {
     const run = await api.aRun(await api.aThread(), { ...TEN_STEPS, ...RESUMABLE });
     await api.join(run.thread_id, run.run_id);
