@@ -4,6 +4,7 @@
  */
 
 import { revive } from "./reviving.ts";
+import { StateStorageError } from "../lib/errors.ts";
 import { toWireJson } from "../lib/wire-json.ts";
 
 /** Elements of a list without a gap. */
@@ -100,7 +101,8 @@ export class ThreadElements {
 
   /** The parsed text that is kept apart under this hash. Throws if it is not there. */
   content(hash: string): unknown {
-    if (!this.cached.contents.has(hash)) throw new Error(`The stored content ${hash} is missing.`);
+    if (!this.cached.contents.has(hash))
+      throw new StateStorageError(`The stored content ${hash} is missing.`);
     return this.cached.contents.get(hash);
   }
 
@@ -152,7 +154,7 @@ export class ThreadElements {
   private range(list: number, from: number, to: number): CachedRange {
     const range = this.find(list, from, to);
     if (range === undefined)
-      throw new Error(`Elements ${from} to ${to} of the stored list ${list} are missing.`);
+      throw new StateStorageError(`Elements ${from} to ${to} of the stored list ${list} are missing.`);
     return range;
   }
 }

@@ -8,6 +8,7 @@
  */
 
 import { randomBytes } from "node:crypto";
+import { StateStorageError } from "../lib/errors.ts";
 import { encode, treeText } from "./encoding.ts";
 import { resembles, resemblesOnTop } from "./likeness.ts";
 
@@ -353,7 +354,7 @@ class SegmentCursor {
       this.current += 1;
       segment = this.segments[this.current];
     }
-    if (segment === undefined) throw new RangeError(`A stored list has no element ${index}.`);
+    if (segment === undefined) throw new StateStorageError(`A stored list has no element ${index}.`);
     return { list: segment.list, position: segment.from + index - this.start, tree };
   }
 }

@@ -25,6 +25,7 @@ import { readAllReferences, readReferences, readRows } from "./reads.ts";
 import type { ShapeBook } from "./shapes.ts";
 import { threadKey } from "./thread-key.ts";
 import { reviveTuple, reviveWrite, toKnown } from "./tuples.ts";
+import { asStorageError } from "./unexpected.ts";
 import type { StoredValue } from "./values.ts";
 import { versionTexts } from "./versions.ts";
 import type { KnownCheckpoint, ThreadWriter } from "./writer.ts";
@@ -74,8 +75,12 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const { key, checkpointNs, checkpointId } = place;
     const writer = this.writer(key, true);
     if (writer.queue.isBusyWith(checkpointNs)) await writer.queue.settled();
-    const loaded = await this.parts.reader.read({ threadId: key, checkpointNs, checkpointId });
-    return loaded === undefined ? undefined : this.toTuple(loaded, place.threadId, writer);
+    try {
+      const loaded = await this.parts.reader.read({ threadId: key, checkpointNs, checkpointId });
+      return loaded === undefined ? undefined : await this.toTuple(loaded, place.threadId, writer);
+    } catch (error) {
+      throw asStorageError(error);
+    }
   }
 
   override async *list(

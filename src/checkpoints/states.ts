@@ -1,4 +1,5 @@
 import type { Database } from "../database/database.ts";
+import { StateStorageError } from "../lib/errors.ts";
 import { isUuid } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { toWireJson, toWireValue } from "../lib/wire-json.ts";
@@ -32,34 +33,46 @@ export const createStateReads = (database: Database, reader: CheckpointReader): 
     readHead: (threadId, checkpointNs = "") => read(threadId, checkpointNs, undefined),
     readAt: (threadId, checkpointNs, checkpointId) => read(threadId, checkpointNs, checkpointId),
 
-    async readHistory(threadId, checkpointNs, options: HistoryOptions) {
-      const { limit, beforeCheckpointId, checkpointId, metadataFilter = {} } = options;
-      if (checkpointNs.includes("\u0000")) return [];
-      for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return [];
-      const { run_id: runId, ...metadata } = metadataFilter;
-      if (runId !== undefined && !(typeof runId === "string" && isUuid(runId))) return [];
-      const rows = await readRows(database, {
-        threadId: threadKey(threadId),
-        checkpointNs,
-        checkpointId,
-        beforeCheckpointId,
-        runId,
-        metadata,
-        limit,
-      });
-      return (await reader.load(rows)).map((loaded) => toStored(threadId, loaded));
-    },
+    readHistory: (threadId, checkpointNs, options: HistoryOptions) =>
+      afresh(async () => {
+        const { limit, beforeCheckpointId, checkpointId, metadataFilter = {} } = options;
+        if (checkpointNs.includes("\u0000")) return [];
+        for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return [];
+        const { run_id: runId, ...metadata } = metadataFilter;
+        if (runId !== undefined && !(typeof runId === "string" && isUuid(runId))) return [];
+        const rows = await readRows(database, {
+          threadId: threadKey(threadId),
+          checkpointNs,
+          checkpointId,
+          beforeCheckpointId,
+          runId,
+          metadata,
+          limit,
+        });
+        return (await reader.load(rows)).map((loaded) => toStored(threadId, loaded));
+      }),
 
-    async readHeads(threadIds) {
-      const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
-      const heads = new Map<string, StoredCheckpoint>();
-      for (const loaded of await reader.load(await readHeadRows(database, [...ids.keys()]))) {
-        const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
-        heads.set(threadId, toStored(threadId, loaded));
-      }
-      return heads;
-    },
+    readHeads: (threadIds) =>
+      afresh(async () => {
+        const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
+        const heads = new Map<string, StoredCheckpoint>();
+        for (const loaded of await reader.load(await readHeadRows(database, [...ids.keys()]))) {
+          const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
+          heads.set(threadId, toStored(threadId, loaded));
+        }
+        return heads;
+      }),
   };
+};
+
+/** Between the statements of a read a prune or a rollback may free what the first one found: then it is read anew. */
+const afresh = async <Result>(read: () => Promise<Result>): Promise<Result> => {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof StateStorageError) return await read();
+    throw error;
+  }
 };
 
 const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredCheckpoint => {

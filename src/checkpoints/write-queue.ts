@@ -6,6 +6,7 @@ import type { ThreadElements } from "./element-cache.ts";
 import type { ListBook } from "./lists.ts";
 import { writeBatch, type Fence } from "./repository.ts";
 import type { ShapeBook } from "./shapes.ts";
+import { asStorageError } from "./unexpected.ts";
 
 export interface WriteQueueOptions {
   database: Database;
@@ -112,7 +113,7 @@ export class WriteQueue {
     } catch (error) {
       this.waiting = [];
       this.underWay = [];
-      this.failure.abort(error);
+      this.failure.abort(asStorageError(error));
     } finally {
       this.hurried = false;
       this.pumping = undefined;

@@ -3,7 +3,7 @@ import type { Database } from "../database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import type { Graphs } from "../graphs/graphs.ts";
-import { LeaseLostError, sqlState } from "../lib/errors.ts";
+import { LeaseLostError, sqlState, StateStorageError } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -79,14 +79,19 @@ const isFromDatabase = (error: unknown): boolean =>
 
 /** An error as clients see it: `{error: <class>, message}`. */
 export const describeError = (error: unknown): { error: string; message: string } =>
-  isFromDatabase(error)
+  error instanceof StateStorageError
     ? {
-        error: "DatabaseError",
-        message: "A database refused what the run wanted; the server's log says why.",
+        error: "StateStorageError",
+        message: "The state of the thread could not be read or stored; the server's log says why.",
       }
-    : error instanceof Error || (typeof error === "object" && error !== null && "message" in error)
-      ? { error: String((error as Error).name || "Error"), message: String((error as Error).message) }
-      : { error: "Error", message: String(error) };
+    : isFromDatabase(error)
+      ? {
+          error: "DatabaseError",
+          message: "A database refused what the run wanted; the server's log says why.",
+        }
+      : error instanceof Error || (typeof error === "object" && error !== null && "message" in error)
+        ? { error: String((error as Error).name || "Error"), message: String((error as Error).message) }
+        : { error: "Error", message: String(error) };
 
 interface TaskWithInterrupts {
   id: string;

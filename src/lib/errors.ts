@@ -87,6 +87,17 @@ export const sqlState = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 
 /**
+ * What is stored of a thread is not as it should be, or storing it failed: a fault of ours or of the database, not of
+ * the caller or his graph. For the log, with its cause; callers get a neutral sentence.
+ */
+export class StateStorageError extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "StateStorageError";
+  }
+}
+
+/**
  * A reason why the process can't start (a flag, a port, the embedded database), as one or more plain sentences
  * for the person at the terminal. Never reaches an HTTP caller; `main` prints it without a stack and exits 1.
  */

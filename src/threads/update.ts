@@ -3,7 +3,14 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CheckpointStorage } from "../checkpoints/types.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import type { Graphs } from "../graphs/graphs.ts";
-import { checkpointNotFound, graphNotFound, invalid, sqlState, ThreadloomError } from "../lib/errors.ts";
+import {
+  checkpointNotFound,
+  graphNotFound,
+  invalid,
+  sqlState,
+  StateStorageError,
+  ThreadloomError,
+} from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { StateOutcome } from "./repository.ts";
 import type { CommandFields, StateUpdate, Superstep, UpdatedState } from "./schemas.ts";
@@ -40,9 +47,9 @@ const SENTENCE_LENGTH_AT_MOST = 500;
  * the error. What failed on our side stays what it is.
  */
 const refusalOf = (error: unknown): unknown => {
-  if (error instanceof ThreadloomError || isDatabaseUnavailable(error) || sqlState(error) !== undefined) {
-    return error;
-  }
+  const isRefusal = error instanceof ThreadloomError;
+  const isOurFault = error instanceof StateStorageError || sqlState(error) !== undefined;
+  if (isRefusal || isOurFault || isDatabaseUnavailable(error)) return error;
   const message = error instanceof Error ? error.message : String(error);
   const sentence = (message.split("\n")[0] ?? "").slice(0, SENTENCE_LENGTH_AT_MOST).trim();
   const stop = /[.!?]$/.test(sentence) ? "" : ".";

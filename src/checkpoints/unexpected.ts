@@ -1,0 +1,15 @@
+import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import { LeaseLostError, sqlState, StateStorageError, ThreadloomError } from "../lib/errors.ts";
+
+/**
+ * What went wrong in this room, as those around it are to take it: refusals, lost leases and what the database says
+ * stay as they are; everything else is a fault of ours, whatever class it has, and none of the graph's.
+ */
+export const asStorageError = (error: unknown): unknown =>
+  error instanceof ThreadloomError ||
+  error instanceof LeaseLostError ||
+  error instanceof StateStorageError ||
+  sqlState(error) !== undefined ||
+  isDatabaseUnavailable(error)
+    ? error
+    : new StateStorageError("The state of a thread could not be read or stored.", { cause: error });
