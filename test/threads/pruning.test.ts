@@ -127,3 +127,24 @@ it("stores nothing of an update that the graph refuses after it has written", as
   expect((await update(id, { values: { count: "many" }, as_node: "tick" })).status).toBe(422);
   expect(await writes()).toEqual(before);
 });
+
+it("comes between the statements of a history without harm to its reader", async () => {
+  const id = await aThreadWithNotes();
+  await update(id, { values: { notes: "short" } });
+  let statements = 0;
+  const { readHistory } = createCheckpointStorage({
+    logger: pino({ level: "silent" }),
+    database: {
+      ...room.database,
+      async query<Row>(text: string, values?: unknown[]) {
+        const rows = await room.database.query<Row>(text, values);
+        statements += 1;
+        if (statements === 1) await prune(id);
+        return rows;
+      },
+    },
+  });
+  const history = await readHistory(id, "", { limit: 10 });
+  expect(history.map(({ values }) => values.get("notes"))).toEqual(['"short"']);
+  expect(statements).toBeGreaterThan(1);
+});
