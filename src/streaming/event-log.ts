@@ -84,6 +84,16 @@ export const createEventLog = (database: Database) => ({
     return rows[0]?.seq ?? -1;
   },
 
+  /** The first event of the newest attempt that has any; every stream begins with it, also one that is joined late. */
+  async opening(runId: string): Promise<RunEvent | undefined> {
+    const rows = await database.query<RunEvent>(
+      `select seq::float8 as seq, event, data from run_events
+       where run_id = $1 and event = 'metadata' order by seq desc limit 1`,
+      [runId],
+    );
+    return rows[0];
+  },
+
   /** Removes up to `limit` events of ended runs that are older than the retention; returns how many. */
   async deleteExpired(retentionSeconds: number, limit: number): Promise<number> {
     const rows = await database.query(

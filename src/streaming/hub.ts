@@ -172,7 +172,14 @@ export const createHub = ({ eventLog, signals, hasEnded, faults, logger }: HubOp
           });
           // Asked before the events are read: an end that is seen has all its events in the log.
           const isOver = await hasEnded(runId);
-          after ??= await eventLog.lastSeq(runId);
+          if (after === undefined) {
+            after = await eventLog.lastSeq(runId);
+            const opening = after < 0 ? undefined : await eventLog.opening(runId);
+            if (opening !== undefined) {
+              wake?.();
+              return [opening];
+            }
+          }
           const events = await eventLog.read(runId, after, LOG_PAGE);
           const last = events.at(-1);
           if (last !== undefined) {

@@ -56,6 +56,8 @@ export class RunChannel {
   #closed = false;
   #wakers = new Set<() => void>();
   #log: RunChannelOptions["log"];
+  /** The first event, if it is to be logged though it is no longer among those that are kept. */
+  #unlogged: RunEvent | undefined;
   #logging: Promise<void> | undefined;
   #logFailure: unknown;
   #bytesSincePause = 0;
@@ -124,12 +126,13 @@ export class RunChannel {
   }
 
   /**
-   * Starts writing events to the log for readers on other processes, from the oldest that is kept. Unlike a
-   * resumable run's, these are shown to local readers at once.
+   * Starts writing events to the log for readers on other processes: the first one, and from the oldest that is kept.
+   * Unlike a resumable run's, these are shown to local readers at once.
    */
   startLogging(log: (events: RunEvent[]) => Promise<void>): void {
     if (this.#log !== undefined || this.#closed) return;
     this.#log = log;
+    if (this.#opening !== undefined && this.#opening.seq < this.firstKeptSeq) this.#unlogged = this.#opening;
     this.#visibleSeq = Math.min(this.#visibleSeq, this.firstKeptSeq);
     this.#writeLog();
   }
@@ -213,8 +216,10 @@ export class RunChannel {
     this.#logging = (async () => {
       // Let the events of this tick gather: a graph emits them in bursts.
       await new Promise(setImmediate);
-      while (this.#visibleSeq < this.#nextSeq) {
+      while (this.#visibleSeq < this.#nextSeq || this.#unlogged !== undefined) {
         const batch = this.#events.slice(this.#head + Math.max(0, this.#visibleSeq - this.firstKeptSeq));
+        if (this.#unlogged !== undefined) batch.unshift(this.#unlogged);
+        this.#unlogged = undefined;
         const upTo = this.#nextSeq;
         await log(batch);
         this.#show(upTo);

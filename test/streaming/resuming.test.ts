@@ -182,10 +182,33 @@ describe("a run that is not resumable", () => {
     const run = await api.aRun(await api.aThread(), TICKING);
     await api.untilRunIs(run.thread_id, run.run_id, "running");
     const joined = await openStream(streamOf(replica, run));
+    expect(await joined.next()).toMatchObject({ event: "metadata", id: 0 });
     const events = [await joined.next(), await joined.next(), await joined.next()];
     const [first] = events;
     expect(events.map((event) => event?.id)).toEqual([0, 1, 2].map((step) => (first?.id ?? 0) + step));
   });
+
+  test.each([RESUMABLE, {}])(
+    "begins with its metadata on another server, too, for each who joins it there in the middle (%j)",
+    async (resumable) => {
+      const { stream, run } = await created(server, {
+        ...TICKING,
+        ...resumable,
+        on_disconnect: "continue",
+      });
+      await stream.until(({ id }) => id === 4);
+      for (let reader = 0; reader < 2; reader += 1) {
+        const joined = await openStream(streamOf(replica, run));
+        expect(await joined.next()).toMatchObject({
+          event: "metadata",
+          id: 0,
+          data: { run_id: run.run_id, attempt: 1 },
+        });
+        expect((await joined.next())?.event).toBe("custom");
+        await joined.until(({ id = 0 }) => id > 6);
+      }
+    },
+  );
 
   test("streams from another server that only created it", async () => {
     const { stream, run } = await created(replica, TEN_STEPS);
