@@ -29,18 +29,22 @@ export const isTerminal = (status: RunRow["status"]): boolean => status !== "pen
 
 /** Waiting for the end of runs, wherever they are executed, and what wait and join answer. */
 export const createRunResults = ({ repository, worker, endings, processId, threads }: RunResultsParts) => {
-  /** Resolves when the run has ended; undefined if its row is gone (rolled back, deleted, or threadless). */
+  /**
+   * Resolves when the run has ended; undefined if its row is gone (rolled back, deleted, or threadless). `known`: its
+   * row from this very moment, which saves a look.
+   */
   const waitForEnd = async (
     selector: RunSelector,
     execution: Execution | undefined = worker.execution(selector.runId),
+    known?: RunRow,
   ): Promise<RunEnding | RunRow | undefined> => {
     const here = await execution?.ended;
     if (here !== undefined) return here;
-    for (;;) {
+    for (let first = execution === undefined ? known : undefined; ; first = undefined) {
       const wait = endings.wait(selector.runId);
       try {
         // The run is stored: a refusal while the database is away would make the client store another.
-        const row = await repository.find(selector);
+        const row = first ?? (await repository.find(selector));
         if (row === undefined || isTerminal(row.status)) return row;
         const isElsewhere = row.status === "running" && row.worker_id !== processId;
         if (row.delete_thread && isElsewhere && row.reader_id !== processId) {

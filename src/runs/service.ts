@@ -134,7 +134,7 @@ export const createRunService = (parts: RunServiceParts) => {
     /** The result of a run that was just created. */
     async result(created: CreatedRun): Promise<string> {
       const { row, execution } = created;
-      const ended = await waitForEnd({ threadId: row.thread_id, runId: row.run_id }, execution);
+      const ended = await waitForEnd({ threadId: row.thread_id, runId: row.run_id }, execution, row);
       const text = await answer(row.thread_id, ended);
       await forget(created);
       return text;
