@@ -161,7 +161,9 @@ export const createRunService = (parts: RunServiceParts) => {
       if (row !== undefined && row.resumable && !held && after !== undefined && isTerminal(row.status)) {
         // A gap would look like a complete stream.
         const kept =
-          after < 0 ? (await eventLog.lastSeq(row.run_id)) >= 0 : await eventLog.hasAllAfter(row.run_id, after);
+          after < 0
+            ? (await eventLog.lastSeq(row.run_id)) >= 0
+            : await eventLog.hasAllAfter(row.run_id, after);
         if (!kept) throw eventNotKept(row.run_id, after);
       }
       // Before the reading starts: from then on its events are logged, wherever it is executed.
