@@ -131,6 +131,19 @@ export const createQueue = (database: Database, maxAttempts: number) => {
       return rows[0];
     },
 
+    /**
+     * Runs that a worker holds and does not know: their claim was committed, and its answer lost. Not those of the
+     * last second, whose answers may still be on their way. Index: runs_one_running_per_thread (all that runs).
+     */
+    async listUnknown(workerId: string, known: readonly string[]): Promise<ClaimedRunRow[]> {
+      return await database.query<ClaimedRunRow>(
+        `select ${CLAIMED_COLUMNS} from runs r where r.status = 'running' and r.worker_id = $1
+           and not r.run_id = any($2::uuid[]) and r.updated_at < now() - interval '1 second'
+         order by r.created_at, r.run_id`,
+        [workerId, known],
+      );
+    },
+
     /** Whether `claim` leaves a run to `claimSuspect`. */
     isSuspect: (run: Pick<RunRow, "lost_attempts">): boolean => run.lost_attempts >= suspectFrom,
 

@@ -1,6 +1,6 @@
 import type { Signals } from "../database/signals.ts";
 import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
-import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import { isDatabaseUnavailable, mayHaveBeenCommitted } from "../database/unavailable.ts";
 import { sqlState, UNIQUE_VIOLATION } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -31,6 +31,8 @@ export interface Reservation {
 
 /** Should every signal be lost, work is found by looking this often. */
 const POLL_MS = 1_000;
+/** A claim whose answer was lost is committed by then, if it is at all. */
+const UNSURE_MS = 3_000;
 /** A statement that creates a run takes a few milliseconds. */
 const CLOSING_LOOK_MS = 10;
 
@@ -39,8 +41,8 @@ export interface Worker {
   reserve(): Reservation | undefined;
   /** Gives a reserved slot back: the run could not be claimed. */
   cancelReservation(): void;
-  /** Executes a run that was claimed with a reservation. */
-  start(run: ClaimedRunRow): Execution;
+  /** Executes a run that was claimed with a reservation; undefined if it has been executed here since. */
+  start(run: ClaimedRunRow): Execution | undefined;
   /** Executes a run that the database says is this process's, though the answer that said so was lost. */
   adopt(run: RunRow): Execution;
   execution(runId: string): Execution | undefined;
@@ -78,6 +80,10 @@ export const createWorker = (options: WorkerOptions): Worker => {
   let stopping = false;
   let claiming: Promise<void> | undefined;
   let wanted = false;
+  /** When the answer to a claim was lost last: the table may say that this process holds runs that it doesn't know. */
+  let unsureSince: number | undefined;
+  /** Runs that were found so. */
+  const adopted = new Set<string>();
   /** Runs are known to wait: new ones queue up behind them instead of taking the next free slot. */
   let backlog = false;
 
@@ -116,6 +122,34 @@ export const createWorker = (options: WorkerOptions): Worker => {
     return execution;
   };
 
+  const noteLostAnswer = (error: unknown): void => {
+    if (mayHaveBeenCommitted(error)) unsureSince = performance.now();
+  };
+
+  /** Executes what this process holds without knowing it: nobody else would before the lease is over. */
+  const adoptUnknown = async (): Promise<void> => {
+    const since = unsureSince;
+    if (since === undefined || stopping) return;
+    const lookedAt = performance.now();
+    try {
+      for (const run of await queue.listUnknown(processId, [...executions.keys()])) {
+        // It may have come to be known, or its slot have been given away, while the answer was on its way.
+        if (executions.has(run.run_id) || adopted.has(run.run_id)) continue;
+        logger.warn(
+          { run_id: run.run_id },
+          "the answer to the claim of a run was lost; the run goes on here",
+        );
+        if (freeSlots() > 0) {
+          adopted.add(run.run_id);
+          begin(run, false);
+        } else await queue.handBack({ runId: run.run_id, attempt: run.attempt });
+      }
+      if (unsureSince === since && lookedAt - since > UNSURE_MS) unsureSince = undefined;
+    } catch (error) {
+      logger.debug({ err: error }, "runs whose claim was not heard of can't be looked for now");
+    }
+  };
+
   const claim = async (): Promise<void> => {
     while (wanted && !stopping && freeSlots() > 0) {
       wanted = false;
@@ -127,6 +161,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
         backlog = runs.length === slots;
         wanted ||= backlog;
       } catch (error) {
+        noteLostAnswer(error);
         // Another claimer was faster on a thread: look again.
         if (sqlState(error) === UNIQUE_VIOLATION) wanted = true;
         else if (isDatabaseUnavailable(error))
@@ -161,6 +196,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
       const run = await queue.claimSuspect(processId, leaseSeconds);
       if (run !== undefined) begin(run, false);
     } catch (error) {
+      noteLostAnswer(error);
       // The next look is a second away, whatever it was.
       logger.debug({ err: error }, "a run that lost its workers could not be claimed");
     }
@@ -173,10 +209,12 @@ export const createWorker = (options: WorkerOptions): Worker => {
   let claimingSuspect: Promise<void> | undefined;
   const poll = setInterval(() => {
     // First of all, for the other claim takes every free slot.
-    claimingSuspect ??= claimSuspect().finally(() => {
-      claimingSuspect = undefined;
-      wake();
-    });
+    claimingSuspect ??= adoptUnknown()
+      .then(claimSuspect)
+      .finally(() => {
+        claimingSuspect = undefined;
+        wake();
+      });
   }, POLL_MS);
 
   return {
@@ -191,7 +229,8 @@ export const createWorker = (options: WorkerOptions): Worker => {
     },
     start(run) {
       reserved -= 1;
-      return begin(run, true);
+      const known = executions.get(run.run_id);
+      return known ?? (adopted.has(run.run_id) ? undefined : begin(run, true));
     },
     adopt: (run) => executions.get(run.run_id) ?? begin(run, true),
     execution: (runId) => executions.get(runId),

@@ -77,6 +77,37 @@ describe("a connection that dies between commit and answer", () => {
     },
   );
 
+  test("does not cost a run its attempt, nor the time of a lease, that was being claimed", async () => {
+    await query(
+      database,
+      "create function linger() returns trigger language plpgsql as 'begin perform pg_sleep(0.5); return new; end'",
+    );
+    await query(
+      database,
+      `create trigger linger before update on runs for each row
+       when (old.status = 'pending' and new.status = 'running') execute function linger()`,
+    );
+    onTestFinished(async () => {
+      await query(database, "drop function linger cascade");
+    });
+    const creator = await startTestServer({ connectionString: database.connectionString, role: "api" });
+    onTestFinished(() => creator.close());
+    const threadId = await api.aThread();
+    const run = await apiOf(creator).aRun(threadId, { assistant_id: "two-step", input: { messages: [] } });
+    await eventually("the run is being claimed", async () => {
+      const claiming = await query(
+        database,
+        "select 1 from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()",
+      );
+      return claiming.length > 0;
+    });
+    const startedAt = performance.now();
+    expect(proxy.loseNextAnswer(ofRequests)).toBeGreaterThan(0);
+    await apiOf(creator).untilRunIs(threadId, run.run_id, "success");
+    expect(performance.now() - startedAt).toBeLessThan(8_000);
+    expect(await runsOf(threadId)).toEqual([{ status: "success", attempt: 1 }]);
+  });
+
   test("does not double the runs of a batch", async () => {
     await query(
       database,
