@@ -1,7 +1,8 @@
 /** From what a saver was given to the rows of one statement. */
 
 import type { ThreadElements } from "./element-cache.ts";
-import type { ListBook, NewElements, Segment } from "./lists.ts";
+import type { ListBook, NewElements } from "./lists.ts";
+import type { Segment } from "./segments.ts";
 import type { Batch, NewCheckpoint, NewContent, NewShape, NewWrites } from "./repository.ts";
 import { composeRowText, writesText, type StoredWrites } from "./row-text.ts";
 import { rowReferences, storeWritten, type StoredValue, type WrittenValue } from "./values.ts";

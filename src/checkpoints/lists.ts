@@ -8,18 +8,10 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { StateStorageError } from "../lib/errors.ts";
 import { encode, treeText } from "./encoding.ts";
 import { resembles, resemblesOnTop } from "./likeness.ts";
-
-/** The elements [from, to) of a list of rows. */
-export interface Segment {
-  list: number;
-  from: number;
-  to: number;
-  /** True if the list of rows went on after `to` when this was stored: nothing may be appended there. */
-  closed: boolean;
-}
+import { joinPieces, RUN_WORTH_A_SEGMENT, type Piece } from "./pieces.ts";
+import { movedSegment, SegmentCursor, type Place, type Segment } from "./segments.ts";
 
 /** A stored list. The one object stands for it wherever it is referred to, so that it can be corrected in one place. */
 export interface ListReference {
@@ -41,28 +33,15 @@ export interface NewElements {
   trees: unknown[];
 }
 
-/** Where an object is stored as an element. */
-interface Place {
-  list: number;
-  position: number;
-  tree: unknown;
-}
-
 /**
  * How many elements at the end of a list are compared in full for changes in place; older ones at the top only.
  * In full a message takes 0.3 µs, at the top 0.03.
  */
 export const FULLY_COMPARED = 64;
-/** A shorter run of known elements next to new ones is stored again: one segment less for a few hundred bytes. */
-const RUN_WORTH_A_SEGMENT = 8;
 /** Runs that wait to be indexed keep their elements from being collected. */
 const UNINDEXED_AT_MOST = 64;
 /** A list in more pieces than these is stored anew as one. */
 const SEGMENTS_AT_MOST = 64;
-
-type Piece =
-  | { known: true; list: number; from: number; to: number; closed: boolean; start: number }
-  | { known: false; start: number; end: number };
 
 /** Elements whose places are known but not yet looked up by identity. */
 interface UnindexedRun {
@@ -137,7 +116,7 @@ export class ListBook {
     const prefix = before === undefined ? 0 : unchangedPrefix(array, before);
     if (before !== undefined && prefix === array.length && prefix === before.elements.length) return before;
     const trees = before?.trees.slice(0, prefix) ?? [];
-    let pieces = this.joinPieces(this.findPieces(array, before, prefix, trees));
+    let pieces = joinPieces(this.findPieces(array, before, prefix, trees));
     if (pieces.length > SEGMENTS_AT_MOST) pieces = [{ known: false, start: 0, end: array.length }];
     const reference = { segments: this.placePieces(pieces, array, trees, texts) };
     this.references.add(new WeakRef(reference));
@@ -236,31 +215,6 @@ export class ListBook {
     return places;
   }
 
-  /** Gives up short known runs next to new ones, so that segments don't pile up. */
-  private joinPieces(pieces: Piece[]): Piece[] {
-    const joined: Piece[] = [];
-    for (const piece of pieces) {
-      let last = joined[joined.length - 1];
-      if (piece.known) {
-        if (last !== undefined && !last.known && lengthOf(piece) < RUN_WORTH_A_SEGMENT)
-          last.end += lengthOf(piece);
-        else joined.push(piece);
-        continue;
-      }
-      let start = piece.start;
-      if (!(last?.known && !last.closed)) {
-        while (last !== undefined && (!last.known || lengthOf(last) < RUN_WORTH_A_SEGMENT)) {
-          start = last.start;
-          joined.pop();
-          last = joined[joined.length - 1];
-          if (last?.known && !last.closed) break;
-        }
-      }
-      joined.push({ known: false, start, end: piece.end });
-    }
-    return joined;
-  }
-
   private placePieces(
     pieces: readonly Piece[],
     array: readonly unknown[],
@@ -329,36 +283,6 @@ export class ListBook {
   }
 }
 
-const movedSegment = (segment: Segment, move: { from: number; list: number } | undefined): Segment[] => {
-  if (move === undefined || segment.to <= move.from) return [segment];
-  const { from, to, closed } = segment;
-  const after = { list: move.list, from: Math.max(from - move.from, 0), to: to - move.from, closed };
-  return from < move.from ? [{ ...segment, to: move.from, closed: true }, after] : [after];
-};
-
-/** Finds the place of an element by its index; quick for indexes that grow. */
-class SegmentCursor {
-  private current = 0;
-  private start = 0;
-
-  constructor(private readonly segments: readonly Segment[]) {}
-
-  place(index: number, tree: unknown): Place {
-    if (index < this.start) {
-      this.current = 0;
-      this.start = 0;
-    }
-    let segment = this.segments[this.current];
-    while (segment !== undefined && index >= this.start + segment.to - segment.from) {
-      this.start += segment.to - segment.from;
-      this.current += 1;
-      segment = this.segments[this.current];
-    }
-    if (segment === undefined) throw new StateStorageError(`A stored list has no element ${index}.`);
-    return { list: segment.list, position: segment.from + index - this.start, tree };
-  }
-}
-
 /** The usual case, without an allocation per element: the list begins as it did before. */
 const unchangedPrefix = (array: readonly unknown[], { elements, trees }: LiveList): number => {
   const end = Math.min(array.length, elements.length);
@@ -373,8 +297,6 @@ const isUnchanged = (array: readonly unknown[], index: number, tree: unknown): b
 
 const sameAt = (list: LiveList, index: number, element: unknown): boolean =>
   index >= 0 && index < list.elements.length && Object.is(list.elements[index], element);
-
-const lengthOf = (piece: Piece): number => (piece.known ? piece.to - piece.from : piece.end - piece.start);
 
 /** Random, so that no two writers need to agree on it; fits a JavaScript number. */
 const newListId = (): number => randomBytes(6).readUIntBE(0, 6) + 1;

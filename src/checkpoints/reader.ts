@@ -4,7 +4,8 @@ import { readParts, readTuple, type CheckpointRow, type ReadParts } from "./read
 import { LINE } from "./repository.ts";
 import { parseRowText, type TaskWrites } from "./row-text.ts";
 import type { ShapeBook } from "./shapes.ts";
-import { toSegments, type ValueRecord } from "./values.ts";
+import { toSegments } from "./segments.ts";
+import type { ValueRecord } from "./values.ts";
 import type { CheckpointBody } from "./versions.ts";
 
 /** A row with its texts parsed; everything that its records refer to is in `elements`. */

@@ -26,7 +26,10 @@ export interface CheckpointRow {
   writes: TaskWrites[];
 }
 
-type RawRow = Omit<CheckpointRow, "segments" | "writes"> & { segments: string | null; writes: string | null };
+export type RawRow = Omit<CheckpointRow, "segments" | "writes"> & {
+  segments: string | null;
+  writes: string | null;
+};
 type RawTuple = RawRow & { runs: string | null; kept: string | null };
 
 const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.run_id,
@@ -34,7 +37,7 @@ const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.r
   array_to_string(c.segments, ',') as segments, s.shape, s.hash as shape_hash`;
 
 /** The shape of `c`: one of a few rows, by their primary key. */
-const SHAPE_OF_C = "join checkpoint_shapes s on s.hash = c.shape";
+export const SHAPE_OF_C = "join checkpoint_shapes s on s.hash = c.shape";
 
 const WRITES = `string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes, E'\\x1e'
     order by w.task_id, w.written_at)`;
@@ -207,42 +210,6 @@ export const readHeadRows = async (
   threadIds: readonly string[],
 ): Promise<CheckpointRow[]> => (await queryable.query<RawRow>(READ_HEADS, [threadIds])).map(toRow);
 
-/** What a checkpoint refers to, without the values themselves. */
-export type References = Pick<CheckpointRow, "record" | "segments" | "shape">;
-
-type RawReferences = Pick<RawRow, "record" | "segments" | "shape">;
-
-const toReferences = ({ segments, ...row }: RawReferences): References => ({
-  ...row,
-  segments: toNumbers(segments),
-});
-
-const REFERENCES = `select c.record, array_to_string(c.segments, ',') as segments, s.shape from checkpoints c ${SHAPE_OF_C}`;
-
-const READ_REFERENCES = `${REFERENCES}
-  where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = $3::uuid`;
-
-export const readReferences = async (
-  queryable: Queryable,
-  threadId: string,
-  checkpointNs: string,
-  checkpointId: string,
-): Promise<References | undefined> => {
-  const rows = await queryable.query<RawReferences>(READ_REFERENCES, [threadId, checkpointNs, checkpointId]);
-  return rows[0] && toReferences(rows[0]);
-};
-
-const READ_ALL_REFERENCES = `${REFERENCES}
-  where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text`;
-
-/** The same of all checkpoints of a namespace. */
-export const readAllReferences = async (
-  queryable: Queryable,
-  threadId: string,
-  checkpointNs: string,
-): Promise<Array<References>> =>
-  (await queryable.query<RawReferences>(READ_ALL_REFERENCES, [threadId, checkpointNs])).map(toReferences);
-
 const READ_ANCESTORS = `
 with recursive chain (checkpoint_id, parent_id, depth) as (
   select checkpoint_id, parent_id, 0 from checkpoints
@@ -290,7 +257,9 @@ const toRow = ({ segments, writes, ...raw }: RawRow): CheckpointRow => ({
   writes: (writes?.split(RECORD) ?? []).map(parseTaskWrites),
 });
 
-const toNumbers = (text: string | null): number[] => (text === null ? [] : text.split(",").map(Number));
+/** Of a bigint[] that `array_to_string` has put together with commas. */
+export const toNumbers = (text: string | null): number[] =>
+  text === null ? [] : text.split(",").map(Number);
 
 const toParts = ({ runs, kept }: { runs: string | null; kept: string | null }): ReadParts => ({
   runs: (runs?.split(RECORD) ?? []).map((text) => {

@@ -7,9 +7,10 @@ import { TYPE } from "./fields.ts";
 import type { CheckpointReader, LoadedCheckpoint } from "./reader.ts";
 import { readHeadRows, readRows } from "./reads.ts";
 import { revive } from "./reviving.ts";
+import { toSegments } from "./segments.ts";
 import { threadKey } from "./thread-key.ts";
 import type { CheckpointStorage, HistoryOptions, StoredCheckpoint } from "./types.ts";
-import { isWholeList, listTrees, recordTree, toSegments, type ValueRecord } from "./values.ts";
+import { isWholeList, listTrees, recordTree, type ValueRecord } from "./values.ts";
 
 export type StateReads = Pick<CheckpointStorage, "readHead" | "readAt" | "readHistory" | "readHeads">;
 

@@ -3,7 +3,7 @@ import type { ThreadStorage } from "./types.ts";
 import { LINE } from "./repository.ts";
 import { parseRowText, writesOf } from "./row-text.ts";
 import type { ShapeBook } from "./shapes.ts";
-import { toSegments } from "./values.ts";
+import { toSegments } from "./segments.ts";
 
 const READ_RECORDS = `select c.record, array_to_string(c.segments, ',') as segments, s.shape,
     octet_length(c.record) + octet_length(coalesce(c.metadata_text, c.metadata::text)) as bytes

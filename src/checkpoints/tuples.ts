@@ -7,15 +7,15 @@ import type {
 } from "@langchain/langgraph-checkpoint";
 import { setField } from "./fields.ts";
 import type { LoadedCheckpoint, LoadedWrite } from "./reader.ts";
-import type { References } from "./reads.ts";
+import type { References } from "./references.ts";
 import { revive, settle, type Unfinished } from "./reviving.ts";
+import { toSegments } from "./segments.ts";
 import type { ShapeBook } from "./shapes.ts";
 import {
   fromRecord,
   isWholeList,
   listTrees,
   recordTree,
-  toSegments,
   type StoredValue,
   type ValueRecord,
 } from "./values.ts";

@@ -5,7 +5,8 @@
 
 import { encode, treeText, type ListHook } from "./encoding.ts";
 import { contentHash } from "./hash.ts";
-import type { ListBook, ListReference, LiveList, Segment } from "./lists.ts";
+import type { ListBook, ListReference, LiveList } from "./lists.ts";
+import { toTriples, type Segment, toSegments } from "./segments.ts";
 import type { NewContent } from "./repository.ts";
 
 export interface StoredValue {
@@ -177,23 +178,6 @@ export const rowReferences = (values: Iterable<StoredValue>): { segments: number
     for (const list of lists) segments.push(...toTriples(list.segments));
   }
   return { segments, contents };
-};
-
-const toTriples = (segments: readonly Segment[]): number[] =>
-  segments.flatMap(({ list, from, to, closed }) => [closed ? -list : list, from, to]);
-
-export const toSegments = (triples: readonly number[]): Segment[] => {
-  const segments: Segment[] = [];
-  for (let index = 0; index + 2 < triples.length; index += 3) {
-    const list = triples[index] as number;
-    segments.push({
-      list: Math.abs(list),
-      from: triples[index + 1] as number,
-      to: triples[index + 2] as number,
-      closed: list < 0,
-    });
-  }
-  return segments;
 };
 
 /** The tree that a record holds; `contents` gives the parsed texts that are kept apart. */

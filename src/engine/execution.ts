@@ -3,7 +3,7 @@ import type { Database } from "../database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import type { Graphs } from "../graphs/graphs.ts";
-import { LeaseLostError, sqlState, StateStorageError } from "../lib/errors.ts";
+import { LeaseLostError } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -12,8 +12,8 @@ import type { Hub } from "../streaming/hub.ts";
 import type { EventLog } from "../streaming/event-log.ts";
 import { RunChannel } from "../streaming/run-channel.ts";
 import { startAttempt, type AttemptResult, type StopReason } from "./attempt.ts";
+import { createOutcomes } from "./outcomes.ts";
 import type { Queue, RunOutcome } from "./queue.ts";
-import { graphConfiguration } from "./run-options.ts";
 
 /** How a run that was executed here ended. */
 export interface RunEnding {
@@ -73,31 +73,6 @@ const ATTEMPTS_AT_A_DATABASE = 10;
 /** Pause between tries to store an outcome while the database is away. */
 const RETRY_MS = 250;
 
-/** What PostgreSQL says names tables and statements: that is for the log. */
-const isFromDatabase = (error: unknown): boolean =>
-  sqlState(error) !== undefined && "routine" in (error as Error);
-
-/** An error as clients see it: `{error: <class>, message}`. */
-export const describeError = (error: unknown): { error: string; message: string } =>
-  error instanceof StateStorageError
-    ? {
-        error: "StateStorageError",
-        message: "The state of the thread could not be read or stored; the server's log says why.",
-      }
-    : isFromDatabase(error)
-      ? {
-          error: "DatabaseError",
-          message: "A database refused what the run wanted; the server's log says why.",
-        }
-      : error instanceof Error || (typeof error === "object" && error !== null && "message" in error)
-        ? { error: String((error as Error).name || "Error"), message: String((error as Error).message) }
-        : { error: "Error", message: String(error) };
-
-interface TaskWithInterrupts {
-  id: string;
-  interrupts?: unknown[];
-}
-
 /** Executes claimed runs and stores how they ended. */
 export const createExecutor = (parts: ExecutorParts) => {
   const {
@@ -113,6 +88,7 @@ export const createExecutor = (parts: ExecutorParts) => {
     faults,
     logger,
   } = parts;
+  const outcomes = createOutcomes({ graphs, checkpoints, runTimeoutSeconds, logger });
 
   /** Repeats while the database is away: an outcome that was reached must not be lost while the lease is held. */
   const persist = async <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> => {
@@ -123,64 +99,6 @@ export const createExecutor = (parts: ExecutorParts) => {
         if (!isDatabaseUnavailable(error) || !isMine()) throw error;
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
-    }
-  };
-
-  /** What the head checkpoint waits for; needs a read, so only where the graph's stream does not tell. */
-  const readThreadState = async (run: RunRow): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
-    const { configurable, context } = graphConfiguration(run);
-    const configuration = { configurable, context };
-    const graph = await graphs.resolve(run.graph_id, configuration, { checkpointer: checkpoints.saver });
-    const state = await graph.getState({ configurable: { thread_id: run.thread_id } });
-    const waiting = (state.tasks as TaskWithInterrupts[]).filter(
-      (task) => (task.interrupts?.length ?? 0) > 0,
-    );
-    return {
-      threadStatus: state.next.length > 0 ? "interrupted" : "idle",
-      interrupts: toWireJson(Object.fromEntries(waiting.map((task) => [task.id, task.interrupts]))),
-    };
-  };
-
-  /** The same, but a run ends whatever its graph's code does: a factory may throw, a graph be gone by now. */
-  const threadStateOf = async (
-    run: RunRow,
-    threadStatus: RunOutcome["threadStatus"],
-  ): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
-    try {
-      return await readThreadState(run);
-    } catch (error) {
-      if (isDatabaseUnavailable(error)) throw error;
-      logger.warn({ err: error, run_id: run.run_id }, "what a thread waits for could not be read");
-      return { threadStatus, interrupts: "{}" };
-    }
-  };
-
-  const outcomeOf = async (run: RunRow, result: AttemptResult): Promise<RunOutcome> => {
-    const failed = (status: "error" | "timeout", error: JsonObject): RunOutcome => ({
-      status,
-      error,
-      threadStatus: "error",
-      interrupts: "{}",
-    });
-    switch (result.kind) {
-      case "completed":
-        return {
-          status: "success",
-          error: null,
-          ...(result.interrupted
-            ? { ...(await threadStateOf(run, "interrupted")), threadStatus: "interrupted" }
-            : { threadStatus: "idle", interrupts: "{}" }),
-        };
-      case "failed":
-        return failed("error", describeError(result.error));
-      case "stopped":
-        if (result.reason.kind === "timeout") {
-          return failed("timeout", {
-            error: "RunTimeoutError",
-            message: `The run did not end within ${runTimeoutSeconds} seconds.`,
-          });
-        }
-        return { status: "interrupted", error: null, ...(await threadStateOf(run, "idle")) };
     }
   };
 
@@ -242,7 +160,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         };
       }
     }
-    const outcome = await persist(() => outcomeOf(run, result), isMine);
+    const outcome = await persist(() => outcomes.of(run, result), isMine);
     const { error } = outcome;
     if (error !== null) channel.emit("error", () => toWireJson(error));
     // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
