@@ -1,0 +1,101 @@
+import type { FastifyInstance, FastifyReply } from "fastify";
+import type { RunReader } from "../streaming/hub.ts";
+import { sendRunEvents, wasDropped } from "../streaming/server-sent-events.ts";
+import { answerPatiently } from "./patient-answer.ts";
+import { toRunRecord } from "./record.ts";
+import type { RunSelector } from "./repository.ts";
+import type { CreatedRun } from "./results.ts";
+import type { RunRecord } from "./schemas.ts";
+import type { RunService } from "./service.ts";
+
+/** What becomes of a run whose client leaves before its end. */
+type OnDisconnect = "cancel" | "continue";
+
+const selectorOf = ({ row }: CreatedRun): RunSelector => ({ threadId: row.thread_id, runId: row.run_id });
+const runAddress = ({ threadId, runId }: RunSelector): string => `/threads/${threadId}/runs/${runId}`;
+
+/** How runs are answered: as a record, as a result that is waited for, as a stream; each with the run's address. */
+export const createRunAnswers = (app: Pick<FastifyInstance, "addHook">, service: RunService) => {
+  let stopping = false;
+  app.addHook("preClose", (done) => {
+    stopping = true;
+    done();
+  });
+
+  /** Cancels the run if its client leaves before the answer; not if it is the server that cuts it off. */
+  const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void => {
+    const onClose = (): void => {
+      if (stopping || reply.raw.writableFinished || wasDropped(reply)) return;
+      service.cancel(selector, "interrupt", false).catch((error: unknown) => {
+        reply.log.debug({ err: error, run_id: selector.runId }, "nothing to cancel after a client left");
+      });
+    };
+    // It may have left while its run was being stored.
+    if (reply.raw.destroyed) onClose();
+    else reply.raw.once("close", onClose);
+  };
+
+  const sendEvents = async (
+    reply: FastifyReply,
+    selector: RunSelector,
+    reader: RunReader,
+    modes?: string[],
+  ): Promise<Awaited<ReturnType<typeof sendRunEvents>>> => {
+    void reply.headers({
+      "content-location": runAddress(selector),
+      location: `${runAddress(selector)}/stream${modes === undefined ? "" : `?${modes.map((mode) => `stream_mode=${encodeURIComponent(mode)}`).join("&")}`}`,
+    });
+    return await sendRunEvents(reply, reader, modes === undefined ? {} : { modes: new Set(modes) });
+  };
+
+  const sendResult = async (
+    reply: FastifyReply,
+    selector: RunSelector,
+    onDisconnect: OnDisconnect,
+    result: () => Promise<string>,
+  ): Promise<FastifyReply> => {
+    void reply.headers({
+      "content-location": runAddress(selector),
+      location: `${runAddress(selector)}/join`,
+    });
+    if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
+    return await answerPatiently(reply, result());
+  };
+
+  return {
+    /** The record of a run that was just created. */
+    created(reply: FastifyReply, created: CreatedRun): RunRecord {
+      void reply.header("content-location", runAddress(selectorOf(created)));
+      return toRunRecord(created.row);
+    },
+
+    /** The result of a run that was just created. */
+    wait: (reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<FastifyReply> =>
+      sendResult(reply, selectorOf(created), onDisconnect, () => service.result(created)),
+
+    /** The result of a run that was created before. */
+    join: (reply: FastifyReply, selector: RunSelector, onDisconnect: OnDisconnect): Promise<FastifyReply> =>
+      sendResult(reply, selector, onDisconnect, () => service.join(selector)),
+
+    /** The events of a run that was just created. */
+    async stream(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<void> {
+      const selector = selectorOf(created);
+      const reader = service.readCreated(created);
+      if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
+      if ((await sendEvents(reply, selector, reader)) === "ended") await service.forget(created);
+    },
+
+    /** The events of a run that was created before, of all modes or of some. */
+    async joinStream(
+      reply: FastifyReply,
+      selector: RunSelector,
+      reader: RunReader,
+      { modes, onDisconnect }: { modes: string[] | undefined; onDisconnect: OnDisconnect },
+    ): Promise<void> {
+      if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
+      await sendEvents(reply, selector, reader, modes);
+    },
+  };
+};
+
+export type RunAnswers = ReturnType<typeof createRunAnswers>;

@@ -1,0 +1,124 @@
+import { z } from "zod";
+import type { RoutePlugin } from "../lib/route-plugin.ts";
+import type { RunAnswers } from "./answers.ts";
+import { events, refusals, tags, threadlessTags, values } from "./descriptions.ts";
+import { runBatchBody, runBody, runRecord, threadlessRunBody, threadPath } from "./schemas.ts";
+import type { RunService } from "./service.ts";
+
+/** The paths by which runs are created: on a thread and without one, in the background, streamed, waited for. */
+export const createRunCreationRoutes =
+  (service: RunService, answers: RunAnswers): RoutePlugin =>
+  async (app) => {
+    app.post(
+      "/threads/:thread_id/runs",
+      {
+        schema: {
+          tags,
+          summary: "Create a run in the background",
+          params: threadPath,
+          body: runBody,
+          response: { 200: runRecord, ...refusals },
+        },
+      },
+      async (request, reply) =>
+        answers.created(reply, await service.createOnThread(request.params.thread_id, request.body)),
+    );
+
+    app.post(
+      "/threads/:thread_id/runs/stream",
+      {
+        sse: "manual",
+        schema: {
+          tags,
+          summary: "Create a run and stream it",
+          params: threadPath,
+          body: runBody,
+          response: { 200: events, ...refusals },
+        },
+      },
+      async (request, reply) =>
+        await answers.stream(
+          reply,
+          await service.createOnThread(request.params.thread_id, request.body, { streamed: true }),
+          request.body.on_disconnect,
+        ),
+    );
+
+    app.post(
+      "/threads/:thread_id/runs/wait",
+      {
+        schema: {
+          tags,
+          summary: "Create a run and wait for its result",
+          params: threadPath,
+          body: runBody,
+          response: { 200: values, ...refusals },
+        },
+      },
+      async (request, reply) =>
+        await answers.wait(
+          reply,
+          await service.createOnThread(request.params.thread_id, request.body),
+          request.body.on_disconnect,
+        ),
+    );
+
+    app.post(
+      "/runs",
+      {
+        schema: {
+          tags: threadlessTags,
+          summary: "Create a threadless run in the background",
+          body: threadlessRunBody,
+          response: { 200: runRecord, ...refusals },
+        },
+      },
+      async (request, reply) => answers.created(reply, await service.createThreadless(request.body)),
+    );
+
+    app.post(
+      "/runs/stream",
+      {
+        sse: "manual",
+        schema: {
+          tags: threadlessTags,
+          summary: "Create a threadless run and stream it",
+          body: threadlessRunBody,
+          response: { 200: events, ...refusals },
+        },
+      },
+      async (request, reply) =>
+        await answers.stream(
+          reply,
+          await service.createThreadless(request.body, { streamed: true }),
+          request.body.on_disconnect,
+        ),
+    );
+
+    app.post(
+      "/runs/wait",
+      {
+        schema: {
+          tags: threadlessTags,
+          summary: "Create a threadless run and wait for its result",
+          body: threadlessRunBody,
+          response: { 200: values, ...refusals },
+        },
+      },
+      async (request, reply) =>
+        await answers.wait(reply, await service.createThreadless(request.body), request.body.on_disconnect),
+    );
+
+    app.post(
+      "/runs/batch",
+      {
+        schema: {
+          tags: threadlessTags,
+          summary: "Create several threadless runs in the background",
+          body: runBatchBody,
+          response: { 200: z.array(runRecord), ...refusals },
+        },
+      },
+      async (request) => await service.createBatch(request.body),
+    );
+  };
