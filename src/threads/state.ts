@@ -20,13 +20,20 @@ import type { Graphs } from "../graphs/graphs.ts";
 import type { RunnableGraph } from "../graphs/runnable-graph.ts";
 import { checkpointNotFound } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { toWireJson } from "../lib/wire-json.ts";
-import { planOf, TASKS_CHANNEL, type GraphPlan } from "./graph-plan.ts";
+import { planOf, type GraphPlan } from "./graph-plan.ts";
+import {
+  configOf,
+  isQuiet,
+  makesSnapshots,
+  quietFields,
+  snapshotOfTexts,
+  TASK_NOTES,
+  writeAllValues,
+  writePlannedValues,
+} from "./snapshot.ts";
 import {
   EMPTY_STATE,
   snapshotFields,
-  ValueText,
-  writeCheckpoint,
   writeSelected,
   writeState,
   type Snapshot,
@@ -37,9 +44,6 @@ import {
 const NO_TASK = "00000000-0000-0000-0000-000000000000";
 /** No channel: only the interrupted node reads it. */
 const RESUME = "__resume__";
-/** Pending writes that say something of a task and are no update of a channel. */
-const TASK_NOTES = new Set(["__error__", "__interrupt__", "__scheduled__"]);
-
 /** A thread and the graph that its runs execute; null before its first run. */
 export interface ThreadOfGraph {
   threadId: string;
@@ -77,26 +81,6 @@ export interface StateReaderOptions {
   checkpoints: CheckpointStorage;
   graphs: Graphs;
 }
-
-/** The part of LangGraph's `Pregel` that turns a checkpoint into a state. Internal to LangGraph, hence looked for. */
-interface SnapshotMaker {
-  _prepareStateSnapshot(options: {
-    config: RunnableConfig;
-    saved: unknown;
-    applyPendingWrites: boolean;
-  }): Promise<Snapshot>;
-}
-
-const makesSnapshots = (graph: object): graph is SnapshotMaker =>
-  "_prepareStateSnapshot" in graph && typeof graph._prepareStateSnapshot === "function";
-
-const configOf = (threadId: string, namespace: string, checkpointId: string | undefined): RunnableConfig => ({
-  configurable: {
-    thread_id: threadId,
-    checkpoint_ns: namespace,
-    ...(checkpointId === undefined ? {} : { checkpoint_id: checkpointId }),
-  },
-});
 
 export const createStateReader = ({ checkpoints, graphs }: StateReaderOptions): StateReader => {
   /** A graph's plan doesn't change; a factory's graphs are new each time and are collected with their plan. */
@@ -214,125 +198,4 @@ export const createStateReader = ({ checkpoints, graphs }: StateReaderOptions): 
       return values;
     },
   };
-};
-
-/**
- * Whether no node is to be run next: LangGraph's own rule, for a checkpoint without writes of no task. A channel
- * that was consumed is empty, though its version is newer than what the node has seen.
- */
-const isQuiet = (stored: StoredCheckpoint, plan: GraphPlan): boolean => {
-  const { channelVersions, versionsSeen, values } = stored;
-  const mayBeAvailable = (channel: string): boolean => {
-    const text = values.get(channel);
-    return text !== undefined && !(text === "[]" && plan.controlChannels.has(channel));
-  };
-  if (mayBeAvailable(TASKS_CHANNEL)) return false;
-  for (const first in channelVersions) {
-    const never = typeof channelVersions[first] === "number" ? 0 : "";
-    for (const [node, triggers] of plan.triggersOf) {
-      const seen = versionsSeen[node];
-      for (const trigger of triggers) {
-        const isNewer = (channelVersions[trigger] ?? never) > (seen?.[trigger] ?? never);
-        if (isNewer && mayBeAvailable(trigger)) return false;
-      }
-    }
-    break; // one version tells the type of all
-  }
-  return true;
-};
-
-const writeMetadata = ({ metadata, threadId }: StoredCheckpoint): string =>
-  JSON.stringify({ ...metadata, thread_id: threadId });
-
-/** LangGraph's `patchCheckpointMap`: where a subgraph's checkpoint lies among those of the graphs around it. */
-const mapOf = ({ metadata, checkpointNs, checkpointId }: StoredCheckpoint): JsonObject | null => {
-  const parents = metadata.parents as JsonObject | undefined;
-  return parents === undefined || Object.keys(parents).length === 0
-    ? null
-    : { ...parents, [checkpointNs]: checkpointId };
-};
-
-/** The state of a checkpoint after which nothing is due. */
-const quietFields = (stored: StoredCheckpoint, values: string): StateFields => {
-  const { threadId, checkpointNs: namespace, checkpointId, parentCheckpointId } = stored;
-  return {
-    values,
-    next: "[]",
-    tasks: "[]",
-    metadata: writeMetadata(stored),
-    created_at: `"${stored.createdAt}"`,
-    checkpoint: writeCheckpoint({ threadId, namespace, checkpointId, map: mapOf(stored) }),
-    parent_checkpoint:
-      parentCheckpointId === null
-        ? "null"
-        : writeCheckpoint({ threadId, namespace, checkpointId: parentCheckpointId, map: null }),
-    interrupts: "[]",
-  };
-};
-
-/** The values as the graph would give them: its stream channels, those without a stored value by their default. */
-const writePlannedValues = ({ values }: StoredCheckpoint, plan: GraphPlan): string => {
-  const texts: string[] = [];
-  for (const { name, jsonName, channel } of plan.valueChannels) {
-    let text = values.get(name);
-    if (text === undefined) {
-      const fresh = channel.fromCheckpoint(undefined);
-      if (fresh.isAvailable()) text = toWireJson(fresh.get());
-    }
-    if (plan.onlyChannel !== undefined) return text ?? "null";
-    if (text !== undefined) texts.push(`${jsonName}:${text}`);
-  }
-  return plan.onlyChannel === undefined ? `{${texts.join(",")}}` : "null";
-};
-
-/** Channels by which LangGraph drives a graph; no part of anybody's state. */
-const INTERNAL_CHANNEL = /^(__|branch:|join:)/;
-
-/** The values where no graph says which channels are the state: all that a graph could have shown. */
-const writeAllValues = ({ values }: StoredCheckpoint): string =>
-  `{${[...values]
-    .filter(([name]) => !INTERNAL_CHANNEL.test(name))
-    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
-    .join(",")}}`;
-
-const parsed = (text: string | undefined): unknown => (text === undefined ? undefined : JSON.parse(text));
-
-/** What LangGraph makes of the checkpoint with texts for values; undefined if it did look into one. */
-const snapshotOfTexts = async (
-  graph: SnapshotMaker,
-  stored: StoredCheckpoint,
-  plan: GraphPlan,
-): Promise<StateFields | undefined> => {
-  const { threadId, checkpointNs, checkpointId, parentCheckpointId, metadata } = stored;
-  const channelValues: Record<string, unknown> = {};
-  for (const [name, text] of stored.values) {
-    channelValues[name] = plan.controlChannels.has(name) ? JSON.parse(text) : new ValueText(text);
-  }
-  const config = configOf(threadId, checkpointNs, checkpointId);
-  const saved = {
-    config,
-    checkpoint: {
-      v: 4,
-      id: checkpointId,
-      ts: stored.createdAt,
-      channel_values: channelValues,
-      channel_versions: stored.channelVersions,
-      versions_seen: stored.versionsSeen,
-    },
-    metadata,
-    ...(parentCheckpointId === null
-      ? {}
-      : { parentConfig: configOf(threadId, checkpointNs, parentCheckpointId) }),
-    pendingWrites: stored.pendingWrites.map(({ taskId, channel, value }) => [
-      taskId,
-      channel,
-      value === undefined || TASK_NOTES.has(channel) ? parsed(value) : new ValueText(value),
-    ]),
-  };
-  try {
-    return snapshotFields(await graph._prepareStateSnapshot({ config, saved, applyPendingWrites: false }));
-  } catch {
-    // A user's cache key or an unknown version of LangGraph looked into a value: it gets the real ones.
-    return undefined;
-  }
 };
