@@ -39,12 +39,12 @@ const modes: Mode[] = [
   },
 ];
 
+const MISSING =
+  "not run: there is no pgbouncer on the PATH or in /usr/sbin (the Debian package has that name), and TEST_PGBOUNCER names none";
+// Only some reporters show the names of tests that were not run.
+if (program === undefined) process.stderr.write(`test/database/pooler.test.ts: ${MISSING}\n`);
 describe.runIf(program === undefined)("behind a pooler in transaction mode", () => {
-  test("not run: there is no pgbouncer on the PATH or in /usr/sbin, and TEST_PGBOUNCER names none", ({
-    skip,
-  }) => {
-    skip("install the Debian package pgbouncer, or name the program in TEST_PGBOUNCER");
-  });
+  test(MISSING, ({ skip }) => skip(MISSING));
 });
 
 for (const { how, preparedStatements, possible } of modes) {

@@ -19,7 +19,8 @@ const aPooler = (connectionString: string, options: Partial<PoolerOptions> = {})
 const aServer = (options: Parameters<typeof startTestServer>[0]): Promise<TestServer> =>
   keep(startTestServer(options));
 
-describe.runIf(program !== undefined)("a start behind a pooler", () => {
+const unless = program === undefined ? ": not run, there is no pgbouncer here (see pooler.test.ts)" : "";
+describe.runIf(program !== undefined)(`a start behind a pooler${unless}`, () => {
   const starting = (
     connectionString: string,
     databaseDirectUrl?: string,
