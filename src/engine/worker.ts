@@ -33,8 +33,15 @@ export interface Reservation {
 const POLL_MS = 1_000;
 /** A claim whose answer was lost is committed by then, if it is at all. */
 const UNSURE_MS = 3_000;
+/**
+ * Slots that get free while runs wait are filled by a claim each, so many at a time: waiting for the one under way
+ * before the next left slots idle for another round trip.
+ */
+const CLAIMS_AT_MOST = 3;
 /** A statement that creates a run takes a few milliseconds. */
 const CLOSING_LOOK_MS = 10;
+
+const attemptOf = ({ run_id, attempt }: ClaimedRunRow): string => `${run_id}/${attempt}`;
 
 export interface Worker {
   /** A slot for a run that its creator claims in the same statement; undefined if there is none to give. */
@@ -78,11 +85,11 @@ export const createWorker = (options: WorkerOptions): Worker => {
   /** The run here, if there is one, that is in its last attempt after its workers were lost. */
   let suspect: string | undefined;
   let stopping = false;
-  let claiming: Promise<void> | undefined;
+  const claims = new Set<Promise<void>>();
   let wanted = false;
   /** When the answer to a claim was lost last: the table may say that this process holds runs that it doesn't know. */
   let unsureSince: number | undefined;
-  /** Runs that were found so. */
+  /** Attempts that were found so. */
   const adopted = new Set<string>();
   /** Runs are known to wait: new ones queue up behind them instead of taking the next free slot. */
   let backlog = false;
@@ -134,13 +141,13 @@ export const createWorker = (options: WorkerOptions): Worker => {
     try {
       for (const run of await queue.listUnknown(processId, [...executions.keys()])) {
         // It may have come to be known, or its slot have been given away, while the answer was on its way.
-        if (executions.has(run.run_id) || adopted.has(run.run_id)) continue;
+        if (executions.has(run.run_id) || adopted.has(attemptOf(run))) continue;
         logger.warn(
           { run_id: run.run_id },
           "the answer to the claim of a run was lost; the run goes on here",
         );
         if (freeSlots() > 0) {
-          adopted.add(run.run_id);
+          adopted.add(attemptOf(run));
           begin(run, false);
         } else await queue.handBack({ runId: run.run_id, attempt: run.attempt });
       }
@@ -151,40 +158,38 @@ export const createWorker = (options: WorkerOptions): Worker => {
   };
 
   const claim = async (): Promise<void> => {
-    while (wanted && !stopping && freeSlots() > 0) {
-      wanted = false;
-      const slots = freeSlots();
-      reserved += slots;
-      let runs: ClaimedRunRow[] = [];
-      try {
-        runs = await queue.claim(processId, leaseSeconds, slots);
-        backlog = runs.length === slots;
-        wanted ||= backlog;
-      } catch (error) {
-        noteLostAnswer(error);
-        // Another claimer was faster on a thread: look again.
-        if (sqlState(error) === UNIQUE_VIOLATION) wanted = true;
-        else if (isDatabaseUnavailable(error))
-          logger.debug({ err: error }, "the queue can't be read for now");
-        else logger.error({ err: error }, "runs could not be claimed");
-      } finally {
-        reserved -= slots;
-      }
-      for (const run of runs) begin(run, false);
+    wanted = false;
+    const slots = freeSlots();
+    reserved += slots;
+    let runs: ClaimedRunRow[] = [];
+    try {
+      runs = await queue.claim(processId, leaseSeconds, slots);
+      backlog = runs.length === slots;
+      wanted ||= backlog;
+    } catch (error) {
+      noteLostAnswer(error);
+      // Another claimer was faster on a thread: look again.
+      if (sqlState(error) === UNIQUE_VIOLATION) wanted = true;
+      else if (isDatabaseUnavailable(error)) logger.debug({ err: error }, "the queue can't be read for now");
+      else logger.error({ err: error }, "runs could not be claimed");
+    } finally {
+      reserved -= slots;
     }
+    for (const run of runs) if (!adopted.has(attemptOf(run))) begin(run, false);
   };
 
   const wake = (): void => {
     wanted = true;
-    if (claiming !== undefined || stopping || concurrency === 0) return;
+    if (stopping || concurrency === 0 || claims.size === CLAIMS_AT_MOST) return;
     if (freeSlots() <= 0) {
-      backlog = true;
+      backlog ||= claims.size === 0;
       return;
     }
-    claiming = claim().finally(() => {
-      claiming = undefined;
+    const claiming = claim().finally(() => {
+      claims.delete(claiming);
       if (wanted && freeSlots() > 0) wake();
     });
+    claims.add(claiming);
   };
 
   /** The looks for a suspect, which `claim` leaves alone, are few: there hardly ever is one. */
@@ -230,7 +235,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
     start(run) {
       reserved -= 1;
       const known = executions.get(run.run_id);
-      return known ?? (adopted.has(run.run_id) ? undefined : begin(run, true));
+      return known ?? (adopted.has(attemptOf(run)) ? undefined : begin(run, true));
     },
     adopt: (run) => executions.get(run.run_id) ?? begin(run, true),
     execution: (runId) => executions.get(runId),
@@ -247,7 +252,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
       stopping = true;
       unsubscribe();
       clearInterval(poll);
-      await Promise.all([claiming, claimingSuspect]);
+      await Promise.all([...claims, claimingSuspect]);
       const drained = Promise.all([...executions.values()].map((execution) => execution.ended));
       let timer: NodeJS.Timeout | undefined;
       const grace = new Promise<void>((resolve) => {
