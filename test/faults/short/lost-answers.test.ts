@@ -108,6 +108,37 @@ describe("a connection that dies between commit and answer", () => {
     expect(await runsOf(threadId)).toEqual([{ status: "success", attempt: 1 }]);
   });
 
+  test("does not apply an update of a state twice", async () => {
+    const threadId = await api.aThread({ metadata: { graph_id: "counter" } });
+    await api.aFinishedRun(threadId, { assistant_id: "counter", input: { messages: [] } });
+    const before = await api.history(threadId);
+    await query(
+      database,
+      "create function linger() returns trigger language plpgsql as 'begin perform pg_sleep(0.5); return new; end'",
+    );
+    await query(
+      database,
+      "create trigger linger before insert on checkpoints for each row execute function linger()",
+    );
+    onTestFinished(async () => {
+      await query(database, "drop function if exists linger cascade");
+    });
+    const update = api.post(`/threads/${threadId}/state`, { values: { count: 1 }, as_node: "increment" });
+    await eventually("the update is being stored", async () => {
+      const storing = await query(
+        database,
+        "select 1 from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()",
+      );
+      return storing.length > 0;
+    });
+    expect(proxy.loseNextAnswer(ofRequests)).toBeGreaterThan(0);
+    await query(database, "drop function linger cascade");
+    expect((await update).status).toBe(200);
+    const after = await api.history(threadId);
+    expect(after.slice(1)).toEqual(before);
+    expect(after[0]?.values["count"]).toBe(Number(before[0]?.values["count"]) + 1);
+  });
+
   test("does not double the runs of a batch", async () => {
     await query(
       database,
