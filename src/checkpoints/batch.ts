@@ -59,6 +59,7 @@ export const toBatch = (items: readonly QueueItem[], { book, elements }: BatchSu
     elements.has(list, from, to) ||
     runs.some((run) => run.list === list && run.position <= from && run.position + run.texts.length >= to);
   const store = (written: WrittenValue): StoredValue => storeWritten(written, { book, isThere, contents });
+  for (const { channels } of checkpoints.values()) closeInside(runs, channels.values());
 
   const together = new Map<QueuedCheckpoint, Array<[taskId: string, writes: StoredWrites]>>();
   const apart: NewWrites[] = [];
@@ -83,6 +84,21 @@ export const toBatch = (items: readonly QueueItem[], { book, elements }: BatchSu
     writes: apart,
     contents,
   };
+};
+
+/**
+ * Two that append at the same position collide on the primary key of the rows, and so have to begin rows. A list that
+ * ends inside a row is closed instead: who goes on from there (a fork) makes a list of its own.
+ */
+const closeInside = (runs: Batch["elements"], values: Iterable<StoredValue>): void => {
+  for (const { lists } of values) {
+    for (const segment of lists.flatMap(({ segments }) => segments)) {
+      segment.closed ||= runs.some(
+        ({ list, position, texts }) =>
+          list === segment.list && position < segment.to && segment.to < position + texts.length,
+      );
+    }
+  }
 };
 
 /** A run that goes on where another ends becomes one row with it: a row and its index entry take 120 bytes. */

@@ -282,7 +282,24 @@ describe("graphs on state stored by difference", () => {
         expect(await describeThread(build(kinds, opened.storage.saver), threadId)).toEqual(expected);
         expect(await describeThread(build(kinds, opened.anotherProcess().saver), threadId)).toEqual(expected);
       }),
-      { numRuns: 40, endOnFailure: true },
+      {
+        numRuns: 120,
+        endOnFailure: true,
+        examples: [
+          // A fork from a checkpoint that was stored by the same statement as the one after it.
+          [
+            {
+              kinds: ["answer", "answer"],
+              steps: [
+                { kind: "turn", durability: "sync" },
+                { kind: "turn", durability: "async" },
+                { kind: "fork", from: 1 },
+                { kind: "turn", durability: "sync" },
+              ],
+            },
+          ],
+        ],
+      },
     );
   });
 });
