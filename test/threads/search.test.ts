@@ -26,6 +26,11 @@ beforeAll(async () => {
       }),
     );
   }
+  // No two in one millisecond, which is as exact as times are shown.
+  await room.database.query(
+    `update threads set created_at =
+       date_trunc('milliseconds', created_at) + (metadata ->> 'index')::int * interval '1 millisecond'`,
+  );
   // Every sort key in an order of its own, with some threads of equal keys.
   await room.database.query(
     `update threads set
