@@ -116,10 +116,12 @@ export const startAttempt = (
     saver = own;
     const graph = await graphs.resolve(run.graph_id, options, { checkpointer: own });
     const convert = createChunkConverter(kwargs.stream_mode, (event, data) => channel.emit(event, data));
+    // Without subgraphs LangGraph leaves the namespace out.
+    const wholeOf = (chunk: unknown): StreamChunk =>
+      (kwargs.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk;
     const onChunk = (chunk: unknown): void => {
       if (detached) return;
-      // Without subgraphs LangGraph leaves the namespace out.
-      const whole = (kwargs.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk;
+      const whole = wholeOf(chunk);
       observe(observed, whole);
       convert(whole);
     };
@@ -132,6 +134,8 @@ export const startAttempt = (
     else {
       const stream = await graph.stream(input, options);
       for await (const chunk of stream) {
+        // Who sees a question may answer it, or read the state, at once: it must be stored by then.
+        if (isInterruptChunk(wholeOf(chunk)[2])) await own.flush();
         onChunk(chunk);
         if (channel.needsPause) await channel.pause();
       }
