@@ -74,11 +74,13 @@ const readEvents = async (
 /**
  * Executes the graph of a claimed run once. Knows nothing of leases and statuses: it is stopped from outside
  * through `stop`, and what it finds is returned, not stored. The checkpoints it makes are stored, fenced.
+ * `onGraphEnded` is called once, when the graph takes no more time: what is outstanding is still to be stored.
  */
 export const startAttempt = (
   { graphs, checkpoints, interruptsOf }: AttemptParts,
   run: ClaimedRunRow,
   channel: RunChannel,
+  onGraphEnded: () => void,
 ): { result: Promise<AttemptResult>; stop(reason: StopReason): void } => {
   const abort = new AbortController();
   let stopReason: StopReason | undefined;
@@ -94,6 +96,12 @@ export const startAttempt = (
   /** What was reached before a failure or a stop stays; whether it could be stored shows when the run is ended. */
   const keepProgress = async (): Promise<void> => {
     await saver?.flush().catch(() => undefined);
+  };
+
+  let isGraphEnded = false;
+  const graphEnded = (): void => {
+    if (!isGraphEnded) onGraphEnded();
+    isGraphEnded = true;
   };
 
   const execute = async (): Promise<void> => {
@@ -140,6 +148,7 @@ export const startAttempt = (
         if (channel.needsPause) await channel.pause();
       }
     }
+    graphEnded();
     await own.flush();
   };
 
@@ -160,11 +169,13 @@ export const startAttempt = (
       await Promise.race([execution, stopped]);
       if (stopReason !== undefined) {
         detached = true;
+        graphEnded();
         await keepProgress();
         return { kind: "stopped", reason: stopReason };
       }
       return { kind: "completed", ...observed };
     } catch (error) {
+      graphEnded();
       await keepProgress();
       if (stopReason !== undefined) return { kind: "stopped", reason: stopReason };
       if (error instanceof LeaseLostError) return { kind: "stopped", reason: { kind: "lease-lost" } };

@@ -229,7 +229,7 @@ export const createExecutor = (parts: ExecutorParts) => {
       });
       faults.reached("before-first-event");
       channel.emit("metadata", () => JSON.stringify({ run_id: run.run_id, attempt: run.attempt }));
-      const attempt = startAttempt({ graphs, checkpoints, interruptsOf }, run, channel);
+      const attempt = startAttempt({ graphs, checkpoints, interruptsOf }, run, channel, onGraphEnded);
       let lost = false;
       const stop = (reason: StopReason): void => {
         if (reason.kind === "lease-lost") lost = true;
@@ -240,7 +240,6 @@ export const createExecutor = (parts: ExecutorParts) => {
       const settle = async (): Promise<RunEnding | undefined> => {
         let result = await attempt.result;
         clearTimeout(timer);
-        onGraphEnded();
         if (
           result.kind === "failed" &&
           database.isLoss(result.error) &&

@@ -95,12 +95,14 @@ export const createWorker = (options: WorkerOptions): Worker => {
   let backlog = false;
 
   /**
-   * Executions whose graph has ended and whose outcome is being stored. They hold no slot: the next run is claimed
-   * meanwhile, else every slot would stand idle for two statements between two runs.
+   * Executions whose graph has ended and whose last checkpoints and outcome are being stored. They hold no slot: the
+   * next run is claimed meanwhile, else every slot would stand idle for three statements between two runs. But not more
+   * than there are slots, so that a slow database doesn't fill the memory with them.
    */
   let concluding = 0;
 
-  const freeSlots = (): number => concurrency - (executions.size - concluding) - reserved;
+  const freeSlots = (): number =>
+    concurrency - (executions.size - Math.min(concluding, concurrency)) - reserved;
 
   const begin = (run: ClaimedRunRow, creatorIsHere: boolean): Execution => {
     faults.reached("after-claim");
