@@ -10,8 +10,10 @@ import type { Database } from "./database.ts";
 export type SignalKind =
   /** Runs became available; workers with a free slot should claim. The id is a run's. */
   | "available"
-  /** A run reached a terminal status. */
+  /** A run reached a terminal status. Not sent where nobody elsewhere can be waiting for it. */
   | "ended"
+  /** Somebody waits for the end of a run that another process executes: it should say when it has come. */
+  | "awaited"
   /** A run should be cancelled by the process that executes it; `runs.cancel_action` says how. */
   | "cancel"
   /** Events of a run were appended to the event log. */

@@ -81,6 +81,10 @@ export const createWorker = (options: WorkerOptions): Worker => {
     logger,
   } = options;
   const executions = new Map<string, Execution>();
+  /** Runs here whose end, or whose events, somebody on another process waits for. */
+  const awaited = new Set<string>();
+  /** Runs that ended here in this second and in the one before: who asks for them had not heard of it. */
+  let justEnded: readonly [Set<string>, Set<string>] = [new Set(), new Set()];
   let reserved = 0;
   /** The run here, if there is one, that is in its last attempt after its workers were lost. */
   let suspect: string | undefined;
@@ -118,9 +122,12 @@ export const createWorker = (options: WorkerOptions): Worker => {
         if (executions.get(run.run_id) === execution) executions.delete(run.run_id);
         heartbeat.ended(execution);
         if (suspect === run.run_id) suspect = undefined;
+        const isAwaited = awaited.delete(run.run_id);
         if (ending !== undefined) {
           endings.settle(run.run_id, ending);
-          signals.send("ended", run.run_id);
+          // Told after every run, two processes did 7 % less than one where graphs compute.
+          if (isAwaited || !creatorIsHere || run.resumable) signals.send("ended", run.run_id);
+          else justEnded[0].add(run.run_id);
         }
         if (wanted || ending === undefined || ending.othersWait) wake();
       },
@@ -211,10 +218,15 @@ export const createWorker = (options: WorkerOptions): Worker => {
 
   const unsubscribe = signals.subscribe(({ kind, runId }) => {
     if (kind === "available") wake();
-    if (kind === "cancel" && executions.has(runId)) heartbeat.renew();
+    const isHere = executions.has(runId);
+    if (kind === "cancel" && isHere) heartbeat.renew();
+    if (kind !== "awaited" && kind !== "watch") return;
+    if (isHere) awaited.add(runId);
+    else if (justEnded.some((ended) => ended.has(runId))) signals.send("ended", runId);
   });
   let claimingSuspect: Promise<void> | undefined;
   const poll = setInterval(() => {
+    justEnded = [new Set(), justEnded[0]];
     // First of all, for the other claim takes every free slot.
     claimingSuspect ??= adoptUnknown()
       .then(claimSuspect)

@@ -1,5 +1,6 @@
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import type { RunRow } from "../database/tables.ts";
+import type { Signals } from "../database/signals.ts";
 import type { Endings } from "../engine/endings.ts";
 import type { Execution, RunEnding } from "../engine/execution.ts";
 import type { Worker } from "../engine/worker.ts";
@@ -16,6 +17,7 @@ export interface RunResultsParts {
   repository: RunRepository;
   worker: Worker;
   endings: Endings;
+  signals: Signals;
   processId: string;
   threads: {
     /** The values of the head checkpoint as JSON; null if there is none. */
@@ -28,7 +30,14 @@ export interface RunResultsParts {
 export const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
 
 /** Waiting for the end of runs, wherever they are executed, and what wait and join answer. */
-export const createRunResults = ({ repository, worker, endings, processId, threads }: RunResultsParts) => {
+export const createRunResults = ({
+  repository,
+  worker,
+  endings,
+  signals,
+  processId,
+  threads,
+}: RunResultsParts) => {
   /**
    * Resolves when the run has ended; undefined if its row is gone (rolled back, deleted, or threadless). `known`: its
    * row from this very moment, which saves a look.
@@ -50,6 +59,7 @@ export const createRunResults = ({ repository, worker, endings, processId, threa
         if (row.delete_thread && isElsewhere && row.reader_id !== processId) {
           await repository.announceReader(selector.runId, processId);
         }
+        if (isElsewhere) signals.send("awaited", selector.runId);
         const news = await wait.news;
         if (typeof news === "object") return news;
       } catch (error) {

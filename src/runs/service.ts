@@ -51,6 +51,7 @@ export const createRunService = (parts: RunServiceParts) => {
     repository,
     worker,
     endings,
+    signals,
     processId,
     threads,
   });
