@@ -124,7 +124,7 @@ export const createServer = async (
     const hub = createHub({
       eventLog,
       signals,
-      hasEnded: (runId) => runRepository.hasEnded(runId),
+      phaseOf: (runId) => runRepository.phaseOf(runId),
       faults,
       logger,
     });

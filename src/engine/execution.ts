@@ -164,7 +164,7 @@ export const createExecutor = (parts: ExecutorParts) => {
     const { error } = outcome;
     if (error !== null) channel.emit("error", () => toWireJson(error));
     // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
-    await channel.flush();
+    await channel.seal();
     faults.reached("before-finish");
     const finished = await persist(async (isRetry) => {
       // One that came through the queue has a creator who may wait for it on another process.

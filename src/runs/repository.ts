@@ -285,13 +285,12 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
     );
   },
 
-  /** True also for a run that is gone. */
-  async hasEnded(runId: string): Promise<boolean> {
-    const rows = await database.query(
-      "select 1 from runs where run_id = $1 and status in ('pending', 'running')",
-      [runId],
-    );
-    return rows.length === 0;
+  /** `ended` also for a run that is gone. */
+  async phaseOf(runId: string): Promise<"pending" | "running" | "ended"> {
+    const [row] = await database.query<{ status: RunStatus }>("select status from runs where run_id = $1", [
+      runId,
+    ]);
+    return row?.status === "pending" || row?.status === "running" ? row.status : "ended";
   },
 
   /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */

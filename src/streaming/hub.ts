@@ -26,8 +26,8 @@ export interface ReadOptions {
 export interface HubOptions {
   eventLog: EventLog;
   signals: Signals;
-  /** Whether a run has reached a terminal status or is gone. */
-  hasEnded: (runId: string) => Promise<boolean>;
+  /** `ended` also of a run that is gone. */
+  phaseOf: (runId: string) => Promise<"pending" | "running" | "ended">;
   faults: Faults;
   logger: Logger;
 }
@@ -59,7 +59,7 @@ export interface Hub {
   close(): void;
 }
 
-export const createHub = ({ eventLog, signals, hasEnded, faults, logger }: HubOptions): Hub => {
+export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOptions): Hub => {
   const channels = new Map<string, RunChannel>();
   const lingering = new Map<RunChannel, NodeJS.Timeout>();
   /** Channels that were closed because their run ended, not because this process stops. */
@@ -171,7 +171,7 @@ export const createHub = ({ eventLog, signals, hasEnded, faults, logger }: HubOp
             };
           });
           // Asked before the events are read: an end that is seen has all its events in the log.
-          const isOver = await hasEnded(runId);
+          const phase = await phaseOf(runId);
           if (after === undefined) {
             after = await eventLog.lastSeq(runId);
             const opening = after < 0 ? undefined : await eventLog.opening(runId);
@@ -188,12 +188,13 @@ export const createHub = ({ eventLog, signals, hasEnded, faults, logger }: HubOp
             after = last.seq;
             return events;
           }
-          if (isOver) {
+          if (phase === "ended") {
             wake?.();
             return "ended";
           }
           // Again and again until something comes: a lost signal would otherwise leave the reader with nothing.
-          if (!heard) signals.send("watch", runId);
+          // Not while it is pending: who then executes it may be this process, and would log it for nobody.
+          if (!heard && phase === "running") signals.send("watch", runId);
           await arrival;
           wake = undefined;
         }

@@ -54,6 +54,7 @@ export class RunChannel {
   #visibleSeq: number;
   #keep: boolean;
   #closed = false;
+  #sealed = false;
   #wakers = new Set<() => void>();
   #log: RunChannelOptions["log"];
   /** The first event, if it is to be logged though it is no longer among those that are kept. */
@@ -130,7 +131,7 @@ export class RunChannel {
    * Unlike a resumable run's, these are shown to local readers at once.
    */
   startLogging(log: (events: RunEvent[]) => Promise<void>): void {
-    if (this.#log !== undefined || this.#closed) return;
+    if (this.#log !== undefined || this.#sealed || this.#closed) return;
     this.#log = log;
     if (this.#opening !== undefined && this.#opening.seq < this.firstKeptSeq) this.#unlogged = this.#opening;
     this.#visibleSeq = Math.min(this.#visibleSeq, this.firstKeptSeq);
@@ -149,8 +150,13 @@ export class RunChannel {
     this.#bytesSincePause = 0;
   }
 
-  /** Resolves when every event so far is in the log; rejects if the log refused one (the lease was lost). */
-  async flush(): Promise<void> {
+  /**
+   * No event comes any more, and the run is about to end: whoever wants it logged from now on is too late, for the log
+   * takes nothing of a run that has ended. Resolves when every event is in the log, if there is one; rejects if the log
+   * refused one (the lease was lost).
+   */
+  async seal(): Promise<void> {
+    this.#sealed = true;
     while (this.#logging !== undefined) await this.#logging;
     if (this.#logFailure !== undefined) throw this.#logFailure as Error;
   }
