@@ -7,7 +7,7 @@
 import { isMessage } from "../lib/wire-json.ts";
 import { encode } from "./encoding.ts";
 import { TYPE, type Fields } from "./fields.ts";
-import { isMadeAnyway, MESSAGE_FIELDS, storedMessage } from "./messages.ts";
+import { isMadeAnyway, MESSAGE_FIELDS, messageFieldsOf } from "./messages.ts";
 
 /** Compares at every depth: about 0.3 µs for a message. */
 export const resembles = (value: unknown, tree: unknown): boolean => {
@@ -43,7 +43,7 @@ export const resemblesOnTop = (value: unknown, tree: unknown): boolean => {
   if (typeof tree !== "object" || tree === null) return false;
   if (Array.isArray(value)) return Array.isArray(tree) && value.length === tree.length;
   const fields = value as Fields;
-  const stored = storedMessage(tree as Fields)?.fields;
+  const stored = messageFieldsOf(tree as Fields);
   if (stored !== undefined) {
     if (fields.id !== stored.id || fields.name !== stored.name) return false;
     const { content } = fields;
@@ -71,7 +71,7 @@ const resemblesFields = (fields: Fields, stored: Fields): boolean => {
 };
 
 const resemblesMessage = (message: Fields, tree: Fields): boolean => {
-  const stored = storedMessage(tree)?.fields;
+  const stored = messageFieldsOf(tree);
   if (stored === undefined) return false;
   const given = message.lc_kwargs as Fields | undefined;
   const isFlat = tree === stored;

@@ -86,17 +86,20 @@ const constructorForm = (
   return { lc: 1, type: "constructor", id: ["langchain_core", "messages", name], kwargs };
 };
 
-/** The class and the fields of a message's tree; undefined for every other tree. `fields` may hold `$type`, too. */
-export const storedMessage = (tree: Fields): { name: string; fields: Fields } | undefined => {
+/** The name of a message's class, by its tree; undefined for every other tree. Allocates nothing: asked per message. */
+export const messageNameOf = (tree: Fields): string | undefined => {
   const type = tree[TYPE];
-  if (type !== undefined) {
-    return typeof type === "string" && MESSAGE_CLASSES.has(type) ? { name: type, fields: tree } : undefined;
-  }
+  if (type !== undefined) return MESSAGE_CLASSES.has(type as string) ? (type as string) : undefined;
   if (tree.lc !== 1 || tree.type !== "constructor" || !Array.isArray(tree.id)) return undefined;
   const id = tree.id as unknown[];
   const name = id[id.length - 1];
-  if (id[1] !== "messages" || typeof name !== "string" || !MESSAGE_CLASSES.has(name)) return undefined;
-  return { name, fields: tree.kwargs as Fields };
+  return id[1] === "messages" && MESSAGE_CLASSES.has(name as string) ? (name as string) : undefined;
+};
+
+/** The fields of a message's tree; undefined for every other tree. They may be the tree itself, with its `$type`. */
+export const messageFieldsOf = (tree: Fields): Fields | undefined => {
+  if (messageNameOf(tree) === undefined) return undefined;
+  return tree[TYPE] === undefined ? (tree.kwargs as Fields) : tree;
 };
 
 /**
