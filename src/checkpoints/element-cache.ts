@@ -59,6 +59,11 @@ export class ElementCache {
     return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
   }
 
+  forgetAll(): void {
+    this.threads.clear();
+    this.bytes = 0;
+  }
+
   forget(threadId: string): void {
     this.bytes -= this.threads.get(threadId)?.bytes ?? 0;
     this.threads.delete(threadId);

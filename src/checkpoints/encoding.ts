@@ -2,13 +2,14 @@
  * From any value of a graph's state to a tree that `JSON.stringify` writes as it is, and that `revive` turns back.
  *
  * Plain values stay what they are and are the very same objects in the tree (nothing is copied that needs no
- * change). What JSON can't say is an object with the key `$type`. So are messages (messages.ts); other classes of LangChain have the constructor form
+ * change). What JSON can't say is an object with the key `$type`, and so is a message (messages.ts). Other classes of
+ * LangChain have the constructor form
  * that LangChain itself writes (`{lc: 1, type: "constructor", id, kwargs}`). A plain object that has one of these
  * keys itself is wrapped, so that text from outside is never taken for an instruction to build something.
  */
 
 import { isMessage } from "../lib/wire-json.ts";
-import { setField, TYPE } from "./fields.ts";
+import { setField, TYPE, type Fields } from "./fields.ts";
 import { encodeMessage, type MessageFields } from "./messages.ts";
 
 /** Stands in the tree for a list that is stored by element: `{$type: "list", list: index}`. */
@@ -31,8 +32,6 @@ export const encode = (value: unknown, listHook?: ListHook): unknown => new Enco
 
 /** The tree's text: one line of JSON. */
 export const treeText = (tree: unknown): string => JSON.stringify(tree);
-
-type Fields = Record<string, unknown>;
 
 class Encoder {
   private depth = 0;

@@ -125,9 +125,11 @@ export class ListBook {
 
   /**
    * Another writer has taken the positions that these elements were to have: moves all that is not yet stored to
-   * lists of their own, in every reference that this book has given out. Must be given all of it.
+   * lists of their own, in every reference that this book has given out. Must be given all that was given out.
    */
-  moveAside(unstored: readonly NewElements[]): void {
+  moveAside(given: readonly NewElements[]): void {
+    // And what is planned, but not yet given out.
+    const unstored = [...given, ...this.fresh];
     const moves = new Map<number, { from: number; list: number }>();
     for (const run of unstored) {
       const move = moves.get(run.list);

@@ -79,8 +79,12 @@ export interface NewWrites {
  * committed, so the new attempt finds what it wrote. `for key share` would conflict with neither. A heartbeat
  * updates the row, too, and may wait for the millisecond that this statement takes.
  */
-const HELD_BY_ATTEMPT =
-  "select 1 from runs where run_id = $23::uuid and attempt = $24::integer and status = 'running' for share";
+const HELD_BY_ATTEMPT = `select 1 from runs
+  where run_id = $23::uuid and attempt = $24::integer and status = 'running'
+    and ($25::uuid is null or exists (
+      select from checkpoints c
+      where c.thread_id = $1::uuid and c.checkpoint_ns = $26::text and c.checkpoint_id = $25::uuid))
+  for share`;
 
 /*
  * A run that is created meanwhile updates the thread's row: this statement waits for it and then finds the thread
@@ -166,6 +170,11 @@ export interface BatchOptions {
    * them; the status that ends a run waits for the disk, and with it for all that was committed before.
    */
   asynchronous: boolean;
+  /**
+   * What this writer committed last, without waiting for the disk. If it isn't there, the database has crashed since
+   * and lost it: nothing may refer to it, or to what came before.
+   */
+  last?: { checkpointNs: string; checkpointId: string };
 }
 
 /**
@@ -174,7 +183,7 @@ export interface BatchOptions {
  */
 export const writeBatch = async (
   queryable: Queryable,
-  { threadId, fence, asynchronous }: BatchOptions,
+  { threadId, fence, asynchronous, last }: BatchOptions,
   { elements, contents, shapes, checkpoints, writes }: Batch,
 ): Promise<boolean> => {
   const runs = elements.flatMap(splitRun);
@@ -217,7 +226,7 @@ export const writeBatch = async (
   let statement = fence === undefined ? WRITE_FREELY : WRITE_WHILE_IDLE;
   if (typeof fence === "object" && "runId" in fence) {
     statement = WRITE_FENCED;
-    values.push(fence.runId, fence.attempt);
+    values.push(fence.runId, fence.attempt, last?.checkpointId ?? null, last?.checkpointNs ?? null);
   } else if (typeof fence === "object") {
     statement = WRITE_WHILE_UNCHANGED;
     values.push(fence.threadVersion);
@@ -227,6 +236,18 @@ export const writeBatch = async (
   if (row?.version && typeof fence === "object" && "threadVersion" in fence)
     fence.threadVersion = row.version;
   return row?.held === true;
+};
+
+/** Whether an attempt still holds its run. */
+export const isHeld = async (
+  queryable: Queryable,
+  { runId, attempt }: { runId: string; attempt: number },
+): Promise<boolean> => {
+  const rows = await queryable.query(
+    "select 1 from runs where run_id = $1 and attempt = $2 and status = 'running'",
+    [runId, attempt],
+  );
+  return rows.length > 0;
 };
 
 /** Rows of bounded size: a read fetches whole rows. */

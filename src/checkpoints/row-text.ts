@@ -110,8 +110,11 @@ const newestOf = (text: string): string => {
   return end < 0 ? text : text.slice(0, end);
 };
 
-/** A record ends with a brace, a reference with a number. */
-const REFERENCE = /,@(\d+),(\d+)$/gm;
+/**
+ * A record ends with a brace, a reference with a number. Not `$` with the flag `m`: it also stands before U+2028, which
+ * JSON leaves as it is inside of texts.
+ */
+const REFERENCE = /,@(\d+),(\d+)(?=\n|$)/g;
 
 const expandWrites = (version: string): TaskWrites[] =>
   writesOf(version).map(([taskId, lines]) => [

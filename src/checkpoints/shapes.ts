@@ -24,6 +24,11 @@ export class ShapeBook {
     return { hash, newShape: this.stored.has(hash) ? undefined : { hash, text, metadata } };
   }
 
+  /** The database may have crashed, and lost what it had not yet written to its disk. */
+  doubtStored(): void {
+    this.stored.clear();
+  }
+
   /** It was read from the database or committed to it. */
   markStored(hash: string): void {
     if (this.stored.size >= SHAPES_AT_MOST) this.stored.clear();

@@ -1,6 +1,7 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CheckpointTuple } from "@langchain/langgraph-checkpoint";
 import type { Queryable } from "../database/database.ts";
+import { StateLostError } from "../lib/errors.ts";
 import { ElementCache } from "./element-cache.ts";
 import { copyThread, deleteRun, deleteThread, keepLatest, mergeHeadMetadata } from "./maintenance.ts";
 import { placeOf } from "./place.ts";
@@ -93,7 +94,17 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
       const elements = cache.thread(key);
       writer = new ThreadWriter({ database, threadId: key, fence, asynchronous, elements, shapes });
       const { failed } = writer.queue;
-      failed.addEventListener("abort", () => this.failure.abort(failed.reason), { once: true });
+      failed.addEventListener(
+        "abort",
+        () => {
+          if (failed.reason instanceof StateLostError) {
+            cache.forgetAll();
+            shapes.doubtStored();
+          }
+          this.failure.abort(failed.reason);
+        },
+        { once: true },
+      );
       this.writers.set(key, writer);
     }
     return writer;
@@ -123,6 +134,12 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
   const { database, cacheBytes = CACHE_BYTES } = options;
   const cache = new ElementCache(cacheBytes);
   const shapes = new ShapeBook();
+  // What was committed without waiting for the disk is gone after a crash, and its places in lists are taken anew: what
+  // is remembered of it would be wrong.
+  database.onConnectionLost(() => {
+    cache.forgetAll();
+    shapes.doubtStored();
+  });
   const parts: Parts = { database, cache, shapes, reader: new CheckpointReader(database, cache, shapes) };
 
   const within = <Result>(

@@ -1,13 +1,20 @@
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
-import { LeaseLostError, sqlState, StateStorageError, ThreadloomError } from "../lib/errors.ts";
+import {
+  LeaseLostError,
+  sqlState,
+  StateLostError,
+  StateStorageError,
+  ThreadloomError,
+} from "../lib/errors.ts";
 
 /**
- * What went wrong in this room, as those around it are to take it: refusals, lost leases and what the database says
- * stay as they are; everything else is a fault of ours, whatever class it has, and none of the graph's.
+ * What went wrong in this room, as those around it are to take it: refusals, lost leases, lost state and what the
+ * database says stay as they are; everything else is a fault of ours, whatever class it has, and none of the graph's.
  */
 export const asStorageError = (error: unknown): unknown =>
   error instanceof ThreadloomError ||
   error instanceof LeaseLostError ||
+  error instanceof StateLostError ||
   error instanceof StateStorageError ||
   sqlState(error) !== undefined ||
   isDatabaseUnavailable(error)

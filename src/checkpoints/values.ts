@@ -147,8 +147,11 @@ export const storeWritten = (
   return { text: undefined, hash, lists, live: undefined };
 };
 
+/** The same text for a tree whose `id` does not stand at its top: nothing then resembles what was written. */
 const textWithoutId = (text: string, element: unknown): string =>
-  text.replace(`,"id":${JSON.stringify((element as { id?: unknown }).id)}`, "");
+  text.startsWith('{"lc":') || text.startsWith('{"$type":"object"')
+    ? text
+    : text.replace(`,"id":${JSON.stringify((element as { id?: unknown }).id)}`, "");
 
 /** As `textWithoutId`, of a stored tree. */
 const withoutId = (tree: unknown): unknown => {

@@ -1,10 +1,17 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Database } from "../database/database.ts";
-import { LeaseLostError, sqlState, threadBusy, ThreadChangedError, UNIQUE_VIOLATION } from "../lib/errors.ts";
+import {
+  LeaseLostError,
+  sqlState,
+  StateLostError,
+  threadBusy,
+  ThreadChangedError,
+  UNIQUE_VIOLATION,
+} from "../lib/errors.ts";
 import { toBatch, type QueueItem } from "./batch.ts";
 import type { ThreadElements } from "./element-cache.ts";
 import type { ListBook } from "./lists.ts";
-import { writeBatch, type Fence } from "./repository.ts";
+import { isHeld, writeBatch, type Fence } from "./repository.ts";
 import type { ShapeBook } from "./shapes.ts";
 import { asStorageError } from "./unexpected.ts";
 
@@ -48,6 +55,8 @@ export class WriteQueue {
   /** Somebody waits for what was added. */
   private hurried = false;
   private endGathering: (() => void) | undefined;
+  /** The checkpoint that was committed last, if nobody waited for the disk. */
+  private last: { checkpointNs: string; checkpointId: string } | undefined;
 
   constructor(private readonly options: WriteQueueOptions) {
     this.failed = this.failure.signal;
@@ -117,7 +126,6 @@ export class WriteQueue {
     } finally {
       this.hurried = false;
       this.pumping = undefined;
-      this.hurried = false;
     }
   }
 
@@ -128,14 +136,14 @@ export class WriteQueue {
       try {
         const held = await writeBatch(
           database,
-          { threadId, fence, asynchronous },
+          { threadId, fence, asynchronous, ...(this.last && { last: this.last }) },
           toBatch(items, { book, elements }),
         );
         if (!held && fence !== undefined) {
           if (fence === "idle-thread") throw threadBusy(threadId);
-          throw "runId" in fence
-            ? new LeaseLostError(fence.runId, fence.attempt)
-            : new ThreadChangedError(threadId);
+          if (!("runId" in fence)) throw new ThreadChangedError(threadId);
+          if (this.last !== undefined && (await isHeld(database, fence))) throw new StateLostError(threadId);
+          throw new LeaseLostError(fence.runId, fence.attempt);
         }
         break;
       } catch (error) {
@@ -149,6 +157,10 @@ export class WriteQueue {
         await delay(pause);
         pause = Math.min(pause * 2, RETRY_LONGEST_MS);
       }
+    }
+    const last = items.findLast(({ checkpoint }) => checkpoint !== undefined)?.checkpoint;
+    if (asynchronous && last !== undefined) {
+      this.last = { checkpointNs: last.checkpointNs, checkpointId: last.checkpointId };
     }
     for (const item of items) {
       for (const run of item.elements) elements.addRun(run, run.trees);

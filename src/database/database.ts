@@ -37,6 +37,8 @@ export interface Database extends Queryable {
   transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T>;
   /** Whether this very error came from here and says that the database is away. Graphs may have databases of their own. */
   isLoss(error: unknown): boolean;
+  /** Calls back whenever a connection was lost: the database may have crashed. Returns the end of the subscription. */
+  onConnectionLost(listener: () => void): () => void;
   close(): Promise<void>;
 }
 
@@ -68,9 +70,11 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   });
   // Without these listeners a terminated backend ends the process: an idle client emits on the pool, a client
   // in a transaction on itself.
+  const lossListeners = new Set<() => void>();
   const lost = (error: Error): void => {
     // Not the error itself: `pg` hangs the whole client on it, with every statement it ever prepared.
     logger.warn({ reason: error.message, code: sqlState(error) }, "a database connection was lost");
+    for (const listener of lossListeners) listener();
   };
   const heard = new WeakSet<Error>();
   pool.on("error", (error) => {
@@ -103,6 +107,10 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       return result.rows as Row[];
     },
     isLoss: (error) => error instanceof Error && losses.has(error),
+    onConnectionLost(listener) {
+      lossListeners.add(listener);
+      return () => lossListeners.delete(listener);
+    },
     async transaction(work) {
       const client = await noting(pool.connect());
       let broken: Error | undefined;

@@ -3,7 +3,7 @@ import type { Database } from "../database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import type { Graphs } from "../graphs/graphs.ts";
-import { LeaseLostError } from "../lib/errors.ts";
+import { LeaseLostError, StateLostError } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -242,11 +242,11 @@ export const createExecutor = (parts: ExecutorParts) => {
         clearTimeout(timer);
         if (
           result.kind === "failed" &&
-          database.isLoss(result.error) &&
+          (database.isLoss(result.error) || result.error instanceof StateLostError) &&
           run.attempt < ATTEMPTS_AT_A_DATABASE
         ) {
           // Not the graph's fault, and not its end: it goes on from its last checkpoint.
-          log.warn("the database was away; the run goes back to the queue");
+          log.warn({ err: result.error }, "the database was away; the run goes back to the queue");
           result = { kind: "stopped", reason: { kind: "shutdown" } };
         }
         if (result.kind === "failed") log.warn({ err: result.error }, "the graph failed");

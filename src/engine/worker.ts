@@ -119,10 +119,11 @@ export const createWorker = (options: WorkerOptions): Worker => {
       onReleased(ending) {
         concluding -= 1;
         // This process may hold the run again by now, in a later attempt.
-        if (executions.get(run.run_id) === execution) executions.delete(run.run_id);
+        const isNewest = executions.get(run.run_id) === execution;
+        if (isNewest) executions.delete(run.run_id);
         heartbeat.ended(execution);
-        if (suspect === run.run_id) suspect = undefined;
-        const isAwaited = awaited.delete(run.run_id);
+        if (isNewest && suspect === run.run_id) suspect = undefined;
+        const isAwaited = isNewest && awaited.delete(run.run_id);
         if (ending !== undefined) {
           endings.settle(run.run_id, ending);
           // Told after every run, two processes did 7 % less than one where graphs compute.

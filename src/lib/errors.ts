@@ -97,6 +97,14 @@ export class StateStorageError extends Error {
   }
 }
 
+/** The database has crashed and lost what an attempt had stored last: it begins anew from what is there. */
+export class StateLostError extends Error {
+  constructor(threadId: string) {
+    super(`The database has lost what was last stored of the state of thread ${threadId}.`);
+    this.name = "StateLostError";
+  }
+}
+
 /**
  * A reason why the process can't start (a flag, a port, the embedded database), as one or more plain sentences
  * for the person at the terminal. Never reaches an HTTP caller; `main` prints it without a stack and exits 1.

@@ -103,7 +103,10 @@ export const createRunCreation = (parts: RunCreationParts) => {
         await repository.endPending(transaction, pending);
         await repository.askToCancel(transaction, running, "interrupt");
       }
-      return await repository.createBehindOthers(transaction, run, pending.length);
+      const created = await repository.createBehindOthers(transaction, run, pending.length);
+      // Deleted at this very moment. What was ended for the new run must not be without it.
+      if (created === undefined) throw assistantNotFound(run.assistantId);
+      return created;
     });
     if (cancelled?.kind === "accept") {
       for (const { runId, status, action } of cancelled.cancel) {

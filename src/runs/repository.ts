@@ -138,8 +138,10 @@ const runParameters = (run: NewRun, claim: ImmediateClaim | undefined): unknown[
   run.readerId,
 ];
 
-/** The SQL of runs as callers of the API see them; what a worker does with the queue is engine/queue.ts. */
-/** `threadTtl`: for threads that a run creates and that stay after it. */
+/**
+ * The SQL of runs as callers of the API see them; what a worker does with the queue is engine/queue.ts. `threadTtl`:
+ * for threads that a run creates and that stay after it.
+ */
 export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) => ({
   /** Undefined if the thread is missing or not idle, or the assistant is missing. */
   async createOnIdleThread(

@@ -3,7 +3,7 @@ import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { uuid6, type BaseCheckpointSaver, type Checkpoint } from "@langchain/langgraph-checkpoint";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LeaseLostError } from "../../src/lib/errors.ts";
+import { LeaseLostError, StateLostError } from "../../src/lib/errors.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 
 let opened: OpenStorage;
@@ -151,6 +151,41 @@ describe("the saver of an attempt", () => {
     await lazy.flush();
     const history = await opened.storage.readHistory(run.threadId, "", { limit: 100 });
     expect(history.map((checkpoint) => checkpoint.checkpointId)).toEqual(ids.toReversed());
+  });
+
+  it("stores nothing on what a crash of the database has taken with it, and remembers none of it", async () => {
+    const run = await aRunningRun(opened.database);
+    const saver = opened.storage.saverForAttempt(run);
+    const list = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, index) => ({ text: `${from + index} `.repeat(100) }));
+    const before = await put(saver, run.threadId, { list: list(0, 3) });
+    await saver.flush();
+    const crashed = list(3, 6);
+    const lost = await put(saver, run.threadId, { list: [...list(0, 3), ...crashed] }, before);
+    await saver.flush();
+    // What was committed last, without waiting for the disk, is what a crash takes.
+    await opened.database.query("delete from checkpoints where checkpoint_id = $1", [lost]);
+    await opened.database.query(
+      "delete from checkpoint_elements where thread_id = $1 and (list_id, position) not in (select list_id, min(position) from checkpoint_elements where thread_id = $1 group by list_id)",
+      [run.threadId],
+    );
+    await put(saver, run.threadId, { list: [...list(0, 3), ...crashed, ...list(6, 9)] }, lost);
+    await expect(saver.flush()).rejects.toThrow(StateLostError);
+
+    const head = await opened.storage.readHead(run.threadId);
+    expect(head?.checkpointId).toBe(before);
+    expect(JSON.parse(head?.values.get("list") ?? "")).toEqual(list(0, 3));
+    const again = opened.storage.saverForAttempt(run);
+    const tuple = await again.getTuple(at(run.threadId));
+    const values = { list: [...(tuple?.checkpoint.channel_values.list as unknown[]), ...list(20, 22)] };
+    await put(again, run.threadId, values, before);
+    await again.flush();
+    for (const storage of [opened.storage, opened.anotherProcess()]) {
+      expect(JSON.parse((await storage.readHead(run.threadId))?.values.get("list") ?? "")).toEqual([
+        ...list(0, 3),
+        ...list(20, 22),
+      ]);
+    }
   });
 
   it("sends together what comes in while a statement is under way", async () => {

@@ -92,6 +92,47 @@ describe("what a turn stores", () => {
   });
 });
 
+describe("what a task wrote", () => {
+  it("comes back as it was, whatever stands in it", async () => {
+    const run = await aRunningRun(opened.database);
+    const saver = opened.storage.saverForAttempt(run);
+    const checkpoint = aCheckpoint({ a: 1 });
+    const written = ["\u2028", "\u2029", "\r", "\n", "\u0085"].map(
+      (end) => `like a reference,@0,3${end}there,@0,3`,
+    );
+    await saver.put(at(run.threadId), checkpoint, metadata, checkpoint.channel_versions);
+    await saver.putWrites(
+      at(run.threadId, checkpoint.id),
+      written.map((text) => ["a", text]),
+      "task",
+    );
+    await saver.flush();
+    const tuple = await opened.anotherProcess().saver.getTuple(at(run.threadId));
+    expect(tuple?.pendingWrites).toEqual(written.map((text) => ["task", "a", text]));
+  });
+
+  it.each(["$type", "lc"])(
+    "comes back as a message also with a field '%s', before it had an id",
+    async (field) => {
+      const run = await aRunningRun(opened.database);
+      const saver = opened.storage.saverForAttempt(run);
+      const message = new AIMessage({ content: "x".repeat(300), [field]: "date" } as { content: string });
+      const first = aCheckpoint({ a: 1 });
+      await saver.put(at(run.threadId), first, metadata, first.channel_versions);
+      await saver.putWrites(at(run.threadId, first.id), [["messages", [message]]], "task");
+      message.id = "given later";
+      const second = aCheckpoint({ messages: [message] });
+      await saver.put(at(run.threadId, first.id), second, metadata, second.channel_versions);
+      await saver.flush();
+      const tuple = await opened.anotherProcess().saver.getTuple(at(run.threadId, first.id));
+      const [[, , [found]]] = tuple?.pendingWrites as [[string, string, [AIMessage]]];
+      expect(found).toBeInstanceOf(AIMessage);
+      expect(found.content).toBe(message.content);
+      expect(found.id).toBeUndefined();
+    },
+  );
+});
+
 describe("a checkpoint that is put again", () => {
   it("keeps what its tasks wrote", async () => {
     const { saver } = opened.storage;
