@@ -75,6 +75,8 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
     protected override readonly parts: Parts,
     options: SaverOptions,
     private readonly fence: Fence | undefined,
+    /** Of the run; empty without one. */
+    private readonly ownThread = "",
     /** Has no checkpoints but those that this saver writes. */
     private readonly emptyThread?: string,
   ) {
@@ -117,6 +119,10 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
       if (!writer.hasWritten(place.checkpointNs)) return undefined;
     }
     return await super.getTuple(config);
+  }
+
+  get lastUnsafe(): AttemptSaver["lastUnsafe"] {
+    return this.writers.get(this.ownThread)?.queue.last;
   }
 
   async flush(): Promise<void> {
@@ -162,6 +168,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
         parts,
         { metadata, runId, waits: durability === "sync" },
         { runId, attempt },
+        threadKey(threadId),
         threadIsEmpty ? threadKey(threadId) : undefined,
       );
     },

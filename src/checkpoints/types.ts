@@ -34,6 +34,11 @@ export interface AttemptSaver extends BaseCheckpointSaver {
    * run's current one, or with the database's error; both stay: it refuses everything afterwards.
    */
   flush(): Promise<void>;
+  /**
+   * The checkpoint of the thread that was committed last without waiting for the disk; undefined if there is none. What
+   * commits after it and waits makes it safe; a crash before that may have taken it.
+   */
+  readonly lastUnsafe: { checkpointNs: string; checkpointId: string } | undefined;
   /** Aborts with that error as its reason, the moment it is known. */
   readonly failed: AbortSignal;
 }

@@ -56,7 +56,7 @@ export class WriteQueue {
   private hurried = false;
   private endGathering: (() => void) | undefined;
   /** The checkpoint that was committed last, if nobody waited for the disk. */
-  private last: { checkpointNs: string; checkpointId: string } | undefined;
+  last: { checkpointNs: string; checkpointId: string } | undefined;
 
   constructor(private readonly options: WriteQueueOptions) {
     this.failed = this.failure.signal;

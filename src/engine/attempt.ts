@@ -22,7 +22,14 @@ export type StopReason =
 
 /** What became of the graph's execution; nothing of it is written yet. */
 export type AttemptResult =
-  | { kind: "completed"; values: unknown; interrupted: boolean; interrupts: unknown[] }
+  | {
+      kind: "completed";
+      values: unknown;
+      interrupted: boolean;
+      interrupts: unknown[];
+      /** See AttemptSaver: a run must not end as success on what a crash of the database has taken. */
+      lastUnsafe?: AttemptSaver["lastUnsafe"];
+    }
   | { kind: "failed"; error: unknown }
   | { kind: "stopped"; reason: StopReason };
 
@@ -173,7 +180,7 @@ export const startAttempt = (
         await keepProgress();
         return { kind: "stopped", reason: stopReason };
       }
-      return { kind: "completed", ...observed };
+      return { kind: "completed", ...observed, lastUnsafe: saver?.lastUnsafe };
     } catch (error) {
       graphEnded();
       await keepProgress();

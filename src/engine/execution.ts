@@ -126,7 +126,7 @@ export const createExecutor = (parts: ExecutorParts) => {
       const held = await queue.lockAttempt(transaction, selector);
       if (held === undefined) return undefined;
       if (outcome !== undefined && held.readerId !== null && held.readerId !== processId) {
-        return await queue.finish(run.thread_id, selector, outcome, transaction);
+        return await queue.finish(run.thread_id, selector, outcome, { connection: transaction });
       }
       await checkpoints.deleteThread(run.thread_id, transaction);
       await transaction.query("delete from threads where thread_id = $1", [run.thread_id]);
@@ -166,12 +166,13 @@ export const createExecutor = (parts: ExecutorParts) => {
     // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
     await channel.seal();
     faults.reached("before-finish");
+    const lastCheckpoint = result.kind === "completed" ? result.lastUnsafe : undefined;
     const finished = await persist(async (isRetry) => {
       // One that came through the queue has a creator who may wait for it on another process.
       const removes = run.delete_thread && creatorIsHere;
       const ended = removes
         ? await removeThread(run, outcome)
-        : await queue.finish(run.thread_id, selector, outcome);
+        : await queue.finish(run.thread_id, selector, outcome, { lastCheckpoint });
       if (ended !== undefined || !isRetry) return ended;
       // The try before may have been committed, and only its answer been lost.
       const found = await queue.endedAs(selector, outcome.status);

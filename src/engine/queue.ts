@@ -93,6 +93,9 @@ const FINISH = `with thread as (
 finished as (
   update runs r set status = $4, error = $5::jsonb, lease_until = null, updated_at = now()
   from thread where r.thread_id = thread.thread_id and r.run_id = $2 and r.attempt = $3 and r.status = 'running'
+    and ($8::uuid is null or exists (
+      select from checkpoints c
+      where c.thread_id = $1 and c.checkpoint_ns = $9::text and c.checkpoint_id = $8::uuid))
   returning r.run_id)
 update threads t set unfinished_runs = t.unfinished_runs - 1,
   status = case when t.unfinished_runs > 1 then 'busy' else $6 end,
@@ -160,14 +163,21 @@ export const createQueue = (database: Database, maxAttempts: number) => {
     },
 
     /**
-     * Ends the run of an attempt. Undefined if the attempt no longer holds the run; otherwise the number of runs
-     * that wait on the thread.
+     * Ends the run of an attempt. Undefined if the attempt no longer holds the run, or if `lastCheckpoint` is not there:
+     * a crash of the database has taken it, so the run is not at its end. Otherwise the number of runs that wait on the
+     * thread.
      */
     async finish(
       threadId: string,
       { runId, attempt }: AttemptSelector,
       outcome: RunOutcome,
-      connection: Queryable = database,
+      {
+        connection = database,
+        lastCheckpoint,
+      }: {
+        connection?: Queryable;
+        lastCheckpoint?: { checkpointNs: string; checkpointId: string } | undefined;
+      } = {},
     ): Promise<{ waiting: number } | undefined> {
       const rows = await connection.query<{ unfinished_runs: number }>(FINISH, [
         threadId,
@@ -178,6 +188,8 @@ export const createQueue = (database: Database, maxAttempts: number) => {
         outcome.threadStatus,
         // What a graph shows may hold NUL; the checkpoint has it exactly.
         toJsonb(outcome.interrupts).jsonb,
+        lastCheckpoint?.checkpointId ?? null,
+        lastCheckpoint?.checkpointNs ?? null,
       ]);
       return rows[0] && { waiting: rows[0].unfinished_runs };
     },
