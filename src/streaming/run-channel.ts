@@ -128,7 +128,7 @@ export class RunChannel {
 
   /**
    * Starts writing events to the log for readers on other processes: the first one, and from the oldest that is kept.
-   * Unlike a resumable run's, these are shown to local readers at once.
+   * From then on readers here, too, see events when the log has them.
    */
   startLogging(log: (events: RunEvent[]) => Promise<void>): void {
     if (this.#log !== undefined || this.#sealed || this.#closed) return;
@@ -157,8 +157,13 @@ export class RunChannel {
    */
   async seal(): Promise<void> {
     this.#sealed = true;
-    while (this.#logging !== undefined) await this.#logging;
-    if (this.#logFailure !== undefined) throw this.#logFailure as Error;
+    for (;;) {
+      while (this.#logging !== undefined) await this.#logging;
+      if (this.#logFailure !== undefined) throw this.#logFailure as Error;
+      if (this.#log === undefined || this.#visibleSeq === this.#nextSeq) return;
+      // Emitted after the last batch was gathered, and before its writing was seen to have ended.
+      this.#writeLog();
+    }
   }
 
   /** No more events. Readers get what there is and then the end. */
