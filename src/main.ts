@@ -88,9 +88,16 @@ const open = async (config: Config, logger: Logger, opened: Opened): Promise<str
     return opened.postgres.connectionString;
   };
   // Both are waited for, whichever fails first: a Postgres that comes up later would be left running.
-  const [database, module] = await Promise.allSettled([startPostgres(), import("./server.ts")]);
+  const [database, module, logging] = await Promise.allSettled([
+    startPostgres(),
+    import("./server.ts"),
+    import("./graphs/sdk-logger.ts"),
+  ]);
   if (database.status === "rejected") throw database.reason;
   if (module.status === "rejected") throw module.reason;
+  if (logging.status === "rejected") throw logging.reason;
+  // The SDK finds it on globalThis only, and graphs ask while they are loaded. It belongs to the process, as this does.
+  Reflect.set(globalThis, logging.value.SDK_LOGGER, logging.value.createSdkLogger(logger));
   opened.server = await module.value.createServer(config, { connectionString: database.value, logger });
   return (await opened.server.listen()).address;
 };

@@ -1,0 +1,94 @@
+import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
+import type { Logger } from "../lib/logger.ts";
+
+/** Where `getLogger` of `@langchain/langgraph-sdk/logging` looks on `globalThis`; whichever copy of the SDK it is. */
+export const SDK_LOGGER = Symbol.for("langgraph.api.sdk-logger");
+
+/** The methods that the SDK promises, by the severity that they have here. Winston's names, in its order. */
+const SEVERITIES = {
+  error: "error",
+  warn: "warn",
+  help: "info",
+  data: "info",
+  info: "info",
+  prompt: "info",
+  http: "debug",
+  verbose: "debug",
+  debug: "debug",
+  input: "debug",
+  silly: "trace",
+} as const;
+
+/** As winston takes it: a message and more, or one object with a `message`. */
+type Log = (message: unknown, ...more: unknown[]) => SdkLogger;
+export type SdkLogger = { readonly [Method in keyof typeof SEVERITIES]: Log };
+
+/** A line of a graph may hold this much text, and as much again as fields. */
+const CHARACTERS_AT_MOST = 8_000;
+
+const bounded = (text: string): string =>
+  text.length <= CHARACTERS_AT_MOST
+    ? text
+    : `${text.slice(0, CHARACTERS_AT_MOST)}… (${text.length} characters)`;
+
+const textOf = (value: unknown): string => {
+  if (typeof value === "string") return value;
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return "(a value that is no JSON)"; // a cycle, or a bigint
+  }
+};
+
+/** Fields as they are if they are small, else the beginning of their JSON text. */
+const fieldsOf = (values: readonly unknown[]): Record<string, unknown> => {
+  const [error] = values.filter((value) => value instanceof Error);
+  const others = values.filter((value) => value !== error && value !== undefined);
+  const fields = others.length === 1 ? others[0] : others;
+  const text = others.length === 0 ? "" : textOf(fields);
+  return {
+    ...(others.length === 0
+      ? {}
+      : { fields: text.length <= CHARACTERS_AT_MOST && text.startsWith("{") ? fields : bounded(text) }),
+    ...(error === undefined ? {} : { err: error }),
+  };
+};
+
+/** Which run of which node writes: LangGraph keeps its configuration for whatever the node calls. */
+const origin = (): Record<string, unknown> => {
+  const { metadata = {}, configurable = {} } =
+    (AsyncLocalStorageProviderSingleton.getRunnableConfig() as
+      { metadata?: Record<string, unknown>; configurable?: Record<string, unknown> } | undefined) ?? {};
+  const named = {
+    run_id: metadata.run_id ?? configurable.run_id,
+    thread_id: metadata.thread_id ?? configurable.thread_id,
+    graph_id: metadata.graph_id ?? configurable.graph_id,
+    node: metadata.langgraph_node,
+  };
+  return Object.fromEntries(Object.entries(named).filter(([, value]) => typeof value === "string"));
+};
+
+/** What `getLogger` of the SDK gives graphs here: the server's log, each line bounded and with its run and node. */
+export const createSdkLogger = (logger: Logger): SdkLogger => {
+  const write = (severity: (typeof SEVERITIES)[keyof typeof SEVERITIES], [first, ...more]: unknown[]) => {
+    if (!logger.isLevelEnabled(severity)) return;
+    if (typeof first !== "object" || first === null || first instanceof Error) {
+      const text = first instanceof Error ? first.message : textOf(first);
+      const values = first instanceof Error ? [first, ...more] : more;
+      return logger[severity]({ ...origin(), ...fieldsOf(values) }, bounded(text));
+    }
+    const { message = "", ...rest } = first as { message?: unknown };
+    const values = Object.keys(rest).length > 0 ? [rest, ...more] : more;
+    logger[severity]({ ...origin(), ...fieldsOf(values) }, bounded(textOf(message)));
+  };
+  const sdkLogger = Object.fromEntries(
+    Object.entries(SEVERITIES).map(([method, severity]) => [
+      method,
+      (...values: unknown[]) => {
+        write(severity, values);
+        return sdkLogger;
+      },
+    ]),
+  ) as SdkLogger;
+  return sdkLogger;
+};

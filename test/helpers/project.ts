@@ -1,0 +1,61 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+import { freshDatabase } from "./database.ts";
+import { spawnServer, type ServerProcess } from "./server-process.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+/** The folder of somebody who uses the server, gone after the test. */
+export interface Project {
+  /** Absolute path of a file of it. */
+  path(file: string): string;
+  /** Starts the server with its langgraph.json, on a database of its own and a free port. */
+  start(argv?: string[], environment?: Record<string, string>): Promise<ServerProcess>;
+  /** The same, and waits for the end of a start that fails; answers what it wrote. */
+  refusal(argv?: string[], environment?: Record<string, string>): Promise<string>;
+}
+
+/** An absolute path of a fixture, for a `langgraph.json` elsewhere. */
+export const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
+
+/** @param files name -> text, or what becomes JSON */
+export const aProject = async (files: Record<string, unknown>): Promise<Project> => {
+  const folder = await temporaryFolder();
+  onTestFinished(() => folder.remove());
+  const path = (file: string): string => join(folder.path, file);
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(path(name)), { recursive: true });
+    await writeFile(path(name), typeof content === "string" ? content : JSON.stringify(content));
+  }
+  const start = async (argv: string[] = [], environment: Record<string, string> = {}) => {
+    const database = await freshDatabase();
+    const server = spawnServer(["--config", path("langgraph.json"), "--port", "0", ...argv], {
+      DATABASE_URL: database.connectionString,
+      ...environment,
+    });
+    onTestFinished(async () => {
+      await server.kill();
+      await database.drop();
+    });
+    return server;
+  };
+  return {
+    path,
+    start,
+    async refusal(argv, environment) {
+      const server = await start(argv, environment);
+      if ((await server.exit()) !== 1) throw new Error(`The start was not refused:\n${server.output()}`);
+      return server.output();
+    },
+  };
+};
+
+/** The log of a server so far: its lines as objects. */
+export const logOf = (server: ServerProcess): Record<string, unknown>[] =>
+  server
+    .output()
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
