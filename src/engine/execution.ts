@@ -137,15 +137,23 @@ export const createExecutor = (parts: ExecutorParts) => {
     run: RunRow,
     channel: RunChannel,
     result: AttemptResult,
-    { isMine, creatorIsHere }: { isMine: () => boolean; creatorIsHere: boolean },
+    circumstances: { isMine: () => boolean; creatorIsHere: boolean },
   ): Promise<RunEnding | undefined> => {
+    const { isMine, creatorIsHere } = circumstances;
     const selector = { runId: run.run_id, attempt: run.attempt };
     if (result.kind === "stopped") {
       const { reason } = result;
       if (reason.kind === "lease-lost") return undefined;
       if (reason.kind === "shutdown") {
-        await persist(() => queue.handBack(selector), isMine);
-        return undefined;
+        const action = await persist(() => queue.handBack(selector), isMine);
+        if (action === undefined) return undefined;
+        // Asked for since the last heartbeat.
+        return await conclude(
+          run,
+          channel,
+          { kind: "stopped", reason: { kind: "cancel", action } },
+          circumstances,
+        );
       }
       if (reason.kind === "cancel" && reason.action === "rollback") {
         const undo = async (): Promise<boolean> =>
@@ -237,6 +245,8 @@ export const createExecutor = (parts: ExecutorParts) => {
         attempt.stop(reason);
       };
       const timer = setTimeout(() => stop({ kind: "timeout" }), runTimeoutSeconds * 1_000);
+      // Asked for while nobody had the run.
+      if (run.cancel_action !== null) stop({ kind: "cancel", action: run.cancel_action });
 
       const settle = async (): Promise<RunEnding | undefined> => {
         let result = await attempt.result;

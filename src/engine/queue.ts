@@ -194,14 +194,22 @@ export const createQueue = (database: Database, maxAttempts: number) => {
       return rows[0] && { waiting: rows[0].unfinished_runs };
     },
 
-    /** Gives an attempt's run back to the queue, to be executed by another process from its last checkpoint. */
-    async handBack({ runId, attempt }: AttemptSelector): Promise<boolean> {
-      const rows = await database.query(
+    /**
+     * Gives an attempt's run back to the queue, to be executed by another process from its last checkpoint. One that is
+     * to be cancelled stays with the attempt, and what was asked for is answered: in the queue nobody would hear of it.
+     */
+    async handBack({ runId, attempt }: AttemptSelector): Promise<CancelAction | undefined> {
+      const handedBack = await database.query(
         `update runs set status = 'pending', worker_id = null, lease_until = null, updated_at = now()
-       where run_id = $1 and attempt = $2 and status = 'running' returning run_id`,
+       where run_id = $1 and attempt = $2 and status = 'running' and cancel_action is null returning run_id`,
         [runId, attempt],
       );
-      return rows.length > 0;
+      if (handedBack.length > 0) return undefined;
+      const kept = await database.query<{ cancel_action: CancelAction | null }>(
+        "select cancel_action from runs where run_id = $1 and attempt = $2 and status = 'running'",
+        [runId, attempt],
+      );
+      return kept[0]?.cancel_action ?? undefined;
     },
 
     /** The fencing check inside a transaction: locks the run; undefined if the attempt no longer holds it. */
