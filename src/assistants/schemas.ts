@@ -57,7 +57,7 @@ const configuration = {
 };
 
 export const assistantPath = z.object({
-  assistant_id: z.string().describe("The assistant's id, or a graph id: the graph's system assistant."),
+  assistant_id: storableText.describe("The assistant's id, or a graph id: the graph's system assistant."),
 });
 
 export const assistantCreateBody = z
@@ -128,7 +128,7 @@ const xray = z
 export const drawingQuery = z.object({ xray });
 
 export const subgraphsQuery = z.object({ recurse: queryBoolean });
-export const subgraphsPath = assistantPath.extend({ namespace: z.string() });
+export const subgraphsPath = assistantPath.extend({ namespace: storableText });
 
 /** Shapes of a graph's values, each a JSON schema. */
 export const graphSchemas = z

@@ -22,8 +22,20 @@ const isStorable = (value: unknown): boolean => {
 
 const UNSTORABLE = "holds a NUL character or half a surrogate pair, which can't be stored";
 
-/** Text that PostgreSQL can store. */
+/**
+ * Text that PostgreSQL can store. For every id, name and key that a caller sends: half a surrogate pair makes even the
+ * computing of a system assistant's id fail, which encodes it as UTF-8.
+ */
 export const storableText = z.string().refine(isStorableText, { error: UNSTORABLE });
+
+/**
+ * The namespace of a subgraph, segments joined by `|`. `@langchain/react` joins them with NUL, which no
+ * `text` of PostgreSQL can hold: read as the separator that it stands for.
+ */
+export const checkpointNamespace = z
+  .string()
+  .transform((namespace) => namespace.replaceAll("\0", "|"))
+  .pipe(storableText);
 
 /** An object as it came: no key is dropped, none is interpreted. */
 export const jsonObject = z
@@ -55,7 +67,7 @@ export const bodyOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
 const CONFIG_KEYS = ["tags", "recursion_limit", "max_concurrency", "configurable"] as const;
 
 const knownConfig = z.looseObject({
-  tags: z.array(z.string()).optional(),
+  tags: z.array(storableText).optional(),
   recursion_limit: z.int().min(1).optional(),
   // LangGraph starts no task at all with less than one, nor with what is no number, and waits for ever.
   max_concurrency: z.int().min(1).optional(),
@@ -132,4 +144,4 @@ export const queryList = z.preprocess((value) => {
     return item.split(",");
   });
   return flat.length === 0 ? undefined : flat;
-}, z.array(z.string()).optional());
+}, z.array(storableText).optional());

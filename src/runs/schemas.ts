@@ -1,5 +1,6 @@
 import { z } from "zod";
 import {
+  checkpointNamespace,
   jsonObject,
   jsonValue,
   optional,
@@ -8,14 +9,15 @@ import {
   queryList,
   storableConfig,
   storableObject,
+  storableText,
   uuid,
 } from "../lib/json-schemas.ts";
 
 /** Runs as the API takes and shows them. */
 
-const nodeNames = z.union([z.literal("*"), z.array(z.string())]);
-const sendTo = z.object({ node: z.string(), input: jsonValue });
-const goto = z.union([z.string(), sendTo, z.array(z.union([z.string(), sendTo]))]);
+const nodeNames = z.union([z.literal("*"), z.array(storableText)]);
+const sendTo = z.object({ node: storableText, input: jsonValue });
+const goto = z.union([storableText, sendTo, z.array(z.union([storableText, sendTo]))]);
 
 const command = z.object({
   update: optional(z.union([jsonObject, z.array(jsonValue)])),
@@ -24,20 +26,22 @@ const command = z.object({
 });
 
 const checkpoint = z.object({
-  thread_id: optional(z.string()),
-  checkpoint_ns: optional(z.string()),
-  checkpoint_id: optional(z.string()),
+  thread_id: optional(storableText),
+  checkpoint_ns: optional(checkpointNamespace),
+  checkpoint_id: optional(storableText),
   checkpoint_map: optional(jsonObject),
 });
 
 /** Lenient: an unknown mode emits nothing, and clients run ahead of servers. */
 const streamMode = z
-  .union([z.string(), z.array(z.string())])
+  .union([storableText, z.array(storableText)])
   .nullish()
   .transform((mode) => (mode == null ? ["values"] : typeof mode === "string" ? [mode] : mode));
 
 const commonFields = {
-  assistant_id: z.string().min(1).describe("An assistant's id, or a graph id for the graph's own assistant."),
+  assistant_id: storableText
+    .min(1)
+    .describe("An assistant's id, or a graph id for the graph's own assistant."),
   input: jsonValue.optional().describe("The input of the graph."),
   command: optional(command).describe("What to do instead of giving an input; wins over it."),
   metadata: optional(storableObject),
@@ -48,12 +52,12 @@ const commonFields = {
   stream_mode: streamMode,
   stream_subgraphs: optional(z.boolean()).transform((value) => value ?? false),
   stream_resumable: optional(z.boolean()).transform((value) => value ?? false),
-  feedback_keys: optional(z.array(z.string())),
+  feedback_keys: optional(z.array(storableText)),
   after_seconds: optional(z.number().min(0).max(31_536_000)),
   checkpoint_during: optional(z.boolean()),
   durability: optional(z.enum(["sync", "async", "exit"])),
   on_disconnect: optional(z.enum(["cancel", "continue"])).transform((value) => value ?? "continue"),
-  webhook: optional(z.string()).refine((value) => value === undefined, {
+  webhook: optional(storableText).refine((value) => value === undefined, {
     error: "webhooks are not supported by this version",
   }),
 };
@@ -63,7 +67,7 @@ export const runBody = z
   .object({
     ...commonFields,
     checkpoint: optional(checkpoint),
-    checkpoint_id: optional(z.string()),
+    checkpoint_id: optional(storableText),
     multitask_strategy: optional(z.enum(["reject", "enqueue", "interrupt", "rollback"])).transform(
       (value) => value ?? "enqueue",
     ),

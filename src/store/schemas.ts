@@ -33,7 +33,7 @@ export const itemPutBody = z
     key: itemKey,
     value: storableObject,
     index: z
-      .union([z.literal(false), z.array(z.string())], { error: "must be false, a list of paths or null" })
+      .union([z.literal(false), z.array(storableText)], { error: "must be false, a list of paths or null" })
       .nullish()
       .describe(
         "Paths of the texts that semantic search is to find it by; false for none; null for the configured ones. A list " +

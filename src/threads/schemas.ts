@@ -1,6 +1,7 @@
 import { z } from "zod";
 import {
   bodyOf,
+  checkpointNamespace,
   jsonObject,
   jsonValue,
   optional,
@@ -46,15 +47,6 @@ const ttl = z
       : { minutes: value.ttl, strategy: value.strategy ?? ("delete" as const) },
   );
 
-/**
- * The namespace of a subgraph, segments joined by `|`. `@langchain/react` joins them with NUL, which no
- * `text` of PostgreSQL can hold: read as the separator that it stands for.
- */
-const checkpointNamespace = z
-  .string()
-  .transform((namespace) => namespace.replaceAll("\0", "|"))
-  .pipe(storableText);
-
 /** Where in a thread; its `thread_id` is ignored, the path names the thread. */
 const checkpoint = z.object({
   checkpoint_ns: optional(checkpointNamespace),
@@ -63,17 +55,17 @@ const checkpoint = z.object({
 });
 
 /** A node's input to send, as `goto` carries it. */
-const send = z.object({ node: z.string(), input: jsonValue });
+const send = z.object({ node: storableText, input: jsonValue });
 const command = z.object({
   update: optional(z.union([jsonObject, z.array(jsonValue)])),
   resume: jsonValue,
-  goto: optional(z.union([z.string(), send, z.array(z.union([z.string(), send]))])),
+  goto: optional(z.union([storableText, send, z.array(z.union([storableText, send]))])),
 });
 
 const superstepUpdate = z.object({
   values: jsonValue,
   command: optional(command),
-  as_node: z.string().min(1),
+  as_node: storableText.min(1),
 });
 
 /** Supersteps per request: each one is a checkpoint, written in turn. */
@@ -113,7 +105,7 @@ export const threadSearchBody = bodyOf({
   sort_order: sortOrder,
   // `context` is in the SDK's list of fields, though no thread has one: accepted, and nothing comes of it.
   select: optional(z.array(z.enum([...THREAD_FIELDS, "context"]))),
-  extract: optional(z.record(z.string(), z.string())),
+  extract: optional(z.record(storableText, storableText)),
 });
 
 export const threadCountBody = bodyOf(filter);
@@ -124,7 +116,7 @@ export const threadPruneBody = z.object({
 });
 
 /** Names of fields of a state, or `values.<key>`. Unknown names select nothing: clients run ahead of servers. */
-const selectList = optional(z.array(z.string()));
+const selectList = optional(z.array(storableText));
 
 export const stateQuery = z.object({ subgraphs: queryBoolean, select: queryList });
 
@@ -138,7 +130,7 @@ export const stateUpdateBody = z.object({
   values: jsonValue,
   checkpoint: optional(checkpoint),
   checkpoint_id: optional(uuid),
-  as_node: optional(z.string().min(1)),
+  as_node: optional(storableText.min(1)),
 });
 
 export const statePatchBody = z.object({ metadata: storableObject });
