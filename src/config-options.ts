@@ -23,6 +23,8 @@ export interface Config {
   /** Empty: everything is open. */
   readonly apiKeys: readonly string[];
   readonly unsafeNoAuth: boolean;
+  /** Starts although `auth` of langgraph.json, which has no effect here yet, names who may do what. */
+  readonly unsafeIgnoreAuth: boolean;
   readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   readonly logFormat: "pretty" | "json";
   /** `["*"]` allows every origin. */
@@ -45,6 +47,13 @@ export interface Config {
   readonly maxAttempts: number;
 }
 
+/** From what a variable of the hosted service holds to the text that the option takes. */
+export interface Translation {
+  expected: string;
+  /** A text that the option refuses, if this is not what was expected. */
+  translate(text: string): string;
+}
+
 /** One row of the table. */
 export interface Option<Value> {
   /** Name on the command line, without the dashes. */
@@ -53,6 +62,8 @@ export interface Option<Value> {
   switch?: boolean;
   /** Names in the environment; the first that is set counts. */
   environment: readonly string[];
+  /** Of those names: the hosted service's that say the same in other words. */
+  translations?: Readonly<Record<string, Translation>>;
   default?: string;
   /** What a value has to be, as the end of "PORT must be …". */
   expected: string;
@@ -89,6 +100,10 @@ const isPostgresUrl = (value: string): boolean =>
   URL.canParse(value) && ["postgres:", "postgresql:"].includes(new URL(value).protocol);
 
 const BYTES_PER_MEGABYTE = 1_000_000;
+const PYTHON_LEVELS = new Map([
+  ["warning", "warn"],
+  ["critical", "fatal"],
+]);
 
 export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = {
   graphConfigFile: {
@@ -134,6 +149,14 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
     ...flag,
     description: "Listen beyond loopback without API keys: something in front checks access.",
   },
+  unsafeIgnoreAuth: {
+    flag: "unsafe-ignore-auth",
+    switch: true,
+    environment: ["UNSAFE_IGNORE_AUTH"],
+    default: "false",
+    ...flag,
+    description: "Start though auth in langgraph.json has no effect yet: something in front checks access.",
+  },
   apiKeys: {
     environment: ["API_KEYS"],
     default: "",
@@ -157,7 +180,7 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
     description: "The same database past a transaction pooler, for what needs a session (docs/scaling.md).",
   },
   databasePoolSize: {
-    environment: ["DATABASE_POOL_SIZE"],
+    environment: ["DATABASE_POOL_SIZE", "LANGGRAPH_POSTGRES_POOL_MAX_SIZE"],
     default: "20",
     ...wholeNumber(2, 1_000),
     description: "Database connections that this process holds at most.",
@@ -220,7 +243,8 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
     description: "Seconds between two looks for runs of dead workers.",
   },
   maxAttempts: {
-    environment: ["MAX_ATTEMPTS"],
+    // The hosted service's counts attempts, too, whatever its name says.
+    environment: ["MAX_ATTEMPTS", "BG_JOB_MAX_RETRIES"],
     default: "3",
     ...wholeNumber(1, 100),
     description: "Attempts after which a run whose workers died each time ends as an error.",
@@ -232,7 +256,13 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
     description: "Origins whose pages may call the API, separated by commas; * is all.",
   },
   bodyLimitBytes: {
-    environment: ["BODY_LIMIT_MB"],
+    environment: ["BODY_LIMIT_MB", "HTTP_MAX_REQUEST_BODY_BYTES"],
+    translations: {
+      HTTP_MAX_REQUEST_BODY_BYTES: {
+        expected: "a number of bytes from 1000 to 200000000",
+        translate: (bytes) => String(Number(bytes) / BYTES_PER_MEGABYTE),
+      },
+    },
     default: "16",
     expected: "a number of megabytes from 0.001 to 200", // a jsonb value may have 256 MB
     schema: z
@@ -245,10 +275,21 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
     environment: ["LOG_LEVEL"],
     default: "info",
     ...oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
+    // Python's names, in capitals, are what the hosted service takes.
+    schema: z
+      .string()
+      .transform((level) => PYTHON_LEVELS.get(level.toLowerCase()) ?? level.toLowerCase())
+      .pipe(z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])),
     description: "The least severe log lines that are written.",
   },
   logFormat: {
-    environment: ["LOG_FORMAT"],
+    environment: ["LOG_FORMAT", "LOG_JSON"],
+    translations: {
+      LOG_JSON: {
+        expected: "true or false",
+        translate: (json) => ({ true: "json", false: "pretty" })[json.toLowerCase()] ?? json,
+      },
+    },
     ...oneOf(["pretty", "json"]),
     description: "pretty or json. Not set: pretty on a terminal, otherwise json.",
   },

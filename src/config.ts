@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { list, OPTIONS, type Config, type Option } from "./config-options.ts";
 import { StartError } from "./lib/errors.ts";
+import { nearestWord } from "./lib/nearest-word.ts";
 
 export type { Config };
 
@@ -29,18 +30,13 @@ export interface CommandLine {
   values: ReadonlyMap<string, string>;
 }
 
-/** Edits (insert, remove, replace a character) that lead from one word to the other. */
-const distance = (from: string, to: string): number => {
-  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (let i = 1; i <= from.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= to.length; j += 1) {
-      const replace = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1);
-      next.push(Math.min(replace, row[j]! + 1, next[j - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[to.length]!;
+/** What to do instead of an option that doesn't exist. */
+const adviceFor = (name: string, names: readonly string[]): string => {
+  const nearest = nearestWord(name, names);
+  if (nearest !== undefined) return `Did you mean --${nearest}? See --help for all.`;
+  const variable = name.replaceAll("-", "_").toUpperCase();
+  const known = Object.values(OPTIONS).some(({ environment }) => environment.includes(variable));
+  return known ? `Set ${variable} in the environment instead.` : "See --help for all.";
 };
 
 /** Reads flags; throws StartError for one that doesn't exist, naming the nearest that does. */
@@ -65,14 +61,14 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
   for (const token of tokens) {
     if (token.kind === "option-terminator") continue;
     if (token.kind === "positional") {
-      throw new StartError(`Unexpected argument '${token.value}'. Options start with --; see --help.`);
+      throw new StartError(
+        `Unexpected argument '${token.value}'. Options start with --; see --help. ` +
+          "npm takes those for itself that don't follow a -- of their own: npm start -- --port 8124.",
+      );
     }
     const { name, rawName, value } = token;
     if (!names.includes(name)) {
-      const nearest = names.reduce((best, other) =>
-        distance(name, other) < distance(name, best) ? other : best,
-      );
-      throw new StartError(`There is no option ${rawName}. Did you mean --${nearest}? See --help for all.`);
+      throw new StartError(`There is no option ${rawName}. ${adviceFor(name, names)}`);
     }
     if (switches.has(name)) values.set(name, value ?? "true");
     else if (value === undefined || value === "" || value.startsWith("--")) {
@@ -100,6 +96,20 @@ const isLoopback = (host: string): boolean =>
 
 /** A key of a few characters is guessed; see `openssl rand -hex 32`. */
 const KEY_LENGTH_AT_LEAST = 16;
+
+/**
+ * Handlers of its own decide who may do what, and they don't here yet: then a start is refused, lest everything is
+ * open to everybody without a word. Throws StartError.
+ * @param where what names them, e.g. "auth of langgraph.json"
+ */
+export const assertAuthMayBeIgnored = (where: string, { unsafeIgnoreAuth }: Config): void => {
+  if (unsafeIgnoreAuth) return;
+  throw new StartError(
+    `Refusing to start: ${where} names handlers of your own that decide who may do what, and this server can't ` +
+      "call them yet, so everybody would see everything. Take it out and set API_KEYS, or pass --unsafe-ignore-auth " +
+      "if something in front of this server checks access.",
+  );
+};
 
 const assertRelations = (config: Config): void => {
   if (config.leaseSeconds <= 2 * config.heartbeatSeconds) {
@@ -148,12 +158,15 @@ export const parseConfig = (
     const variable = option.environment.find((name) => (environment[name] ?? "") !== "");
     const given = values.get(option.flag ?? "");
     const source = given === undefined ? (variable ?? key) : `--${option.flag}`;
-    const value = given ?? (variable === undefined ? undefined : environment[variable]) ?? option.default;
+    const translation = given === undefined ? option.translations?.[variable ?? ""] : undefined;
+    const text = variable === undefined ? undefined : environment[variable];
+    const value =
+      given ?? (text === undefined ? undefined : (translation?.translate(text) ?? text)) ?? option.default;
     if (key === "logFormat" && value === undefined) return [key, surroundings.terminal ? "pretty" : "json"];
     const parsed = option.schema.safeParse(value);
     if (!parsed.success) {
-      const actual = option.secret ? "" : `, not '${value}'`;
-      throw new StartError(`${source} must be ${option.expected}${actual}.`);
+      const actual = option.secret ? "" : `, not '${given ?? text ?? value}'`;
+      throw new StartError(`${source} must be ${translation?.expected ?? option.expected}${actual}.`);
     }
     return [key, Array.isArray(parsed.data) ? Object.freeze(parsed.data) : parsed.data];
   });
@@ -164,6 +177,7 @@ export const parseConfig = (
       ? read
       : { ...read, apiKeys: Object.freeze([...read.apiKeys, ...readKeys(keyFile, surroundings)]) };
   assertRelations(config);
+  if ((environment["LANGGRAPH_AUTH"] ?? "") !== "") assertAuthMayBeIgnored("LANGGRAPH_AUTH", config);
   return Object.freeze(config);
 };
 

@@ -8,9 +8,17 @@ import { readFileSync } from "node:fs";
 import { createServer as createSocket } from "node:net";
 import { resolve } from "node:path";
 import { bannerText, databaseName } from "./banner.ts";
-import { graphConfigFileOf, helpText, parseConfig, readCommandLine, type Config } from "./config.ts";
+import {
+  assertAuthMayBeIgnored,
+  graphConfigFileOf,
+  helpText,
+  parseConfig,
+  readCommandLine,
+  type Config,
+} from "./config.ts";
 import type { EmbeddedPostgres } from "./database/embedded.ts";
-import { GraphLoadError, readGraphConfig } from "./graphs/config.ts";
+import { GraphLoadError, readGraphConfig, type GraphConfig } from "./graphs/config.ts";
+import { environmentWarning } from "./hosted-environment.ts";
 import { sqlState, StartError } from "./lib/errors.ts";
 import { createLogger, type Logger } from "./lib/logger.ts";
 import { serverVersion } from "./lib/versions.ts";
@@ -28,8 +36,7 @@ const SAME_SIGNAL_MS = 1_000;
 const CLOSE_SECONDS = 15;
 
 /** Completes the environment by what `env` in langgraph.json names; what is set already stays. */
-const loadEnvironment = async (graphConfigFile: string): Promise<void> => {
-  const { environment } = await readGraphConfig(graphConfigFile);
+const loadEnvironment = ({ environment }: GraphConfig): void => {
   for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
   // Otherwise LangChain delivers tokens in the background, and a run can end before they have arrived:
   // 337 of 600 were lost at 3 x 200 without pauses between them.
@@ -117,13 +124,20 @@ const main = async (): Promise<void> => {
   if (commandLine.help) return void process.stdout.write(helpText());
   if (commandLine.version) return void process.stdout.write(`${serverVersion()}\n`);
 
-  await loadEnvironment(graphConfigFileOf(argv, process.env));
+  const project = await readGraphConfig(graphConfigFileOf(argv, process.env));
+  loadEnvironment(project);
   const config = parseConfig(argv, process.env, {
     terminal: process.stdout.isTTY === true,
     readText: (path) => readFileSync(path, "utf8"),
   });
+  if (project.namesAuth) assertAuthMayBeIgnored(`auth of ${project.path}`, config);
   const pretty = config.logFormat === "pretty";
   const logger = createLogger({ level: config.logLevel, pretty });
+  const file = config.graphConfigFile;
+  if (project.namesAuth) logger.warn(`${file}: auth is ignored, as --unsafe-ignore-auth says`);
+  if (project.warning !== undefined) logger.warn(`${file}: ${project.warning}`);
+  const variables = environmentWarning(process.env);
+  if (variables !== undefined) logger.warn(variables);
   const opened: Opened = {};
   let stopping = false;
   let firstSignalAt = 0;

@@ -48,6 +48,7 @@ const TOP_LAYERS: Record<string, Layer> = {
   "config-options.ts": "server",
   "config.ts": "server",
   "server.ts": "server",
+  "hosted-environment.ts": "server",
   "banner.ts": "main",
   "import.ts": "main",
   "main.ts": "main",

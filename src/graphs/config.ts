@@ -4,6 +4,7 @@ import { parseEnv } from "node:util";
 import { z } from "zod";
 import type { StoreExpiry } from "../store/expiry.ts";
 import type { ThreadExpiry } from "../threads/expiry.ts";
+import { keyWarning, reviewKeys } from "./config-keys.ts";
 import { checkpointerSchema, storeExpiryOf, storeTtlSchema, threadExpiryOf } from "./expiry-config.ts";
 import { storeIndexOf, storeIndexSchema, type StoreIndexConfig } from "./index-config.ts";
 
@@ -17,7 +18,7 @@ export interface GraphEntry {
   description: string | undefined;
 }
 
-/** What this server reads from `langgraph.json`; the file's other keys are for other tools and ignored. */
+/** What this server reads from `langgraph.json`; `warning` names the file's other keys. */
 export interface GraphConfig {
   /** Absolute path of the file itself. */
   path: string;
@@ -30,6 +31,10 @@ export interface GraphConfig {
   storeExpiry: StoreExpiry;
   /** `store.index`; undefined for no semantic search. */
   storeIndex: StoreIndexConfig | undefined;
+  /** It names handlers that decide who may do what (`auth`). */
+  namesAuth: boolean;
+  /** Names every key that has no effect; undefined if each has one. */
+  warning: string | undefined;
 }
 
 /** The server can't start: what is wrong with `langgraph.json` or with a graph, for the person who starts it. */
@@ -62,11 +67,14 @@ const fileSchema = z.object({
 export async function readGraphConfig(configPath: string): Promise<GraphConfig> {
   const path = resolve(configPath);
   const folder = dirname(path);
-  const parsed = fileSchema.safeParse(await readJson(path));
+  const json = await readJson(path);
+  const review = reviewKeys(json);
+  const parsed = fileSchema.safeParse(json);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const field = issue?.path.join(".") || "the file";
-    throw new GraphLoadError(`${path} is not valid: ${field}: ${issue?.message ?? "unknown error"}.`);
+    const sentences = [`${field}: ${issue?.message ?? "unknown error"}`, ...review.unknown];
+    throw new GraphLoadError(`${path} is not valid: ${sentences.join("; ")}.`);
   }
   const entries = Object.entries(parsed.data.graphs).map(([id, value]): GraphEntry => {
     const { path: reference, description } =
@@ -92,6 +100,8 @@ export async function readGraphConfig(configPath: string): Promise<GraphConfig> 
     threadExpiry: threadExpiryOf(parsed.data.checkpointer),
     storeExpiry: storeExpiryOf(parsed.data.store?.ttl),
     storeIndex: storeIndexOf(parsed.data.store?.index, folder),
+    namesAuth: review.namesAuth,
+    warning: keyWarning(review),
   };
 }
 

@@ -18,6 +18,7 @@ const TEST_CONFIG: Config = {
   jobsPerWorker: 10,
   apiKeys: [],
   unsafeNoAuth: false,
+  unsafeIgnoreAuth: false,
   logLevel: "trace",
   logFormat: "json",
   corsAllowOrigins: ["*"],

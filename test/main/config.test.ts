@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { OPTIONS } from "../../src/config-options.ts";
+import { environmentWarning } from "../../src/hosted-environment.ts";
 import { helpText, parseConfig, readCommandLine, type Surroundings } from "../../src/config.ts";
 
 const SURROUNDINGS: Surroundings = {
@@ -53,6 +54,29 @@ describe("values", () => {
     expect(parse([], { [name]: "postgres://u:p@db/x" }).databaseUrl).toBe("postgres://u:p@db/x");
   });
 
+  test.each([
+    ["LANGGRAPH_POSTGRES_POOL_MAX_SIZE", "150", { databasePoolSize: 150 }],
+    ["BG_JOB_MAX_RETRIES", "5", { maxAttempts: 5 }],
+    ["N_JOBS_PER_WORKER", "5", { jobsPerWorker: 5 }],
+    ["BG_JOB_TIMEOUT_SECS", "60", { runTimeoutSeconds: 60 }],
+    ["BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", "180", { shutdownGraceSeconds: 180 }],
+    ["RESUMABLE_STREAM_TTL_SECONDS", "120", { eventRetentionSeconds: 120 }],
+    ["HTTP_MAX_REQUEST_BODY_BYTES", "26214400", { bodyLimitBytes: 26_214_400 }],
+    ["LOG_JSON", "true", { logFormat: "json" }],
+    ["LOG_JSON", "false", { logFormat: "pretty" }],
+    ["LOG_LEVEL", "WARNING", { logLevel: "warn" }],
+    ["LOG_LEVEL", "INFO", { logLevel: "info" }],
+  ])("%s=%s means what it means for the hosted server", (name, value, expected) => {
+    expect(parse([], { [name]: value })).toMatchObject(expected);
+  });
+
+  test("our own name wins over the hosted server's", () => {
+    expect(parse([], { MAX_ATTEMPTS: "2", BG_JOB_MAX_RETRIES: "5" }).maxAttempts).toBe(2);
+    expect(parse([], { BODY_LIMIT_MB: "2", HTTP_MAX_REQUEST_BODY_BYTES: "5000" }).bodyLimitBytes).toBe(
+      2_000_000,
+    );
+  });
+
   test("the log is pretty on a terminal and JSON elsewhere, unless LOG_FORMAT says otherwise", () => {
     expect(parse([], {}, { terminal: true }).logFormat).toBe("pretty");
     expect(parse([], {}, { terminal: false }).logFormat).toBe("json");
@@ -87,7 +111,31 @@ describe("refusals", () => {
     [["--port", "--host", "::1"], {}, "--port needs a value"],
     [["--prot", "80"], {}, "There is no option --prot. Did you mean --port?"],
     [["--unsave-no-auth"], {}, "Did you mean --unsafe-no-auth?"],
+    [["--foo"], {}, "There is no option --foo. See --help for all."],
+    [["--browser"], {}, "There is no option --browser. See --help for all."],
+    [["-p", "80"], {}, "There is no option -p. See --help for all."],
+    [
+      ["--n-jobs-per-worker", "3"],
+      {},
+      "There is no option --n-jobs-per-worker. Set N_JOBS_PER_WORKER in the environment instead.",
+    ],
     [["serve"], {}, "Unexpected argument 'serve'."],
+    [
+      ["8124"],
+      {},
+      "npm takes those for itself that don't follow a -- of their own: npm start -- --port 8124.",
+    ],
+    [
+      [],
+      { HTTP_MAX_REQUEST_BODY_BYTES: "much" },
+      "HTTP_MAX_REQUEST_BODY_BYTES must be a number of bytes from 1000 to 200000000, not 'much'.",
+    ],
+    [[], { LOG_JSON: "perhaps" }, "LOG_JSON must be true or false, not 'perhaps'."],
+    [
+      [],
+      { LANGGRAPH_AUTH: '{"path": "./auth.ts:auth"}' },
+      "Refusing to start: LANGGRAPH_AUTH names handlers of your own",
+    ],
     [[], { API_KEYS_FILE: "/nowhere" }, "API_KEYS_FILE can't be read: /nowhere does not exist."],
   ])("%j %j is refused", (argv, environment, message) => {
     expect(() => parse(argv, environment as Record<string, string>)).toThrow(message);
@@ -139,6 +187,12 @@ describe("relations", () => {
     },
   );
 
+  test("handlers that are named but can't be called are let pass by a flag only", () => {
+    const environment = { LANGGRAPH_AUTH: '{"path": "./auth.ts:auth"}' };
+    expect(parse(["--unsafe-ignore-auth"], environment).unsafeIgnoreAuth).toBe(true);
+    expect(parse([], { ...environment, UNSAFE_IGNORE_AUTH: "true" }).unsafeIgnoreAuth).toBe(true);
+  });
+
   test("beyond loopback, a key that can be guessed is refused", () => {
     expect(() => parse(["--host", "0.0.0.0"], { API_KEYS: "secret" })).toThrow(/less than 16 characters/);
     expect(parse([], { API_KEYS: "secret" }).apiKeys).toEqual(["secret"]);
@@ -163,5 +217,27 @@ describe("help", () => {
       for (const name of environment) expect(help).toContain(name);
       expect(help).toContain(description);
     }
+  });
+});
+
+describe("the hosted server's environment", () => {
+  test("what means nothing here is named in one sentence, without values", () => {
+    const warning = environmentWarning({
+      REDIS_URI: "redis://me:hunter2@redis",
+      LANGGRAPH_CLOUD_LICENSE_KEY: "hunter2",
+      LANGGRAPH_AES_KEY: "0123456789abcdef",
+      LANGGRAPH_AES_JSON_KEYS: "token",
+      PORT: "80",
+      MOUNT_PREFIX: "",
+    });
+    expect(warning).toBe(
+      "variables of the hosted server that have no effect here: REDIS_URI (there is no Redis), " +
+        "LANGGRAPH_CLOUD_LICENSE_KEY (there is no license), " +
+        "LANGGRAPH_AES_KEY, LANGGRAPH_AES_JSON_KEYS (nothing is encrypted)",
+    );
+  });
+
+  test("nothing is said where there is nothing to say", () => {
+    expect(environmentWarning({ PORT: "80", POSTGRES_URI: "postgres://db/x" })).toBeUndefined();
   });
 });

@@ -1,0 +1,121 @@
+import { nearestWord } from "../lib/nearest-word.ts";
+
+/** What the keys of a `langgraph.json` mean here. */
+export interface KeyReview {
+  /** Keys that the hosted server honours and this one doesn't, each with the reason. Path -> reason. */
+  withoutEffect: ReadonlyMap<string, string>;
+  /** A sentence for each key that nobody knows. */
+  unknown: readonly string[];
+  /** There are handlers of its own that decide who may do what. */
+  namesAuth: boolean;
+}
+
+/** `true`: honoured, or nothing to warn of. A text: why it has no effect. Else what may stand in it. */
+type Meaning = true | string | Keys;
+type Keys = { readonly [key: string]: Meaning };
+
+const IMAGE = "for building an image";
+const NOT_BUILT = "not built yet";
+
+const HTTP: Keys = {
+  app: NOT_BUILT,
+  cors: "set CORS_ALLOW_ORIGINS",
+  disable_assistants: NOT_BUILT,
+  disable_threads: NOT_BUILT,
+  disable_runs: NOT_BUILT,
+  disable_store: NOT_BUILT,
+  disable_meta: NOT_BUILT,
+  // These are not here, so they are as good as switched off.
+  disable_mcp: true,
+  disable_a2a: true,
+  disable_ui: true,
+  disable_webhooks: true,
+  configurable_headers: NOT_BUILT,
+  logging_headers: NOT_BUILT,
+  middleware_order: NOT_BUILT,
+  enable_custom_route_auth: NOT_BUILT,
+  mount_prefix: "let a proxy take the prefix off",
+};
+
+const KEYS: Keys = {
+  $schema: true,
+  graphs: true,
+  env: true,
+  store: {
+    index: { dims: true, embed: true, fields: true },
+    ttl: { default_ttl: true, refresh_on_read: true, sweep_interval_minutes: true },
+    path: "this server keeps the store",
+  },
+  checkpointer: {
+    ttl: { strategy: true, default_ttl: true, sweep_interval_minutes: true, sweep_limit: true },
+    serde: "for Python",
+    backend: "this server keeps the checkpoints",
+    path: "this server keeps the checkpoints",
+  },
+  auth: { path: true, disable_studio_auth: NOT_BUILT, openapi: NOT_BUILT, cache: NOT_BUILT },
+  encryption: "nothing is encrypted here",
+  http: HTTP,
+  webhooks: NOT_BUILT,
+  ui: NOT_BUILT,
+  ui_config: NOT_BUILT,
+  dependencies: IMAGE,
+  node_version: IMAGE,
+  python_version: IMAGE,
+  base_image: IMAGE,
+  image_distro: IMAGE,
+  dockerfile_lines: IMAGE,
+  docker_compose_file: IMAGE,
+  api_version: IMAGE,
+  pip_config_file: IMAGE,
+  pip_installer: IMAGE,
+  keep_pkg_tools: IMAGE,
+  source: IMAGE,
+};
+
+const GRAPH: Keys = { path: true, description: true };
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Looks at every key of a `langgraph.json`, whatever it is. */
+export const reviewKeys = (file: unknown): KeyReview => {
+  const withoutEffect = new Map<string, string>();
+  const unknown: string[] = [];
+  const look = (value: unknown, keys: Keys, path: string): void => {
+    if (!isObject(value)) return;
+    for (const [key, item] of Object.entries(value)) {
+      if (item === null || item === false) continue; // as good as left out
+      const meaning = Object.hasOwn(keys, key) ? keys[key] : undefined;
+      if (meaning === undefined) {
+        const nearest = nearestWord(key, Object.keys(keys));
+        const hint = nearest === undefined ? "" : `, perhaps '${path}${nearest}' was meant`;
+        unknown.push(`'${path}${key}' is unknown${hint}`);
+      } else if (typeof meaning === "string") withoutEffect.set(`${path}${key}`, meaning);
+      else if (meaning !== true) look(item, meaning, `${path}${key}.`);
+    }
+  };
+  look(file, KEYS, "");
+  const { graphs, auth } = isObject(file) ? file : {};
+  if (isObject(graphs)) for (const [id, graph] of Object.entries(graphs)) look(graph, GRAPH, `graphs.${id}.`);
+  return { withoutEffect, unknown, namesAuth: isObject(auth) ? (auth.path ?? false) !== false : !!auth };
+};
+
+/** A warning names this many keys. */
+const KEYS_AT_MOST = 30;
+
+/** One sentence that names every key without effect, those of one reason together; undefined if there are none. */
+export const keyWarning = ({ withoutEffect, unknown }: KeyReview): string | undefined => {
+  const reasons = new Map<string, string[]>();
+  for (const [path, reason] of withoutEffect) reasons.set(reason, [...(reasons.get(reason) ?? []), path]);
+  const parts = [...reasons].map(([reason, paths]) => {
+    const named = paths.slice(0, KEYS_AT_MOST).map((path) => `'${path}'`);
+    return `${named.join(", ")} (${reason})`;
+  });
+  const sentences = [
+    ...(parts.length === 0
+      ? []
+      : [`${parts.join(", ")} ${withoutEffect.size === 1 ? "has" : "have"} no effect here`]),
+    ...unknown.slice(0, KEYS_AT_MOST),
+  ];
+  return sentences.length === 0 ? undefined : sentences.join("; ");
+};

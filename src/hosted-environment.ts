@@ -1,0 +1,36 @@
+/** Variables that operators of the hosted server set and that mean nothing here, with the reason or what to do. */
+const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
+  REDIS_URI: "there is no Redis",
+  LANGGRAPH_CLOUD_LICENSE_KEY: "there is no license",
+  BG_JOB_ISOLATED_LOOPS: "all runs share one event loop",
+  LANGGRAPH_AES_KEY: "nothing is encrypted",
+  LANGGRAPH_AES_JSON_KEYS: "nothing is encrypted",
+  LANGGRAPH_ENCRYPTION: "nothing is encrypted",
+  LANGGRAPH_AUTH: "not built yet",
+  CORS_CONFIG: "set CORS_ALLOW_ORIGINS",
+  MOUNT_PREFIX: "let a proxy take the prefix off",
+  LANGGRAPH_THREAD_TTL: "write it as checkpointer.ttl into langgraph.json",
+  LANGSERVE_GRAPHS: "write it as graphs into langgraph.json",
+  LANGGRAPH_STORE: "write it as store into langgraph.json",
+  LANGGRAPH_CHECKPOINTER: "write it as checkpointer into langgraph.json",
+  LANGGRAPH_HTTP: "not built yet",
+  LANGGRAPH_WEBHOOKS: "not built yet",
+  LANGGRAPH_UI: "not built yet",
+  OTEL_EXPORTER_OTLP_ENDPOINT: "the server traces nothing; graphs may",
+  OTEL_EXPORTER_OTLP_HEADERS: "the server traces nothing; graphs may",
+  OTEL_EXPORTER_OTLP_PROTOCOL: "the server traces nothing; graphs may",
+  OTEL_SERVICE_NAME: "the server traces nothing; graphs may",
+};
+
+/** One sentence that names the variables that are set and mean nothing here; undefined if there are none. */
+export const environmentWarning = (
+  environment: Readonly<Record<string, string | undefined>>,
+): string | undefined => {
+  const reasons = new Map<string, string[]>();
+  for (const [name, reason] of Object.entries(WITHOUT_EFFECT)) {
+    if ((environment[name] ?? "") !== "") reasons.set(reason, [...(reasons.get(reason) ?? []), name]);
+  }
+  if (reasons.size === 0) return undefined;
+  const parts = [...reasons].map(([reason, names]) => `${names.join(", ")} (${reason})`);
+  return `variables of the hosted server that have no effect here: ${parts.join(", ")}`;
+};

@@ -1,0 +1,43 @@
+import { describe, expect, test } from "vitest";
+import { aProject, fixture, logOf } from "../helpers/project.ts";
+
+const graphs = { process: `${fixture("process.ts")}:graph` };
+
+describe("langgraph.json", () => {
+  const auth = { path: "./auth.ts:auth" };
+
+  test("a start with auth is refused before anything is opened, for it would be open to everybody", async () => {
+    const project = await aProject({ "langgraph.json": { graphs, auth } });
+    const output = await project.refusal();
+    expect(output).toMatch(
+      /^threadloom: Refusing to start: auth of \/.*langgraph\.json names handlers of your own .* --unsafe-ignore-auth/,
+    );
+    expect(output).not.toMatch(/migrating|\n\s+at /);
+  });
+
+  test("a flag lets it start, and the log says what is ignored: auth, other keys, variables, each once", async () => {
+    const project = await aProject({
+      "langgraph.json": {
+        graphs,
+        auth,
+        node_version: "20",
+        webhoks: {},
+        env: { REDIS_URI: "redis://secret" },
+      },
+    });
+    const server = await project.start(["--unsafe-ignore-auth"]);
+    await server.address();
+    const warnings = logOf(server)
+      .filter(({ level }) => level === 40)
+      .map(({ msg }) => msg);
+    expect(warnings).toEqual(
+      expect.arrayContaining([
+        `${project.path("langgraph.json")}: auth is ignored, as --unsafe-ignore-auth says`,
+        `${project.path("langgraph.json")}: 'node_version' (for building an image) has no effect here; ` +
+          "'webhoks' is unknown, perhaps 'webhooks' was meant",
+        "variables of the hosted server that have no effect here: REDIS_URI (there is no Redis)",
+      ]),
+    );
+    expect(server.output()).not.toContain("redis://secret");
+  });
+});
