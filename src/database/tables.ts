@@ -81,6 +81,8 @@ export interface RunsTable {
   available_at: Timestamp;
   /** For a rollback alone, see runs/forgetting.ts. */
   replaced_metadata: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
+  /** The same of its thread's config. */
+  replaced_config: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
   created_at: Timestamp;
   updated_at: Timestamp;
 }

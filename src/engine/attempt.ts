@@ -129,7 +129,7 @@ export const startAttempt = (
       if (own.failed.reason instanceof LeaseLostError) stop({ kind: "lease-lost" });
     });
     saver = own;
-    const graph = await graphs.resolve(run.graph_id, options, { checkpointer: own });
+    const graph = await graphs.resolve(run.graph_id, options, { checkpointer: own }, "threads.create_run");
     const convert = createChunkConverter(kwargs.stream_mode, (event, data) => channel.emit(event, data));
     // Without subgraphs LangGraph leaves the namespace out.
     const wholeOf = (chunk: unknown): StreamChunk =>

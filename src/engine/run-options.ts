@@ -1,5 +1,6 @@
 import { Command, Send } from "@langchain/langgraph";
 import type { RunRow } from "../database/tables.ts";
+import { toGraphConfiguration } from "../graphs/configuration.ts";
 import type { GraphRunOptions } from "../graphs/runnable-graph.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { requestModes } from "../streaming/stream-modes.ts";
@@ -30,31 +31,16 @@ export const toCommand = async (
     ...(goto == null ? {} : { goto: Array.isArray(goto) ? goto.map(toGoto) : toGoto(goto) }),
   });
 
-/** Keys of `configurable` that are the server's, whatever a client sends. */
-const SERVER_OWNED =
-  /^(thread_id|thread_ts|run_id|run_attempt|graph_id|assistant_id|checkpoint_ns|checkpoint_id|checkpoint_map|langgraph_auth_.*|__pregel_.*)$/;
-
-/** What a client may set of `configurable`. */
-const withoutServerOwned = (configurable: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(configurable).filter(([key]) => !SERVER_OWNED.test(key)));
-
-const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
-
 /** What a graph is given to configure itself by: the run's own configuration, and the server's ids. */
 export const graphConfiguration = (run: RunRow) => {
-  const own = withoutServerOwned((run.config.configurable as JsonObject | undefined) ?? {});
   const ids = {
     thread_id: run.thread_id,
     run_id: run.run_id,
     graph_id: run.graph_id,
     assistant_id: run.assistant_id,
   };
-  return {
-    ids,
-    // Graphs of both generations: what was given as context is found in configurable, and the other way round.
-    context: isEmpty(run.context) ? own : run.context,
-    configurable: { ...withoutServerOwned(run.context), ...own, ...ids },
-  };
+  const configurable = (run.config.configurable as JsonObject | undefined) ?? {};
+  return { ids, ...toGraphConfiguration({ configurable, context: run.context, ids }) };
 };
 
 /** How LangGraph is to run the graph for this attempt; `resumes`: from the checkpoints of an earlier one. */

@@ -7,9 +7,11 @@ import { createModuleLoader } from "./modules.ts";
 import {
   boundCopy,
   compiledGraph,
+  type AccessContext,
   type GraphBindings,
   type GraphConfiguration,
   type RunnableGraph,
+  type ServerRuntime,
 } from "./runnable-graph.ts";
 
 /** The graphs that `langgraph.json` names. Every method throws `graphNotFound` for an id it does not name. */
@@ -18,12 +20,19 @@ export interface Graphs {
   readonly ids: readonly string[];
   has(id: string): boolean;
   description(id: string): string | undefined;
+  /** Whether it is built anew for each use, from the configuration: for any other graph that need not be known. */
+  isFactory(id: string): boolean;
   /**
    * The graph to run, with this server's checkpointer and store. A factory is called each time, with the
-   * run's config, and what it throws comes through as it is. With `bindings` the graph is a copy for this
-   * call alone, e.g. for a checkpointer that belongs to one attempt.
+   * run's config and what the graph is for, and what it throws comes through as it is. With `bindings` the graph is a
+   * copy for this call alone, e.g. for a checkpointer that belongs to one attempt.
    */
-  resolve(id: string, config?: GraphConfiguration, bindings?: GraphBindings): Promise<RunnableGraph>;
+  resolve(
+    id: string,
+    config?: GraphConfiguration,
+    bindings?: GraphBindings,
+    accessContext?: AccessContext,
+  ): Promise<RunnableGraph>;
   /**
    * JSON schemas. The answer is shared: don't change it. Here and below the config matters to a factory only;
    * one that can't build its graph from it is `invalid`.
@@ -47,7 +56,7 @@ export interface LoadGraphsOptions extends GraphBindings {
   logger: Logger;
 }
 
-type GraphFactory = (config: GraphConfiguration) => unknown;
+type GraphFactory = (config: GraphConfiguration, runtime: ServerRuntime) => unknown;
 
 interface LoadedGraph {
   entry: GraphEntry;
@@ -116,11 +125,17 @@ export async function loadGraphs({
     return found;
   };
 
-  const resolve: Graphs["resolve"] = async (id, config = {}, bindings) => {
+  const resolve: Graphs["resolve"] = async (id, config = {}, bindings, accessContext = "threads.read") => {
     const { graph, factory } = find(id);
     const all = bindings ? { ...own, ...bindings } : own;
     if (graph) return bindings ? boundCopy(graph, all) : graph;
-    const made: unknown = await factory?.({ ...config, configurable: config.configurable ?? {} });
+    const made: unknown = await factory?.(
+      { ...config, configurable: config.configurable ?? {} },
+      {
+        accessContext,
+        executionRuntime: accessContext === "threads.create_run" ? { context: config.context } : null,
+      },
+    );
     const compiled = await compiledGraph(made);
     // A run may show this to its caller, who has no business with our paths.
     if (!compiled) throw new Error(`The factory of graph '${id}' returned ${kindOf(made)}, not a graph.`);
@@ -130,7 +145,7 @@ export async function loadGraphs({
   /** The graph to look at, not to run. A factory may need what the caller has not given. */
   const resolveToDescribe = async (id: string, config?: GraphConfiguration): Promise<RunnableGraph> => {
     const { factory } = find(id);
-    return resolve(id, config).catch((cause: unknown) => {
+    return resolve(id, config, undefined, "assistants.read").catch((cause: unknown) => {
       if (!factory) throw cause;
       throw invalid(`Graph '${id}' can't be built from this config: ${messageOf(cause)}.`, cause);
     });
@@ -140,6 +155,7 @@ export async function loadGraphs({
     ids: [...loaded.keys()],
     has: (id) => loaded.has(id),
     description: (id) => find(id).entry.description,
+    isFactory: (id) => find(id).factory !== undefined,
     resolve,
 
     async schemas(id, config) {

@@ -64,6 +64,15 @@ export interface GraphConfiguration {
   metadata?: Record<string, unknown>;
 }
 
+/** What the graph that a factory is to make is for, in the words of the SDK's `ServerRuntime`. */
+export type AccessContext = "threads.create_run" | "threads.read" | "threads.update" | "assistants.read";
+
+/** The second argument of a factory. `executionRuntime` is null where no node of the graph is executed. */
+export interface ServerRuntime {
+  accessContext: AccessContext;
+  executionRuntime: { context: unknown } | null;
+}
+
 /** What the server puts in the place of a graph's own checkpointer and store. */
 export interface GraphBindings {
   checkpointer?: BaseCheckpointSaver;

@@ -19,6 +19,8 @@ export interface NewRun {
   /** Request's own; the assistant's and the thread's are merged under it. */
   config: JsonObject;
   context: JsonObject;
+  /** `{configurable?, context?}` of the request that the thread keeps for later runs and for reads; if there is any. */
+  keptConfig: JsonObject | undefined;
   /** The rest of the request, as JSON text. */
   kwargs: string;
   resumable: boolean;
@@ -62,26 +64,34 @@ const ASSISTANT = `assistant as (
 
 const GRAPH = "jsonb_build_object('graph_id', a.graph_id, 'assistant_id', a.assistant_id)";
 
+/** A key of the thread's config with what the request gives of it, $15. */
+const withGiven = (key: "configurable" | "context"): string => `case when $15::jsonb ? '${key}'
+    then jsonb_build_object('${key}', coalesce(t.config -> '${key}', '{}') || ($15::jsonb -> '${key}')) else '{}' end`;
+const KEPT = `t.config || ${withGiven("configurable")} || ${withGiven("context")}`;
+/** The value as it is where nothing changes: a long one, which lies elsewhere, is not stored again with each run. */
+const KEPT_CONFIG = `case when $15::jsonb is null or t.config = (${KEPT}) then t.config else ${KEPT} end`;
+
 /**
- * `thread` = the thread's metadata, as they are and as they were before, and its config, locked; $1 thread, $3 … $14
+ * `thread` = the thread's metadata and config, as they are and as they were before, locked; $1 thread, $3 … $15
  * the run, see `runParameters`. `settled`: nothing was written to its state since this statement's snapshot, in which
  * the checkpoints are looked for; what waited for the thread's row may be newer.
  */
 const INSERT_RUN = `insert into runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context,
     kwargs, multitask_strategy, resumable, delete_thread, reader_id, attempt, worker_id,
-    lease_until, available_at, replaced_metadata)
+    lease_until, available_at, replaced_metadata, replaced_config)
   select $3, $1, a.assistant_id, a.graph_id,
     case when $12::uuid is null then 'pending' else 'running' end,
     a.metadata || t.metadata || $4::jsonb,
-    a.config || t.config || $5::jsonb || jsonb_build_object('configurable',
+    a.config || (t.config - 'context') || $5::jsonb || jsonb_build_object('configurable',
       coalesce(a.config -> 'configurable', '{}') || coalesce(t.config -> 'configurable', '{}')
         || coalesce($5::jsonb -> 'configurable', '{}')),
-    a.context || $6::jsonb,
+    a.context || coalesce(t.config -> 'context', '{}') || $6::jsonb,
     $7::json, $8, $9, $10, $14::uuid,
     case when $12::uuid is null then 0 else 1 end, $12::uuid, now() + make_interval(secs => $13::float8),
     now() + make_interval(secs => $11::float8),
     case when not t.before @> ${GRAPH} then jsonb_strip_nulls(
-      jsonb_build_object('graph_id', t.before -> 'graph_id', 'assistant_id', t.before -> 'assistant_id')) end
+      jsonb_build_object('graph_id', t.before -> 'graph_id', 'assistant_id', t.before -> 'assistant_id')) end,
+    case when $15::jsonb is not null and t.config <> t.config_before then t.config_before end
   from thread t, assistant a
   returning ${RUN_COLUMNS}, $12::uuid is not null and (select settled from thread)
     and not exists (select from checkpoints where thread_id = $1) as starts_empty`;
@@ -96,29 +106,30 @@ const INSERT_RUN = `insert into runs (run_id, thread_id, assistant_id, graph_id,
 const CREATE_ON_IDLE_THREAD = `with ${ASSISTANT},
 thread as (
   update threads t set unfinished_runs = 1, status = 'busy', updated_at = now(),
-    metadata = t.metadata || ${GRAPH}
+    metadata = t.metadata || ${GRAPH}, config = ${KEPT_CONFIG}
   from assistant a, threads before
   where t.thread_id = $1 and t.unfinished_runs = 0 and before.thread_id = $1
-  returning t.metadata, t.config, before.metadata as before, t.state_updated_at = before.state_updated_at as settled)
+  returning t.metadata, t.config, before.metadata as before, before.config as config_before, t.state_updated_at = before.state_updated_at as settled)
 ${INSERT_RUN}`;
 
 /** The same with a thread of its own, for threadless runs and `if_not_exists: create`. */
 const CREATE_WITH_THREAD = `with ${ASSISTANT},
 thread as (
-  insert into threads (thread_id, unfinished_runs, status, metadata, ttl_strategy, ttl_minutes, expires_at)
-  select $1, 1, 'busy', $15::jsonb || ${GRAPH}, $16, $17::float8, now() + $17::float8 * interval '1 minute'
+  insert into threads (thread_id, unfinished_runs, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
+  select $1, 1, 'busy', $16::jsonb || ${GRAPH}, coalesce($15::jsonb, '{}'), $17, $18::float8,
+    now() + $18::float8 * interval '1 minute'
   from assistant a
   on conflict (thread_id) do nothing
-  returning metadata, config, $15::jsonb as before, true as settled)
+  returning metadata, config, $16::jsonb as before, '{}'::jsonb as config_before, true as settled)
 ${INSERT_RUN}`;
 
-/** Behind others; the caller holds the thread's lock. $15: how many pending runs this one replaces. */
+/** Behind others; the caller holds the thread's lock. $16: how many pending runs this one replaces. */
 const CREATE_BEHIND_OTHERS = `with ${ASSISTANT},
 thread as (
-  update threads t set unfinished_runs = t.unfinished_runs + 1 - $15::int, status = 'busy', updated_at = now(),
-    metadata = t.metadata || ${GRAPH}
+  update threads t set unfinished_runs = t.unfinished_runs + 1 - $16::int, status = 'busy', updated_at = now(),
+    metadata = t.metadata || ${GRAPH}, config = ${KEPT_CONFIG}
   from assistant a, threads before where t.thread_id = $1 and before.thread_id = $1
-  returning t.metadata, t.config, before.metadata as before, false as settled)
+  returning t.metadata, t.config, before.metadata as before, before.config as config_before, false as settled)
 ${INSERT_RUN}`;
 
 const runParameters = (run: NewRun, claim: ImmediateClaim | undefined): unknown[] => [
@@ -136,6 +147,7 @@ const runParameters = (run: NewRun, claim: ImmediateClaim | undefined): unknown[
   claim?.workerId ?? null,
   claim?.leaseSeconds ?? null,
   run.readerId,
+  run.keptConfig === undefined ? null : JSON.stringify(run.keptConfig),
 ];
 
 /**

@@ -1,4 +1,5 @@
 import type { RunKwargs } from "../engine/kwargs.ts";
+import { isEmpty, withoutServerOwned } from "../graphs/configuration.ts";
 import { invalid } from "../lib/errors.ts";
 import { assistantIdOf, newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -65,6 +66,19 @@ const toKwargs = (body: RunBody | ThreadlessRunBody): RunKwargs => {
 };
 
 /**
+ * What the thread keeps of a run's configuration: what its graph may be built from. Not the tags and limits, which are
+ * those of one run, and not where it starts.
+ */
+const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptConfig"] => {
+  const configurable = withoutServerOwned((config?.configurable as JsonObject | undefined) ?? {});
+  const kept = {
+    ...(isEmpty(configurable) ? {} : { configurable }),
+    ...(context === undefined || isEmpty(context) ? {} : { context }),
+  };
+  return isEmpty(kept) ? undefined : (kept as JsonObject);
+};
+
+/**
  * What a body asks for, under new ids. `readerId`: the process that streams the run to its creator, if one does.
  * Throws `invalid` for a checkpoint of a subgraph that doesn't say where it belongs.
  */
@@ -83,6 +97,7 @@ export const requestedRun = (
       metadata: body.metadata ?? {},
       config: body.config ?? {},
       context: body.context ?? {},
+      keptConfig: keptOf(body),
       kwargs: JSON.stringify(kwargs),
       resumable: body.stream_resumable,
       deleteThread: placement.kind === "threadless" && !placement.keep,

@@ -3,6 +3,7 @@ import type { Database } from "../database/database.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import { conflict, graphNotFound, invalid, ThreadChangedError, threadNotFound } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { createThreadConfigurations } from "./configuration.ts";
 import { createThreadPages, type ThreadPage } from "./pages.ts";
 import { writeRecord, type ThreadRecordRow } from "./record.ts";
 import { createThreadRepository, type ThreadStanding } from "./repository.ts";
@@ -42,8 +43,9 @@ const UPDATE_TRIES_AT_MOST = 10;
 export const createThreadService = (options: ThreadServiceOptions) => {
   const { database, checkpoints, graphs, defaultTtl, onThreadsDeleted } = options;
   const repository = createThreadRepository(database);
-  const states = createStateReader({ checkpoints, graphs });
-  const writer = createStateWriter({ checkpoints, graphs });
+  const configurations = createThreadConfigurations(database);
+  const states = createStateReader({ checkpoints, graphs, configurations });
+  const writer = createStateWriter({ checkpoints, graphs, configurations });
   const turns = createTurns();
 
   const toThread = ({ thread_id, graph_id }: ThreadRecordRow) => ({

@@ -17,9 +17,10 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CheckpointStorage, StoredCheckpoint } from "../checkpoints/types.ts";
 import type { Graphs } from "../graphs/graphs.ts";
-import type { RunnableGraph } from "../graphs/runnable-graph.ts";
+import type { GraphConfiguration, RunnableGraph } from "../graphs/runnable-graph.ts";
 import { checkpointNotFound } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
+import type { ThreadConfigurations } from "./configuration.ts";
 import { planOf, type GraphPlan } from "./graph-plan.ts";
 import {
   configOf,
@@ -80,20 +81,41 @@ export interface StateReader {
 export interface StateReaderOptions {
   checkpoints: CheckpointStorage;
   graphs: Graphs;
+  configurations: ThreadConfigurations;
 }
 
-export const createStateReader = ({ checkpoints, graphs }: StateReaderOptions): StateReader => {
+export const createStateReader = ({
+  checkpoints,
+  graphs,
+  configurations,
+}: StateReaderOptions): StateReader => {
   /** A graph's plan doesn't change; a factory's graphs are new each time and are collected with their plan. */
   const plans = new WeakMap<RunnableGraph, { plan: GraphPlan | undefined }>();
 
+  /** What the factories among these threads' graphs are called with: other graphs need no look at the database. */
+  const configurationsOf = async (
+    threads: readonly ThreadOfGraph[],
+  ): Promise<ReadonlyMap<string, GraphConfiguration>> =>
+    await configurations.of(
+      threads
+        .filter(({ graphId }) => graphId !== null && graphs.has(graphId) && graphs.isFactory(graphId))
+        .map(({ threadId }) => threadId),
+    );
+
   /**
    * Undefined for a thread that never ran, for a graph that is no longer deployed, and for one whose factory makes
-   * none without the configuration of a run: one such thread must not fail a search of all.
+   * none from the thread's configuration: one such thread must not fail a search of all. `known`: the configurations,
+   * where they were read for several threads at once.
    */
-  const graphOf = async ({ threadId, graphId }: ThreadOfGraph): Promise<RunnableGraph | undefined> =>
-    graphId !== null && graphs.has(graphId)
-      ? await graphs.resolve(graphId, { configurable: { thread_id: threadId } }).catch(() => undefined)
-      : undefined;
+  const graphOf = async (
+    thread: ThreadOfGraph,
+    known?: ReadonlyMap<string, GraphConfiguration>,
+  ): Promise<RunnableGraph | undefined> => {
+    const { threadId, graphId } = thread;
+    if (graphId === null || !graphs.has(graphId)) return undefined;
+    const configuration = (known ?? (await configurationsOf([thread]))).get(threadId);
+    return await graphs.resolve(graphId, configuration).catch(() => undefined);
+  };
 
   const planFor = (graph: RunnableGraph): GraphPlan | undefined => {
     let known = plans.get(graph);
@@ -106,11 +128,10 @@ export const createStateReader = ({ checkpoints, graphs }: StateReaderOptions): 
     config: RunnableConfig,
     subgraphs: boolean,
   ): Promise<StateFields> => {
-    const graph = await graphs.resolve(
-      thread.graphId ?? "",
-      { configurable: { thread_id: thread.threadId } },
-      { checkpointer: checkpoints.saver },
-    );
+    const configuration = (await configurationsOf([thread])).get(thread.threadId);
+    const graph = await graphs.resolve(thread.graphId ?? "", configuration, {
+      checkpointer: checkpoints.saver,
+    });
     return snapshotFields((await graph.getState(config, { subgraphs })) as Snapshot);
   };
 
@@ -183,10 +204,11 @@ export const createStateReader = ({ checkpoints, graphs }: StateReaderOptions): 
     async headValues(threads) {
       const heads = await checkpoints.readHeads(threads.map(({ threadId }) => threadId));
       const values = new Map<string, string>();
+      const known = await configurationsOf(threads.filter(({ threadId }) => heads.has(threadId)));
       for (const thread of threads) {
         const stored = heads.get(thread.threadId);
         if (stored === undefined) continue;
-        const graph = await graphOf(thread);
+        const graph = await graphOf(thread, known);
         const plan = graph && planFor(graph);
         if (plan !== undefined) values.set(thread.threadId, writePlannedValues(stored, plan));
         else if (graph === undefined) values.set(thread.threadId, writeAllValues(stored));

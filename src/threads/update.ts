@@ -12,6 +12,7 @@ import {
   ThreadloomError,
 } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
+import type { ThreadConfigurations } from "./configuration.ts";
 import type { StateOutcome } from "./repository.ts";
 import type { CommandFields, StateUpdate, Superstep, UpdatedState } from "./schemas.ts";
 import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts";
@@ -37,6 +38,7 @@ export interface StateWriter {
 export interface StateWriterOptions {
   checkpoints: CheckpointStorage;
   graphs: Graphs;
+  configurations: ThreadConfigurations;
 }
 
 /** Room for a sentence; the rest of LangGraph's message is a link to its documentation. */
@@ -56,7 +58,11 @@ const refusalOf = (error: unknown): unknown => {
   return invalid(`The graph refuses this update: ${sentence || "it gives no reason"}${stop}`, error);
 };
 
-export const createStateWriter = ({ checkpoints, graphs }: StateWriterOptions): StateWriter => {
+export const createStateWriter = ({
+  checkpoints,
+  graphs,
+  configurations,
+}: StateWriterOptions): StateWriter => {
   const write = async (
     { threadId, graphId, version }: StandingThread,
     config: RunnableConfig,
@@ -65,10 +71,15 @@ export const createStateWriter = ({ checkpoints, graphs }: StateWriterOptions): 
     if (!graphs.has(graphId)) throw graphNotFound(graphId);
     // No transaction is open while the graph's code runs: a run that was created meanwhile makes the flush fail.
     const saver = checkpoints.saverForIdleThread(version);
-    const configuration = { configurable: { thread_id: threadId } };
-    const graph = await graphs.resolve(graphId, configuration, { checkpointer: saver });
+    const configuration = (await configurations.of([threadId])).get(threadId);
+    const graph = await graphs.resolve(graphId, configuration, { checkpointer: saver }, "threads.update");
     try {
-      const written = await graph.bulkUpdateState(config, supersteps);
+      // What decides where the graph goes from here may look at the configuration, too.
+      const configured = {
+        ...config,
+        configurable: { ...configuration?.configurable, ...config.configurable },
+      };
+      const written = await graph.bulkUpdateState(configured, supersteps);
       await saver.flush();
       return written;
     } catch (error) {
