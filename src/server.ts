@@ -181,6 +181,7 @@ export const createServer = async (
       database,
       checkpoints,
       graphs,
+      logger,
       defaultTtl: threadExpiry.defaultTtl,
       onThreadsDeleted,
     });

@@ -31,6 +31,9 @@ export interface CheckpointPlace {
   checkpointId: string | undefined;
 }
 
+/** Told of a row that can't be read, and why: it must not fail those beside it. */
+export type OnUnreadable = (row: CheckpointRow, error: unknown) => void;
+
 /** A second fetch is only needed if ranges that are remembered apart had to be joined. */
 const FETCHES_AT_MOST = 3;
 
@@ -54,9 +57,14 @@ export class CheckpointReader {
 
   /**
    * Rows that were read without what they refer to: one more statement, however many threads they are of. `only`: the
-   * channels that are of interest.
+   * channels that are of interest. A row that can't be read is left out and told to `onUnreadable`; without that it is
+   * thrown.
    */
-  async load(rows: readonly CheckpointRow[], only?: ReadonlySet<string>): Promise<LoadedCheckpoint[]> {
+  async load(
+    rows: readonly CheckpointRow[],
+    only?: ReadonlySet<string>,
+    onUnreadable?: OnUnreadable,
+  ): Promise<LoadedCheckpoint[]> {
     const threads = new Map<string, ThreadElements>();
     for (const { thread_id: threadId } of rows) {
       if (!threads.has(threadId)) threads.set(threadId, this.cache.thread(threadId));
@@ -64,7 +72,14 @@ export class CheckpointReader {
     return await this.complete(
       rows.flatMap((row) => {
         const elements = threads.get(row.thread_id);
-        return elements === undefined ? [] : { ...this.parse(row, only), elements };
+        if (elements === undefined) return [];
+        try {
+          return { ...this.parse(row, only), elements };
+        } catch (error) {
+          if (onUnreadable === undefined) throw error;
+          onUnreadable(row, error);
+          return [];
+        }
       }),
     );
   }
@@ -135,6 +150,12 @@ const addParts = (elements: ThreadElements, { runs, contents }: ReadParts): void
   for (const { hash, text } of contents) elements.addContent(hash, text);
 };
 
+/**
+ * Every write begins with its index. An earlier version looked the index up by the channel's name, and for `constructor` it
+ * stored the text of a function: no checkpoint with such a write could be read.
+ */
+const WRITE = /^-?\d+,/;
+
 /** The writes of the tasks, those of several runs put together as `merge_writes` in the database does it. */
 const parseWrites = (writes: readonly TaskWrites[]): LoadedWrite[] => {
   if (writes.length === 0) return [];
@@ -143,6 +164,7 @@ const parseWrites = (writes: readonly TaskWrites[]): LoadedWrite[] => {
     let task = tasks.get(taskId);
     if (task === undefined) tasks.set(taskId, (task = new Map<number, LoadedWrite>()));
     for (const line of text.split(LINE)) {
+      if (!WRITE.test(line)) continue;
       const [index, channel, record] = JSON.parse(`[${line}]`) as [number, string, ValueRecord];
       if (index < 0 || !task.has(index)) task.set(index, { taskId, index, channel, record });
     }

@@ -46,6 +46,8 @@ export interface SaverOptions {
   waits: boolean;
 }
 
+/** Where writes of LangGraph's own channels stand. A map: a caller may name a channel `constructor`. */
+const SPECIAL_INDEXES: ReadonlyMap<string, number> = new Map(Object.entries(WRITES_IDX_MAP));
 /** A list() without a limit reads so many checkpoints at a time. */
 const PAGE_CHECKPOINTS = 50;
 
@@ -187,7 +189,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const writer = this.writer(key, false);
     const stored: QueuedWrites["writes"] = new Map();
     for (const [position, [channel, value]] of writes.entries()) {
-      const index = WRITES_IDX_MAP[channel] ?? position;
+      const index = SPECIAL_INDEXES.get(channel) ?? position;
       if (index < 0 || !stored.has(index)) stored.set(index, [channel, writer.values.write(value)]);
     }
     if (stored.size === 0) return;

@@ -1,24 +1,41 @@
 import type { Database } from "../database/database.ts";
-import { StateStorageError } from "../lib/errors.ts";
 import { isUuid } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
+import type { Logger } from "../lib/logger.ts";
 import { toWireJson, toWireValue } from "../lib/wire-json.ts";
 import { TYPE } from "./fields.ts";
-import type { CheckpointReader, LoadedCheckpoint } from "./reader.ts";
-import { readHeadRows, readRows } from "./reads.ts";
+import type { CheckpointReader, LoadedCheckpoint, OnUnreadable } from "./reader.ts";
+import { readHeadRows, readRows, type CheckpointRow } from "./reads.ts";
 import { revive } from "./reviving.ts";
 import { toSegments } from "./segments.ts";
 import { threadKey } from "./thread-key.ts";
 import type { CheckpointStorage, HistoryOptions, StoredCheckpoint } from "./types.ts";
 import { isWholeList, listTrees, recordTree, type ValueRecord } from "./values.ts";
 
+export interface StateReadsParts {
+  database: Database;
+  reader: CheckpointReader;
+  logger: Logger;
+}
+
 export type StateReads = Pick<CheckpointStorage, "readHead" | "readAt" | "readHistory" | "readHeads">;
 
 /**
  * Reads for the state API: values come as the JSON that is sent. An element of a list is turned into it once per
- * process, however many states of a history hold it.
+ * process, however many states of a history hold it. Of several states each is read for itself: one that can't be
+ * read is logged, and fails none of the others.
  */
-export const createStateReads = (database: Database, reader: CheckpointReader): StateReads => {
+export const createStateReads = ({ database, reader, logger }: StateReadsParts): StateReads => {
+  /** Between the statements of a read a prune or a rollback may free what the first one found: then it is read anew. */
+  const afresh = async <Result>(read: (onUnreadable: OnUnreadable) => Promise<Result>): Promise<Result> => {
+    let isWhole = true;
+    const result = await read(() => (isWhole = false));
+    if (isWhole) return result;
+    return await read(({ thread_id, checkpoint_id }, error) => {
+      logger.error({ err: error, thread_id, checkpoint_id }, "a stored state can't be read");
+    });
+  };
+
   const read = async (
     threadId: string,
     checkpointNs: string,
@@ -35,7 +52,7 @@ export const createStateReads = (database: Database, reader: CheckpointReader): 
     readAt: (threadId, checkpointNs, checkpointId) => read(threadId, checkpointNs, checkpointId),
 
     readHistory: (threadId, checkpointNs, options: HistoryOptions) =>
-      afresh(async () => {
+      afresh(async (onUnreadable) => {
         const { limit, beforeCheckpointId, checkpointId, metadataFilter = {} } = options;
         if (checkpointNs.includes("\u0000")) return [];
         for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return [];
@@ -50,31 +67,61 @@ export const createStateReads = (database: Database, reader: CheckpointReader): 
           metadata,
           limit,
         });
-        return (await reader.load(rows)).map((loaded) => toStored(threadId, loaded));
+        const unreadable = new Map<CheckpointRow, StoredCheckpoint>();
+        const note: OnUnreadable = (row, error) => {
+          unreadable.set(row, withoutValues(threadId, row));
+          onUnreadable(row, error);
+        };
+        const states = new Map<CheckpointRow, StoredCheckpoint>();
+        for (const loaded of await reader.load(rows, undefined, note)) {
+          const stored = tryToStored(threadId, loaded, note);
+          if (stored !== undefined) states.set(loaded.row, stored);
+        }
+        return rows.flatMap((row) => states.get(row) ?? unreadable.get(row) ?? []);
       }),
 
     readHeads: (threadIds) =>
-      afresh(async () => {
+      afresh(async (onUnreadable) => {
         const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
         const heads = new Map<string, StoredCheckpoint>();
-        for (const loaded of await reader.load(await readHeadRows(database, [...ids.keys()]))) {
+        const rows = await readHeadRows(database, [...ids.keys()]);
+        for (const loaded of await reader.load(rows, undefined, onUnreadable)) {
           const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
-          heads.set(threadId, toStored(threadId, loaded));
+          const stored = tryToStored(threadId, loaded, onUnreadable);
+          if (stored !== undefined) heads.set(threadId, stored);
         }
         return heads;
       }),
   };
 };
 
-/** Between the statements of a read a prune or a rollback may free what the first one found: then it is read anew. */
-const afresh = async <Result>(read: () => Promise<Result>): Promise<Result> => {
+const tryToStored = (
+  threadId: string,
+  loaded: LoadedCheckpoint,
+  onUnreadable: OnUnreadable,
+): StoredCheckpoint | undefined => {
   try {
-    return await read();
+    return toStored(threadId, loaded);
   } catch (error) {
-    if (error instanceof StateStorageError) return await read();
-    throw error;
+    onUnreadable(loaded.row, error);
+    return undefined;
   }
 };
+
+/** What the columns of a row say of a state that can't be read. */
+const withoutValues = (threadId: string, row: CheckpointRow): StoredCheckpoint => ({
+  threadId,
+  checkpointNs: row.checkpoint_ns,
+  checkpointId: row.checkpoint_id,
+  parentCheckpointId: row.parent_id,
+  runId: row.run_id,
+  createdAt: null,
+  metadata: row.run_id === null ? {} : { run_id: row.run_id },
+  channelVersions: {},
+  versionsSeen: {},
+  values: new Map(),
+  pendingWrites: [],
+});
 
 const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredCheckpoint => {
   const { row, body, channels, writes } = loaded;

@@ -137,7 +137,7 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
 
 /** Opens the room. Holds no connection of its own; there is nothing to close. */
 export const createCheckpointStorage = (options: CheckpointStorageOptions): CheckpointStorage => {
-  const { database, cacheBytes = CACHE_BYTES } = options;
+  const { database, cacheBytes = CACHE_BYTES, logger } = options;
   const cache = new ElementCache(cacheBytes);
   const shapes = new ShapeBook();
   // What was committed without waiting for the disk is gone after a crash, and its places in lists are taken anew: what
@@ -180,7 +180,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
       ),
     saverForImport: () => new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, undefined),
 
-    ...createStateReads(database, parts.reader),
+    ...createStateReads({ database, reader: parts.reader, logger }),
     latestOfRun: (threadId, runId) => findLatestOfRun(database, threadKey(threadId), runId),
 
     deleteRun: (threadId, runId, queryable) =>

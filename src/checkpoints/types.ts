@@ -51,8 +51,8 @@ export interface StoredCheckpoint {
   parentCheckpointId: string | null;
   /** The run that wrote it; null for a state update. */
   runId: string | null;
-  /** ISO 8601. */
-  createdAt: string;
+  /** ISO 8601. Null if the state can't be read, which the log explains: then it has no values and no writes. */
+  createdAt: string | null;
   /** With `run_id`, if a run wrote it. */
   metadata: JsonObject;
   channelVersions: Record<string, number | string>;
@@ -111,9 +111,9 @@ export interface CheckpointStorage {
   /** The newest checkpoint of a thread, by default of its root graph. */
   readHead(threadId: string, checkpointNs?: string): Promise<StoredCheckpoint | undefined>;
   readAt(threadId: string, checkpointNs: string, checkpointId: string): Promise<StoredCheckpoint | undefined>;
-  /** Newest first. */
+  /** Newest first. One that can't be read stands there without values. */
   readHistory(threadId: string, checkpointNs: string, options: HistoryOptions): Promise<StoredCheckpoint[]>;
-  /** The newest checkpoint of the root graph of each of the threads; those that have none are missing. */
+  /** The newest checkpoint of the root graph of each of the threads; those that have none that can be read are missing. */
   readHeads(threadIds: readonly string[]): Promise<Map<string, StoredCheckpoint>>;
   /** The id of the newest checkpoint of the root graph that a run wrote. */
   latestOfRun(threadId: string, runId: string): Promise<string | undefined>;

@@ -105,6 +105,12 @@ export async function compiledGraph(exported: unknown): Promise<RunnableGraph | 
   return isCompiled(compiled) ? compiled : undefined;
 }
 
+/** LangGraph asks `name in nodes` of whatever a `Send` names: `constructor` is no node of a graph that has none. */
+const withoutPrototype = (nodes: RunnableGraph["nodes"]): RunnableGraph["nodes"] =>
+  Object.getPrototypeOf(nodes) === null
+    ? nodes
+    : (Object.assign(Object.create(null), nodes) as RunnableGraph["nodes"]);
+
 type PregelFields = RunnableGraph & { autoValidate?: boolean; triggerToNodes?: Record<string, string[]> };
 
 /**
@@ -120,6 +126,7 @@ export function boundCopy(graph: RunnableGraph, { checkpointer, store }: GraphBi
     ...graph,
     // The constructor writes into these two.
     channels: { ...graph.channels },
+    nodes: withoutPrototype(graph.nodes),
     triggerToNodes: autoValidate ? {} : triggerToNodes,
     ...(checkpointer ? { checkpointer } : {}),
     ...(store ? { store } : {}),

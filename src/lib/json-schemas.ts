@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { JsonObject } from "./json.ts";
+import { isInherited } from "./names.ts";
 
 /**
  * Field types that several rooms share. Two families: what is stored as `jsonb` and searched (metadata,
@@ -49,6 +50,31 @@ export const storableObject = jsonObject.refine(isStorable, { error: UNSTORABLE 
 
 /** Any JSON value, or none: a key that is missing is `undefined`. */
 export const jsonValue = z.unknown().optional();
+
+/** What LangGraph would take for a part of every object, see names.ts. */
+const refusedName = (name: string): string => `names '${name}', which no graph can have`;
+
+/** The name of a node. */
+export const nodeName = storableText.refine((name) => !isInherited(name), {
+  error: ({ input }) => refusedName(String(input)),
+});
+
+/** A jump to a node with an input of its own. */
+const send = z.object({ node: nodeName, input: jsonValue });
+
+/** Where a command goes. */
+export const goto = z.union([nodeName, send, z.array(z.union([nodeName, send]))]);
+
+const channelsOf = (update: JsonObject | [string, unknown][]): string[] =>
+  Array.isArray(update) ? update.map(([name]) => name) : Object.keys(update);
+
+/** What a command writes: values by channel, or a list of pairs where a channel is written several times. */
+export const channelUpdate = z
+  .union([jsonObject, z.array(z.tuple([z.string(), z.unknown()]))])
+  .refine((update) => !channelsOf(update).some(isInherited), {
+    error: ({ input }) =>
+      refusedName(channelsOf(input as JsonObject | [string, unknown][]).find(isInherited) ?? ""),
+  });
 
 /** `null` is what several clients send for "not given". */
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>

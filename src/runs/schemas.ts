@@ -1,6 +1,8 @@
 import { z } from "zod";
 import {
+  channelUpdate,
   checkpointNamespace,
+  goto,
   jsonObject,
   jsonValue,
   optional,
@@ -16,11 +18,9 @@ import {
 /** Runs as the API takes and shows them. */
 
 const nodeNames = z.union([z.literal("*"), z.array(storableText)]);
-const sendTo = z.object({ node: storableText, input: jsonValue });
-const goto = z.union([storableText, sendTo, z.array(z.union([storableText, sendTo]))]);
 
 const command = z.object({
-  update: optional(z.union([jsonObject, z.array(jsonValue)])),
+  update: optional(channelUpdate),
   resume: jsonValue.optional(),
   goto: optional(goto),
 });

@@ -1,9 +1,12 @@
 import { z } from "zod";
 import {
   bodyOf,
+  channelUpdate,
   checkpointNamespace,
+  goto,
   jsonObject,
   jsonValue,
+  nodeName,
   optional,
   page,
   queryBoolean,
@@ -54,18 +57,16 @@ const checkpoint = z.object({
   checkpoint_map: optional(jsonObject),
 });
 
-/** A node's input to send, as `goto` carries it. */
-const send = z.object({ node: storableText, input: jsonValue });
 const command = z.object({
-  update: optional(z.union([jsonObject, z.array(jsonValue)])),
+  update: optional(channelUpdate),
   resume: jsonValue,
-  goto: optional(z.union([storableText, send, z.array(z.union([storableText, send]))])),
+  goto: optional(goto),
 });
 
 const superstepUpdate = z.object({
   values: jsonValue,
   command: optional(command),
-  as_node: storableText.min(1),
+  as_node: nodeName.min(1),
 });
 
 /** Supersteps per request: each one is a checkpoint, written in turn. */
@@ -130,7 +131,7 @@ export const stateUpdateBody = z.object({
   values: jsonValue,
   checkpoint: optional(checkpoint),
   checkpoint_id: optional(uuid),
-  as_node: optional(storableText.min(1)),
+  as_node: optional(nodeName.min(1)),
 });
 
 export const statePatchBody = z.object({ metadata: storableObject });

@@ -3,6 +3,7 @@ import type { Database } from "../database/database.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import { conflict, graphNotFound, invalid, ThreadChangedError, threadNotFound } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
+import type { Logger } from "../lib/logger.ts";
 import { createThreadConfigurations } from "./configuration.ts";
 import { createThreadPages, type ThreadPage } from "./pages.ts";
 import { writeRecord, type ThreadRecordRow } from "./record.ts";
@@ -26,6 +27,7 @@ export interface ThreadServiceOptions {
   database: Database;
   checkpoints: CheckpointStorage;
   graphs: Graphs;
+  logger: Logger;
   /** For threads that are created without a time to live; undefined: those stay for ever. */
   defaultTtl?: ThreadTtl | undefined;
   /** Told the ids of threads that are gone, with a run in progress or without: their runs' work can stop. */
@@ -41,10 +43,10 @@ const UPDATE_TRIES_AT_MOST = 10;
  * Every method that takes a thread's id throws `threadNotFound` if there is none.
  */
 export const createThreadService = (options: ThreadServiceOptions) => {
-  const { database, checkpoints, graphs, defaultTtl, onThreadsDeleted } = options;
+  const { database, checkpoints, graphs, defaultTtl, onThreadsDeleted, logger } = options;
   const repository = createThreadRepository(database);
   const configurations = createThreadConfigurations(database);
-  const states = createStateReader({ checkpoints, graphs, configurations });
+  const states = createStateReader({ checkpoints, graphs, configurations, logger });
   const writer = createStateWriter({ checkpoints, graphs, configurations });
   const turns = createTurns();
 

@@ -5,7 +5,14 @@ import type { StoredCheckpoint } from "../checkpoints/types.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { toWireJson } from "../lib/wire-json.ts";
 import { TASKS_CHANNEL, type GraphPlan } from "./graph-plan.ts";
-import { snapshotFields, ValueText, writeCheckpoint, type Snapshot, type StateFields } from "./state-json.ts";
+import {
+  snapshotFields,
+  ValueText,
+  writeCheckpoint,
+  writeTask,
+  type Snapshot,
+  type StateFields,
+} from "./state-json.ts";
 
 /** Pending writes that say something of a task and are no update of a channel. */
 export const TASK_NOTES: ReadonlySet<string> = new Set(["__error__", "__interrupt__", "__scheduled__"]);
@@ -78,7 +85,7 @@ export const quietFields = (stored: StoredCheckpoint, values: string): StateFiel
     next: "[]",
     tasks: "[]",
     metadata: writeMetadata(stored),
-    created_at: `"${stored.createdAt}"`,
+    created_at: JSON.stringify(stored.createdAt),
     checkpoint: writeCheckpoint({ threadId, namespace, checkpointId, map: mapOf(stored) }),
     parent_checkpoint:
       parentCheckpointId === null
@@ -87,6 +94,16 @@ export const quietFields = (stored: StoredCheckpoint, values: string): StateFiel
     interrupts: "[]",
   };
 };
+
+/** What is shown of a state that can't be read, beside others that can: where it is, and that it is broken. */
+export const unreadableFields = (stored: StoredCheckpoint): StateFields => ({
+  ...quietFields(stored, "{}"),
+  tasks: `[${writeTask({
+    id: stored.checkpointId,
+    name: "",
+    error: "This state can't be read; the server's log says why.",
+  })}]`,
+});
 
 /** The values as the graph would give them: its stream channels, those without a stored value by their default. */
 export const writePlannedValues = ({ values }: StoredCheckpoint, plan: GraphPlan): string => {
@@ -132,7 +149,7 @@ export const snapshotOfTexts = async (
     checkpoint: {
       v: 4,
       id: checkpointId,
-      ts: stored.createdAt,
+      ts: stored.createdAt ?? "",
       channel_values: channelValues,
       channel_versions: stored.channelVersions,
       versions_seen: stored.versionsSeen,

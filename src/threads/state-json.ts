@@ -110,7 +110,7 @@ const writeSubgraph = (state: unknown): { checkpoint: string; state: string } =>
   return { checkpoint: "null", state: "null" };
 };
 
-const writeTask = (task: SnapshotTask): string => {
+export const writeTask = (task: SnapshotTask): string => {
   const subgraph = writeSubgraph(task.state);
   const result = task.result === undefined ? "null" : writeMixed(task.result, RESULT_DEPTH);
   return (

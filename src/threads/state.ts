@@ -16,10 +16,12 @@
 
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CheckpointStorage, StoredCheckpoint } from "../checkpoints/types.ts";
+import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import type { GraphConfiguration, RunnableGraph } from "../graphs/runnable-graph.ts";
 import { checkpointNotFound } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
+import type { Logger } from "../lib/logger.ts";
 import type { ThreadConfigurations } from "./configuration.ts";
 import { planOf, type GraphPlan } from "./graph-plan.ts";
 import {
@@ -29,6 +31,7 @@ import {
   quietFields,
   snapshotOfTexts,
   TASK_NOTES,
+  unreadableFields,
   writeAllValues,
   writePlannedValues,
 } from "./snapshot.ts";
@@ -74,7 +77,10 @@ export interface StateReader {
   head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
   /** JSON text of an array of states, the newest first. */
   history(thread: ThreadOfGraph, options: HistoryOptions): Promise<string>;
-  /** JSON texts of the values of the newest checkpoints, by thread; those that never ran are missing. */
+  /**
+   * JSON texts of the values of the newest checkpoints, by thread; those that never ran are missing. So is one that
+   * can't be read: it is logged, and must not fail a page of threads.
+   */
   headValues(threads: readonly ThreadOfGraph[]): Promise<Map<string, string>>;
 }
 
@@ -82,12 +88,14 @@ export interface StateReaderOptions {
   checkpoints: CheckpointStorage;
   graphs: Graphs;
   configurations: ThreadConfigurations;
+  logger: Logger;
 }
 
 export const createStateReader = ({
   checkpoints,
   graphs,
   configurations,
+  logger,
 }: StateReaderOptions): StateReader => {
   /** A graph's plan doesn't change; a factory's graphs are new each time and are collected with their plan. */
   const plans = new WeakMap<RunnableGraph, { plan: GraphPlan | undefined }>();
@@ -142,6 +150,7 @@ export const createStateReader = ({
     stored: StoredCheckpoint,
     { isHead, subgraphs }: { isHead: boolean; subgraphs: boolean },
   ): Promise<StateFields> => {
+    if (stored.createdAt === null) return unreadableFields(stored);
     if (graph === undefined) return quietFields(stored, writeAllValues(stored));
     const plan = stored.checkpointNs === "" ? planFor(graph) : undefined;
     const isUpdatedByCommand = stored.pendingWrites.some(
@@ -157,6 +166,18 @@ export const createStateReader = ({
     }
     const checkpointId = isHead ? undefined : stored.checkpointId;
     return await readByGraph(thread, configOf(thread.threadId, stored.checkpointNs, checkpointId), subgraphs);
+  };
+
+  const valuesOf = async (
+    thread: ThreadOfGraph,
+    stored: StoredCheckpoint,
+    known: ReadonlyMap<string, GraphConfiguration>,
+  ): Promise<string> => {
+    const graph = await graphOf(thread, known);
+    if (graph === undefined) return writeAllValues(stored);
+    const plan = planFor(graph);
+    if (plan !== undefined) return writePlannedValues(stored, plan);
+    return (await readByGraph(thread, configOf(thread.threadId, "", stored.checkpointId), false)).values;
   };
 
   return {
@@ -208,13 +229,11 @@ export const createStateReader = ({
       for (const thread of threads) {
         const stored = heads.get(thread.threadId);
         if (stored === undefined) continue;
-        const graph = await graphOf(thread, known);
-        const plan = graph && planFor(graph);
-        if (plan !== undefined) values.set(thread.threadId, writePlannedValues(stored, plan));
-        else if (graph === undefined) values.set(thread.threadId, writeAllValues(stored));
-        else {
-          const config = configOf(thread.threadId, "", stored.checkpointId);
-          values.set(thread.threadId, (await readByGraph(thread, config, false)).values);
+        try {
+          values.set(thread.threadId, await valuesOf(thread, stored, known));
+        } catch (error) {
+          if (isDatabaseUnavailable(error)) throw error;
+          logger.error({ err: error, thread_id: thread.threadId }, "the values of a thread can't be read");
         }
       }
       return values;

@@ -178,8 +178,9 @@ describe("searching threads that have values", () => {
     /** In a process that knows nothing of the threads yet. */
     const statementsOf = async (body: Record<string, unknown>): Promise<number> => {
       const { database, graphs } = room;
-      const checkpoints = createCheckpointStorage({ database, logger: pino({ level: "silent" }) });
-      const service = createThreadService({ database, checkpoints, graphs });
+      const logger = pino({ level: "silent" });
+      const checkpoints = createCheckpointStorage({ database, logger });
+      const service = createThreadService({ database, checkpoints, graphs, logger });
       let statements = 0;
       const query = room.database.query.bind(room.database);
       room.database.query = async (text, values) => {

@@ -103,6 +103,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
     database,
     checkpoints,
     graphs,
+    logger,
     onThreadsDeleted: (threadIds) => deleted.push(...threadIds),
   });
   const app = await createApp({
