@@ -1,9 +1,13 @@
 import { z } from "zod";
+import { storableConfig } from "./lib/json-schemas.ts";
+import type { JsonObject } from "./lib/json.ts";
 
 /** The configuration of a server: read-only, complete, every value checked. */
 export interface Config {
   /** Path of langgraph.json, as given. */
   readonly graphConfigFile: string;
+  /** Graph id -> the config that the graph's own assistant is made with. */
+  readonly assistantConfigs: Readonly<Record<string, JsonObject>>;
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
@@ -50,8 +54,8 @@ export interface Config {
 /** From what a variable of the hosted service holds to the text that the option takes. */
 export interface Translation {
   expected: string;
-  /** A text that the option refuses, if this is not what was expected. */
-  translate(text: string): string;
+  /** A text that the option refuses, if this is not what was expected; undefined: it means another option. */
+  translate(text: string): string | undefined;
 }
 
 /** One row of the table. */
@@ -96,6 +100,8 @@ export const list = (textOfAll: string): string[] =>
     .filter((item) => item !== "" && !item.startsWith("#"));
 const commaSeparated = { expected: "a list separated by commas", schema: z.string().transform(list) };
 
+const isJson = (value: string): boolean => value.trimStart().startsWith("{");
+
 const isPostgresUrl = (value: string): boolean =>
   URL.canParse(value) && ["postgres:", "postgresql:"].includes(new URL(value).protocol);
 
@@ -109,9 +115,36 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
   graphConfigFile: {
     flag: "config",
     environment: ["LANGGRAPH_CONFIG"],
+    translations: {
+      LANGGRAPH_CONFIG: { expected: "a path", translate: (value) => (isJson(value) ? undefined : value) },
+    },
     default: "langgraph.json",
     ...text("a path"),
     description: "The file that names the graphs.",
+  },
+  assistantConfigs: {
+    // The dev server's meaning of that name. No path begins like an object.
+    environment: ["LANGGRAPH_CONFIG"],
+    translations: {
+      LANGGRAPH_CONFIG: {
+        expected: 'a path, or JSON like {"agent": {"recursion_limit": 50}}',
+        translate: (value) => (isJson(value) ? value : undefined),
+      },
+    },
+    default: "{}",
+    expected: "JSON",
+    schema: z
+      .string()
+      .transform((json, context): unknown => {
+        try {
+          return JSON.parse(json);
+        } catch (error) {
+          context.addIssue({ code: "custom", message: (error as Error).message });
+          return z.NEVER;
+        }
+      })
+      .pipe(z.record(z.string(), storableConfig)),
+    description: "As JSON: the config that each graph's own assistant is made with, by graph id.",
   },
   host: {
     flag: "host",

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { list, OPTIONS, type Config, type Option } from "./config-options.ts";
+import { list, OPTIONS, type Config, type Option, type Translation } from "./config-options.ts";
 import { StartError } from "./lib/errors.ts";
 import { nearestWord } from "./lib/nearest-word.ts";
 
@@ -78,14 +78,29 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
   return { help: values.has(HELP), version: values.has(VERSION), values };
 };
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What is given for an option: flag before environment before default; an empty variable counts as not set. */
+const given = (
+  { flag, environment: names, translations, default: usual }: Option<unknown>,
+  values: ReadonlyMap<string, string>,
+  environment: Environment,
+): { value: string | undefined; text: string | undefined; source?: string; translation?: Translation } => {
+  const value = values.get(flag ?? "");
+  if (value !== undefined) return { value, text: value, source: `--${flag}` };
+  for (const source of names) {
+    const text = environment[source] ?? "";
+    const translation = translations?.[source];
+    const translated = translation === undefined ? text : translation.translate(text);
+    if (text === "" || translated === undefined) continue;
+    return { value: translated, text, source, ...(translation && { translation }) };
+  }
+  return { value: usual, text: usual };
+};
+
 /** Where langgraph.json is: asked before the rest, because it may name a file with more environment. */
-export const graphConfigFileOf = (
-  argv: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
-): string => {
-  const { flag, environment: names, default: usual = "" } = OPTIONS.graphConfigFile;
-  const given = readCommandLine(argv).values.get(flag ?? "");
-  return given ?? names.map((name) => environment[name]).find((value) => value) ?? usual;
+export const graphConfigFileOf = (argv: readonly string[], environment: Environment): string => {
+  return given(OPTIONS.graphConfigFile, readCommandLine(argv).values, environment).value ?? "";
 };
 
 const exampleOf = (name: string): string =>
@@ -150,22 +165,16 @@ const assertRelations = (config: Config): void => {
  */
 export const parseConfig = (
   argv: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
   surroundings: Surroundings,
 ): Config => {
   const { values } = readCommandLine(argv);
   const entries = Object.entries(OPTIONS).map(([key, option]: [string, Option<unknown>]) => {
-    const variable = option.environment.find((name) => (environment[name] ?? "") !== "");
-    const given = values.get(option.flag ?? "");
-    const source = given === undefined ? (variable ?? key) : `--${option.flag}`;
-    const translation = given === undefined ? option.translations?.[variable ?? ""] : undefined;
-    const text = variable === undefined ? undefined : environment[variable];
-    const value =
-      given ?? (text === undefined ? undefined : (translation?.translate(text) ?? text)) ?? option.default;
+    const { value, text, source = key, translation } = given(option, values, environment);
     if (key === "logFormat" && value === undefined) return [key, surroundings.terminal ? "pretty" : "json"];
     const parsed = option.schema.safeParse(value);
     if (!parsed.success) {
-      const actual = option.secret ? "" : `, not '${given ?? text ?? value}'`;
+      const actual = option.secret ? "" : `, not '${text}'`;
       throw new StartError(`${source} must be ${translation?.expected ?? option.expected}${actual}.`);
     }
     return [key, Array.isArray(parsed.data) ? Object.freeze(parsed.data) : parsed.data];

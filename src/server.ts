@@ -223,7 +223,13 @@ export const createServer = async (
       graphs,
       deleteThreads: (threadIds) => threads.deleteMany(threadIds),
     });
-    await assistants.ensureSystemAssistants(graphs.ids);
+    const keepTheirs = await assistants.ensureSystemAssistants(graphs.ids, config.assistantConfigs);
+    if (keepTheirs.length > 0) {
+      logger.warn(
+        { graphs: keepTheirs },
+        "LANGGRAPH_CONFIG is for new assistants: those of these graphs were there before and keep their config",
+      );
+    }
     const runs = createRunService({
       database,
       repository: runRepository,

@@ -45,13 +45,17 @@ select ${COLUMNS} from assistant`;
  * deadlock. An assistant that exists is left alone: a user may have made a later version of it.
  */
 const ENSURE_SYSTEM_ASSISTANTS = `with assistant as (
-  insert into assistants (assistant_id, graph_id, name, description, metadata, version)
-  select id, graph_id, graph_id, description, '{"created_by": "system"}', 1
-  from unnest($1::uuid[], $2::text[], $3::text[]) as graph (id, graph_id, description)
+  insert into assistants (assistant_id, graph_id, name, description, config, metadata, version)
+  select id, graph_id, graph_id, description, config::jsonb, '{"created_by": "system"}', 1
+  from unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) as graph (id, graph_id, description, config)
   order by id
   on conflict (assistant_id) do nothing
   returning ${COLUMNS})
 insert into assistant_versions (${SNAPSHOT}) select ${SNAPSHOT} from assistant`;
+
+const OTHER_CONFIGS = `select assistant_id from assistants
+join unnest($1::uuid[], $2::text[]) as wished (assistant_id, config) using (assistant_id)
+where assistants.config <> wished.config::jsonb`;
 
 const LOCK = "select from assistants where assistant_id = $1 for update";
 
@@ -123,8 +127,17 @@ export const createAssistantRepository = (database: Database) => {
       assistantIds: string[],
       graphIds: string[],
       descriptions: (string | null)[],
+      configs: JsonObject[],
     ): Promise<void> {
-      await database.query(ENSURE_SYSTEM_ASSISTANTS, [assistantIds, graphIds, descriptions]);
+      const texts = configs.map((config) => JSON.stringify(config));
+      await database.query(ENSURE_SYSTEM_ASSISTANTS, [assistantIds, graphIds, descriptions, texts]);
+    },
+
+    /** Those of the assistants whose config is another one. */
+    async listOtherConfigs(assistantIds: string[], configs: JsonObject[]): Promise<string[]> {
+      const texts = configs.map((config) => JSON.stringify(config));
+      const rows = await database.query<{ assistant_id: string }>(OTHER_CONFIGS, [assistantIds, texts]);
+      return rows.map((row) => row.assistant_id);
     },
 
     async find(assistantId: string): Promise<AssistantRow | undefined> {

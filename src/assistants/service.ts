@@ -10,6 +10,7 @@ import {
   graphNotFound,
   invalid,
 } from "../lib/errors.ts";
+import type { JsonObject } from "../lib/json.ts";
 import { assistantIdOf, newId, systemAssistantId } from "../lib/ids.ts";
 import type { Page } from "../lib/pagination.ts";
 import { timestamp } from "../lib/timestamps.ts";
@@ -105,13 +106,26 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
   };
 
   return {
-    /** Once at boot: one assistant per graph, whose id clients can compute from the graph id. */
-    async ensureSystemAssistants(graphIds: readonly string[]): Promise<void> {
+    /**
+     * Once at boot: one assistant per graph, whose id clients can compute from the graph id. `configs` are what new ones
+     * are made with, by graph id; answers the graphs of `configs` whose assistant was there and has another one.
+     */
+    async ensureSystemAssistants(
+      graphIds: readonly string[],
+      configs: Readonly<Record<string, JsonObject>> = {},
+    ): Promise<string[]> {
+      const configOf = (graphId: string): JsonObject =>
+        (Object.hasOwn(configs, graphId) ? configs[graphId] : undefined) ?? {};
       await repository.ensureSystemAssistants(
         graphIds.map(systemAssistantId),
         [...graphIds],
         graphIds.map((graphId) => graphs.description(graphId) ?? null),
+        graphIds.map(configOf),
       );
+      const wished = graphIds.filter((graphId) => Object.hasOwn(configs, graphId));
+      if (wished.length === 0) return [];
+      const others = await repository.listOtherConfigs(wished.map(systemAssistantId), wished.map(configOf));
+      return wished.filter((graphId) => others.includes(systemAssistantId(graphId)));
     },
 
     /** Throws `not_found` for a graph that is not deployed, `conflict` if the id is taken and must not be. */

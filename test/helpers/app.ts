@@ -7,6 +7,7 @@ import { FIXTURE_GRAPHS, listeningLogger } from "./parts.ts";
 /** What tests want unless they say otherwise: one process that does all, on a free port, and quick to notice things. */
 const TEST_CONFIG: Config = {
   graphConfigFile: FIXTURE_GRAPHS,
+  assistantConfigs: {},
   host: "127.0.0.1",
   port: 0,
   dataFolder: "",

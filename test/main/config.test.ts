@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { OPTIONS } from "../../src/config-options.ts";
 import { environmentWarning } from "../../src/hosted-environment.ts";
-import { helpText, parseConfig, readCommandLine, type Surroundings } from "../../src/config.ts";
+import {
+  graphConfigFileOf,
+  helpText,
+  parseConfig,
+  readCommandLine,
+  type Surroundings,
+} from "../../src/config.ts";
 
 const SURROUNDINGS: Surroundings = {
   terminal: false,
@@ -70,6 +76,24 @@ describe("values", () => {
     expect(parse([], { [name]: value })).toMatchObject(expected);
   });
 
+  test("LANGGRAPH_CONFIG is a path, or the dev server's JSON of configurations by graph", () => {
+    const json = ' {"agent": {"recursion_limit": 50, "configurable": {"tenant": "a"}}, "constructor": {}}';
+    expect(parse([], { LANGGRAPH_CONFIG: json })).toMatchObject({
+      graphConfigFile: "langgraph.json",
+      assistantConfigs: { agent: { recursion_limit: 50, configurable: { tenant: "a" } } },
+    });
+    expect(parse(["--config", "other.json"], { LANGGRAPH_CONFIG: json })).toMatchObject({
+      graphConfigFile: "other.json",
+      assistantConfigs: { agent: { recursion_limit: 50 } },
+    });
+    expect(parse([], { LANGGRAPH_CONFIG: "deploy/langgraph.json" })).toMatchObject({
+      graphConfigFile: "deploy/langgraph.json",
+      assistantConfigs: {},
+    });
+    expect(graphConfigFileOf([], { LANGGRAPH_CONFIG: json })).toBe("langgraph.json");
+    expect(graphConfigFileOf([], { LANGGRAPH_CONFIG: "a.json" })).toBe("a.json");
+  });
+
   test("our own name wins over the hosted server's", () => {
     expect(parse([], { MAX_ATTEMPTS: "2", BG_JOB_MAX_RETRIES: "5" }).maxAttempts).toBe(2);
     expect(parse([], { BODY_LIMIT_MB: "2", HTTP_MAX_REQUEST_BODY_BYTES: "5000" }).bodyLimitBytes).toBe(
@@ -129,6 +153,13 @@ describe("refusals", () => {
       [],
       { HTTP_MAX_REQUEST_BODY_BYTES: "much" },
       "HTTP_MAX_REQUEST_BODY_BYTES must be a number of bytes from 1000 to 200000000, not 'much'.",
+    ],
+    [[], { LANGGRAPH_CONFIG: "{agent" }, "LANGGRAPH_CONFIG must be a path, or JSON like {"],
+    [[], { LANGGRAPH_CONFIG: '{"agent": 3}' }, "LANGGRAPH_CONFIG must be a path, or JSON like {"],
+    [
+      [],
+      { LANGGRAPH_CONFIG: '{"agent": {"recursion_limit": "x"}}' },
+      "LANGGRAPH_CONFIG must be a path, or JSON",
     ],
     [[], { LOG_JSON: "perhaps" }, "LOG_JSON must be true or false, not 'perhaps'."],
     [

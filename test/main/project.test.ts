@@ -1,4 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { apiOf } from "../helpers/api.ts";
+import { freshDatabase } from "../helpers/database.ts";
 import { aProject, fixture, logOf } from "../helpers/project.ts";
 
 const graphs = { process: `${fixture("process.ts")}:graph` };
@@ -39,5 +41,27 @@ describe("langgraph.json", () => {
       ]),
     );
     expect(server.output()).not.toContain("redis://secret");
+  });
+});
+
+describe("LANGGRAPH_CONFIG", () => {
+  test("as JSON is what the graph's own assistant is made with, and one that exists keeps its config", async () => {
+    const project = await aProject({ "langgraph.json": { graphs } });
+    const database = await freshDatabase();
+    onTestFinished(() => database.drop());
+    const start = async (config: unknown) => {
+      const server = await project.start([], {
+        DATABASE_URL: database.connectionString,
+        LANGGRAPH_CONFIG: JSON.stringify(config),
+      });
+      const api = apiOf({ url: await server.address() });
+      return { server, config: (await api.get<{ config: unknown }>("/assistants/process")).body.config };
+    };
+    const first = await start({ process: { recursion_limit: 50 } });
+    expect(first.config).toEqual({ recursion_limit: 50 });
+    expect(first.server.output()).not.toContain("LANGGRAPH_CONFIG is for new assistants");
+    const second = await start({ process: { recursion_limit: 51 } });
+    expect(second.config).toEqual({ recursion_limit: 50 });
+    expect(second.server.output()).toContain("LANGGRAPH_CONFIG is for new assistants");
   });
 });
