@@ -31,8 +31,10 @@ export interface Config {
   readonly unsafeIgnoreAuth: boolean;
   readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   readonly logFormat: "pretty" | "json";
-  /** `["*"]` allows every origin. */
+  /** Origins whose pages may call the API; `*` is all, `loopback` every one on this machine. */
   readonly corsAllowOrigins: readonly string[];
+  /** Names by which this server is called, beside those of loopback; `.example` is every one below it, `*` any. */
+  readonly allowedHosts: readonly string[];
   readonly bodyLimitBytes: number;
   /** Seconds after which an attempt ends as `timeout`. */
   readonly runTimeoutSeconds: number;
@@ -284,9 +286,19 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
   },
   corsAllowOrigins: {
     environment: ["CORS_ALLOW_ORIGINS"],
-    default: "*",
+    default: "", // depends on whether there are keys; see parseConfig
     ...commaSeparated,
-    description: "Origins whose pages may call the API, separated by commas; * is all.",
+    description:
+      "Origins whose pages may call the API, separated by commas; * is all, loopback all on this machine. " +
+      "Not set: * with API keys, loopback without.",
+  },
+  allowedHosts: {
+    environment: ["ALLOWED_HOSTS"],
+    default: "",
+    ...commaSeparated,
+    description:
+      "Without API keys: names by which this server may be called beside loopback's, separated by commas; " +
+      ".example.com is all below it, * any.",
   },
   bodyLimitBytes: {
     environment: ["BODY_LIMIT_MB", "HTTP_MAX_REQUEST_BODY_BYTES"],

@@ -181,14 +181,22 @@ export const parseConfig = (
   });
   const read = Object.fromEntries(entries) as Config;
   const keyFile = environment["API_KEYS_FILE"] ?? "";
-  const config =
+  const withKeys =
     keyFile === ""
       ? read
       : { ...read, apiKeys: Object.freeze([...read.apiKeys, ...readKeys(keyFile, surroundings)]) };
+  const config =
+    withKeys.corsAllowOrigins.length > 0
+      ? withKeys
+      : { ...withKeys, corsAllowOrigins: usualOrigins(withKeys) };
   assertRelations(config);
   if ((environment["LANGGRAPH_AUTH"] ?? "") !== "") assertAuthMayBeIgnored("LANGGRAPH_AUTH", config);
   return Object.freeze(config);
 };
+
+/** A key keeps strangers out whatever page they come from; without one, only pages of this machine are let in. */
+const usualOrigins = ({ apiKeys }: Config): readonly string[] =>
+  Object.freeze([apiKeys.length > 0 ? "*" : "loopback"]);
 
 const readKeys = (path: string, { readText }: Surroundings): string[] => {
   let keys: string[];

@@ -19,6 +19,8 @@ import { createWorker } from "./engine/worker.ts";
 import { readGraphConfig } from "./graphs/config.ts";
 import { loadGraphs } from "./graphs/graphs.ts";
 import { createApp } from "./http/app.ts";
+import { allowedOrigins } from "./http/origins.ts";
+import { createSiteCheck } from "./http/sites.ts";
 import { checkpointNotFound } from "./lib/errors.ts";
 import { NO_FAULTS, type Faults } from "./lib/faults.ts";
 import { newId } from "./lib/ids.ts";
@@ -257,11 +259,13 @@ export const createServer = async (
     });
     closers.push(() => status.close());
 
+    const origins = allowedOrigins(config.corsAllowOrigins);
     const app = await createApp({
       logger,
       authenticate: createAuthenticate(config.apiKeys),
       bodyLimit: config.bodyLimitBytes,
-      corsAllowOrigins: [...config.corsAllowOrigins],
+      origins,
+      ...(config.apiKeys.length === 0 ? { siteCheck: createSiteCheck({ ...config, origins }) } : {}),
       routes: [
         createStatusRoutes(status),
         // A worker answers health probes and executes runs, nothing else.

@@ -9,6 +9,8 @@ import { acceptBodies } from "./bodies.ts";
 import { allowOriginOf, allowOrigins } from "./cors.ts";
 import { answerError, answerUnknownRoute, answerUnreadable } from "./errors.ts";
 import { describeApi } from "./openapi.ts";
+import type { AllowedOrigins } from "./origins.ts";
+import type { SiteCheck } from "./sites.ts";
 import { validatorCompiler } from "./validation.ts";
 
 export interface AppOptions {
@@ -16,7 +18,9 @@ export interface AppOptions {
   authenticate: Authenticate;
   /** Bytes that a request's body may have. */
   bodyLimit: number;
-  corsAllowOrigins: string[];
+  origins: AllowedOrigins;
+  /** Undefined if callers bring a key: then it doesn't matter where they come from. */
+  siteCheck?: SiteCheck;
   routes: RoutePlugin[];
 }
 
@@ -45,7 +49,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     // Fastify's own answer while closing has another form than our errors; see the hook below.
     return503OnClosing: false,
     frameworkErrors(error, request, reply) {
-      allowOriginOf(request, reply, options.corsAllowOrigins);
+      allowOriginOf(request, reply, options.origins);
       answerError(error, request, reply.header("x-request-id", request.id));
     },
     clientErrorHandler: answerUnreadable,
@@ -57,11 +61,18 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(answerUnknownRoute);
 
+  const { siteCheck } = options;
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
-    done();
+    try {
+      // Before the headers that let browsers read.
+      siteCheck?.assertFromHere(request);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
   });
-  await allowOrigins(app, options.corsAllowOrigins);
+  await allowOrigins(app, options.origins);
   acceptBodies(app);
   let closing = false;
   app.addHook("preClose", (done) => {

@@ -1,5 +1,6 @@
 import cors from "@fastify/cors";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { AllowedOrigins } from "./origins.ts";
 
 /** What browsers may read of an answer; without them the SDK can't learn a run's id or a page's total. */
 const EXPOSED_HEADERS = [
@@ -17,7 +18,7 @@ const PREFLIGHT_AGE_SECONDS = 600;
  * Lets browsers in, on every answer: refusals too, or a page would only learn "failed to fetch". Requested headers
  * are reflected, since front ends send their own (`x-auth-scheme`, `x-supabase-access-token`, …).
  */
-export const allowOrigins = async (app: FastifyInstance, origins: readonly string[]): Promise<void> => {
+export const allowOrigins = async (app: FastifyInstance, origins: AllowedOrigins): Promise<void> => {
   // Before the plugin, which answers preflights itself: Chrome asks whether a public page may talk to a private
   // address, as Studio does.
   app.addHook("onRequest", (request, reply, done) => {
@@ -27,7 +28,7 @@ export const allowOrigins = async (app: FastifyInstance, origins: readonly strin
     done();
   });
   await app.register(cors, {
-    origin: origins.includes("*") ? "*" : [...origins],
+    origin: origins.any ? "*" : [...origins.patterns],
     methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
     exposedHeaders: EXPOSED_HEADERS,
     maxAge: PREFLIGHT_AGE_SECONDS,
@@ -39,11 +40,11 @@ export const allowOrigins = async (app: FastifyInstance, origins: readonly strin
 export const allowOriginOf = (
   request: FastifyRequest,
   reply: FastifyReply,
-  origins: readonly string[],
+  origins: AllowedOrigins,
 ): void => {
   const { origin } = request.headers;
-  if (origins.includes("*")) reply.header("access-control-allow-origin", "*");
-  else if (origin !== undefined && origins.includes(origin)) {
+  if (origins.any) reply.header("access-control-allow-origin", "*");
+  else if (origin !== undefined && origins.allows(origin)) {
     reply.header("access-control-allow-origin", origin).header("vary", "Origin");
   }
 };

@@ -23,6 +23,7 @@ const TEST_CONFIG: Config = {
   logLevel: "trace",
   logFormat: "json",
   corsAllowOrigins: ["*"],
+  allowedHosts: [],
   bodyLimitBytes: 4 * 1024 * 1024,
   runTimeoutSeconds: 60,
   shutdownGraceSeconds: 1,

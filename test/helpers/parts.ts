@@ -8,6 +8,7 @@ import { createAuthenticate } from "../../src/auth/api-keys.ts";
 import { openDatabase } from "../../src/database/database.ts";
 import { loadGraphs } from "../../src/graphs/graphs.ts";
 import { createApp } from "../../src/http/app.ts";
+import { allowedOrigins } from "../../src/http/origins.ts";
 import { createLogger } from "../../src/lib/logger.ts";
 import type { RoutePlugin } from "../../src/lib/route-plugin.ts";
 import { createStatusRepository } from "../../src/status/repository.ts";
@@ -46,7 +47,7 @@ export const aBareApp = async (options: TestAppOptions = {}) => {
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimit: options.bodyLimit ?? BODY_LIMIT,
-    corsAllowOrigins: options.corsAllowOrigins ?? ["*"],
+    origins: allowedOrigins(options.corsAllowOrigins ?? ["*"]),
     routes: options.routes ?? [],
   });
   return { app, lines, client: supertest(app.server) };
@@ -77,7 +78,7 @@ export const startAssistants = async (options: TestAppOptions = {}) => {
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimit: options.bodyLimit ?? BODY_LIMIT,
-    corsAllowOrigins: options.corsAllowOrigins ?? ["*"],
+    origins: allowedOrigins(options.corsAllowOrigins ?? ["*"]),
     routes: [createAssistantRoutes(assistants), createStatusRoutes(status), ...(options.routes ?? [])],
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });

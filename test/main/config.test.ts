@@ -36,7 +36,8 @@ describe("values", () => {
       databasePreparedStatements: true,
       jobsPerWorker: 10,
       apiKeys: [],
-      corsAllowOrigins: ["*"],
+      corsAllowOrigins: ["loopback"],
+      allowedHosts: [],
       bodyLimitBytes: 16_000_000,
       leaseSeconds: 10,
       heartbeatSeconds: 2,
@@ -110,6 +111,17 @@ describe("values", () => {
   test("lists are separated by commas, with or without spaces", () => {
     const config = parse([], { CORS_ALLOW_ORIGINS: "https://a.example, https://b.example" });
     expect(config.corsAllowOrigins).toEqual(["https://a.example", "https://b.example"]);
+  });
+
+  test("without keys only pages of this machine may call, unless others are named; with keys any may", () => {
+    const keyFile = { readText: () => KEY };
+    expect(parse().corsAllowOrigins).toEqual(["loopback"]);
+    expect(parse([], { CORS_ALLOW_ORIGINS: "*" }).corsAllowOrigins).toEqual(["*"]);
+    expect(parse([], { API_KEYS: KEY }).corsAllowOrigins).toEqual(["*"]);
+    expect(parse([], { API_KEYS_FILE: "/run/keys" }, keyFile).corsAllowOrigins).toEqual(["*"]);
+    expect(parse([], { API_KEYS: KEY, CORS_ALLOW_ORIGINS: "loopback" }).corsAllowOrigins).toEqual([
+      "loopback",
+    ]);
   });
 
   test("keys come from API_KEYS and from the file that API_KEYS_FILE names", () => {

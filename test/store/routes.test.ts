@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import request from "supertest";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createApp } from "../../src/http/app.ts";
+import { allowedOrigins } from "../../src/http/origins.ts";
 import { createStoreRoutes } from "../../src/store/routes.ts";
 import { logger, openStore, type OpenStore } from "./open-store.ts";
 
@@ -15,7 +16,7 @@ describe("/store", () => {
       logger,
       authenticate: () => undefined,
       bodyLimit: 1_000_000,
-      corsAllowOrigins: ["*"],
+      origins: allowedOrigins(["*"]),
       routes: [createStoreRoutes(open.service)],
     });
     await app.listen({ host: "127.0.0.1", port: 0 });

@@ -7,6 +7,7 @@ import { openDatabase, type Database } from "../../src/database/database.ts";
 import { loadGraphs, type Graphs } from "../../src/graphs/graphs.ts";
 import type { RunnableGraph } from "../../src/graphs/runnable-graph.ts";
 import { createApp } from "../../src/http/app.ts";
+import { allowedOrigins } from "../../src/http/origins.ts";
 import { createThreadRoutes } from "../../src/threads/routes.ts";
 import { createThreadService, type ThreadService } from "../../src/threads/service.ts";
 import { freshDatabase } from "../helpers/database.ts";
@@ -110,7 +111,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
     logger,
     authenticate: () => undefined,
     bodyLimit: 10_000_000,
-    corsAllowOrigins: ["*"],
+    origins: allowedOrigins(["*"]),
     routes: [createThreadRoutes(service)],
   });
 

@@ -1,0 +1,82 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { forbidden } from "../lib/errors.ts";
+import { isLoopbackName, isUnforgeableName, nameOfHost, type AllowedOrigins } from "./origins.ts";
+
+/**
+ * Who may call a server that has no API keys. Whoever can connect may, and every web page in a browser on that
+ * machine can connect:
+ *
+ * - with a POST of `text/plain`, for which a browser asks nobody first. CORS only keeps the page from reading the
+ *   answer; the run is created. So a request that names a foreign page (Origin, Sec-Fetch-Site) is refused.
+ * - under a name of its own, which it lets resolve to this machine (DNS rebinding). For the browser that is the same
+ *   origin, and the page reads everything. So a request under a foreign name (Host) is refused.
+ *
+ * What is no browser sends neither and may say any name of loopback.
+ */
+export interface SiteCheck {
+  /** Throws `forbidden` for a request that comes from a foreign page, or under a foreign name. */
+  assertFromHere(request: { method: string; url: string; headers: IncomingHttpHeaders }): void;
+}
+
+export interface SiteCheckOptions {
+  origins: AllowedOrigins;
+  /** Address or name to listen on. */
+  host: string;
+  /** Names that were configured; `.example.com` stands for all below it, `*` for any. */
+  allowedHosts: readonly string[];
+}
+
+/** Health probes use whatever name they have; what they learn is public. */
+const OPEN_PATHS = /^\/ok\/?(?:\?|$)/;
+
+/** Characters of a header that are given back. */
+const QUOTED_AT_MOST = 100;
+
+/** A link that somebody follows: a page of ours, which no other page can look into. A frame is none. */
+const isFollowedLink = (method: string, headers: IncomingHttpHeaders): boolean =>
+  method === "GET" &&
+  headers["sec-fetch-mode"] === "navigate" &&
+  headers["sec-fetch-dest"] === "document" &&
+  headers.origin === undefined;
+
+export const createSiteCheck = ({ origins, host, allowedHosts }: SiteCheckOptions): SiteCheck => {
+  const anyHost = allowedHosts.includes("*");
+  const names = new Set([nameOfHost(host), ...allowedHosts.map((name) => nameOfHost(name))]);
+  const suffixes = [...names].filter((name) => name.startsWith("."));
+  const isLocal = isLoopbackName(nameOfHost(host));
+
+  /** On loopback only its own names: whatever else leads here was made up by somebody. */
+  const isOwnName = (name: string): boolean =>
+    isLoopbackName(name) ||
+    names.has(name) ||
+    suffixes.some((suffix) => name.endsWith(suffix)) ||
+    (!isLocal && isUnforgeableName(name));
+
+  const isOwnPage = (origin: string, hostHeader: string | undefined): boolean =>
+    hostHeader !== undefined && (origin === `http://${hostHeader}` || origin === `https://${hostHeader}`);
+
+  return {
+    assertFromHere({ method, url, headers }) {
+      if (OPEN_PATHS.test(url)) return;
+      if (!anyHost && headers.host !== undefined && !isOwnName(nameOfHost(headers.host))) {
+        throw forbidden(
+          `This server has no API keys and is not known by the name '${headers.host.slice(0, QUOTED_AT_MOST)}': ` +
+            "add it to ALLOWED_HOSTS, or set API_KEYS.",
+        );
+      }
+      if (origins.any) return;
+      const { origin } = headers;
+      const isForeign =
+        origin === undefined
+          ? headers["sec-fetch-site"] === "cross-site" && !isFollowedLink(method, headers)
+          : !origins.allows(origin) && !isOwnPage(origin, headers.host);
+      if (isForeign) {
+        const page = origin === undefined ? "another site" : `'${origin.slice(0, QUOTED_AT_MOST)}'`;
+        throw forbidden(
+          `Pages of ${page} may not call this server, which has no API keys: ` +
+            "add their origin to CORS_ALLOW_ORIGINS, or set API_KEYS.",
+        );
+      }
+    },
+  };
+};
