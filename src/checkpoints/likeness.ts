@@ -4,6 +4,7 @@
  * are compared by reference.
  */
 
+import { ownField } from "../lib/names.ts";
 import { isMessage } from "../lib/wire-json.ts";
 import { encode } from "./encoding.ts";
 import { TYPE, type Fields } from "./fields.ts";
@@ -77,7 +78,8 @@ const resemblesMessage = (message: Fields, tree: Fields): boolean => {
   const isFlat = tree === stored;
   for (const key in stored) {
     if (isFlat && key === TYPE) continue;
-    if (!resembles(key in message ? message[key] : given?.[key], stored[key])) return false;
+    if (!resembles(Object.hasOwn(message, key) ? message[key] : ownField(given, key), stored[key]))
+      return false;
   }
   for (const key of MESSAGE_FIELDS) {
     if (message[key] !== undefined && !(key in stored) && !isMadeAnyway(message, key)) return false;

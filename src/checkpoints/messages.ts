@@ -36,14 +36,14 @@ export const MESSAGE_CLASSES: ReadonlySet<string> = new Set(
     .concat("RemoveMessage"),
 );
 
-const CLASS_BY_TYPE: Readonly<Record<string, string>> = {
-  ai: "AIMessage",
-  human: "HumanMessage",
-  system: "SystemMessage",
-  tool: "ToolMessage",
-  function: "FunctionMessage",
-  remove: "RemoveMessage",
-};
+const CLASS_BY_TYPE: ReadonlyMap<string, string> = new Map([
+  ["ai", "AIMessage"],
+  ["human", "HumanMessage"],
+  ["system", "SystemMessage"],
+  ["tool", "ToolMessage"],
+  ["function", "FunctionMessage"],
+  ["remove", "RemoveMessage"],
+]);
 
 /**
  * The tree of a message, read from the instance: its own `toJSON` knows only what was given to the constructor, and so
@@ -56,7 +56,7 @@ export const encodeMessage = (message: MessageFields, encode: (value: unknown) =
   const given = message.lc_kwargs ?? {};
   for (const key of Object.keys(given)) {
     if (key === "type" || key === "contentBlocks" || key === "content_blocks") continue; // they are the content
-    const value = key in message ? message[key] : given[key];
+    const value = Object.hasOwn(message, key) ? message[key] : given[key];
     if (value === undefined || typeof value === "function" || isMadeAnyway(message, key)) continue;
     if (key === TYPE || key === "lc") return constructorForm(name, message, encode);
     setField(tree, key, encode(value));
@@ -135,6 +135,6 @@ const messageClassName = (message: MessageFields): string => {
   const messageClass = message.constructor as { lc_name?: () => string };
   const name = messageClass.lc_name?.() ?? "";
   if (MESSAGE_CLASSES.has(name)) return name;
-  const known = CLASS_BY_TYPE[message._getType()] ?? "ChatMessage";
+  const known = CLASS_BY_TYPE.get(message._getType()) ?? "ChatMessage";
   return typeof message.concat === "function" ? `${known}Chunk` : known;
 };

@@ -114,7 +114,7 @@ const buildMessage = (messageClass: MessageClass, kwargs: Fields): unknown => {
 const loadLater = (tree: Fields, holder: unknown, key: string | number, unfinished: Unfinished): void => {
   unfinished.push(async () => {
     try {
-      (holder as Record<string | number, unknown>)[key] = await load(JSON.stringify(tree));
+      setField(holder as Fields, String(key), await load(JSON.stringify(tree)));
     } catch {
       // A class that LangChain doesn't allow or know: it stays the record that it was.
     }
@@ -206,7 +206,7 @@ const reviveTyped = (tree: Fields, unfinished: Unfinished | undefined, list: Lis
     case "command": {
       const parts = tree.value as Fields;
       const command = new Command(inner(parts) as ConstructorParameters<typeof Command>[0]);
-      for (const key of ["update", "resume"]) withLater(command, key, parts[key]);
+      for (const key of ["update", "resume"] as const) withLater(command, key, parts[key]);
       return command;
     }
     case "overwrite":

@@ -16,6 +16,7 @@ import type { Database } from "../database/database.ts";
 import { isUuid } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { toJsonb } from "../lib/jsonb.ts";
+import { ownField } from "../lib/names.ts";
 import { noHistory, readDeltaHistory } from "./delta-history.ts";
 import { encode, treeText } from "./encoding.ts";
 import type { QueuedWrites } from "./batch.ts";
@@ -144,9 +145,9 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const channels = new Map<string, StoredValue>();
     for (const [channel, value] of Object.entries(checkpoint.channel_values)) {
       const before = parent?.channels.get(channel);
-      const version = versions[channel];
+      const version = ownField(versions, channel);
       if (!Object.hasOwn(newVersions, channel) && version !== undefined) {
-        if (before !== undefined && parent?.versions[channel] === version) {
+        if (before !== undefined && ownField(parent?.versions, channel) === version) {
           // An update of the state applies what tasks had written before it without raising a version.
           if (metadata.source !== "update") {
             channels.set(channel, before);
@@ -223,9 +224,9 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const rest: JsonObject = { ...own, ...(given as JsonObject) };
     const hasParents = parents !== undefined && Object.keys(parents).length > 0;
     if (parents !== undefined) (hasParents ? rest : common).parents = parents;
-    for (const [key, value] of Object.entries({ graph_id, assistant_id })) {
-      if (value !== undefined && !Object.hasOwn(rest, key)) common[key] = value;
-    }
+    if (graph_id !== undefined && !Object.hasOwn(rest, "graph_id")) common.graph_id = graph_id;
+    if (assistant_id !== undefined && !Object.hasOwn(rest, "assistant_id"))
+      common.assistant_id = assistant_id;
     return { common, rest };
   }
 
@@ -262,7 +263,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const rows = await readAllReferences(this.parts.database, writer.threadId, checkpointNs);
     return rows
       .map((row) => toKnown(row, this.parts.shapes))
-      .some((known) => known.versions[channel] === version && known.channels.has(channel));
+      .some((known) => ownField(known.versions, channel) === version && known.channels.has(channel));
   }
 
   private async toTuple(

@@ -1,4 +1,5 @@
 import type { Queryable } from "../database/database.ts";
+import { setField } from "./fields.ts";
 import type { ThreadStorage } from "./types.ts";
 import { LINE } from "./repository.ts";
 import { parseRowText, writesOf } from "./row-text.ts";
@@ -95,7 +96,7 @@ export const measureThread = async (
       counted.add(content);
       bytes += content.bytes;
     }
-    byChannel[channel] = { versions: texts.size, bytes };
+    setField(byChannel, channel, { versions: texts.size, bytes });
   }
   const checkpointBytes = rows.reduce((sum, row) => sum + row.bytes, 0) - inlineBytes;
   const valueBytes = inlineBytes + [...elements, ...contents].reduce((sum, { bytes }) => sum + bytes, 0);

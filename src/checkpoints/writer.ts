@@ -1,4 +1,5 @@
 import type { ChannelVersions } from "@langchain/langgraph-checkpoint";
+import { ownField } from "../lib/names.ts";
 import type { QueueItem } from "./batch.ts";
 import { ListBook } from "./lists.ts";
 import type { NewShape } from "./repository.ts";
@@ -50,7 +51,11 @@ export class ThreadWriter {
   /** True if a checkpoint of the namespace is known that has this version of the channel. */
   knowsVersion(checkpointNs: string, channel: string, version: number | string): boolean {
     for (const [id, { versions, channels }] of this.known) {
-      if (id.startsWith(`${checkpointNs}\n`) && versions[channel] === version && channels.has(channel))
+      if (
+        id.startsWith(`${checkpointNs}\n`) &&
+        ownField(versions, channel) === version &&
+        channels.has(channel)
+      )
         return true;
     }
     return false;

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "../lib/json.ts";
+import { ownField } from "../lib/names.ts";
 import type { RunnableGraph } from "./runnable-graph.ts";
 
 export interface DrawnNode {
@@ -31,7 +32,7 @@ export async function drawGraph(graph: RunnableGraph, xray: boolean | number): P
   const { nodes, edges } = JSON.parse(JSON.stringify(drawable.toJSON())) as GraphDrawing;
   return {
     nodes: nodes.map(({ id, type, data }) => {
-      const metadata = drawable.nodes[id]?.metadata ?? {};
+      const metadata = ownField(drawable.nodes, String(id))?.metadata ?? {};
       return {
         id: String(id),
         ...(type === undefined ? {} : { type }),

@@ -6,6 +6,7 @@ import {
   isZodSchemaV4,
 } from "@langchain/core/utils/types";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
+import { ownField } from "../lib/names.ts";
 import type { RunnableGraph } from "./runnable-graph.ts";
 
 /**
@@ -119,7 +120,7 @@ function objectSchema(fields: Map<string, Field>, channels: Channels, direction:
   const required: string[] = [];
   for (const key of keys) {
     const field = fields.get(key);
-    const channel = instance(channels[key]);
+    const channel = instance(ownField(channels, key));
     const declared = field?.schema === undefined ? {} : fieldSchema(key, field.schema, direction);
     const schema: JsonObject = { ...declared, ...field?.extra };
     if (schema.langgraph_type === "messages" || holdsMessages(key, channel)) {

@@ -3,6 +3,7 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
 import { sqlState, ThreadloomError, type ErrorKind } from "../lib/errors.ts";
+import { ownField } from "../lib/names.ts";
 
 /** The only place that knows which status a kind of error has. */
 const STATUS: Record<ErrorKind, number> = {
@@ -32,7 +33,7 @@ const unstorableOf = (error: unknown): string | undefined => {
   if (state === "22P02" && (error as Error).message.endsWith("type json")) {
     return "holds text that can't be stored (half a surrogate pair)";
   }
-  return UNSTORABLE[state];
+  return ownField(UNSTORABLE, state);
 };
 
 interface Refusal {
@@ -56,7 +57,7 @@ const refusalOf = (error: unknown): Refusal | undefined => {
   }
   const { statusCode: status, code } = error as Partial<FastifyError>;
   if (status !== undefined && status >= 400 && status < 500) {
-    return { status, detail: SENTENCES[code ?? ""] ?? (error as Error).message };
+    return { status, detail: ownField(SENTENCES, code ?? "") ?? (error as Error).message };
   }
   return undefined;
 };
@@ -102,7 +103,7 @@ const UNREADABLE: Record<string, { status: number; detail: string }> = {
 export const answerUnreadable = (error: Error & { code?: string }, socket: Socket): void => {
   if (error.code === "ECONNRESET" || socket.destroyed) return;
   if (socket.writable) {
-    const { status, detail } = UNREADABLE[error.code ?? ""] ?? {
+    const { status, detail } = ownField(UNREADABLE, error.code ?? "") ?? {
       status: 400,
       detail: "The request is not valid HTTP.",
     };

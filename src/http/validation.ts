@@ -1,6 +1,7 @@
 import type { FastifySchemaCompiler } from "fastify";
 import type { z } from "zod";
 import { invalid } from "../lib/errors.ts";
+import { ownField } from "../lib/names.ts";
 
 /** What Fastify calls the parts of a request. */
 const PARTS: Record<string, string> = { body: "The body", querystring: "The query", params: "The path" };
@@ -31,13 +32,13 @@ const complaintOf = (issue: z.core.$ZodRawIssue): string | undefined => {
       if (issue.input === undefined) return "is required";
       return Number.isNaN(issue.input)
         ? "must be a number"
-        : `must be ${EXPECTED[issue.expected] ?? issue.expected}, not ${typeOf(issue.input)}`;
+        : `must be ${ownField(EXPECTED, issue.expected) ?? issue.expected}, not ${typeOf(issue.input)}`;
     case "invalid_value":
       return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.map((value) => `'${String(value)}'`).join(", ")}`;
     case "too_small":
-      return `must be at least ${issue.minimum}${UNITS[issue.origin] ?? ""}`;
+      return `must be at least ${issue.minimum}${ownField(UNITS, issue.origin) ?? ""}`;
     case "too_big":
-      return `must be at most ${issue.maximum}${UNITS[issue.origin] ?? ""}`;
+      return `must be at most ${issue.maximum}${ownField(UNITS, issue.origin) ?? ""}`;
     case "unrecognized_keys":
       return `has unknown keys: ${issue.keys.join(", ")}`;
     default:
@@ -68,7 +69,7 @@ const sentenceOf = (part: string, error: z.ZodError): string => {
 
 /** Validates with the zod schemas of the routes; throws `invalid` with one sentence that names the field. */
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
-  const part = PARTS[httpPart ?? "body"] ?? "The request";
+  const part = ownField(PARTS, httpPart ?? "body") ?? "The request";
   return (data: unknown) => {
     const given = data ?? undefined; // Fastify says null where there was no body at all
     const result = schema.safeParse(given);

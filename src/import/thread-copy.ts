@@ -4,6 +4,7 @@ import type { Checkpoint, CheckpointMetadata, PendingWrite } from "@langchain/la
 import type { BlobPlace, Source, SourceBlob, SourceCheckpoint, SourceKey } from "./source.ts";
 import { checkpointKey, type Target } from "./target.ts";
 import { ThreadValues } from "./values.ts";
+import { ownField } from "../lib/names.ts";
 
 /** What became of a thread of the source. */
 export interface CopiedThread {
@@ -146,7 +147,7 @@ const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) =>
     if (tuple === undefined || row === undefined) return;
     noteVersions(row);
     for (const blob of await source.blobs(sourceId, placesOf(row))) {
-      values.remember(blob, tuple.checkpoint.channel_values[blob.channel]);
+      values.remember(blob, ownField(tuple.checkpoint.channel_values, blob.channel));
     }
   };
 
@@ -167,7 +168,7 @@ const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) =>
       id: checkpointId,
     } as unknown as Checkpoint;
     const changed = Object.fromEntries(
-      Object.entries(own).filter(([channel, version]) => before?.[channel] !== version),
+      Object.entries(own).filter(([channel, version]) => ownField(before, channel) !== version),
     );
     const metadata = (await values.reviveMetadata(row.metadata)) as CheckpointMetadata;
     await saver.put(at(checkpointNs, parentId), checkpoint, metadata, changed);

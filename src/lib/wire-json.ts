@@ -169,7 +169,8 @@ const flatMessage = (message: MessageLike): Record<string, unknown> => {
   for (const key of Object.keys(message.lc_kwargs ?? {})) {
     const name = snakeCase(key);
     if (HIDDEN_MESSAGE_FIELDS.has(key) || name === "__proto__") continue;
-    flat[name] = key in message ? fields[key] : message.lc_kwargs?.[key];
+    // Of its own: asked for `toJSON`, it would give its method, which is then called.
+    flat[name] = Object.hasOwn(message, key) ? fields[key] : message.lc_kwargs?.[key];
   }
   for (const key of MESSAGE_FIELDS) {
     const value = fields[key];

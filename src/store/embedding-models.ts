@@ -27,7 +27,7 @@ type EmbeddingFunction = (texts: string[]) => number[][] | Promise<number[][]>;
 const isModel = (value: unknown): value is EmbeddingModel =>
   typeof value === "object" &&
   value !== null &&
-  ["embedDocuments", "embedQuery"].every(
+  (["embedDocuments", "embedQuery"] as const).every(
     (name) => typeof (value as Record<string, unknown>)[name] === "function",
   );
 

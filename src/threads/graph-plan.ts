@@ -1,4 +1,5 @@
 import type { RunnableGraph } from "../graphs/runnable-graph.ts";
+import { ownField } from "../lib/names.ts";
 
 /** The channel of pending `Send`s, in every graph. */
 export const TASKS_CHANNEL = "__pregel_tasks";
@@ -59,7 +60,7 @@ export const planOf = (graph: RunnableGraph): GraphPlan | undefined => {
   const selected = graph.streamChannelsAsIs;
   const valueChannels: { name: string; jsonName: string; channel: Channel }[] = [];
   for (const name of typeof selected === "string" ? [selected] : selected) {
-    const channel = graph.channels[name];
+    const channel = ownField(graph.channels, name);
     if (controlChannels.has(name)) return undefined;
     if (isChannel(channel)) valueChannels.push({ name, jsonName: JSON.stringify(name), channel });
   }

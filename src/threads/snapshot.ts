@@ -3,6 +3,7 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { StoredCheckpoint } from "../checkpoints/types.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { ownField } from "../lib/names.ts";
 import { toWireJson } from "../lib/wire-json.ts";
 import { TASKS_CHANNEL, type GraphPlan } from "./graph-plan.ts";
 import {
@@ -55,9 +56,9 @@ export const isQuiet = (stored: StoredCheckpoint, plan: GraphPlan): boolean => {
   for (const first in channelVersions) {
     const never = typeof channelVersions[first] === "number" ? 0 : "";
     for (const [node, triggers] of plan.triggersOf) {
-      const seen = versionsSeen[node];
+      const seen = ownField(versionsSeen, node);
       for (const trigger of triggers) {
-        const isNewer = (channelVersions[trigger] ?? never) > (seen?.[trigger] ?? never);
+        const isNewer = (ownField(channelVersions, trigger) ?? never) > (ownField(seen, trigger) ?? never);
         if (isNewer && mayBeAvailable(trigger)) return false;
       }
     }
@@ -139,10 +140,12 @@ export const snapshotOfTexts = async (
   plan: GraphPlan,
 ): Promise<StateFields | undefined> => {
   const { threadId, checkpointNs, checkpointId, parentCheckpointId, metadata } = stored;
-  const channelValues: Record<string, unknown> = {};
-  for (const [name, text] of stored.values) {
-    channelValues[name] = plan.controlChannels.has(name) ? JSON.parse(text) : new ValueText(text);
-  }
+  const channelValues: Record<string, unknown> = Object.fromEntries(
+    [...stored.values].map(([name, text]) => [
+      name,
+      plan.controlChannels.has(name) ? JSON.parse(text) : new ValueText(text),
+    ]),
+  );
   const config = configOf(threadId, checkpointNs, checkpointId);
   const saved = {
     config,

@@ -94,6 +94,16 @@ describe("a name that every object inherits", () => {
   });
 });
 
+test("a message's field named like a method of messages is the field", async () => {
+  const given = { role: "user", content: "odd", toJSON: 1, constructor: 2, toDict: 3 };
+  const result = await api.aFinishedRun(threadId, { assistant_id: "counter", input: { messages: [given] } });
+  expect(textsOf(result.messages)).toEqual(["hello", "odd"]);
+  const state = await api.state(threadId);
+  expect(state.values.messages?.[1]).toMatchObject({ content: "odd", constructor: 2 });
+  const again = await api.aFinishedRun(threadId, { assistant_id: "counter", input: saying("more") });
+  expect(textsOf(again.messages)).toEqual(["hello", "odd", "more"]);
+});
+
 describe("a thread of which a row can't be read", () => {
   beforeEach(async () => {
     await query(

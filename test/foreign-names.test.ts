@@ -1,0 +1,198 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { expect, test } from "vitest";
+
+/**
+ * A name from outside must never be looked up in a plain object: `constructor` is found in each of them. One such
+ * lookup made a thread unreadable, and with it every search that met it. So `src` looks up no name that is not known
+ * when the code is compiled, but those below, and those that
+ *  - stand inside of an expression or a statement that asks `Object.hasOwn` for the same name first,
+ *  - come from a loop over the keys of the same object.
+ * Otherwise: a `Map`, or `ownField` of lib/names.ts.
+ */
+const ALLOWED: Readonly<Record<string, string>> = {
+  "lib/names.ts: name in Object.prototype": "asks for just that",
+  "lib/wire-json.ts: changed[key] = after": "`__proto__` is dealt with before",
+  "lib/wire-json.ts: flat[name] = Object.hasOwn(message, key) ? fields[key] : message.lc_kwargs?.[key]":
+    "`__proto__` is dealt with before",
+  "lib/wire-json.ts: fields[key]": "a name of our own list, or the message's own",
+  "lib/wire-json.ts: message.lc_kwargs?.[key]": "a key of just that object",
+  "checkpoints/encoding.ts: value[key]": "a key of just that object",
+  "checkpoints/fields.ts: target[key] = value": "`__proto__` is dealt with before",
+  "checkpoints/likeness.ts: (tree as Fields)[key]":
+    "compared with a text or a number, which nothing inherited is",
+  "checkpoints/likeness.ts: (one as Fields)[key]": "a key of just that object",
+  "checkpoints/messages.ts: kwargs[key] = encode(value)": "two names of our own",
+  "checkpoints/messages.ts: message[key]": "a name of our own list, or the message's own",
+  'checkpoints/reviving.ts: fields[key] = typeof part === "object" && part !== null ? revive(part, unfinished, list) : part':
+    "`__proto__` is dealt with before",
+  "checkpoints/reviving.ts: (messages as unknown as Record<string, MessageClass>)[name]":
+    "a name of our own list",
+  "checkpoints/saver.ts: checkpoint.channel_values[TASKS] = sends": "a constant of LangGraph's",
+  "checkpoints/saver.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)":
+    "a constant of LangGraph's",
+  "graphs/graphs.ts: found[name] = graphSchemas(id, subgraph)": "a node of the operator's graph",
+  "graphs/json-schemas.ts: properties[key] = { ...messagesSchema(), ...schema }":
+    "a channel of the operator's graph",
+  "graphs/json-schemas.ts: properties[key] = field?.schema === undefined && !field?.extra ? channelSchema(channel, direction) : schema":
+    "a channel of the operator's graph",
+  "graphs/modules.ts: exportName in exports": "the operator's own module",
+  "graphs/modules.ts: exports[exportName]": "the operator's own module",
+  "http/openapi.ts: STATUS_CODES[status]": "a status of our own routes",
+  "store/embedding-models.ts: module[provider.className]": "a name of our own list",
+};
+
+/** They read the command line and the environment, by names of our own. */
+const OF_THE_OPERATOR = [
+  "config.ts",
+  "config-options.ts",
+  "hosted-environment.ts",
+  "main.ts",
+  "import/command-line.ts",
+];
+
+const SOURCE = fileURLToPath(new URL("../src/", import.meta.url));
+
+/**
+ * The packages' types are left out: without them this takes 2 s instead of 8. What comes from a package counts as any,
+ * and is then reported, too.
+ */
+const programOf = (names: readonly string[], made: ReadonlyMap<string, string> = new Map()): ts.Program => {
+  const options: ts.CompilerOptions = {
+    strict: true,
+    target: ts.ScriptTarget.ES2023,
+    lib: ["lib.es2023.d.ts"],
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    allowImportingTsExtensions: true,
+    noEmit: true,
+    types: [],
+  };
+  const host = ts.createCompilerHost(options, true);
+  const { readFile, fileExists } = host;
+  host.fileExists = (name) => made.has(name) || fileExists(name);
+  host.readFile = (name) => made.get(name) ?? readFile(name);
+  host.resolveModuleNameLiterals = (literals, containing) =>
+    literals.map(({ text }) =>
+      text.startsWith(".")
+        ? ts.resolveModuleName(text, containing, options, host)
+        : { resolvedModule: undefined },
+    );
+  return ts.createProgram([...names], options, host);
+};
+
+/** An expression without what TypeScript alone sees in it. */
+const bare = (node: ts.Expression): string => {
+  let inner = node;
+  while (ts.isParenthesizedExpression(inner) || ts.isAsExpression(inner) || ts.isNonNullExpression(inner)) {
+    inner = inner.expression;
+  }
+  return inner.getText();
+};
+
+const isCallOf = (node: ts.Node, name: string): node is ts.CallExpression =>
+  ts.isCallExpression(node) && node.expression.getText() === name;
+
+const contains = (node: ts.Node, matches: (node: ts.Node) => boolean): boolean =>
+  matches(node) || (ts.forEachChild(node, (child) => contains(child, matches)) ?? false);
+
+/** Whether something around the lookup has asked that the object itself holds the name. */
+const isGuarded = (node: ts.Node, object: string, key: string): boolean => {
+  const asks = (part: ts.Node): boolean =>
+    isCallOf(part, "Object.hasOwn") && part.arguments.map(bare).join() === [object, key].join();
+  for (let around = node.parent; around !== undefined && !ts.isFunctionLike(around); around = around.parent) {
+    if (ts.isBinaryExpression(around) && contains(around.left, asks)) return true;
+    if (ts.isConditionalExpression(around) && contains(around.condition, asks)) return true;
+    if (ts.isIfStatement(around) && contains(around.expression, asks)) return true;
+    const names = ts.isForInStatement(around) || ts.isForOfStatement(around) ? around : undefined;
+    if (names === undefined || !ts.isVariableDeclarationList(names.initializer)) continue;
+    const from = ts.isForInStatement(names)
+      ? bare(names.expression)
+      : isCallOf(names.expression, "Object.keys")
+        ? bare(names.expression.arguments[0]!)
+        : undefined;
+    if (names.initializer.declarations[0]?.name.getText() === key && from === object) return true;
+  }
+  return false;
+};
+
+/** Names that are looked up in an object without being known when the code is compiled: file and expression. */
+const foreignNamesIn = (program: ts.Program, files: readonly string[]): string[] => {
+  const checker = program.getTypeChecker();
+  const isKnown = (type: ts.Type): boolean =>
+    type.isUnion()
+      ? type.types.every(isKnown)
+      : type.isStringLiteral() ||
+        (type.flags & (ts.TypeFlags.NumberLike | ts.TypeFlags.ESSymbolLike | ts.TypeFlags.Never)) !== 0;
+  const found: string[] = [];
+  for (const file of files) {
+    const visit = (node: ts.Node): void => {
+      const [object, key] = ts.isElementAccessExpression(node)
+        ? [node.expression, node.argumentExpression]
+        : ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.InKeyword
+          ? [node.right, node.left]
+          : [];
+      if (
+        object !== undefined &&
+        key !== undefined &&
+        !ts.isDeleteExpression(node.parent) &&
+        !isKnown(checker.getTypeAtLocation(key)) &&
+        !isGuarded(node, bare(object), bare(key))
+      ) {
+        const { parent } = node;
+        const isTarget =
+          ts.isBinaryExpression(parent) &&
+          parent.left === node &&
+          parent.operatorToken.kind === ts.SyntaxKind.EqualsToken;
+        found.push(
+          `${file.slice(SOURCE.length)}: ${(isTarget ? parent : node).getText().replace(/\s+/g, " ")}`,
+        );
+      }
+      ts.forEachChild(node, visit);
+    };
+    visit(program.getSourceFile(file)!);
+  }
+  return found;
+};
+
+test("no name from outside is looked up in a plain object", () => {
+  const files = readdirSync(SOURCE, { recursive: true, encoding: "utf8" })
+    .map((file) => file.replaceAll("\\", "/"))
+    .filter((file) => file.endsWith(".ts") && !OF_THE_OPERATOR.includes(file))
+    .map((file) => join(SOURCE, file));
+  const found = foreignNamesIn(programOf(files), files);
+  expect(found.filter((lookup) => !Object.hasOwn(ALLOWED, lookup))).toEqual([]);
+  // What is allowed and no longer there would allow it to come back.
+  expect(Object.keys(ALLOWED).filter((lookup) => !found.includes(lookup))).toEqual([]);
+});
+
+test("such a lookup is found, and what is safe is not", () => {
+  const file = `${SOURCE}made-up.ts`;
+  const text = `
+    import { WRITES_IDX_MAP } from "@langchain/langgraph-checkpoint";
+    declare const fields: Record<string, number>;
+    declare const name: string;
+    declare const place: "left" | "right";
+    declare const list: number[];
+    export const old = (channel: string, position: number) => WRITES_IDX_MAP[channel] ?? position;
+    export const read = fields[name];
+    export const asked = name in fields;
+    fields[name] = 1;
+    for (const other in list) fields[other] = 1;
+    export const safe = [
+      Object.hasOwn(fields, name) ? fields[name] : 0, fields["left"], fields[place], list[list.length - 1],
+    ];
+    for (const key in fields) fields[key] += 1;
+    for (const key of Object.keys(fields)) fields[key] += 1;
+    if (Object.hasOwn(fields, name) && fields[name] > 1) delete fields[name];
+  `;
+  expect(foreignNamesIn(programOf([file], new Map([[file, text]])), [file])).toEqual([
+    "made-up.ts: WRITES_IDX_MAP[channel]",
+    "made-up.ts: fields[name]",
+    "made-up.ts: name in fields",
+    "made-up.ts: fields[name] = 1",
+    "made-up.ts: fields[other] = 1",
+  ]);
+});
