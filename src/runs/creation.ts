@@ -1,13 +1,17 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Database } from "../database/database.ts";
+import type { Database, Queryable } from "../database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
 import { isDatabaseUnavailable, mayHaveBeenCommitted } from "../database/unavailable.ts";
 import type { Execution } from "../engine/execution.ts";
 import type { Worker } from "../engine/worker.ts";
-import { assistantNotFound, sqlState, threadBusy, threadNotFound, UNIQUE_VIOLATION } from "../lib/errors.ts";
+import { assistantNotFound, sqlState, threadNotFound, UNIQUE_VIOLATION } from "../lib/errors.ts";
 import type { Announcements } from "./announcements.ts";
-import { forgetRun } from "./forgetting.ts";
-import { decideMultitask } from "./multitask.ts";
+import {
+  createBehindOthers,
+  type BehindOthers,
+  type Replaced,
+  type RunCheckpoints,
+} from "./behind-others.ts";
 import type { NewRun, RunRepository } from "./repository.ts";
 import type { RequestedRun } from "./requests.ts";
 import type { CreatedRun } from "./results.ts";
@@ -18,20 +22,19 @@ export interface RunCreationParts {
   worker: Worker;
   announcements: Announcements;
   processId: string;
-  checkpoints: {
+  checkpoints: RunCheckpoints & {
     /** Throws `checkpointNotFound`. */
     assertExists(threadId: string, checkpointNamespace: string, checkpointId: string): Promise<void>;
-    deleteRun(
-      threadId: string,
-      runId: string,
-      transaction: Parameters<RunRepository["remove"]>[0],
-    ): Promise<void>;
   };
 }
 
 /** How long a caller waits to hear whether its run was stored, when the database went away meanwhile. */
 const UNCERTAIN_SECONDS = 10;
 const RETRY_MS = 100;
+
+/** Each time another caller has made a thread that a batch was about to make. */
+const APPEARANCES_AT_MOST = 10;
+class ThreadAppeared extends Error {}
 
 /**
  * A connection that dies between commit and answer leaves open whether something is stored. Its caller would be told
@@ -61,16 +64,15 @@ const storeOnce = async <Stored>(
 export const createRunCreation = (parts: RunCreationParts) => {
   const { database, repository, worker, announcements, processId, checkpoints } = parts;
 
-  /**
-   * The slow way, for a thread that is not idle: under the thread's lock, with the decision in multitask.ts.
-   * Undefined if the thread became idle or was made meanwhile, so that the fast way is open again.
-   */
-  const createBehindOthers = async (
+  const behindOthers = createBehindOthers(repository, checkpoints);
+
+  /** Undefined if the thread became idle or was made meanwhile, so that the fast way is open again. */
+  const placeBehindOthers = async (
     run: NewRun,
     createIfMissing: boolean,
     isRetry: boolean,
   ): Promise<RunRow | undefined> => {
-    let cancelled: ReturnType<typeof decideMultitask> | undefined;
+    let replaced: Replaced = [];
     const row = await database.transaction(async (transaction) => {
       if (!(await repository.lockThread(transaction, run.threadId))) {
         if (createIfMissing) return undefined;
@@ -79,41 +81,13 @@ export const createRunCreation = (parts: RunCreationParts) => {
       // Under the thread's lock it is certain whether the try before was committed.
       const stored = isRetry ? await repository.find(run, transaction) : undefined;
       if (stored !== undefined) return stored;
-      const unfinished = await repository.lockUnfinished(transaction, run.threadId);
-      const decision = decideMultitask(
-        run.multitaskStrategy,
-        unfinished.map(({ run_id, status }) => ({ runId: run_id, status })),
-      );
-      if (decision.kind === "reject") throw threadBusy(run.threadId);
-      cancelled = decision;
-      const pending = decision.cancel
-        .filter((other) => other.status === "pending")
-        .map((other) => other.runId);
-      const running = decision.cancel
-        .filter((other) => other.status === "running")
-        .map((other) => other.runId);
-      if (run.multitaskStrategy === "rollback") {
-        // One that was recovered from a dead worker is pending, and yet has checkpoints.
-        for (const runId of pending) {
-          await checkpoints.deleteRun(run.threadId, runId, transaction);
-          await forgetRun(transaction, run.threadId, runId);
-        }
-        await repository.askToCancel(transaction, running, "rollback");
-      } else if (run.multitaskStrategy === "interrupt") {
-        await repository.endPending(transaction, pending);
-        await repository.askToCancel(transaction, running, "interrupt");
-      }
-      const created = await repository.createBehindOthers(transaction, run, pending.length);
+      const created = await behindOthers.store(transaction, run);
       // Deleted at this very moment. What was ended for the new run must not be without it.
-      if (created === undefined) throw assistantNotFound(run.assistantId);
-      return created;
+      if (created.row === undefined) throw assistantNotFound(run.assistantId);
+      ({ replaced } = created);
+      return created.row;
     });
-    if (cancelled?.kind === "accept") {
-      for (const { runId, status, action } of cancelled.cancel) {
-        if (status === "running") announcements.stop(runId, action);
-        else announcements.ended(runId);
-      }
-    }
+    behindOthers.announce(announcements, replaced);
     return row;
   };
 
@@ -141,11 +115,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
       }
       if (row === undefined) {
         if (!(await repository.assistantExists(run.assistantId))) throw assistantNotFound(assistant);
-        row = await createBehindOthers(
-          run,
-          placement.kind === "thread" && placement.createIfMissing,
-          isRetry,
-        );
+        row = await placeBehindOthers(run, placement.kind === "thread" && placement.createIfMissing, isRetry);
         if (row === undefined) continue;
       }
       if (row.status === "pending") announcements.available(row.run_id, run.afterSeconds);
@@ -153,18 +123,47 @@ export const createRunCreation = (parts: RunCreationParts) => {
     }
   };
 
-  /** Empty if they are there already: the try before was committed at the same moment. */
-  const storeAll = async (requested: readonly RequestedRun[]): Promise<RunRow[]> =>
-    await database.transaction(async (transaction) => {
-      const created: RunRow[] = [];
-      for (const { run, assistant } of requested) {
-        const row = await repository.createWithThread(run, {}, undefined, transaction);
-        if (row !== undefined) created.push(row);
-        else if (await repository.threadExists(run.threadId, transaction)) return [];
-        else throw assistantNotFound(assistant);
+  /** `threads`: those that are there, locked; one that is made for a run is added. */
+  const storeOne = async (
+    transaction: Queryable,
+    { run, placement }: RequestedRun,
+    threads: Set<string>,
+  ): Promise<BehindOthers> => {
+    if (threads.has(run.threadId)) return await behindOthers.store(transaction, run);
+    if (placement.kind === "thread" && !placement.createIfMissing) throw threadNotFound(run.threadId);
+    const row = await repository.createWithThread(run, {}, undefined, transaction);
+    if (row !== undefined) threads.add(run.threadId);
+    else if (await repository.threadExists(run.threadId, transaction)) throw new ThreadAppeared();
+    return { row, replaced: [] };
+  };
+
+  /** Throws `ThreadAppeared`: then nothing is stored, and it can be tried again. */
+  const storeAll = async (requested: readonly RequestedRun[]): Promise<RunRow[]> => {
+    const replaced: Replaced[] = [];
+    const rows = await database.transaction(async (transaction) => {
+      const named = requested.filter(({ placement }) => placement.kind === "thread");
+      const threads = await repository.lockThreads(
+        transaction,
+        named.map(({ run }) => run.threadId),
+      );
+      const replacing = named.filter(({ run }) => run.multitaskStrategy !== "enqueue");
+      await repository.lockAllUnfinished(
+        transaction,
+        replacing.map(({ run }) => run.threadId),
+      );
+      const created = new Map<string, RunRow>();
+      // In the order of the threads, since another batch may be about to make the same ones.
+      for (const one of requested.toSorted((a, b) => (a.run.threadId < b.run.threadId ? -1 : 1))) {
+        const stored = await storeOne(transaction, one, threads);
+        if (stored.row === undefined) throw assistantNotFound(one.assistant);
+        created.set(stored.row.run_id, stored.row);
+        replaced.push(stored.replaced);
       }
-      return created;
+      return requested.flatMap(({ run }) => created.get(run.runId) ?? []);
     });
+    for (const ended of replaced) behindOthers.announce(announcements, ended);
+    return rows;
+  };
 
   const assertStart = async ({ run, checkpointId }: RequestedRun): Promise<void> => {
     if (checkpointId !== undefined) await checkpoints.assertExists(run.threadId, "", checkpointId);
@@ -183,8 +182,8 @@ export const createRunCreation = (parts: RunCreationParts) => {
     },
 
     /**
-     * Creates runs with threads of their own: all of them or, if one is refused, none. They wait in the queue, since a
-     * lease must not begin before the last of them is stored.
+     * Creates runs, each on the thread that it names or on one of its own: all of them or, if one is refused, none. They
+     * wait in the queue, since a lease must not begin before the last of them is stored.
      */
     async createAll(requested: readonly RequestedRun[]): Promise<RunRow[]> {
       for (const one of requested) await assertStart(one);
@@ -194,8 +193,16 @@ export const createRunCreation = (parts: RunCreationParts) => {
         return stored.length === 0 ? undefined : stored;
       };
       const rows = await storeOnce(find, async () => {
-        const created = await storeAll(requested);
-        return created.length > 0 ? created : ((await find()) ?? []);
+        for (let tries = 1; ; tries += 1) {
+          try {
+            return await storeAll(requested);
+          } catch (error) {
+            if (!(error instanceof ThreadAppeared) || tries === APPEARANCES_AT_MOST) throw error;
+            // Of the try before this one, if that was committed at the same moment.
+            const stored = await find();
+            if (stored !== undefined) return stored;
+          }
+        }
       });
       for (const [index, { run_id: runId }] of rows.entries()) {
         announcements.available(runId, requested[index]?.run.afterSeconds ?? 0);

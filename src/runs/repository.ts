@@ -211,6 +211,26 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
     return rows.length > 0;
   },
 
+  /** Locks those of these threads that are there, in the order of their ids: two callers can't wait for each other. */
+  async lockThreads(transaction: Queryable, threadIds: readonly string[]): Promise<Set<string>> {
+    if (threadIds.length === 0) return new Set();
+    const rows = await transaction.query<{ thread_id: string }>(
+      "select thread_id from threads where thread_id = any($1::uuid[]) order by thread_id for no key update",
+      [threadIds],
+    );
+    return new Set(rows.map((row) => row.thread_id));
+  },
+
+  /** The same for the unfinished runs of several threads; the renewal of leases takes runs in this order, too. */
+  async lockAllUnfinished(transaction: Queryable, threadIds: readonly string[]): Promise<void> {
+    if (threadIds.length === 0) return;
+    await transaction.query(
+      `select 1 from runs where thread_id = any($1::uuid[]) and status in ('pending', 'running')
+       order by run_id for update`,
+      [threadIds],
+    );
+  },
+
   /** In order of creation. Locks them: a worker that claims one of them now waits or has already done so. */
   async lockUnfinished(transaction: Queryable, threadId: string): Promise<UnfinishedRunRow[]> {
     return await transaction.query<UnfinishedRunRow>(

@@ -41,11 +41,11 @@ const rootCheckpointId = (checkpoint: RunBody["checkpoint"]): string | undefined
   );
 };
 
-const toKwargs = (body: RunBody | ThreadlessRunBody): RunKwargs => {
-  const checkpoint = "checkpoint" in body ? body.checkpoint : undefined;
+const toKwargs = (body: RunBody | ThreadlessRunBody, isOnThread: boolean): RunKwargs => {
+  const checkpoint = isOnThread ? body.checkpoint : undefined;
   const checkpointId =
     rootCheckpointId(checkpoint) ??
-    ("checkpoint_id" in body ? body.checkpoint_id : undefined) ??
+    (isOnThread ? body.checkpoint_id : undefined) ??
     checkpointIdIn(body.config);
   return {
     // With both, the command wins: chat front ends send `input: {}` along.
@@ -87,20 +87,21 @@ export const requestedRun = (
   placement: Placement,
   readerId: string | null,
 ): RequestedRun => {
-  const kwargs = toKwargs(body);
+  const isOnThread = placement.kind === "thread";
+  const kwargs = toKwargs(body, isOnThread);
   return {
     run: {
       runId: newId(),
-      threadId: placement.kind === "thread" ? placement.threadId : newId(),
+      threadId: isOnThread ? placement.threadId : newId(),
       assistantId: assistantIdOf(body.assistant_id),
-      multitaskStrategy: "multitask_strategy" in body ? body.multitask_strategy : "enqueue",
+      multitaskStrategy: isOnThread ? body.multitask_strategy : "enqueue",
       metadata: body.metadata ?? {},
       config: body.config ?? {},
       context: body.context ?? {},
       keptConfig: keptOf(body),
       kwargs: JSON.stringify(kwargs),
       resumable: body.stream_resumable,
-      deleteThread: placement.kind === "threadless" && !placement.keep,
+      deleteThread: !isOnThread && !placement.keep,
       afterSeconds: body.after_seconds ?? 0,
       readerId,
     },

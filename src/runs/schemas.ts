@@ -62,25 +62,30 @@ const commonFields = {
   }),
 };
 
+const threadFields = {
+  checkpoint: optional(checkpoint),
+  checkpoint_id: optional(storableText),
+  multitask_strategy: optional(z.enum(["reject", "enqueue", "interrupt", "rollback"])).transform(
+    (value) => value ?? "enqueue",
+  ),
+  if_not_exists: optional(z.enum(["create", "reject"])).transform((value) => value ?? "reject"),
+};
+
 /** A run on a thread. */
-export const runBody = z
-  .object({
-    ...commonFields,
-    checkpoint: optional(checkpoint),
-    checkpoint_id: optional(storableText),
-    multitask_strategy: optional(z.enum(["reject", "enqueue", "interrupt", "rollback"])).transform(
-      (value) => value ?? "enqueue",
-    ),
-    if_not_exists: optional(z.enum(["create", "reject"])).transform((value) => value ?? "reject"),
-  })
-  .meta({ id: "RunCreateStateful" });
+export const runBody = z.object({ ...commonFields, ...threadFields }).meta({ id: "RunCreateStateful" });
 export type RunBody = z.output<typeof runBody>;
 
-/** A run without a thread. */
+/** A run on a thread of its own, or on the one that the body names: then the fields of such a run apply. */
 export const threadlessRunBody = z
   .object({
     ...commonFields,
-    on_completion: optional(z.enum(["delete", "keep"])).transform((value) => value ?? "delete"),
+    ...threadFields,
+    thread_id: optional(uuid).describe(
+      "The thread to run on; it stays. Without it the run gets one of its own.",
+    ),
+    on_completion: optional(z.enum(["delete", "keep"]))
+      .transform((value) => value ?? "delete")
+      .describe("What becomes of the run's own thread."),
   })
   .meta({ id: "RunCreateStateless" });
 export type ThreadlessRunBody = z.output<typeof threadlessRunBody>;

@@ -28,10 +28,11 @@ export interface RunServiceParts {
   checkpoints: RunCreationParts["checkpoints"];
 }
 
-const ownThread = (body: ThreadlessRunBody): Placement => ({
-  kind: "threadless",
-  keep: body.on_completion === "keep",
-});
+/** On a thread of the run's own, unless the body names one. */
+const placementOf = (body: ThreadlessRunBody): Placement =>
+  body.thread_id === undefined
+    ? { kind: "threadless", keep: body.on_completion === "keep" }
+    : { kind: "thread", threadId: body.thread_id, createIfMissing: body.if_not_exists === "create" };
 
 /** The rules of runs: creating under the per-thread rule, waiting, reading along, cancelling. */
 export const createRunService = (parts: RunServiceParts) => {
@@ -97,12 +98,14 @@ export const createRunService = (parts: RunServiceParts) => {
       body: ThreadlessRunBody,
       { streamed = false }: { streamed?: boolean } = {},
     ): Promise<CreatedRun> {
-      return await creation.create(requestedRun(body, ownThread(body), streamed ? processId : null));
+      return await creation.create(requestedRun(body, placementOf(body), streamed ? processId : null));
     },
 
     /** All of them or, if one is refused, none. */
     async createBatch(bodies: ThreadlessRunBody[]): Promise<RunRecord[]> {
-      const rows = await creation.createAll(bodies.map((body) => requestedRun(body, ownThread(body), null)));
+      const rows = await creation.createAll(
+        bodies.map((body) => requestedRun(body, placementOf(body), null)),
+      );
       return rows.map(toRunRecord);
     },
 
