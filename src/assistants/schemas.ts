@@ -13,6 +13,7 @@ import {
   storableText,
   uuid,
 } from "../lib/json-schemas.ts";
+import { storableFilter } from "../lib/search-filter.ts";
 
 export const ASSISTANT_FIELDS = [
   "assistant_id",
@@ -85,7 +86,7 @@ export const assistantPatchBody = z
 const filter = {
   graph_id: optional(storableText),
   name: optional(storableText).describe("A part of the name, in any case."),
-  metadata: optional(storableObject),
+  metadata: optional(storableFilter),
 };
 
 export const assistantSearchBody = bodyOf({

@@ -2,6 +2,7 @@ import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import { sqlState } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
+import { createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
 import { nameStatements } from "./statement-names.ts";
 import type { Tables } from "./tables.ts";
 import { isDatabaseUnavailable } from "./unavailable.ts";
@@ -29,12 +30,15 @@ export interface Queryable {
  * stands in a repository. Both share one pool; every statement is prepared once per connection
  * (see statement-names.ts).
  */
-export interface Database extends Queryable {
+export interface Database extends Queryable, BoundedReads {
   readonly kysely: Kysely<Tables>;
   readonly pool: pg.Pool;
   readonly connectionString: string;
-  /** Runs `work` in a transaction on one connection; rolls back if it throws. Never while user code runs. */
-  transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` in a transaction on one connection; rolls back if it throws. Never while user code runs. `opening`:
+   * what it begins with, if not a plain `begin`.
+   */
+  transaction<T>(work: (transaction: Queryable) => Promise<T>, opening?: string): Promise<T>;
   /** Whether this very error came from here and says that the database is away. Graphs may have databases of their own. */
   isLoss(error: unknown): boolean;
   /** Calls back whenever a connection was lost: the database may have crashed. Returns the end of the subscription. */
@@ -98,7 +102,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   };
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
 
-  return {
+  const database: Omit<Database, keyof BoundedReads> = {
     kysely,
     pool,
     connectionString,
@@ -111,11 +115,11 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       lossListeners.add(listener);
       return () => lossListeners.delete(listener);
     },
-    async transaction(work) {
+    async transaction(work, opening = "begin") {
       const client = await noting(pool.connect());
       let broken: Error | undefined;
       try {
-        await client.query("begin");
+        await client.query(opening);
         const result = await work({
           async query<Row>(text: string, values: unknown[] = []) {
             return (await client.query(text, values)).rows as Row[];
@@ -139,4 +143,5 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       if (!pool.ending) await pool.end();
     },
   };
+  return { ...database, ...createBoundedReads((work, opening) => database.transaction(work, opening)) };
 };

@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { isDatabaseUnavailable } from "../database/unavailable.ts";
-import { sqlState, ThreadloomError, type ErrorKind } from "../lib/errors.ts";
+import { CallerGoneError, sqlState, ThreadloomError, type ErrorKind } from "../lib/errors.ts";
 import { ownField } from "../lib/names.ts";
 
 /** The only place that knows which status a kind of error has. */
@@ -67,6 +67,11 @@ const refusalOf = (error: unknown): Refusal | undefined => {
  * hidden from the caller.
  */
 export const answerError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+  if (error instanceof CallerGoneError) {
+    reply.hijack();
+    reply.raw.destroy();
+    return;
+  }
   const refusal = refusalOf(error);
   if (refusal === undefined) {
     request.log.error(

@@ -79,6 +79,14 @@ export class ThreadChangedError extends ThreadloomError {
   }
 }
 
+/** Whoever asked has closed the connection: the work ends, and nobody is told. */
+export class CallerGoneError extends Error {
+  constructor() {
+    super("The caller has closed the connection.");
+    this.name = "CallerGoneError";
+  }
+}
+
 /** SQLSTATE: a row with that key is there already. */
 export const UNIQUE_VIOLATION = "23505";
 

@@ -8,6 +8,7 @@ import {
   storableObject,
   storableText,
 } from "../lib/json-schemas.ts";
+import { storableFilter } from "../lib/search-filter.ts";
 import { keyComplaint, labelsComplaint, namespaceComplaint } from "./addresses.ts";
 
 const labelsThat = (complaintOf: (labels: string[]) => string | undefined) =>
@@ -68,7 +69,7 @@ export const itemDeleteBody = z
 
 export const itemSearchBody = bodyOf({
   namespace_prefix: optional(labels),
-  filter: optional(storableObject).describe(
+  filter: optional(storableFilter).describe(
     "Field by field a value to be equal to, or an object of $eq, $ne, $in, $nin, $gt, $gte, $lt, $lte.",
   ),
   ...page,

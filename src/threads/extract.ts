@@ -62,20 +62,3 @@ export const extractFrom = (value: unknown, steps: readonly (string | number)[])
   }
   return current ?? null;
 };
-
-/**
- * The containment of `jsonb @>`: every key of an object, any element for each of a list, equality of the rest.
- * For values, which live in checkpoints and not in a `jsonb` column.
- */
-export const contains = (value: unknown, part: unknown): boolean => {
-  if (Array.isArray(part)) {
-    return Array.isArray(value) && part.every((item) => value.some((candidate) => contains(candidate, item)));
-  }
-  if (typeof part === "object" && part !== null) {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-    return Object.entries(part).every(
-      ([key, item]) => Object.hasOwn(value, key) && contains((value as Record<string, unknown>)[key], item),
-    );
-  }
-  return value === part;
-};

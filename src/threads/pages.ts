@@ -1,8 +1,10 @@
 import type { JsonObject } from "../lib/json.ts";
-import { contains, extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
+import { matcherOf } from "./containment.ts";
+import { createEffort, tooMuchToLookInto } from "./effort.ts";
+import { extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
 import { writeRecord, type ThreadRecordRow } from "./record.ts";
 import type { ThreadField, ThreadFilter, ThreadSearch } from "./schemas.ts";
-import type { RowSearch, ThreadSearcher } from "./search.ts";
+import type { Candidate, RowFilter, RowOrder, ThreadSearcher } from "./search.ts";
 
 /** A page of a search, as JSON text. */
 export interface ThreadPage {
@@ -12,69 +14,76 @@ export interface ThreadPage {
   next: number | undefined;
 }
 
-/** Threads that are read at once where the filter is on values, which no index knows. */
-const VALUES_BATCH = 500;
+/** Threads that are looked into at once where the filter is on values, which no index knows. */
+const VALUES_BATCH = 200;
+/** Threads that can't be looked into within the time of a search anyway are not begun with. */
+const LOOKED_INTO_AT_MOST = 50_000;
 
 export interface ThreadPages {
-  search(search: ThreadSearch): Promise<ThreadPage>;
-  count(filter: ThreadFilter): Promise<number>;
+  /** Rejects with the signal's reason when that aborts: nobody waits for the page any more. */
+  search(search: ThreadSearch, signal?: AbortSignal): Promise<ThreadPage>;
+  count(filter: ThreadFilter, signal?: AbortSignal): Promise<number>;
 }
 
 export interface ThreadPagesOptions {
   searcher: ThreadSearcher;
   /** JSON texts of the newest values, by thread; threads that never ran are missing. */
-  valuesOf(rows: readonly ThreadRecordRow[]): Promise<ReadonlyMap<string, string>>;
+  valuesOf(rows: readonly Candidate[]): Promise<ReadonlyMap<string, string>>;
 }
 
 /** Pages of threads, with the values that live in their checkpoints. */
 export const createThreadPages = ({ searcher, valuesOf }: ThreadPagesOptions): ThreadPages => {
   /**
-   * The threads whose newest values contain `part`: the asked page of them, and how many there are. They are read
-   * in batches, since no index knows values, and only the page is kept.
+   * The ids of all threads whose newest values contain `part`, in the order asked for. What is left by the filters
+   * that have an index is listed once, then looked into, as long as a search may take: what has begun before the
+   * list was made is found once, whatever changes meanwhile.
    */
-  const pageByValues = async (
-    search: RowSearch,
+  const findByValues = async (
+    search: RowFilter & RowOrder,
     part: JsonObject,
-  ): Promise<{ found: [ThreadRecordRow, string][]; total: number }> => {
-    const found: [ThreadRecordRow, string][] = [];
-    let matching = 0;
-    for (let offset = 0; ; offset += VALUES_BATCH) {
-      const { rows, total } = await searcher.page({ ...search, limit: VALUES_BATCH, offset });
-      const values = await valuesOf(rows);
-      for (const row of rows) {
-        const text = values.get(row.thread_id);
-        if (text === undefined || !contains(JSON.parse(text), part)) continue;
-        if (matching >= search.offset && found.length < search.limit) found.push([row, text]);
-        matching += 1;
-      }
-      if (rows.length === 0 || offset + rows.length >= total) return { found, total: matching };
+    signal: AbortSignal | undefined,
+  ): Promise<string[]> => {
+    const effort = createEffort(signal);
+    const candidates = await searcher.candidates(search, LOOKED_INTO_AT_MOST + 1, signal);
+    if (candidates.length > LOOKED_INTO_AT_MOST) {
+      throw tooMuchToLookInto(`more than ${LOOKED_INTO_AT_MOST} threads would have to be looked into`);
     }
+    const matches = matcherOf(part, effort.spend);
+    const touched = candidates.filter(({ untouched }) => !untouched);
+    const found: string[] = [];
+    for (let start = 0; start < touched.length; start += VALUES_BATCH) {
+      await effort.goOn();
+      const batch = touched.slice(start, start + VALUES_BATCH);
+      const values = await valuesOf(batch);
+      for (const { thread_id: id } of batch) {
+        await effort.goOn();
+        const text = values.get(id);
+        if (text !== undefined && matches(JSON.parse(text))) found.push(id);
+      }
+    }
+    return found;
   };
 
   return {
-    async search(search: ThreadSearch): Promise<ThreadPage> {
-      const { limit, offset, values: part } = search;
+    async search(search: ThreadSearch, signal?: AbortSignal): Promise<ThreadPage> {
+      const { limit, offset, values: part, metadata, status, ids } = search;
       const paths = search.extract === undefined ? undefined : parseExtract(search.extract);
-      const rowSearch: RowSearch = {
-        metadata: search.metadata,
-        status: search.status,
-        ids: search.ids,
-        limit,
-        offset,
+      const wanted = {
+        metadata,
+        status,
+        ids,
         sortBy: search.sort_by ?? "created_at",
         sortOrder: search.sort_order ?? "desc",
       };
       const select =
         search.select === undefined ? undefined : new Set(search.select as readonly ThreadField[]);
+      let rows: ThreadRecordRow[];
+      let total: number;
       if (part !== undefined && Object.keys(part).length > 0) {
-        const { found, total } = await pageByValues(rowSearch, part);
-        return pageOf(
-          found.map(([row, values]) => recordOf(row, values, select, paths)),
-          total,
-          offset,
-        );
-      }
-      const { rows, total } = await searcher.page(rowSearch);
+        const found = await findByValues(wanted, part, signal);
+        rows = await searcher.records(found.slice(offset, offset + limit), signal);
+        total = found.length;
+      } else ({ rows, total } = await searcher.page({ ...wanted, limit, offset }, signal));
       const needsValues =
         select === undefined ||
         select.has("values") ||
@@ -84,10 +93,9 @@ export const createThreadPages = ({ searcher, valuesOf }: ThreadPagesOptions): T
       return pageOf(json, total, offset);
     },
 
-    async count({ values: part, ...filter }: ThreadFilter): Promise<number> {
-      if (part === undefined || Object.keys(part).length === 0) return await searcher.count(filter);
-      const all: RowSearch = { ...filter, limit: 0, offset: 0, sortBy: "thread_id", sortOrder: "asc" };
-      return (await pageByValues(all, part)).total;
+    async count({ values: part, ...filter }: ThreadFilter, signal?: AbortSignal): Promise<number> {
+      if (part === undefined || Object.keys(part).length === 0) return await searcher.count(filter, signal);
+      return (await findByValues({ ...filter, sortBy: "thread_id", sortOrder: "asc" }, part, signal)).length;
     },
   };
 };

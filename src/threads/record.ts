@@ -21,11 +21,14 @@ export interface ThreadRecordRow {
 const wireTime = (column: string): string =>
   `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`;
 
-/** The columns of a `ThreadRecordRow`, in a statement over `threads`. */
-export const RECORD_COLUMNS = `
+/** What is to be known of a thread before its values are read, in a statement over `threads`. */
+export const CANDIDATE_COLUMNS = `
   thread_id,
   metadata ->> 'graph_id' as graph_id,
-  status = 'idle' and updated_at = created_at and state_updated_at = created_at as untouched,
+  status = 'idle' and updated_at = created_at and state_updated_at = created_at as untouched`;
+
+/** The columns of a `ThreadRecordRow`, in a statement over `threads`. */
+export const RECORD_COLUMNS = `${CANDIDATE_COLUMNS},
   concat('{"thread_id":"', thread_id, '","created_at":"', ${wireTime("created_at")},
     '","updated_at":"', ${wireTime("updated_at")}, '","state_updated_at":"', ${wireTime("state_updated_at")},
     '","metadata":', metadata, ',"config":', config, ',"status":"', status, '","interrupts":', interrupts,

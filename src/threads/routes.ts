@@ -1,5 +1,6 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
+import { callerGone } from "../lib/caller-gone.ts";
 import { errorAnswer } from "../lib/json-schemas.ts";
 import type { RoutePlugin } from "../lib/route-plugin.ts";
 import * as schemas from "./schemas.ts";
@@ -46,7 +47,7 @@ export const createThreadRoutes =
         },
       },
       async (request, reply) => {
-        const page = await service.search(request.body);
+        const page = await service.search(request.body, callerGone(reply.raw));
         reply.header("x-pagination-total", page.total);
         if (page.next !== undefined) reply.header("x-pagination-next", page.next);
         return sendJson(reply, page.json);
@@ -63,7 +64,8 @@ export const createThreadRoutes =
           body: schemas.threadCountBody,
         },
       },
-      async (request, reply) => sendJson(reply, String(await service.count(request.body))),
+      async (request, reply) =>
+        sendJson(reply, String(await service.count(request.body, callerGone(reply.raw)))),
     );
 
     app.post(

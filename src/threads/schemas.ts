@@ -17,6 +17,7 @@ import {
   storableText,
   uuid,
 } from "../lib/json-schemas.ts";
+import { searchFilter, storableFilter } from "../lib/search-filter.ts";
 
 export const THREAD_FIELDS = [
   "thread_id",
@@ -93,8 +94,8 @@ export const threadReadQuery = z.object({ include: queryList });
 const IDS_AT_MOST = 1_000;
 
 const filter = {
-  metadata: optional(storableObject),
-  values: optional(jsonObject),
+  metadata: optional(storableFilter),
+  values: optional(searchFilter),
   status: optional(z.enum(["idle", "busy", "interrupted", "error"])),
 };
 
@@ -158,7 +159,7 @@ const before = z
 export const historyBody = bodyOf({
   limit: optional(z.int().min(1).max(HISTORY_AT_MOST)).transform((limit) => limit ?? HISTORY_LIMIT),
   before: optional(before),
-  metadata: optional(storableObject),
+  metadata: optional(storableFilter),
   checkpoint: optional(checkpoint),
   select: selectList,
 });

@@ -1,5 +1,5 @@
 import type { Database } from "../database/database.ts";
-import { RECORD_COLUMNS, type ThreadRecordRow } from "./record.ts";
+import { CANDIDATE_COLUMNS, RECORD_COLUMNS, type ThreadRecordRow } from "./record.ts";
 import type { ThreadFilter, ThreadSearch } from "./schemas.ts";
 
 /** Filters that the table of threads can answer by itself. */
@@ -20,9 +20,22 @@ export interface RowPage {
   total: number;
 }
 
+/** What a search by values has to know of a thread to look into it. */
+export type Candidate = Pick<ThreadRecordRow, "thread_id" | "graph_id" | "untouched">;
+
+export type RowOrder = Pick<RowSearch, "sortBy" | "sortOrder">;
+
+/**
+ * All of these are bounded reads (see database/bounded-reads.ts): they reject with `invalid` if they take too long,
+ * and wait no longer when `signal` aborts.
+ */
 export interface ThreadSearcher {
-  page(search: RowSearch): Promise<RowPage>;
-  count(filter: RowFilter): Promise<number>;
+  page(search: RowSearch, signal?: AbortSignal): Promise<RowPage>;
+  count(filter: RowFilter, signal?: AbortSignal): Promise<number>;
+  /** The first `limit` threads in this order, without their records: one statement for all that will be looked into. */
+  candidates(filter: RowFilter & RowOrder, limit: number, signal?: AbortSignal): Promise<Candidate[]>;
+  /** The records of these threads, in the order of the ids; those that are gone are missing. */
+  records(ids: readonly string[], signal?: AbortSignal): Promise<ThreadRecordRow[]>;
 }
 
 type CountedRow = ThreadRecordRow & { total: string };
@@ -51,21 +64,27 @@ const conditions = (filter: RowFilter): { where: string; values: unknown[] } => 
   return { where: clauses.length === 0 ? "" : `where ${clauses.join(" and ")}`, values };
 };
 
+const RECORDS = `
+  select record.* from unnest($1::uuid[]) with ordinality as wanted (id, place)
+  cross join lateral (select ${RECORD_COLUMNS} from threads where thread_id = wanted.id) record
+  order by wanted.place`;
+
 const limitAndOffset = (parametersBefore: number): string =>
   `limit (select $${parametersBefore + 1}::int) offset (select $${parametersBefore + 2}::int)`;
 
 const isSelective = (filter: RowFilter): boolean =>
   filter.ids !== undefined || (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0);
 
-const orderBy = ({ sortBy, sortOrder }: RowSearch): string =>
+const orderBy = ({ sortBy, sortOrder }: RowOrder): string =>
   sortBy === "thread_id" ? `thread_id ${sortOrder}` : `${sortBy} ${sortOrder}, thread_id ${sortOrder}`;
 
 export const createThreadSearcher = (database: Database): ThreadSearcher => {
-  const count = async (filter: RowFilter): Promise<number> => {
+  const count = async (filter: RowFilter, signal?: AbortSignal): Promise<number> => {
     const { where, values } = conditions(filter);
-    const rows = await database.query<{ total: string }>(
+    const rows = await database.boundedRead<{ total: string }>(
       `select count(*) as total from threads ${where}`,
       values,
+      signal,
     );
     return Number(rows[0]?.total ?? 0);
   };
@@ -74,21 +93,22 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
    * With a metadata filter or ids: one scan of what matches gives both the page and the total (`count(*) over ()`),
    * over ids and the sort key only; the page's rows are then fetched by primary key.
    */
-  const selectivePage = async (search: RowSearch): Promise<RowPage> => {
+  const selectivePage = async (search: RowSearch, signal: AbortSignal | undefined): Promise<RowPage> => {
     const { where, values } = conditions(search);
     const order = orderBy(search);
     const key = search.sortBy === "thread_id" ? "" : `, ${search.sortBy}`;
-    const rows = await database.query<CountedRow>(
+    const rows = await database.boundedRead<CountedRow>(
       `select page.total, record.*
          from (select thread_id${key}, count(*) over () as total from threads ${where}
                 order by ${order} ${limitAndOffset(values.length)}) page
         cross join lateral (select ${RECORD_COLUMNS} from threads where thread_id = page.thread_id) record
         order by ${order.replaceAll(/(\w+) (asc|desc)/g, "page.$1 $2")}`,
       [...values, search.limit, search.offset],
+      signal,
     );
     const first = rows[0];
     if (first !== undefined) return { rows, total: Number(first.total) };
-    return { rows, total: search.offset === 0 ? 0 : await count(search) };
+    return { rows, total: search.offset === 0 ? 0 : await count(search, signal) };
   };
 
   /**
@@ -96,20 +116,34 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
    * _by_state_update, _by_status), and one row more than asked tells whether the page is the last, so that the
    * total is counted (an index-only scan) only if it isn't.
    */
-  const orderedPage = async (search: RowSearch): Promise<RowPage> => {
+  const orderedPage = async (search: RowSearch, signal: AbortSignal | undefined): Promise<RowPage> => {
     const { where, values } = conditions(search);
-    const rows = await database.query<ThreadRecordRow>(
+    const rows = await database.boundedRead<ThreadRecordRow>(
       `select ${RECORD_COLUMNS} from threads ${where}
         order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
       [...values, search.limit + 1, search.offset],
+      signal,
     );
-    if (rows.length > search.limit) return { rows: rows.slice(0, search.limit), total: await count(search) };
+    if (rows.length > search.limit) {
+      return { rows: rows.slice(0, search.limit), total: await count(search, signal) };
+    }
     if (rows.length > 0 || search.offset === 0) return { rows, total: search.offset + rows.length };
-    return { rows, total: await count(search) };
+    return { rows, total: await count(search, signal) };
   };
 
   return {
-    page: (search) => (isSelective(search) ? selectivePage(search) : orderedPage(search)),
+    page: (search, signal) =>
+      isSelective(search) ? selectivePage(search, signal) : orderedPage(search, signal),
     count,
+    async candidates(search, limit, signal) {
+      const { where, values } = conditions(search);
+      return await database.boundedRead<Candidate>(
+        `select ${CANDIDATE_COLUMNS} from threads ${where}
+          order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
+        [...values, limit, 0],
+        signal,
+      );
+    },
+    records: (ids, signal) => database.boundedRead<ThreadRecordRow>(RECORDS, [ids], signal),
   };
 };

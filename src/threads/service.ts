@@ -8,7 +8,7 @@ import { createThreadConfigurations } from "./configuration.ts";
 import { createThreadPages, type ThreadPage } from "./pages.ts";
 import { writeRecord, type ThreadRecordRow } from "./record.ts";
 import { createThreadRepository, type ThreadStanding } from "./repository.ts";
-import { createThreadSearcher } from "./search.ts";
+import { createThreadSearcher, type Candidate } from "./search.ts";
 import type {
   StateUpdate,
   ThreadCreate,
@@ -50,12 +50,12 @@ export const createThreadService = (options: ThreadServiceOptions) => {
   const writer = createStateWriter({ checkpoints, graphs, configurations });
   const turns = createTurns();
 
-  const toThread = ({ thread_id, graph_id }: ThreadRecordRow) => ({
+  const toThread = ({ thread_id, graph_id }: Candidate) => ({
     threadId: thread_id,
     graphId: graph_id,
   });
 
-  const valuesOfAll = async (rows: readonly ThreadRecordRow[]): Promise<ReadonlyMap<string, string>> => {
+  const valuesOfAll = async (rows: readonly Candidate[]): Promise<ReadonlyMap<string, string>> => {
     const touched = rows.filter((row) => !row.untouched);
     return touched.length === 0 ? new Map() : await states.headValues(touched.map(toThread));
   };
@@ -189,9 +189,9 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       return pruned;
     },
 
-    search: (search: ThreadSearch): Promise<ThreadPage> => pages.search(search),
+    search: (search: ThreadSearch, signal?: AbortSignal): Promise<ThreadPage> => pages.search(search, signal),
 
-    count: (filter: ThreadFilter): Promise<number> => pages.count(filter),
+    count: (filter: ThreadFilter, signal?: AbortSignal): Promise<number> => pages.count(filter, signal),
 
     /** A new thread with the record, the states and the history of another. */
     async copy(threadId: string): Promise<string> {

@@ -1,0 +1,59 @@
+import { invalid, sqlState, unavailable } from "../lib/errors.ts";
+import { createGate } from "../lib/gate.ts";
+
+/**
+ * Reads whose cost is the caller's choice: searches and counts. Each has an end that PostgreSQL itself keeps, and only
+ * a few run at a time, so that runs find connections and processors whatever is being looked for.
+ */
+export interface BoundedReads {
+  /**
+   * Rejects with `invalid` if it takes too long, `unavailable` if too many are in front of it, and with the signal's
+   * reason if that aborts before it has begun. A statement that has begun ends by itself, in two seconds at most.
+   */
+  boundedRead<Row>(text: string, values?: unknown[], signal?: AbortSignal): Promise<Row[]>;
+}
+
+/** A search of 100,000 threads whose metadata all match takes 0.1 s, the count included. */
+export const BOUNDED_READ_MS = 2_000;
+/** Of 20 connections that a process has by default. Ten thousand searches by index fit through these in a second. */
+const AT_ONCE = 4;
+const PATIENCE_MS = 5_000;
+
+/** `statement_timeout` was reached. */
+const CANCELLED = "57014";
+
+/**
+ * The limit is local to a transaction: for a whole connection a pooler would either refuse it or leave it to whoever
+ * gets the connection next. A cancel request would save two round trips, but one that comes late hits the statement
+ * after it, and `pg` sends it without TLS.
+ */
+const OPENING = `begin read only; set local statement_timeout = ${BOUNDED_READ_MS}`;
+
+/** A transaction of `Database`. */
+interface Transaction {
+  query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
+}
+
+/** `transaction` opens one with the given statements. */
+export const createBoundedReads = (
+  transaction: <T>(work: (transaction: Transaction) => Promise<T>, opening: string) => Promise<T>,
+): BoundedReads => {
+  const gate = createGate({
+    places: AT_ONCE,
+    waitMs: PATIENCE_MS,
+    full: () => unavailable("Too many searches are being made at the moment."),
+  });
+  return {
+    async boundedRead<Row>(text: string, values: unknown[] = [], signal?: AbortSignal) {
+      const leave = await gate.enter(signal);
+      try {
+        return await transaction((queryable) => queryable.query<Row>(text, values), OPENING);
+      } catch (error) {
+        if (sqlState(error) !== CANCELLED) throw error;
+        throw invalid(`This takes longer than ${BOUNDED_READ_MS / 1_000} seconds; narrow the filter.`);
+      } finally {
+        leave();
+      }
+    },
+  };
+};

@@ -1,0 +1,14 @@
+import type { ServerResponse } from "node:http";
+import { CallerGoneError } from "./errors.ts";
+
+/**
+ * Aborts, with a `CallerGoneError` as its reason, when the connection closes before the answer has been sent. Work
+ * that nobody waits for any more ends then.
+ */
+export const callerGone = (response: ServerResponse): AbortSignal => {
+  const controller = new AbortController();
+  response.once("close", () => {
+    if (!response.writableFinished) controller.abort(new CallerGoneError());
+  });
+  return controller.signal;
+};

@@ -1,0 +1,45 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { apiOf, type Refusal } from "../helpers/api.ts";
+import { startTestServer, type TestServer } from "../helpers/app.ts";
+
+let server: TestServer;
+let api: ReturnType<typeof apiOf>;
+beforeAll(async () => {
+  server = await startTestServer();
+  api = apiOf(server);
+});
+afterAll(() => server.close());
+
+const wide = { tags: Array.from({ length: 60_000 }, (_, index) => index) };
+let deep: Record<string, unknown> = {};
+for (let depth = 0; depth < 200; depth += 1) deep = { deep };
+
+it.each([
+  ["values", "/threads/search"],
+  ["metadata", "/threads/search"],
+  ["values", "/threads/count"],
+  ["metadata", "/threads/count"],
+  ["metadata", `/threads/${randomUUID()}/history`],
+  ["metadata", "/assistants/search"],
+  ["metadata", "/assistants/count"],
+  ["metadata", `/assistants/${randomUUID()}/versions`],
+  ["filter", "/store/items/search"],
+])(
+  "refuses %s with 60,000 values, or 200 levels, in %s, before anything is compared",
+  async (field, path) => {
+    for (const filter of [wide, deep]) {
+      const { status, body } = await api.post<Refusal>(path, { [field]: filter });
+      expect([status, body.detail]).toEqual([422, expect.stringContaining(`'${field}'`)]);
+      expect(body.detail).toContain("1000 keys and values");
+    }
+  },
+);
+
+it("takes a filter with a thousand values", async () => {
+  const thread = await api.aThread({ metadata: { tags: wide.tags.slice(0, 2_000) } });
+  const found = await api.post<{ thread_id: string }[]>("/threads/search", {
+    metadata: { tags: wide.tags.slice(1_001, 2_000) },
+  });
+  expect(found.body.map(({ thread_id }) => thread_id)).toEqual([thread]);
+});

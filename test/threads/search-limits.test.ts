@@ -1,0 +1,79 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, expect, it, vi } from "vitest";
+import { CallerGoneError } from "../../src/lib/errors.ts";
+import { createThreadPages } from "../../src/threads/pages.ts";
+import type { Candidate, ThreadSearcher } from "../../src/threads/search.ts";
+import { threadCountBody, threadSearchBody } from "../../src/threads/schemas.ts";
+
+afterEach(() => void vi.restoreAllMocks());
+
+const candidatesOf = (length: number): Candidate[] =>
+  Array.from({ length }, () => ({ thread_id: randomUUID(), graph_id: "agent", untouched: false }));
+
+/** Pages over threads that are only listed here; `valuesOf` tells how often it was asked. */
+const pagesOver = (length: number, text: string, onBatch: (batch: number) => void = () => undefined) => {
+  const all = candidatesOf(length);
+  let batches = 0;
+  const searcher = {
+    candidates: (_filter: unknown, limit: number) => Promise.resolve(all.slice(0, limit)),
+    records: () => Promise.resolve([]),
+  } as Partial<ThreadSearcher> as ThreadSearcher;
+  const pages = createThreadPages({
+    searcher,
+    valuesOf(rows) {
+      batches += 1;
+      onBatch(batches);
+      return Promise.resolve(new Map(rows.map((row) => [row.thread_id, text])));
+    },
+  });
+  return { pages, batches: () => batches };
+};
+const byValues = (values: unknown) => threadSearchBody.parse({ values });
+const kinds = (error: unknown) => error as { kind?: string; message: string };
+
+it("finds all threads by values that can be looked into in time, with the true total", async () => {
+  const { pages } = pagesOver(1_234, '{"count":1}');
+  expect((await pages.search(byValues({ count: 1 }))).total).toBe(1_234);
+  expect(await pages.count(threadCountBody.parse({ values: { count: 1 } }))).toBe(1_234);
+  expect(await pages.count(threadCountBody.parse({ values: { count: 2 } }))).toBe(0);
+});
+
+it("says at once that a search by values has to be narrowed if more threads are left than it can look into", async () => {
+  const { pages, batches } = pagesOver(50_001, '{"count":1}');
+  const refused = kinds(await pages.search(byValues({ count: 1 })).catch((error: unknown) => error));
+  expect(refused.kind).toBe("invalid");
+  expect(refused.message).toMatch(/'values': more than 50000 threads .* narrow the search with 'metadata'/);
+  expect(batches()).toBe(0);
+});
+
+it("says that a search by values has to be narrowed when its time is over", async () => {
+  let now = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  const { pages, batches } = pagesOver(10_000, '{"count":1}', () => (now += 400));
+  const refused = kinds(
+    await pages.count(threadCountBody.parse({ values: { count: 1 } })).catch((error: unknown) => error),
+  );
+  expect(refused.kind).toBe("invalid");
+  expect(refused.message).toContain("takes longer than 1 s; narrow the search");
+  expect(batches()).toBe(3);
+});
+
+it("says so, too, when lists of lists and objects would be compared without end", async () => {
+  const long = JSON.stringify({ list: Array.from({ length: 60_000 }, (_, id) => ({ id })) });
+  const { pages } = pagesOver(2, long);
+  const list = Array.from({ length: 400 }, (_, id) => ({ id: -id - 1 }));
+  const refused = kinds(
+    await pages.count(threadCountBody.parse({ values: { list } })).catch((error: unknown) => error),
+  );
+  expect(refused.message).toContain("too much to compare");
+});
+
+it("looks into no more threads when whoever asked has gone", async () => {
+  const caller = new AbortController();
+  const { pages, batches } = pagesOver(10_000, '{"count":1}', (batch) => {
+    if (batch === 2) caller.abort(new CallerGoneError());
+  });
+  const end = await pages.search(byValues({ count: 1 }), caller.signal).catch((error: unknown) => error);
+  expect(end).toBeInstanceOf(CallerGoneError);
+  expect(batches()).toBe(2);
+});
