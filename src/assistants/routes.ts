@@ -95,8 +95,9 @@ export const createAssistantRoutes =
           summary: "Make the next version of an assistant and activate it",
           description:
             "`config` and `context` are taken whole from the body and never merged: what the body leaves out " +
-            "is absent from the new version. `name`, `description` and `graph_id` stay unless given; " +
-            "`metadata` merges.",
+            "is absent from the new version, so a body with a new `name` alone makes a version with neither. " +
+            "`name`, `description` and `graph_id` stay unless given; `metadata` merges. " +
+            "`POST /assistants/{assistant_id}/latest` activates an earlier version again.",
           params: assistantPath,
           body: assistantPatchBody,
           response: { 200: assistantRecord, ...notFound, ...invalid },

@@ -73,12 +73,16 @@ export const assistantCreateBody = z
   })
   .meta({ id: "AssistantCreate" });
 
+const REPLACES =
+  "Replaces the one before, whole. Without it the new version has none: send it along to keep it.";
+
 export const assistantPatchBody = z
   .object({
     graph_id: optional(storableText),
     name: optional(storableText),
     description: optional(storableText),
-    ...configuration,
+    config: configuration.config.describe(REPLACES),
+    context: configuration.context.describe(REPLACES),
     metadata: optional(storableObject),
   })
   .meta({ id: "AssistantPatch" });

@@ -11,7 +11,10 @@ afterAll(async () => {
 
 interface Document {
   openapi: string;
-  paths: Record<string, Record<string, { responses: Record<string, { description?: string }> }>>;
+  paths: Record<
+    string,
+    Record<string, { description?: string; responses: Record<string, { description?: string }> }>
+  >;
   components: { schemas: Record<string, unknown> };
 }
 
@@ -59,4 +62,16 @@ test("the reference page and all that it loads come from this server, and its po
   const initializer = await server.client.get("/docs/static/swagger-initializer.js");
   expect(initializer.text).toContain("validatorUrl: null");
   expect((await server.client.get("/docs/json")).body).toEqual(await read());
+});
+
+test("who changes an assistant reads there that a new name alone takes its context away", async () => {
+  const document = await read();
+  const { description } = document.paths["/assistants/{assistant_id}"]!["patch"]!;
+  expect(description).toMatch(/a body with a new `name` alone makes a version with neither/);
+  const [, schema] = Object.entries(document.components.schemas).find(([name]) =>
+    name.startsWith("AssistantPatch"),
+  ) as [string, { properties: Record<string, { description?: string }> }];
+  for (const field of ["config", "context"]) {
+    expect(schema.properties[field]?.description).toMatch(/send it along to keep it/);
+  }
 });
