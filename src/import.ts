@@ -6,7 +6,7 @@ import { openDatabase } from "./database/database.ts";
 import { startEmbeddedPostgres } from "./database/embedded.ts";
 import { migrate } from "./database/migrate.ts";
 import { isSession } from "./database/pooling.ts";
-import { isDatabaseUnavailable } from "./database/unavailable.ts";
+import { isUnusable } from "./database/passing-faults.ts";
 import { IMPORT_HELP, parseImportCommand, type ImportCommand } from "./import/command-line.ts";
 import { importThreads, THREADS_AT_A_TIME } from "./import/importer.ts";
 import { createProgressLine, type Progress } from "./import/progress.ts";
@@ -15,14 +15,11 @@ import { openSource } from "./import/source.ts";
 import { sqlState, StartError } from "./lib/errors.ts";
 import { createLogger } from "./lib/logger.ts";
 
-/** Login refused, no such database: `isDatabaseUnavailable` knows those that pass. */
-const UNUSABLE_STATES = /^(28|3D)/;
-
 const explain = async <Result>(name: string, work: Promise<Result>): Promise<Result> => {
   try {
     return await work;
   } catch (error) {
-    if (!isDatabaseUnavailable(error) && !UNUSABLE_STATES.test(sqlState(error) ?? "")) throw error;
+    if (!isUnusable(error)) throw error;
     throw new StartError(
       `The database ${name} can't be used: ${(error as Error).message || (sqlState(error) ?? "")}.`,
       {

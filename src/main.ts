@@ -17,6 +17,7 @@ import {
   type Config,
 } from "./config.ts";
 import type { EmbeddedPostgres } from "./database/embedded.ts";
+import { isUnusable } from "./database/passing-faults.ts";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "./graphs/config.ts";
 import { environmentWarning } from "./hosted-environment.ts";
 import { sqlState, StartError } from "./lib/errors.ts";
@@ -61,17 +62,13 @@ const explainListening = (error: unknown, { host, port }: Config): unknown => {
   return error;
 };
 
-/** Connection refused, unknown host, timed out; SQLSTATE classes 08 (connection), 28 (login), 3D (no database). */
-const DATABASE_UNUSABLE = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)|^(08|28|3D|57P03)/;
-
 /** Turns the errors that a start commonly meets into a sentence; others stay as they are. */
 const explain = (error: unknown, config: Config): unknown => {
   if (error instanceof Error && "syscall" in error && error.syscall === "listen") {
     return explainListening(error, config);
   }
-  const code = sqlState(error) ?? "";
-  if (config.databaseUrl === undefined || !DATABASE_UNUSABLE.test(code)) return error;
-  const reason = error instanceof Error && error.message !== "" ? error.message : code;
+  if (config.databaseUrl === undefined || !isUnusable(error)) return error;
+  const reason = error instanceof Error && error.message !== "" ? error.message : sqlState(error);
   return new StartError(`The database at ${databaseName(config.databaseUrl)} can't be used: ${reason}.`);
 };
 

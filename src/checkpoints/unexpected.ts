@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import { isPassing } from "../database/passing-faults.ts";
 import {
   LeaseLostError,
   sqlState,
@@ -17,6 +17,6 @@ export const asStorageError = (error: unknown): unknown =>
   error instanceof StateLostError ||
   error instanceof StateStorageError ||
   sqlState(error) !== undefined ||
-  isDatabaseUnavailable(error)
+  isPassing(error)
     ? error
     : new StateStorageError("The state of a thread could not be read or stored.", { cause: error });

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Database } from "../database/database.ts";
+import { retryPassing } from "../database/passing-faults.ts";
 import {
   LeaseLostError,
   sqlState,
@@ -27,19 +27,12 @@ export interface WriteQueueOptions {
 
 /** Longer than a failover of the database or a restart of a pooler; a lease that ends meanwhile ends this, too. */
 const RETRY_SECONDS = 15;
-const RETRY_FIRST_MS = 50;
-const RETRY_LONGEST_MS = 1_000;
 /**
  * Where nobody waits for each checkpoint (durability `async`), what comes in is gathered this long, so that a run of
  * a few quick steps stores all of them in one statement at its end instead of one per step: a statement costs this
  * process and the database more than what it stores. A crash loses these milliseconds, as `async` says.
  */
 const GATHER_MS = 5;
-/** What passes by itself: lost connections, shutdown and start of the server, serialization failures, deadlocks. */
-const PASSING_STATES = /^(08...|57P0[123]|40001|40P01|53300)$/;
-const PASSING_MESSAGES =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/;
-const PASSING_CODES = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"]);
 
 /**
  * Stores what the saver of one thread was given, in order. One statement is under way at a time; what comes in
@@ -131,32 +124,31 @@ export class WriteQueue {
 
   private async send(items: QueueItem[]): Promise<void> {
     const { database, threadId, fence, asynchronous, book, elements, shapes } = this.options;
-    const giveUpAt = Date.now() + RETRY_SECONDS * 1_000;
-    for (let pause = RETRY_FIRST_MS; ;) {
-      try {
-        const held = await writeBatch(
-          database,
-          { threadId, fence, asynchronous, ...(this.last && { last: this.last }) },
-          toBatch(items, { book, elements }),
-        );
-        if (!held && fence !== undefined) {
-          if (fence === "idle-thread") throw threadBusy(threadId);
-          if (!("runId" in fence)) throw new ThreadChangedError(threadId);
-          if (this.last !== undefined && (await isHeld(database, fence))) throw new StateLostError(threadId);
-          throw new LeaseLostError(fence.runId, fence.attempt);
-        }
-        break;
-      } catch (error) {
-        if (sqlState(error) === UNIQUE_VIOLATION && Date.now() < giveUpAt) {
+    const giveUpAt = performance.now() + RETRY_SECONDS * 1_000;
+    const write = async (): Promise<boolean> => {
+      for (;;) {
+        try {
+          return await writeBatch(
+            database,
+            { threadId, fence, asynchronous, ...(this.last && { last: this.last }) },
+            toBatch(items, { book, elements }),
+          );
+        } catch (error) {
+          if (sqlState(error) !== UNIQUE_VIOLATION || performance.now() > giveUpAt) throw error;
           // Another writer has taken the place (a fork, an update of the state), or this very batch was committed
           // although the connection was lost before the answer.
           book.moveAside([...items, ...this.waiting].flatMap((item) => item.elements));
-          continue;
         }
-        if (!isPassing(error) || Date.now() + pause > giveUpAt) throw error;
-        await delay(pause);
-        pause = Math.min(pause * 2, RETRY_LONGEST_MS);
       }
+    };
+    const forMs = RETRY_SECONDS * 1_000;
+    const held = await retryPassing(write, { forMs });
+    if (!held && fence !== undefined) {
+      if (fence === "idle-thread") throw threadBusy(threadId);
+      if (!("runId" in fence)) throw new ThreadChangedError(threadId);
+      if (this.last !== undefined && (await retryPassing(() => isHeld(database, fence), { forMs })))
+        throw new StateLostError(threadId);
+      throw new LeaseLostError(fence.runId, fence.attempt);
     }
     const last = items.findLast(({ checkpoint }) => checkpoint !== undefined)?.checkpoint;
     if (asynchronous && last !== undefined) {
@@ -169,9 +161,3 @@ export class WriteQueue {
     }
   }
 }
-
-const isPassing = (error: unknown): boolean => {
-  if (!(error instanceof Error)) return false;
-  const code = sqlState(error) ?? "";
-  return PASSING_STATES.test(code) || PASSING_CODES.has(code) || PASSING_MESSAGES.test(error.message);
-};

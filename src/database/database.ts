@@ -3,9 +3,9 @@ import pg from "pg";
 import { sqlState } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
+import { isPassing } from "./passing-faults.ts";
 import { nameStatements } from "./statement-names.ts";
 import type { Tables } from "./tables.ts";
-import { isDatabaseUnavailable } from "./unavailable.ts";
 
 export interface DatabaseOptions {
   connectionString: string;
@@ -39,7 +39,7 @@ export interface Database extends Queryable, BoundedReads {
    * what it begins with, if not a plain `begin`.
    */
   transaction<T>(work: (transaction: Queryable) => Promise<T>, opening?: string): Promise<T>;
-  /** Whether this very error came from here and says that the database is away. Graphs may have databases of their own. */
+  /** Whether this very error came from here and passes (passing-faults.ts). Graphs may have databases of their own. */
   isLoss(error: unknown): boolean;
   /** Calls back whenever a connection was lost: the database may have crashed. Returns the end of the subscription. */
   onConnectionLost(listener: () => void): () => void;
@@ -54,6 +54,9 @@ const CONNECT_TIMEOUT_MS = 10_000;
  * `statement_timeout`, which poolers refuse at the start of a connection.
  */
 const ANSWER_TIMEOUT_MS = 60_000;
+/** SQLSTATE: a statement that writes was sent to a standby. */
+const READ_ONLY = "25006";
+
 /** An idle connection is probed after this time; the system's own setting is two hours. */
 const KEEP_ALIVE_MS = 10_000;
 
@@ -96,7 +99,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     try {
       return await work;
     } catch (error) {
-      if (error instanceof Error && isDatabaseUnavailable(error)) losses.add(error);
+      if (error instanceof Error && isPassing(error)) losses.add(error);
       throw error;
     }
   };
@@ -119,15 +122,17 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       const client = await noting(pool.connect());
       let broken: Error | undefined;
       try {
-        await client.query(opening);
+        await noting(client.query(opening));
         const result = await work({
           async query<Row>(text: string, values: unknown[] = []) {
-            return (await client.query(text, values)).rows as Row[];
+            return (await noting(client.query(text, values))).rows as Row[];
           },
         });
-        await client.query("commit");
+        await noting(client.query("commit"));
         return result;
       } catch (error) {
+        // The server behind the connection is no longer the primary; only a new connection finds the one that is.
+        if (sqlState(error) === READ_ONLY) broken = error as Error;
         try {
           await client.query("rollback");
         } catch (rollbackError) {

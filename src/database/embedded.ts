@@ -2,6 +2,7 @@ import { createServer } from "node:net";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
+import { isPassing, retryPassing } from "./passing-faults.ts";
 import { sqlState, StartError } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import {
@@ -38,6 +39,9 @@ const APPLICATION_NAME = "threadloom embedded";
 const USER_LOCK = 7_448_120_263;
 const ATTEMPTS_AT_MOST = 50;
 const RETRY_MS = 100;
+/** Longer than a server takes to stop, and to recover from a crash. */
+const REGISTER_MS = 60_000;
+const NO_SUCH_DATABASE = "3D000";
 /** A closed connection is seen in pg_stat_activity for some milliseconds more. */
 const LEAVING_MS = 1_000;
 
@@ -50,17 +54,6 @@ const freePort = (): Promise<number> =>
       probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
     });
   });
-
-/** The server went away or is not there yet, as opposed to: it answered, and refused. */
-const isPassing = (error: unknown): boolean => {
-  const state = sqlState(error) ?? "";
-  return (
-    state.startsWith("57P") ||
-    state.startsWith("08") ||
-    ["ECONNREFUSED", "ECONNRESET", "EPIPE"].includes(state) ||
-    (error instanceof Error && /Connection terminated/.test(error.message))
-  );
-};
 
 /**
  * Starts the PostgreSQL that comes with the package, on a cluster of its own, or takes the one that already runs
@@ -133,7 +126,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
 
   /** The connection whose shared lock says: this process uses the server. */
   const register = async (fixedPort?: number): Promise<{ keeper: pg.Client; port: number }> => {
-    for (let attempt = 1; ; attempt += 1) {
+    const tryToRegister = async (): Promise<{ keeper: pg.Client; port: number }> => {
       const port = await ensureServer(fixedPort);
       let keeper: pg.Client | undefined;
       try {
@@ -142,11 +135,13 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
         return { keeper, port };
       } catch (error) {
         await keeper?.end().catch(() => undefined);
-        if (sqlState(error) === "3D000") await createDatabase(port);
-        else if (!isPassing(error) || attempt >= ATTEMPTS_AT_MOST) throw error;
-        else await delay(RETRY_MS); // another process is just stopping the server
+        if (sqlState(error) !== NO_SUCH_DATABASE) throw error;
+        await createDatabase(port);
+        return await tryToRegister();
       }
-    }
+    };
+    // What passes here: another process is just stopping the server.
+    return await retryPassing(tryToRegister, { forMs: REGISTER_MS });
   };
 
   const first = await register();

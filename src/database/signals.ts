@@ -1,4 +1,5 @@
 import pg from "pg";
+import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
 import type { Database } from "./database.ts";
@@ -53,7 +54,6 @@ const LISTENER_NAME = "threadloom listener";
 const SIGNALS_PER_NOTIFY = 150;
 /** The listening connection asks itself for a sign of life this often: a half-open one would stay silent for ever. */
 const LIFE_SIGN_MS = 5_000;
-const RECONNECT_MS = 500;
 
 export interface SignalsOptions {
   database: Database;
@@ -79,6 +79,7 @@ export const openSignals = async ({
   let alone = false;
   let closed = false;
   let reconnectTimer: NodeJS.Timeout | undefined;
+  const reconnecting = createBackOff();
 
   /** Signals of this process reach it by the same way as those of others. */
   const deliver = (payload: string | undefined): void => {
@@ -107,6 +108,7 @@ export const openSignals = async ({
     await fresh.connect();
     await fresh.query(`listen ${CHANNEL}`);
     await fresh.query("select pg_advisory_lock_shared(hashtextextended($1, 0))", [processId]);
+    reconnecting.reset();
   };
   const drop = (lost: pg.Client): void => {
     if (client !== lost) return;
@@ -118,7 +120,7 @@ export const openSignals = async ({
           logger.debug({ err: error }, "the listening connection could not be opened yet");
           if (client !== undefined) drop(client);
         });
-      }, RECONNECT_MS);
+      }, reconnecting.next());
     }
   };
   const lifeSign = setInterval(() => {

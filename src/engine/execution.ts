@@ -1,7 +1,7 @@
 import type { CheckpointStorage } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
-import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import { retryPassing } from "../database/passing-faults.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import { LeaseLostError, StateLostError } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
@@ -70,8 +70,6 @@ const SEQ_PER_ATTEMPT = 100_000_000;
  * itself that breaks the connection, it must end.
  */
 const ATTEMPTS_AT_A_DATABASE = 10;
-/** Pause between tries to store an outcome while the database is away. */
-const RETRY_MS = 250;
 
 /** Executes claimed runs and stores how they ended. */
 export const createExecutor = (parts: ExecutorParts) => {
@@ -88,19 +86,11 @@ export const createExecutor = (parts: ExecutorParts) => {
     faults,
     logger,
   } = parts;
-  const outcomes = createOutcomes({ graphs, checkpoints, runTimeoutSeconds, logger });
+  const outcomes = createOutcomes({ database, graphs, checkpoints, runTimeoutSeconds, logger });
 
   /** Repeats while the database is away: an outcome that was reached must not be lost while the lease is held. */
-  const persist = async <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> => {
-    for (let isRetry = false; ; isRetry = true) {
-      try {
-        return await write(isRetry);
-      } catch (error) {
-        if (!isDatabaseUnavailable(error) || !isMine()) throw error;
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-      }
-    }
-  };
+  const persist = <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> =>
+    retryPassing(write, { isWanted: isMine });
 
   /** The run and all it did are gone; the thread is what it was before. */
   const rollBack = async (run: RunRow): Promise<boolean> =>

@@ -6,7 +6,7 @@
  */
 import { Buffer } from "node:buffer";
 import { performance } from "node:perf_hooks";
-import { clearInterval, setInterval } from "node:timers";
+import { clearInterval, setInterval, setTimeout } from "node:timers";
 import { parentPort, workerData } from "node:worker_threads";
 import pg from "pg";
 
@@ -41,7 +41,7 @@ const describe = (error) => {
  * @param {import("node:worker_threads").MessagePort} loop
  */
 const beat = (setup, loop) => {
-  const { statement, held, counters, heartbeatMs, blockedLoopMs, leaseSeconds, timeoutMs } = setup;
+  const { statement, held, counters, heartbeatMs, blockedLoopMs, leaseSeconds, timeoutMs, retriesMs } = setup;
   const report = (/** @type {ThreadReport} */ message) => loop.postMessage(message);
   const pool = new pg.Pool({
     connectionString: setup.connectionString,
@@ -84,6 +84,9 @@ const beat = (setup, loop) => {
     return performance.now() - seenAt > blockedLoopMs;
   };
 
+  /** Renewals in a row that failed. */
+  let failures = 0;
+  let closing = false;
   const renewHeld = async () => {
     const asked = heldAttempts();
     if (isLoopBlocked() || asked.length === 0) return;
@@ -96,8 +99,13 @@ const beat = (setup, loop) => {
       if (found.length < asked.length || found.some((row) => row.cancel_action !== null)) {
         report({ kind: "renewed", asked, rows: found });
       }
+      failures = 0;
     } catch (error) {
       report({ kind: "failed", ...describe(error) });
+      const pause = retriesMs[failures];
+      failures += 1;
+      // Whatever it was: nothing is lost by asking again, and a lease may be by not asking.
+      if (pause !== undefined && !closing) setTimeout(() => closing || renew(), pause);
     }
   };
 
@@ -118,6 +126,7 @@ const beat = (setup, loop) => {
   }, heartbeatMs);
 
   const close = async () => {
+    closing = true;
     clearInterval(timer);
     again = false;
     await renewing;

@@ -11,6 +11,8 @@ export interface ThreadSetup {
   timeoutMs: number;
   leaseSeconds: number;
   heartbeatMs: number;
+  /** Pauses before the tries after a failed renewal, growing; it is tried again at the next heartbeat in any case. */
+  retriesMs: readonly number[];
   /** Without a sign of life of the loop for this time, leases are not renewed. */
   blockedLoopMs: number;
   /** Shared with the loop: the memory of held-attempts.ts. */

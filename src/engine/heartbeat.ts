@@ -1,4 +1,6 @@
 import { openDatabase } from "../database/database.ts";
+import { retryPassing } from "../database/passing-faults.ts";
+import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Execution } from "./execution.ts";
 import {
@@ -43,6 +45,8 @@ const TIMEOUT_AT_LEAST_MS = 250;
 const THREAD_ENTRY = new URL("./heartbeat-thread-entry.js", import.meta.url);
 /** A thread that ended is started anew after this time; meanwhile the event loop renews. */
 const RESTART_MS = 30_000;
+/** Pauses after failed renewals that the thread is given; the last is as long as it gets between two heartbeats. */
+const RETRIES = 6;
 /** Heartbeats without one of the thread after which the event loop does its work. */
 const MISSED_BEATS = 2;
 
@@ -92,10 +96,12 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
   let renewing: Promise<void> | undefined;
   const renewFromLoop = (): void => {
     renewing ??= (async () => {
-      if (held.size === 0) return;
-      const asked = [...held.values()].map(({ runId, attempt }) => ({ runId, attempt }));
+      const renewHeld = async (): Promise<void> => {
+        const asked = [...held.values()].map(({ runId, attempt }) => ({ runId, attempt }));
+        if (asked.length > 0) react(asked, await queue.renew(asked, leaseSeconds, database));
+      };
       try {
-        react(asked, await queue.renew(asked, leaseSeconds, database));
+        await retryPassing(renewHeld, { forMs: heartbeatMs, isWanted: () => !closed });
       } catch (error) {
         logger.warn({ err: error }, "leases could not be renewed");
       }
@@ -116,6 +122,7 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
     seenBeats = 0;
     beatAt = performance.now();
     counters.fill(0);
+    const retries = createBackOff({ longestMs: heartbeatMs });
     thread = startHeartbeatThread({
       setup: {
         connectionString,
@@ -124,6 +131,7 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
         timeoutMs,
         leaseSeconds,
         heartbeatMs,
+        retriesMs: Array.from({ length: RETRIES }, () => retries.next()),
         blockedLoopMs: blockedLoopSeconds * 1_000,
         held: heldAttempts.memory,
         counters,

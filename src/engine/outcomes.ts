@@ -1,6 +1,6 @@
 import type { CheckpointStorage } from "../checkpoints/types.ts";
 import type { RunRow } from "../database/tables.ts";
-import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import type { Database } from "../database/database.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import { sqlState, StateStorageError } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -11,6 +11,7 @@ import type { RunOutcome } from "./queue.ts";
 import { graphConfiguration } from "./run-options.ts";
 
 export interface OutcomesParts {
+  database: Pick<Database, "isLoss">;
   graphs: Graphs;
   checkpoints: CheckpointStorage;
   runTimeoutSeconds: number;
@@ -43,7 +44,13 @@ interface TaskWithInterrupts {
 }
 
 /** From what became of a graph's execution to what is stored of it. */
-export const createOutcomes = ({ graphs, checkpoints, runTimeoutSeconds, logger }: OutcomesParts) => {
+export const createOutcomes = ({
+  database,
+  graphs,
+  checkpoints,
+  runTimeoutSeconds,
+  logger,
+}: OutcomesParts) => {
   /** What the head checkpoint waits for; needs a read, so only where the graph's stream does not tell. */
   const readThreadState = async (run: RunRow): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
     const { configurable, context } = graphConfiguration(run);
@@ -67,7 +74,8 @@ export const createOutcomes = ({ graphs, checkpoints, runTimeoutSeconds, logger 
     try {
       return await readThreadState(run);
     } catch (error) {
-      if (isDatabaseUnavailable(error)) throw error;
+      // Ours alone: a factory whose own database is away would keep the run from ending for ever.
+      if (database.isLoss(error)) throw error;
       logger.warn({ err: error, run_id: run.run_id }, "what a thread waits for could not be read");
       return { threadStatus, interrupts: "{}" };
     }

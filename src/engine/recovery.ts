@@ -1,6 +1,6 @@
 import type { Signals } from "../database/signals.ts";
 import type { RunRow } from "../database/tables.ts";
-import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import { isPassing } from "../database/passing-faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
 import type { AttemptResult } from "./attempt.ts";
@@ -62,7 +62,7 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
         ending = await executor.concludeAbandoned(run, resultFor(run));
       } catch (error) {
         // One that can't be ended must not keep the others from it.
-        if (isDatabaseUnavailable(error)) throw error;
+        if (isPassing(error)) throw error;
         logger.error({ err: error, run_id: run.run_id }, "a run that lost its worker could not be ended");
       }
       if (ending === undefined) continue;
@@ -76,8 +76,7 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
     everyMs: sweepSeconds * 1_000,
     work: sweep,
     onError(error) {
-      if (isDatabaseUnavailable(error))
-        logger.debug({ err: error }, "the sweep has to wait for the database");
+      if (isPassing(error)) logger.debug({ err: error }, "the sweep has to wait for the database");
       else logger.error({ err: error }, "the sweep for lost runs failed");
     },
   });

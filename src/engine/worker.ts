@@ -1,6 +1,7 @@
 import type { Signals } from "../database/signals.ts";
 import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
-import { isDatabaseUnavailable, mayHaveBeenCommitted } from "../database/unavailable.ts";
+import { isPassing, mayHaveBeenCommitted } from "../database/passing-faults.ts";
+import { createBackOff } from "../lib/back-off.ts";
 import { sqlState, UNIQUE_VIOLATION } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -90,6 +91,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
   let suspect: string | undefined;
   let stopping = false;
   const claims = new Set<Promise<void>>();
+  const claimBackOff = createBackOff({ longestMs: POLL_MS });
   let wanted = false;
   /** When the answer to a claim was lost last: the table may say that this process holds runs that it doesn't know. */
   let unsureSince: number | undefined;
@@ -174,14 +176,17 @@ export const createWorker = (options: WorkerOptions): Worker => {
     let runs: ClaimedRunRow[] = [];
     try {
       runs = await queue.claim(processId, leaseSeconds, slots);
+      claimBackOff.reset();
       backlog = runs.length === slots;
       wanted ||= backlog;
     } catch (error) {
       noteLostAnswer(error);
       // Another claimer was faster on a thread: look again.
       if (sqlState(error) === UNIQUE_VIOLATION) wanted = true;
-      else if (isDatabaseUnavailable(error)) logger.debug({ err: error }, "the queue can't be read for now");
-      else logger.error({ err: error }, "runs could not be claimed");
+      else if (isPassing(error)) {
+        logger.debug({ err: error }, "the queue can't be read for now");
+        setTimeout(wake, claimBackOff.next()).unref();
+      } else logger.error({ err: error }, "runs could not be claimed");
     } finally {
       reserved -= slots;
     }

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import { isContention, isPassing } from "../database/passing-faults.ts";
 import { CallerGoneError, sqlState, ThreadloomError, type ErrorKind } from "../lib/errors.ts";
 import { ownField } from "../lib/names.ts";
 
@@ -52,7 +52,10 @@ const refusalOf = (error: unknown): Refusal | undefined => {
   if (error instanceof ThreadloomError) return { status: STATUS[error.kind], detail: error.message };
   const unstorable = unstorableOf(error);
   if (unstorable !== undefined) return { status: 422, detail: `The request ${unstorable}.` };
-  if (isDatabaseUnavailable(error)) {
+  if (isContention(error)) {
+    return { status: 503, detail: "Others changed the same at the same moment; try again." };
+  }
+  if (isPassing(error)) {
     return { status: 503, detail: "The database can't be reached at the moment." };
   }
   const { statusCode: status, code } = error as Partial<FastifyError>;

@@ -1,7 +1,6 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Database, Queryable } from "../database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
-import { isDatabaseUnavailable, mayHaveBeenCommitted } from "../database/unavailable.ts";
+import { isContention, isPassing, mayHaveBeenCommitted, retryPassing } from "../database/passing-faults.ts";
 import type { Execution } from "../engine/execution.ts";
 import type { Worker } from "../engine/worker.ts";
 import { assistantNotFound, sqlState, threadNotFound, UNIQUE_VIOLATION } from "../lib/errors.ts";
@@ -30,7 +29,6 @@ export interface RunCreationParts {
 
 /** How long a caller waits to hear whether its run was stored, when the database went away meanwhile. */
 const UNCERTAIN_SECONDS = 10;
-const RETRY_MS = 100;
 
 /** Each time another caller has made a thread that a batch was about to make. */
 const APPEARANCES_AT_MOST = 10;
@@ -39,26 +37,21 @@ class ThreadAppeared extends Error {}
 /**
  * A connection that dies between commit and answer leaves open whether something is stored. Its caller would be told
  * 503 and ask again, and it would be there twice; so it is looked for until the database answers, and stored then if
- * it is not there. `store` is told whether it is called again.
+ * it is not there. `store` is told whether it is called again. A database that certainly took nothing is a 503 at once,
+ * unless it only was too busy with others.
  */
 const storeOnce = async <Stored>(
   find: () => Promise<Stored | undefined>,
   store: (isRetry: boolean) => Promise<Stored>,
-): Promise<Stored> => {
-  const giveUpAt = Date.now() + UNCERTAIN_SECONDS * 1_000;
-  for (let isRetry = false; ;) {
-    try {
-      return (isRetry ? await find() : undefined) ?? (await store(isRetry));
-    } catch (error) {
+): Promise<Stored> =>
+  await retryPassing(async (isRetry) => (isRetry ? await find() : undefined) ?? (await store(isRetry)), {
+    forMs: UNCERTAIN_SECONDS * 1_000,
+    after(error, isRetry) {
       // Stored by the try before, at the same moment: it is found by the next.
       const isThere = isRetry && sqlState(error) === UNIQUE_VIOLATION;
-      const isUncertain = mayHaveBeenCommitted(error) || (isRetry && isDatabaseUnavailable(error));
-      if (!(isThere || isUncertain) || Date.now() > giveUpAt) throw error;
-      isRetry = true;
-      await delay(RETRY_MS);
-    }
-  }
-};
+      return isThere || isContention(error) || mayHaveBeenCommitted(error) || (isRetry && isPassing(error));
+    },
+  });
 
 /** Stores runs under the per-thread rule and starts them, here at once if there is a free slot. */
 export const createRunCreation = (parts: RunCreationParts) => {

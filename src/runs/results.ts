@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import { isPassing, retryPassing } from "../database/passing-faults.ts";
 import type { RunRow } from "../database/tables.ts";
 import type { Signals } from "../database/signals.ts";
 import type { Endings } from "../engine/endings.ts";
@@ -26,6 +26,9 @@ export interface RunResultsParts {
     prune(options: { thread_ids: string[]; strategy: "delete" }): Promise<number>;
   };
 }
+
+/** How long an ended run's result waits for a database that is away; longer than a failover takes. */
+const RESULT_SECONDS = 60;
 
 export const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
 
@@ -63,7 +66,7 @@ export const createRunResults = ({
         const news = await wait.news;
         if (typeof news === "object") return news;
       } catch (error) {
-        if (!isDatabaseUnavailable(error)) throw error;
+        if (!isPassing(error)) throw error;
         await wait.news;
       } finally {
         wait.cancel();
@@ -71,8 +74,7 @@ export const createRunResults = ({
     }
   };
 
-  /** The body that wait and join answer, as JSON. */
-  const answer = async (threadId: string, ended: RunEnding | RunRow | undefined): Promise<string> => {
+  const makeAnswer = async (threadId: string, ended: RunEnding | RunRow | undefined): Promise<string> => {
     if (ended === undefined || ended.status === "rolled-back") {
       return JSON.stringify({ __error__: { error: "RunRolledBack", message: "The run was rolled back." } });
     }
@@ -85,6 +87,10 @@ export const createRunResults = ({
     const fields = values.startsWith("{") && values !== "{}" ? `${values.slice(0, -1)},` : "{";
     return `${fields}"__interrupt__":${toWireJson(interrupts)}}`;
   };
+
+  /** The body that wait and join answer, as JSON. The run is stored: a refusal would make old clients repeat it. */
+  const answer = (threadId: string, ended: RunEnding | RunRow | undefined): Promise<string> =>
+    retryPassing(() => makeAnswer(threadId, ended), { forMs: RESULT_SECONDS * 1_000 });
 
   /**
    * Removes an ended threadless run that came through the queue and was kept for its creator, who is through with

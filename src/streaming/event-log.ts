@@ -1,6 +1,5 @@
 import type { Database } from "../database/database.ts";
-import { setTimeout as delay } from "node:timers/promises";
-import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import { retryPassing } from "../database/passing-faults.ts";
 import { LeaseLostError, sqlState, UNIQUE_VIOLATION } from "../lib/errors.ts";
 
 /** One event of a run: its id on the wire, its name, and its data as one line of JSON. */
@@ -29,14 +28,12 @@ returning seq`;
 
 /** Longer than a failover of the database; then the run is left to be recovered. */
 const RETRY_SECONDS = 30;
-const RETRY_MS = 100;
 
 /** The events of runs in Postgres, for readers on other processes and for replay. */
 export const createEventLog = (database: Database) => ({
   /** Throws LeaseLostError if the attempt no longer holds the run. Waits for a database that is away. */
   async append(source: EventSource, events: readonly RunEvent[]): Promise<void> {
-    const giveUpAt = Date.now() + RETRY_SECONDS * 1_000;
-    for (let isRetry = false; ; isRetry = true) {
+    const write = async (isRetry: boolean): Promise<void> => {
       try {
         const rows = await database.query(APPEND, [
           source.threadId,
@@ -47,14 +44,12 @@ export const createEventLog = (database: Database) => ({
           events.map((event) => event.data),
         ]);
         if (rows.length === 0) throw new LeaseLostError(source.runId, source.attempt);
-        return;
       } catch (error) {
         // The statement before had been committed: only its answer was lost.
-        if (isRetry && sqlState(error) === UNIQUE_VIOLATION) return;
-        if (!isDatabaseUnavailable(error) || Date.now() > giveUpAt) throw error;
-        await delay(RETRY_MS);
+        if (!isRetry || sqlState(error) !== UNIQUE_VIOLATION) throw error;
       }
-    }
+    };
+    await retryPassing(write, { forMs: RETRY_SECONDS * 1_000 });
   },
 
   /** Events after `after`, in order. Index: the primary key (run_id, seq). */

@@ -139,9 +139,10 @@ export const startRetention = (
     everyMs: Math.min(everyMs, FIRST_SWEEP_WITHIN_MS),
     async work() {
       if (performance.now() < nextAt) return;
-      // Half a tick early, so that the tick that is due is not missed by a millisecond.
-      nextAt = performance.now() + everyMs - FIRST_SWEEP_WITHIN_MS / 2;
+      const startedAt = performance.now();
       const swept = await retention.sweep(expiry.threadsPerSweep, closing.signal);
+      // Half a tick early, so that the tick that is due is not missed by a millisecond. One that failed stays due.
+      nextAt = startedAt + everyMs - FIRST_SWEEP_WITHIN_MS / 2;
       if (swept.deleted + swept.pruned + swept.failed > 0) logger.info(swept, "expired threads were removed");
     },
     onError: (error) => logger.warn({ err: error }, "expired threads could not be removed"),

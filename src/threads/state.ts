@@ -16,7 +16,7 @@
 
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CheckpointStorage, StoredCheckpoint } from "../checkpoints/types.ts";
-import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import { isPassing } from "../database/passing-faults.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import type { GraphConfiguration, RunnableGraph } from "../graphs/runnable-graph.ts";
 import { checkpointNotFound } from "../lib/errors.ts";
@@ -232,7 +232,7 @@ export const createStateReader = ({
         try {
           values.set(thread.threadId, await valuesOf(thread, stored, known));
         } catch (error) {
-          if (isDatabaseUnavailable(error)) throw error;
+          if (isPassing(error)) throw error;
           logger.error({ err: error, thread_id: thread.threadId }, "the values of a thread can't be read");
         }
       }

@@ -1,7 +1,7 @@
 import { Command, Send } from "@langchain/langgraph";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CheckpointStorage } from "../checkpoints/types.ts";
-import { isDatabaseUnavailable } from "../database/unavailable.ts";
+import { isPassing } from "../database/passing-faults.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import {
   checkpointNotFound,
@@ -51,7 +51,7 @@ const SENTENCE_LENGTH_AT_MOST = 500;
 const refusalOf = (error: unknown): unknown => {
   const isRefusal = error instanceof ThreadloomError;
   const isOurFault = error instanceof StateStorageError || sqlState(error) !== undefined;
-  if (isRefusal || isOurFault || isDatabaseUnavailable(error)) return error;
+  if (isRefusal || isOurFault || isPassing(error)) return error;
   const message = error instanceof Error ? error.message : String(error);
   const sentence = (message.split("\n")[0] ?? "").slice(0, SENTENCE_LENGTH_AT_MOST).trim();
   const stop = /[.!?]$/.test(sentence) ? "" : ".";

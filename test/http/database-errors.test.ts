@@ -43,6 +43,13 @@ beforeAll(async () => {
           const { text, values } = STATEMENTS[request.params.name]!;
           return await database.query(text, values);
         });
+        app.get<{ Params: { state: string } }>(
+          "/raise/:state",
+          async (request) =>
+            await database.query(
+              `do $$ begin raise exception 'not now' using errcode = '${request.params.state}'; end $$`,
+            ),
+        );
         app.get("/die", async () => await database.query("select pg_terminate_backend(pg_backend_pid())"));
       },
     ],
@@ -74,6 +81,18 @@ test("a connection that breaks under a statement is a 503 with a time to come ba
   expect(answer.headers["retry-after"]).toBe("1");
   expect(answer.body).toEqual({ detail: "The database can't be reached at the moment." });
   expect((await server.client.get("/run/our-fault")).status).toBe(500);
+});
+
+test.each([
+  ["40P01", "Others changed the same at the same moment; try again."],
+  ["40001", "Others changed the same at the same moment; try again."],
+  ["25006", "The database can't be reached at the moment."],
+  ["53300", "The database can't be reached at the moment."],
+])("what passes is a 503 with a time to come back, and no fault of ours: %s", async (state, detail) => {
+  const answer = await server.client.get(`/raise/${state}`);
+  expect(answer.body).toEqual({ detail });
+  expect(answer.status).toBe(503);
+  expect(answer.headers["retry-after"]).toBe("1");
 });
 
 test("without a database every request for an assistant is a 503, not a fault", async () => {
