@@ -56,6 +56,12 @@ export interface ThreadsTable {
   created_at: Timestamp;
   updated_at: Timestamp;
   state_updated_at: Timestamp;
+  /** What `status` is when nothing runs; kept by a trigger. */
+  resting_status: ColumnType<Exclude<ThreadStatus, "busy">, never, never>;
+  /** The ten minutes in which the times lie: generated, and indexed in their place. */
+  updated_bin: ColumnType<Date, never, never>;
+  state_updated_bin: ColumnType<Date, never, never>;
+  expires_bin: ColumnType<Date | null, never, never>;
 }
 
 export interface RunsTable {

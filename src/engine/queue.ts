@@ -238,12 +238,11 @@ export const createQueue = (database: Database, maxAttempts: number) => {
     /** Takes a run off its thread as if it had never been; the caller holds both locks. */
     async removeRolledBack(transaction: Queryable, threadId: string, runId: string): Promise<void> {
       await forgetRun(transaction, threadId, runId);
-      // The thread's interrupts and error still are those from before the run: only an end writes them.
+      // The thread's interrupts, error and resting status still are those from before the run: only an end writes them.
       await transaction.query(
         `update threads set unfinished_runs = unfinished_runs - 1, updated_at = now(),
          expires_at = now() + ttl_minutes * interval '1 minute',
-         status = case when unfinished_runs > 1 then 'busy' when error is not null then 'error'
-                       when interrupts <> '{}' then 'interrupted' else 'idle' end
+         status = case when unfinished_runs > 1 then 'busy' else resting_status end
        where thread_id = $1`,
         [threadId],
       );

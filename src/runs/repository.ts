@@ -63,6 +63,9 @@ const ASSISTANT = `assistant as (
   select assistant_id, graph_id, config, context, metadata from assistants where assistant_id = $2)`;
 
 const GRAPH = "jsonb_build_object('graph_id', a.graph_id, 'assistant_id', a.assistant_id)";
+// Not `||` alone: large metadata are compressed in their row, so that PostgreSQL would take the same ones made anew for
+// others and write the index over them again.
+const WITH_GRAPH = `case when t.metadata @> ${GRAPH} then t.metadata else t.metadata || ${GRAPH} end`;
 
 /** A key of the thread's config with what the request gives of it, $15. */
 const withGiven = (key: "configurable" | "context"): string => `case when $15::jsonb ? '${key}'
@@ -106,7 +109,7 @@ const INSERT_RUN = `insert into runs (run_id, thread_id, assistant_id, graph_id,
 const CREATE_ON_IDLE_THREAD = `with ${ASSISTANT},
 thread as (
   update threads t set unfinished_runs = 1, status = 'busy', updated_at = now(),
-    metadata = t.metadata || ${GRAPH}, config = ${KEPT_CONFIG}
+    metadata = ${WITH_GRAPH}, config = ${KEPT_CONFIG}
   from assistant a, threads before
   where t.thread_id = $1 and t.unfinished_runs = 0 and before.thread_id = $1
   returning t.metadata, t.config, before.metadata as before, before.config as config_before, t.state_updated_at = before.state_updated_at as settled)
@@ -127,7 +130,7 @@ ${INSERT_RUN}`;
 const CREATE_BEHIND_OTHERS = `with ${ASSISTANT},
 thread as (
   update threads t set unfinished_runs = t.unfinished_runs + 1 - $16::int, status = 'busy', updated_at = now(),
-    metadata = t.metadata || ${GRAPH}, config = ${KEPT_CONFIG}
+    metadata = ${WITH_GRAPH}, config = ${KEPT_CONFIG}
   from assistant a, threads before where t.thread_id = $1 and before.thread_id = $1
   returning t.metadata, t.config, before.metadata as before, before.config as config_before, false as settled)
 ${INSERT_RUN}`;
@@ -281,9 +284,7 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
     await transaction.query(
       `update threads set unfinished_runs = unfinished_runs - $2::int, updated_at = now(),
          expires_at = now() + ttl_minutes * interval '1 minute',
-         status = case when unfinished_runs - $2::int > 0 then 'busy'
-                       when error is not null then 'error'
-                       when interrupts <> '{}' then 'interrupted' else 'idle' end
+         status = case when unfinished_runs - $2::int > 0 then 'busy' else resting_status end
        where thread_id = $1`,
       [threadId, ended],
     );

@@ -40,21 +40,22 @@ const THREADS_PER_BATCH = 50;
 const FIRST_SWEEP_WITHIN_MS = 60_000;
 const MS_PER_MINUTE = 60_000;
 
+/** `expires_bin` is never later than `expires_at`, and has the index. */
 const isExpired = (strategy: ThreadTtl["strategy"]): string =>
-  `expires_at <= now() and unfinished_runs = 0 and ttl_strategy = '${strategy}' and not thread_id = any($1::uuid[])`;
+  `expires_bin <= now() and expires_at <= now() and unfinished_runs = 0 and ttl_strategy = '${strategy}' and not thread_id = any($1::uuid[])`;
 
 // Index: threads_by_expiry. Runs and events hang on the thread and go with it.
 const DELETE_EXPIRED = `
   with expired as (
     select thread_id from threads where ${isExpired("delete")}
-    order by expires_at limit $2 for update skip locked)
+    order by expires_bin limit $2 for update skip locked)
   delete from threads t using expired e where t.thread_id = e.thread_id
   returning t.thread_id`;
 
 // The same index. `no key update` is what creating a run conflicts with.
 const LOCK_EXPIRED = `
   select thread_id from threads where ${isExpired("keep_latest")}
-  order by expires_at limit 1 for no key update skip locked`;
+  order by expires_bin limit 1 for no key update skip locked`;
 
 // Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing. The row
 // does change, which an update of the state sees that has read what is freed here.

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { RunRecord } from "../../src/runs/schemas.ts";
-import { apiOf, saying, textsOf, type Api, type Refusal } from "../helpers/api.ts";
+import { apiOf, saying, textsOf, type Api, type Refusal, type ThreadRecord } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
@@ -160,6 +160,24 @@ describe("cancelling", () => {
     expect(await api.thread(threadId)).toMatchObject({ status: "busy" });
     await api.cancel(threadId, waiting.run_id);
     expect(await api.thread(threadId)).toMatchObject({ status: "error" });
+  });
+
+  test.each([
+    ["withdrawn", "wait=1"],
+    ["rolled back", "wait=1&action=rollback"],
+  ])("a thread that stopped before a node still has when a run that only waited is %s", async (_, way) => {
+    const threadId = await api.aThread();
+    await api.aFinishedRun(threadId, { assistant_id: "counter", input: {}, interrupt_before: "*" });
+    const stopped = await api.thread(threadId);
+    expect(stopped).toMatchObject({ status: "interrupted", interrupts: {} });
+    const waiting = await api.aRun(threadId, { assistant_id: "counter", after_seconds: 3_600 });
+    await api.cancel(threadId, waiting.run_id, way);
+    expect(await api.thread(threadId)).toMatchObject({ status: "interrupted" });
+    const found = await api.post<ThreadRecord[]>("/threads/search", {
+      status: "interrupted",
+      ids: [threadId],
+    });
+    expect(found.body).toHaveLength(1);
   });
 
   test.each(["wait=perhaps", "action=pause"])("refuses ?%s, naming it", async (query) => {

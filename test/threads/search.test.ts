@@ -40,6 +40,13 @@ beforeAll(async () => {
      where thread_id = any($1::uuid[])`,
     [threads.map((thread) => thread.thread_id), STATUSES],
   );
+  // A thread is busy as long as it has runs that have not ended.
+  await room.database.query(
+    `insert into runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
+     select gen_random_uuid(), thread_id, gen_random_uuid(), 'none',
+       case when (metadata ->> 'index')::int % 8 = 1 then 'pending' else 'running' end, '{}', 'enqueue'
+     from threads where status = 'busy'`,
+  );
   threads = await Promise.all(
     threads.map(async ({ thread_id: id }) => (await room.request<Thread>("GET", `/threads/${id}`)).body),
   );
