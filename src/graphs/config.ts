@@ -80,6 +80,12 @@ export async function readGraphConfig(configPath: string): Promise<GraphConfig> 
     const { path: reference, description } =
       typeof value === "string" ? { path: value, description: undefined } : value;
     const colon = reference.lastIndexOf(":");
+    if (/\.py(:|$)/.test(reference)) {
+      throw new GraphLoadError(
+        `${path}: graph '${id}' is '${reference}', which is Python: this server runs graphs of LangGraph.js, written ` +
+          "in TypeScript or JavaScript.",
+      );
+    }
     if (colon < 1 || colon === reference.length - 1) {
       throw new GraphLoadError(
         `${path}: graph '${id}' is '${reference}', which does not name an export: write './file.ts:graph'.`,

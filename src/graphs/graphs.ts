@@ -2,6 +2,7 @@ import { graphNotFound, invalid } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "./config.ts";
 import { drawGraph, type GraphDrawing } from "./drawing.ts";
+import { placeText } from "./error-place.ts";
 import { graphSchemas, type GraphSchemas } from "./json-schemas.ts";
 import { createModuleLoader } from "./modules.ts";
 import {
@@ -193,7 +194,10 @@ async function unlessItFails<Value>({ id, file }: GraphEntry, value: Value | Pro
   try {
     return await value;
   } catch (cause) {
-    throw new GraphLoadError(`Graph '${id}' (${file}) can't be built: ${messageOf(cause)}.`, { cause });
+    const place = await placeText(cause);
+    throw new GraphLoadError(`Graph '${id}' (${file}) can't be built: ${messageOf(cause)}.${place}`, {
+      cause,
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 import { access } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { GraphLoadError, messageOf, type GraphEntry } from "./config.ts";
+import { placeText } from "./error-place.ts";
 
 /** An export, and what to call it where it can't be loaded; the graph of its id if left out. */
 export interface ModuleEntry extends GraphEntry {
@@ -11,7 +12,7 @@ export interface ModuleEntry extends GraphEntry {
 export interface ModuleLoader {
   /**
    * The value of an entry's export, in a box: it may be a promise, and awaiting it is not our business here.
-   * @throws GraphLoadError with the graph's id, its file and the cause in one sentence
+   * @throws GraphLoadError with the graph's id, its file and the cause in one sentence, and the lines where it happened
    */
   load(entry: ModuleEntry): Promise<{ exported: unknown }>;
   close(): Promise<void>;
@@ -39,8 +40,11 @@ export async function createModuleLoader(entries: readonly GraphEntry[]): Promis
       await access(file).catch((cause: unknown) => {
         throw new GraphLoadError(`${subject}: the file ${file} does not exist.`, { cause });
       });
-      const module = await import(pathToFileURL(file).href).catch((cause: unknown) => {
-        throw new GraphLoadError(`${subject} (${file}) can't be loaded: ${messageOf(cause)}.`, { cause });
+      const module = await import(pathToFileURL(file).href).catch(async (cause: unknown) => {
+        const place = await placeText(cause);
+        throw new GraphLoadError(`${subject} (${file}) can't be loaded: ${messageOf(cause)}.${place}`, {
+          cause,
+        });
       });
       const exports = module as Record<string, unknown>;
       if (exportName in exports) return { exported: exports[exportName] };

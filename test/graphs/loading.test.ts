@@ -104,6 +104,11 @@ describe("langgraph.json", () => {
     ['{"graphs": {}}', /names no graphs/],
     ['{"graphs": {"agent": 3}}', /graphs\.agent: must be "file:export" or/],
     ['{"graphs": {"agent": "./agent.ts"}}', /graph 'agent' is '.\/agent.ts', which does not name an export/],
+    [
+      '{"graphs": {"agent": "./agent.py:graph"}}',
+      /graph 'agent' is '\.\/agent\.py:graph', which is Python: this server runs graphs of LangGraph\.js/,
+    ],
+    ['{"graphs": {"agent": {"path": "./agent.py"}}}', /'\.\/agent\.py', which is Python/],
     ['{"graphs": {"agent": "./agent.ts:graph"}, "env": 3}', /env: must be the path of a file/],
   ])("is refused when it says %s", async (text, message) => {
     const error = await failure(readGraphConfig(await aFile("langgraph.json", text)));
@@ -122,13 +127,13 @@ describe("a graph that can't be served stops the start", () => {
     [
       "a module that throws",
       "broken/throws.ts:graph",
-      /throws\.ts\) can't be loaded: RangeError: The model list is empty\.$/,
+      /throws\.ts\) can't be loaded: RangeError: The model list is empty\.$/m,
     ],
     ["a missing package", "broken/missing-package.js:graph", /a-package-that-is-not-installed/],
     [
       "a promise that rejects",
       "broken/rejects.ts:graph",
-      /can't be built: Error: The prompt could not be fetched\.$/,
+      /can't be built: Error: The prompt could not be fetched\.$/m,
     ],
     ["a builder that does not compile", "forms/builders.ts:unfinished", /can't be built: .*missing/],
     [
@@ -163,10 +168,7 @@ describe("a graph that can't be served stops the start", () => {
     const error = await failure(
       load({ fine: "two-step.ts:graph", one: "two-step.ts:missing", two: "broken/throws.ts:graph" }),
     );
-    expect(error.message.split("\n")).toEqual([
-      expect.stringMatching(/^Graph 'one'/),
-      expect.stringMatching(/^Graph 'two'/),
-    ]);
+    expect(error.message.match(/^Graph '\w+'/gm)).toEqual(["Graph 'one'", "Graph 'two'"]);
   });
 });
 

@@ -5,7 +5,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { aConfig, aFile } from "./helpers.ts";
+import { aProject } from "../helpers/project.ts";
+import { aConfig } from "./helpers.ts";
 
 /** The test runner has a module loader of its own, so that the two real ways of starting run in processes of their own. */
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -77,17 +78,83 @@ describe("graphs are loaded into the server's own process", () => {
     const config = await aConfig({ ...GRAPHS, broken: "broken/rejects.ts:graph" });
     expect(await run(["--import", "tsx"], room, config)).toEqual({
       error: expect.stringMatching(
-        /^Graph 'broken' .* can't be built: Error: The prompt could not be fetched\.$/,
+        /^Graph 'broken' .* can't be built: Error: The prompt could not be fetched\.$/m,
       ) as string,
     });
   });
 
-  it("a syntax error is told with its place", async () => {
-    const room = join(ROOT, "src/graphs/graphs.ts");
-    const file = await aFile("syntax.ts", "export const one: number = 1;\nexport const graph = = 2;\n");
-    const config = await aConfig({ broken: `${file}:graph` });
-    expect(await run(["--import", "tsx"], room, config)).toEqual({
-      error: expect.stringMatching(/^Graph 'broken' .*syntax\.ts:2:/s) as string,
-    });
-  });
+  const PLACES: [string, Record<string, string>, string][] = [
+    [
+      "an exception",
+      {
+        "graph.ts":
+          'import { models } from "./models.ts";\n\ninterface A {\n  a: string;\n}\nexport const graph = models();\n',
+        "models.ts": 'type T = number;\nexport function models(): T {\n\tthrow new RangeError("none");\n}\n',
+      },
+      `
+    at models (FOLDER/models.ts:3:8)
+    at <anonymous> (FOLDER/graph.ts:6:22)
+
+    1 | type T = number;
+    2 | export function models(): T {
+  > 3 | \tthrow new RangeError("none");
+      | \t      ^
+    4 | }
+    5 |`,
+    ],
+    [
+      "a syntax error",
+      { "graph.ts": "export const one: number = 1;\nexport const graph = = 2;\n" },
+      `
+    at FOLDER/graph.ts:2:22
+
+    1 | export const one: number = 1;
+  > 2 | export const graph = = 2;
+      |                      ^
+    3 |`,
+    ],
+    [
+      "an import of what is not exported",
+      {
+        "graph.ts": '\nimport { model } from "./models.ts";\nexport const graph = model;\n',
+        "models.ts": "export const models = 1;\n",
+      },
+      `
+    at FOLDER/graph.ts:2
+
+    1 |
+  > 2 | import { model } from "./models.ts";
+    3 | export const graph = model;
+    4 |`,
+    ],
+    [
+      "a missing package",
+      { "graph.ts": '// Ours.\nimport { model } from "not-installed";\nexport const graph = model;\n' },
+      `
+    at FOLDER/graph.ts:2
+
+    1 | // Ours.
+  > 2 | import { model } from "not-installed";
+    3 | export const graph = model;
+    4 |`,
+    ],
+  ];
+  it.each(PLACES)(
+    "%s is told with its place, frame by frame, and the lines around it",
+    async (_what, files, place) => {
+      const project = await aProject({
+        "package.json": { type: "module" },
+        "langgraph.json": { graphs: { broken: "./graph.ts:graph" } },
+        ...files,
+      });
+      const room = join(ROOT, "src/graphs/graphs.ts");
+      const { error } = (await run(["--import", "tsx"], room, project.path("langgraph.json"))) as {
+        error: string;
+      };
+      expect(error).toMatch(/^Graph 'broken' \(.*graph\.ts\) can't be loaded: /);
+      expect(error.split(".\n").slice(1).join(".\n").trimEnd()).toBe(
+        place.replaceAll("FOLDER", project.path(".")).slice(1),
+      );
+    },
+  );
 });

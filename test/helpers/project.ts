@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
@@ -10,11 +10,15 @@ import { temporaryFolder } from "./temporary-folder.ts";
 export interface Project {
   /** Absolute path of a file of it. */
   path(file: string): string;
+  /** Gives it the packages that this repository has, as if it had installed them. */
+  linkPackages(): Promise<void>;
   /** Starts the server with its langgraph.json, on a database of its own and a free port. */
   start(argv?: string[], environment?: Record<string, string>): Promise<ServerProcess>;
   /** The same, and waits for the end of a start that fails; answers what it wrote. */
   refusal(argv?: string[], environment?: Record<string, string>): Promise<string>;
 }
+
+const PACKAGES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 
 /** An absolute path of a fixture, for a `langgraph.json` elsewhere. */
 export const fixture = (name: string): string =>
@@ -43,6 +47,7 @@ export const aProject = async (files: Record<string, unknown>): Promise<Project>
   };
   return {
     path,
+    linkPackages: () => symlink(PACKAGES, path("node_modules")),
     start,
     async refusal(argv, environment) {
       const server = await start(argv, environment);

@@ -1,0 +1,101 @@
+import { readFile } from "node:fs/promises";
+import { sep } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** A place in a file of the user's. Line and column from 1. */
+interface Place {
+  file: string;
+  line: number;
+  column: number | undefined;
+  /** As the stack says it; undefined if it is not from there. */
+  frame: string | undefined;
+}
+
+/** This server's own code. */
+const OWN = fileURLToPath(new URL("../", import.meta.url));
+const FRAMES_AT_MOST = 5;
+const LINES_BEFORE = 2;
+const LINES_AFTER = 2;
+/** A minified file is one line. */
+const CHARACTERS_AT_MOST = 160;
+
+const pathOf = (text: string): string => (text.startsWith("file:") ? fileURLToPath(text) : text);
+
+const isTheirs = (file: string): boolean =>
+  (file.startsWith("/") || /^[A-Za-z]:[\\/]/.test(file)) &&
+  !file.startsWith(OWN) &&
+  !file.split(sep).includes("node_modules");
+
+const placesIn = (lines: readonly string[], pattern: RegExp): Place[] =>
+  lines.flatMap((text): Place[] => {
+    const { file = "", line = "", column } = pattern.exec(text)?.groups ?? {};
+    if (file === "" || !isTheirs(pathOf(file))) return [];
+    const frame = /^\s+at /.test(text) ? text.trim() : undefined;
+    return [{ file: pathOf(file), line: Number(line), column: column ? Number(column) : undefined, frame }];
+  });
+
+/** `    at name (/file.ts:1:2)`, `    at /file.ts:1:2`. */
+const FRAME = /^\s+at (?:.*\()?(?<file>(?:file:)?[^()]+?):(?<line>\d+):(?<column>\d+)\)?$/;
+/** How esbuild tells what it can't compile. */
+const COMPILED = /^(?<file>.+?):(?<line>\d+):(?<column>\d+): ERROR: /;
+/** How Node tells, before the error itself, which line can't be linked. */
+const LINKED = /^(?<file>(?:file:)?[^\s:][^:]*):(?<line>\d+)$/;
+const MISSING_PACKAGE = /^Cannot find (?:package|module) '(?<name>[^']+)' imported from (?<file>.+)$/m;
+
+/** Where an import of the package stands: Node says the file only. */
+const importOf = async (message: string): Promise<Place[]> => {
+  const { name = "", file = "" } = MISSING_PACKAGE.exec(message)?.groups ?? {};
+  if (file === "" || !isTheirs(pathOf(file))) return [];
+  const lines = (await readFile(pathOf(file), "utf8").catch(() => "")).split("\n");
+  const line = lines.findIndex((text) => [`"${name}`, `'${name}`].some((quoted) => text.includes(quoted)));
+  if (line < 0) return [];
+  return [{ file: pathOf(file), line: line + 1, column: undefined, frame: undefined }];
+};
+
+const excerpt = async ({ file, line, column }: Place): Promise<string[]> => {
+  const lines = (await readFile(file, "utf8").catch(() => "")).split("\n");
+  if (lines[line - 1] === undefined) return [];
+  const from = Math.max(1, line - LINES_BEFORE);
+  const shown = lines.slice(from - 1, line + LINES_AFTER);
+  const width = String(from + shown.length - 1).length;
+  return shown.flatMap((text, index) => {
+    const number = from + index;
+    const mark = number === line ? ">" : " ";
+    const row = `${mark} ${String(number).padStart(width)} | ${text.slice(0, CHARACTERS_AT_MOST)}`.trimEnd();
+    if (number !== line || column === undefined || column > CHARACTERS_AT_MOST) return [row];
+    // Tabs stay tabs, so that the mark stands below what it points at.
+    const indent = text.slice(0, column - 1).replace(/[^\t]/g, " ");
+    return [row, `  ${" ".repeat(width)} | ${indent}^`];
+  });
+};
+
+/**
+ * Where in the user's own files something went wrong: the frames of the stack that are theirs, and the lines around the
+ * first. Empty if nothing is known; else it begins with a line break.
+ */
+export const placeText = async (error: unknown): Promise<string> => {
+  if (!(error instanceof Error)) return "";
+  const stack = (error.stack ?? "").split("\n");
+  const frames = placesIn(stack, FRAME);
+  const [first] = [
+    ...placesIn(error.message.split("\n"), COMPILED).map((place) => ({
+      ...place,
+      column: (place.column ?? 0) + 1,
+    })),
+    ...placesIn(stack.slice(0, 1), LINKED),
+    ...frames,
+    ...(await importOf(error.message)),
+  ];
+  if (first === undefined) return "";
+  const at =
+    first.column === undefined
+      ? `${first.file}:${first.line}`
+      : `${first.file}:${first.line}:${first.column}`;
+  const told = first.frame === undefined ? [`at ${at}`] : frames.map(({ frame }) => frame ?? "");
+  return [
+    "",
+    ...told.slice(0, FRAMES_AT_MOST).map((frame) => `    ${frame}`),
+    "",
+    ...(await excerpt(first)).map((row) => `  ${row}`),
+  ].join("\n");
+};
