@@ -13,6 +13,7 @@ ENV NODE_ENV=production HOST=0.0.0.0 PORT=8123 LOG_FORMAT=json NODE_OPTIONS=--ma
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json tsconfig.json langgraph.json ./
+COPY bin ./bin
 COPY migrations ./migrations
 COPY src ./src
 COPY graphs ./graphs
@@ -22,4 +23,4 @@ EXPOSE 8123
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/ok`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # Not through npm: signals reach the server itself, which hands its runs back before it ends.
-CMD ["node", "--import", "tsx", "src/main.ts"]
+CMD ["node", "bin/threadloom.js"]

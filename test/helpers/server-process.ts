@@ -17,19 +17,23 @@ export interface ServerProcess {
 }
 
 /**
- * Starts `src/main.ts` (or another `entry`) as `npm start` does, with these arguments and, beside PATH and HOME, this
+ * Starts the server (or another `entry`) as `npm start` does, with these arguments and, beside PATH and HOME, this
  * environment.
  */
 export const spawnServer = (
   argv: string[],
   environment: Record<string, string> = {},
-  entry = "src/main.ts",
+  entry?: string,
 ): ServerProcess => {
-  const child = spawn(process.execPath, ["--import", "tsx", entry, ...argv], {
-    cwd: ROOT,
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], LOG_FORMAT: "json", ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = spawn(
+    process.execPath,
+    [...(entry === undefined ? ["bin/threadloom.js"] : ["--import", "tsx", entry]), ...argv],
+    {
+      cwd: ROOT,
+      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], LOG_FORMAT: "json", ...environment },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   let written = "";
   child.stdout.on("data", (chunk: Buffer) => (written += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (written += chunk.toString()));

@@ -1,0 +1,1 @@
+import("tsx").then(() => import("../src/main.ts"));
