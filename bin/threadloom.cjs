@@ -1,1 +1,0 @@
-import("tsx").then(() => import("../src/main.ts"));
