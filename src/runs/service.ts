@@ -9,10 +9,10 @@ import type { Hub, RunReader } from "../streaming/hub.ts";
 import { createAnnouncements } from "./announcements.ts";
 import { createRunCreation, type RunCreationParts } from "./creation.ts";
 import { forgetRun } from "./forgetting.ts";
-import { toRunRecord } from "./record.ts";
+import { isTerminal, toRunRecord } from "./record.ts";
 import type { RunListOptions, RunRepository, RunSelector } from "./repository.ts";
 import { requestedRun, type Placement } from "./requests.ts";
-import { createRunResults, isTerminal, type CreatedRun, type RunResultsParts } from "./results.ts";
+import { createRunResults, type CreatedRun, type RunResultsParts } from "./results.ts";
 import type { RunBody, RunRecord, ThreadlessRunBody } from "./schemas.ts";
 
 export interface RunServiceParts {
