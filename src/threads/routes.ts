@@ -26,6 +26,7 @@ export const createThreadRoutes =
     app.post(
       "/threads",
       {
+        config: { largeBody: true },
         schema: {
           tags,
           summary: "Create a thread",
@@ -212,6 +213,7 @@ export const createThreadRoutes =
     app.post(
       "/threads/:thread_id/state",
       {
+        config: { largeBody: true },
         schema: {
           tags,
           summary: "Update the state of a thread",

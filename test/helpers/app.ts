@@ -25,6 +25,7 @@ const TEST_CONFIG: Config = {
   corsAllowOrigins: ["*"],
   allowedHosts: [],
   bodyLimitBytes: 4 * 1024 * 1024,
+  bodyElementsAtMost: 250_000,
   runTimeoutSeconds: 60,
   shutdownGraceSeconds: 1,
   eventRetentionSeconds: 600,
