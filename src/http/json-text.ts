@@ -6,8 +6,16 @@ import { invalid } from "../lib/errors.ts";
  */
 const NESTING_AT_MOST = 500;
 
+/** Digits from which on a whole number may be beyond 2^53 - 1, which has 16. */
+const SUSPICIOUS_DIGITS = 16;
+/** Characters of a number that are given back. */
+const NUMBER_AT_MOST = 40;
+
 const QUOTE = 34;
 const COMMA = 44;
+const MINUS = 45;
+const ZERO = 48;
+const NINE = 57;
 const BACKSLASH = 92;
 const OPENING_BRACKET = 91;
 const CLOSING_BRACKET = 93;
@@ -25,6 +33,32 @@ const endOfString = (text: string, start: number): number => {
     if (backslashes % 2 === 0) return end;
   } while (end < text.length);
   return end;
+};
+
+/** The position behind the number that starts at `start`: whatever digits, points, signs and letters e follow. */
+const endOfNumber = (text: string, start: number): number => {
+  let end = start + 1;
+  for (; end < text.length; end += 1) {
+    const code = text.charCodeAt(end);
+    const isDigit = code >= ZERO && code <= NINE;
+    // . + - e E
+    if (!isDigit && code !== 46 && code !== 43 && code !== MINUS && code !== 101 && code !== 69) break;
+  }
+  return end;
+};
+
+/**
+ * A whole number that JavaScript would read as another one: 9007199254740993 becomes 9007199254740992. What a
+ * JavaScript client made comes back with the digits that it had, however large it is.
+ */
+const assertKept = (number: string): void => {
+  if (!/^-?\d+$/.test(number) || String(Number(number)) === number) return;
+  // One that is out of range altogether is told so after parsing.
+  if (!Number.isFinite(Number(number))) return;
+  throw invalid(
+    `The body holds the whole number ${number.slice(0, NUMBER_AT_MOST)}, which can't be kept exactly ` +
+      "(2^53 - 1 is the largest that is safe): send it as text.",
+  );
 };
 
 /**
@@ -53,6 +87,10 @@ export const assertBearable = (text: string, elementsAtMost: number): void => {
       if (depth > NESTING_AT_MOST) throw invalid(`The body is nested deeper than ${NESTING_AT_MOST} levels.`);
     } else if (code === CLOSING_BRACKET || code === CLOSING_BRACE) {
       depth -= 1;
+    } else if ((code >= ZERO && code <= NINE) || code === MINUS) {
+      const end = endOfNumber(text, index);
+      if (end - index >= SUSPICIOUS_DIGITS) assertKept(text.slice(index, end));
+      index = end - 1;
     }
   }
 };

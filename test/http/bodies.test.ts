@@ -231,6 +231,43 @@ test("what is kept beside a record is smaller still", async () => {
 });
 
 test.each([
+  ["9007199254740993"],
+  ["-9007199254740993"],
+  ["12345678901234567890"],
+  ["123456789012345678901234567890"],
+  [`1${"0".repeat(60)}1`],
+])("a whole number that would become another one is a 422: %s", async (number) => {
+  for (const body of [`{"input":${number}}`, `{"metadata":{"a":[{"b": ${number} }]}}`, number]) {
+    const answer = await send(body);
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail).toBe(
+      `The body holds the whole number ${number.slice(0, 40)}, which can't be kept exactly ` +
+        "(2^53 - 1 is the largest that is safe): send it as text.",
+    );
+  }
+});
+
+test.each([
+  ["9007199254740991"],
+  ["-9007199254740992"],
+  ["1700000000123456800"],
+  ["100000000000000000000"],
+  ["1e21"],
+  ["12345678901234567890.5"],
+  ["0.12345678901234567890123"],
+  ["1.7976931348623157e308"],
+  ['"12345678901234567890"'],
+])(
+  "a number that a JavaScript client sends is taken, and so is what is no whole number: %s",
+  async (number) => {
+    expect(await send(`{"input":[${number}]}`)).toEqual({
+      status: 200,
+      body: { got: { input: [JSON.parse(number)] } },
+    });
+  },
+);
+
+test.each([
   ['{"__proto__":{"polluted":1}}'],
   ['{"input":{"a":[{"__proto__":1}]}}'],
   ['{"input":{"\\u005f\\u005fproto\\u005f\\u005f":1}}'],
