@@ -66,10 +66,10 @@ const parseBody = (text: string, elementsAtMost: number): unknown => {
 const readText = (
   request: FastifyRequest,
   payload: IncomingMessage,
-  done: (...result: [error: Error, text?: undefined] | [error: null, text: string]) => void,
+  done: (error: Error | null, text: string) => void,
 ): void => {
   const bytesAtMost = request.routeOptions.bodyLimit ?? 0;
-  if (Number(request.headers["content-length"]) > bytesAtMost) return done(tooLarge(bytesAtMost));
+  if (Number(request.headers["content-length"]) > bytesAtMost) return done(tooLarge(bytesAtMost), "");
   const chunks: Buffer[] = [];
   let bytes = 0;
   const stop = (): void => {
@@ -78,7 +78,7 @@ const readText = (
   const refuse = (error: Error): void => {
     stop();
     payload.resume(); // or its sender would wait for ever until we take the rest
-    done(error);
+    done(error, "");
   };
   const onData = (chunk: Buffer): void => {
     bytes += chunk.length;
@@ -93,7 +93,7 @@ const readText = (
   };
   const onError = (error: Error): void => {
     stop();
-    done(malformed("The body did not arrive whole.", error));
+    done(malformed("The body did not arrive whole.", error), "");
   };
   payload.on("data", onData).on("end", onEnd).on("error", onError);
 };
