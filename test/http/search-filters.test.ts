@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const wide = { tags: Array.from({ length: 60_000 }, (_, index) => index) };
+const wide = { tags: Array.from({ length: 10_000 }, (_, index) => index) };
 let deep: Record<string, unknown> = {};
 for (let depth = 0; depth < 200; depth += 1) deep = { deep };
 
@@ -26,7 +26,7 @@ it.each([
   ["metadata", `/assistants/${randomUUID()}/versions`],
   ["filter", "/store/items/search"],
 ])(
-  "refuses %s with 60,000 values, or 200 levels, in %s, before anything is compared",
+  "refuses %s with 10,000 values, or 200 levels, in %s, before anything is compared",
   async (field, path) => {
     for (const filter of [wide, deep]) {
       const { status, body } = await api.post<Refusal>(path, { [field]: filter });
