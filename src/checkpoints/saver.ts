@@ -27,6 +27,7 @@ import { readAllReferences, readReferences } from "./references.ts";
 import type { ShapeBook } from "./shapes.ts";
 import { threadKey } from "./thread-key.ts";
 import { reviveTuple, reviveWrite, toKnown } from "./tuples.ts";
+import type { TupleFilter } from "./types.ts";
 import { asStorageError } from "./unexpected.ts";
 import type { StoredValue } from "./values.ts";
 import { versionTexts } from "./versions.ts";
@@ -59,6 +60,8 @@ const PAGE_CHECKPOINTS = 50;
  * difference to the parent's.
  */
 export abstract class DifferenceSaver extends BaseCheckpointSaver {
+  filter: TupleFilter | undefined;
+
   constructor(
     protected readonly parts: SaverParts,
     private readonly options: SaverOptions,
@@ -273,7 +276,10 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   ): Promise<CheckpointTuple> {
     const tuple = await reviveTuple(loaded, threadId, learner);
     if (tuple.checkpoint.v < 4) await this.migratePendingSends(tuple.checkpoint, loaded);
-    return tuple;
+    if (this.filter === undefined || loaded.row.checkpoint_ns !== "") return tuple;
+    // Applying writes changes what nodes have seen, which all that is revived from one row shares.
+    const anew = (): LoadedCheckpoint => ({ ...loaded, body: structuredClone(loaded.body) });
+    return await this.filter(tuple, () => reviveTuple(anew(), threadId, undefined));
   }
 
   /** Before version 4 what was sent to nodes stood in the parent's writes. */

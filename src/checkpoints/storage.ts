@@ -155,6 +155,11 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
 
   return {
     saver: new FreeSaver(parts),
+    saverForRead(filter) {
+      const saver = new FreeSaver(parts);
+      saver.filter = filter;
+      return saver;
+    },
     saverForAttempt(options: AttemptOptions) {
       const {
         threadId,

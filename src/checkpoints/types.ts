@@ -1,4 +1,4 @@
-import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
+import type { BaseCheckpointSaver, CheckpointTuple } from "@langchain/langgraph-checkpoint";
 import type { Database, Queryable } from "../database/database.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -27,8 +27,19 @@ export interface AttemptOptions {
   metadata?: JsonObject;
 }
 
+/**
+ * What is given out of a checkpoint of the root graph instead of the whole; `read` gives that checkpoint, anew each
+ * time. See graphs/pending-writes.ts.
+ */
+export type TupleFilter = (
+  tuple: CheckpointTuple,
+  read: () => Promise<CheckpointTuple>,
+) => Promise<CheckpointTuple>;
+
 /** The checkpointer of one attempt. */
 export interface AttemptSaver extends BaseCheckpointSaver {
+  /** To be set before the first read; without one all is given out. */
+  filter: TupleFilter | undefined;
   /**
    * Resolves when all it was given is committed. Rejects with a `LeaseLostError` if the attempt is no longer the
    * run's current one, or with the database's error; both stay: it refuses everything afterwards.
@@ -97,6 +108,8 @@ export interface ThreadStorage {
 export interface CheckpointStorage {
   /** Not fenced: for state updates and for reads through the graph. */
   readonly saver: BaseCheckpointSaver;
+  /** For one read through the graph. */
+  saverForRead(filter: TupleFilter): BaseCheckpointSaver;
   saverForAttempt(options: AttemptOptions): AttemptSaver;
   /**
    * For one update of the state of a thread that has no run in progress, which the statement that stores the update

@@ -1,6 +1,7 @@
 import type { AttemptSaver, CheckpointStorage } from "../checkpoints/types.ts";
 import type { CancelAction, ClaimedRunRow } from "../database/tables.ts";
 import type { Graphs } from "../graphs/graphs.ts";
+import { withoutRefused } from "../graphs/pending-writes.ts";
 import type { GraphRunOptions, RunnableGraph } from "../graphs/runnable-graph.ts";
 import { LeaseLostError } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -130,6 +131,8 @@ export const startAttempt = (
     });
     saver = own;
     const graph = await graphs.resolve(run.graph_id, options, { checkpointer: own }, "threads.create_run");
+    // What this very run wrote it has to answer for: a later attempt fails as the first one did.
+    if (!resumes) own.filter = (tuple, read) => withoutRefused(graph, tuple, read);
     const convert = createChunkConverter(kwargs.stream_mode, (event, data) => channel.emit(event, data));
     // Without subgraphs LangGraph leaves the namespace out.
     const wholeOf = (chunk: unknown): StreamChunk =>

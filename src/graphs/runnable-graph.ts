@@ -38,6 +38,18 @@ export interface RunnableGraph {
   getSubgraphsAsync(namespace?: string, recurse?: boolean): AsyncIterable<[string, RunnableGraph]>;
 }
 
+/** The part of LangGraph's `Pregel` that turns a checkpoint into a state. Internal to LangGraph, hence looked for. */
+export interface SnapshotMaker {
+  _prepareStateSnapshot(options: {
+    config: RunnableConfig;
+    saved: unknown;
+    applyPendingWrites: boolean;
+  }): Promise<unknown>;
+}
+
+export const makesSnapshots = (graph: object): graph is SnapshotMaker =>
+  "_prepareStateSnapshot" in graph && typeof graph._prepareStateSnapshot === "function";
+
 /** Options of one run, as `Pregel.stream` takes them. */
 export interface GraphRunOptions extends RunnableConfig {
   context?: unknown;

@@ -2,6 +2,7 @@
 
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { StoredCheckpoint } from "../checkpoints/types.ts";
+import type { SnapshotMaker } from "../graphs/runnable-graph.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { ownField } from "../lib/names.ts";
 import { toWireJson } from "../lib/wire-json.ts";
@@ -17,18 +18,6 @@ import {
 
 /** Pending writes that say something of a task and are no update of a channel. */
 export const TASK_NOTES: ReadonlySet<string> = new Set(["__error__", "__interrupt__", "__scheduled__"]);
-
-/** The part of LangGraph's `Pregel` that turns a checkpoint into a state. Internal to LangGraph, hence looked for. */
-export interface SnapshotMaker {
-  _prepareStateSnapshot(options: {
-    config: RunnableConfig;
-    saved: unknown;
-    applyPendingWrites: boolean;
-  }): Promise<Snapshot>;
-}
-
-export const makesSnapshots = (graph: object): graph is SnapshotMaker =>
-  "_prepareStateSnapshot" in graph && typeof graph._prepareStateSnapshot === "function";
 
 export const configOf = (
   threadId: string,
@@ -168,7 +157,8 @@ export const snapshotOfTexts = async (
     ]),
   };
   try {
-    return snapshotFields(await graph._prepareStateSnapshot({ config, saved, applyPendingWrites: false }));
+    const snapshot = await graph._prepareStateSnapshot({ config, saved, applyPendingWrites: false });
+    return snapshotFields(snapshot as Snapshot);
   } catch {
     // A user's cache key or an unknown version of LangGraph looked into a value: it gets the real ones.
     return undefined;

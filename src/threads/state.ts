@@ -15,11 +15,13 @@
  */
 
 import type { RunnableConfig } from "@langchain/core/runnables";
+import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import type { CheckpointStorage, StoredCheckpoint } from "../checkpoints/types.ts";
 import { isPassing } from "../database/passing-faults.ts";
 import type { Graphs } from "../graphs/graphs.ts";
-import type { GraphConfiguration, RunnableGraph } from "../graphs/runnable-graph.ts";
-import { checkpointNotFound } from "../lib/errors.ts";
+import { withErrors } from "../graphs/pending-writes.ts";
+import { makesSnapshots, type GraphConfiguration, type RunnableGraph } from "../graphs/runnable-graph.ts";
+import { checkpointNotFound, StateStorageError } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { ThreadConfigurations } from "./configuration.ts";
@@ -27,7 +29,6 @@ import { planOf, type GraphPlan } from "./graph-plan.ts";
 import {
   configOf,
   isQuiet,
-  makesSnapshots,
   quietFields,
   snapshotOfTexts,
   TASK_NOTES,
@@ -137,10 +138,18 @@ export const createStateReader = ({
     subgraphs: boolean,
   ): Promise<StateFields> => {
     const configuration = (await configurationsOf([thread])).get(thread.threadId);
-    const graph = await graphs.resolve(thread.graphId ?? "", configuration, {
-      checkpointer: checkpoints.saver,
-    });
-    return snapshotFields((await graph.getState(config, { subgraphs })) as Snapshot);
+    const through = async (checkpointer: BaseCheckpointSaver): Promise<StateFields> => {
+      const graph = await graphs.resolve(thread.graphId ?? "", configuration, { checkpointer });
+      return snapshotFields((await graph.getState(config, { subgraphs })) as Snapshot);
+    };
+    try {
+      return await through(checkpoints.saver);
+    } catch (error) {
+      if (error instanceof StateStorageError || isPassing(error)) throw error;
+      // What a failed run has written no reducer may take: the state without it is the last good one.
+      const graph = await graphs.resolve(thread.graphId ?? "", configuration);
+      return await through(checkpoints.saverForRead((tuple, read) => withErrors(graph, tuple, read)));
+    }
   };
 
   /** The fields of a stored checkpoint. `isHead`: asked for as the newest, so that what is half done counts. */
@@ -216,7 +225,14 @@ export const createStateReader = ({
       ]);
       const states: string[] = [];
       for (const stored of page) {
-        const fields = await fieldsOf(thread, graph, stored, { isHead: false, subgraphs: false });
+        const fields = await fieldsOf(thread, graph, stored, { isHead: false, subgraphs: false }).catch(
+          (error: unknown) => {
+            if (isPassing(error)) throw error;
+            const { threadId, checkpointId: checkpoint_id } = stored;
+            logger.error({ err: error, thread_id: threadId, checkpoint_id }, "a state can't be read");
+            return unreadableFields(stored);
+          },
+        );
         states.push(select === undefined ? writeState(fields) : writeSelected(fields, select));
       }
       return `[${states.join(",")}]`;

@@ -3,6 +3,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CheckpointStorage } from "../checkpoints/types.ts";
 import { isPassing } from "../database/passing-faults.ts";
 import type { Graphs } from "../graphs/graphs.ts";
+import { withoutRefused } from "../graphs/pending-writes.ts";
 import {
   checkpointNotFound,
   graphNotFound,
@@ -73,6 +74,7 @@ export const createStateWriter = ({
     const saver = checkpoints.saverForIdleThread(version);
     const configuration = (await configurations.of([threadId])).get(threadId);
     const graph = await graphs.resolve(graphId, configuration, { checkpointer: saver }, "threads.update");
+    saver.filter = (tuple, read) => withoutRefused(graph, tuple, read);
     try {
       // What decides where the graph goes from here may look at the configuration, too.
       const configured = {
