@@ -36,10 +36,10 @@ export interface Config {
   /** Names by which this server is called, beside those of loopback; `.example` is every one below it, `*` any. */
   readonly allowedHosts: readonly string[];
   readonly bodyLimitBytes: number;
-  /** Items of lists and members of objects that a request's body may have. */
-  readonly bodyElementsAtMost: number;
   /** Seconds after which an attempt ends as `timeout`. */
   readonly runTimeoutSeconds: number;
+  /** Steps that a run may ask for at most. */
+  readonly recursionLimitMax: number;
   /** Seconds that running runs are given to finish on shutdown, before they are handed to another worker. */
   readonly shutdownGraceSeconds: number;
   /** Seconds that the events of an ended run can still be replayed. */
@@ -240,6 +240,13 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
     ...seconds(1, 604_800),
     description: "Seconds that a run may take.",
   },
+  recursionLimitMax: {
+    environment: ["RECURSION_LIMIT_MAX"],
+    // What the largest agents in use ask for; each step is a checkpoint that is stored.
+    default: "10000",
+    ...wholeNumber(1, 2_147_483_647),
+    description: "The highest recursion_limit (steps of a run) that is accepted.",
+  },
   shutdownGraceSeconds: {
     environment: ["BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS"],
     // Docker kills ten seconds after it asked; the hosted service's default (180) would never be reached there.
@@ -316,14 +323,7 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
       .string()
       .pipe(z.coerce.number<string>().min(0.001).max(200))
       .transform((megabytes) => Math.round(megabytes * BYTES_PER_MEGABYTE)),
-    description:
-      "Megabytes that a request's body may have; large ones may take four times as much at the same time.",
-  },
-  bodyElementsAtMost: {
-    environment: ["BODY_ELEMENTS"],
-    default: "250000",
-    ...wholeNumber(1_000, 10_000_000),
-    description: "Items of lists and members of objects that a request's body may have, all levels together.",
+    description: "Megabytes that a request's body may have.",
   },
   logLevel: {
     environment: ["LOG_LEVEL"],

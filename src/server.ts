@@ -143,6 +143,7 @@ export const createServer = async (
       eventLog,
       processId,
       runTimeoutSeconds: config.runTimeoutSeconds,
+      recursionLimitMax: config.recursionLimitMax,
       faults,
       logger,
     });
@@ -224,6 +225,7 @@ export const createServer = async (
       repository: createAssistantRepository(database),
       graphs,
       deleteThreads: (threadIds) => threads.deleteMany(threadIds),
+      recursionLimitMax: config.recursionLimitMax,
     });
     const keepTheirs = await assistants.ensureSystemAssistants(graphs.ids, config.assistantConfigs);
     if (keepTheirs.length > 0) {
@@ -241,6 +243,7 @@ export const createServer = async (
       eventLog,
       signals,
       processId,
+      recursionLimitMax: config.recursionLimitMax,
       threads,
       checkpoints: {
         async assertExists(threadId, checkpointNs, checkpointId) {
@@ -263,7 +266,7 @@ export const createServer = async (
     const app = await createApp({
       logger,
       authenticate: createAuthenticate(config.apiKeys),
-      bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
+      bodyLimit: config.bodyLimitBytes,
       origins,
       ...(config.apiKeys.length === 0 ? { siteCheck: createSiteCheck({ ...config, origins }) } : {}),
       routes: [

@@ -13,6 +13,7 @@ import {
 import type { JsonObject } from "../lib/json.ts";
 import { assistantIdOf, newId, systemAssistantId } from "../lib/ids.ts";
 import type { Page } from "../lib/pagination.ts";
+import { assertRecursionLimit } from "../lib/recursion-limit.ts";
 import { timestamp } from "../lib/timestamps.ts";
 import type { AssistantRepository } from "./repository.ts";
 import {
@@ -37,6 +38,8 @@ export interface AssistantServiceOptions {
   graphs: AssistantGraphs;
   /** Deletes threads with their runs and checkpoints; ids that are gone by then are no error. */
   deleteThreads: (threadIds: string[]) => Promise<unknown>;
+  /** See Config; by default there is no limit. */
+  recursionLimitMax?: number;
 }
 
 const DEFAULT_NAME = "Untitled";
@@ -73,7 +76,7 @@ const toExtract = ({ created_at, updated_at, ...rest }: Partial<AssistantRow>): 
  * Every method that takes one throws `not_found` naming it if there is no such assistant.
  */
 export const createAssistantService = (options: AssistantServiceOptions) => {
-  const { database, repository, graphs, deleteThreads } = options;
+  const { database, repository, graphs, deleteThreads, recursionLimitMax = Infinity } = options;
 
   const assertDeployed = (graphId: string): void => {
     if (!graphs.has(graphId)) throw graphNotFound(graphId);
@@ -131,6 +134,7 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
     /** Throws `not_found` for a graph that is not deployed, `conflict` if the id is taken and must not be. */
     async create(body: AssistantCreate): Promise<Assistant> {
       assertDeployed(body.graph_id);
+      assertRecursionLimit(body.config, recursionLimitMax);
       const assistantId = body.assistant_id ?? newId();
       const row = await repository.create({
         assistantId,
@@ -157,6 +161,7 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
      */
     async update(reference: string, body: AssistantPatch): Promise<Assistant> {
       const assistantId = assistantIdOf(reference);
+      assertRecursionLimit(body.config, recursionLimitMax);
       if (body.graph_id !== undefined) {
         assertDeployed(body.graph_id);
         const own = graphStandingFor(assistantId);

@@ -178,7 +178,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
       channels,
     };
     const committed = writer.write({ checkpoint: row }, newShape);
-    await this.acknowledge(committed);
+    await this.acknowledge(writer, committed);
     return {
       configurable: { thread_id: threadId, checkpoint_ns: checkpointNs, checkpoint_id: checkpoint.id },
     };
@@ -199,6 +199,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     if (stored.size === 0) return;
     const { runId } = this.options;
     await this.acknowledge(
+      writer,
       writer.write({ writes: { checkpointNs, checkpointId, taskId, runId, writes: stored } }),
     );
   }
@@ -234,9 +235,15 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   }
 
   /** Waits if this saver does; else only sees to it that a failure, which `flush` reports, is not unhandled, too. */
-  private async acknowledge(committed: Promise<void>): Promise<void> {
-    if (this.waits) await committed;
-    else committed.catch(() => undefined);
+  private async acknowledge(writer: ThreadWriter, committed: Promise<void>): Promise<void> {
+    if (this.waits) return await committed;
+    committed.catch(() => undefined);
+    await this.pace(writer);
+  }
+
+  /** What a graph that doesn't wait until its checkpoints are committed waits for all the same; undefined: nothing. */
+  protected pace(_writer: ThreadWriter): Promise<void> | undefined {
+    return undefined;
   }
 
   private async recall(

@@ -45,7 +45,7 @@ class FreeSaver extends DifferenceSaver {
       threadId: key,
       fence: undefined,
       asynchronous: false,
-      elements: cache.thread(key),
+      elements: () => cache.thread(key),
       shapes,
     });
     this.writers.delete(key);
@@ -79,6 +79,7 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
     private readonly ownThread = "",
     /** Has no checkpoints but those that this saver writes. */
     private readonly emptyThread?: string,
+    private readonly beforeNextStep?: AttemptOptions["beforeNextStep"],
   ) {
     super(parts, options);
     this.failed = this.failure.signal;
@@ -93,7 +94,7 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
       const { fence } = this;
       const isAttempt = typeof fence === "object" && "runId" in fence;
       const asynchronous = !this.waits && (isAttempt || fence === undefined);
-      const elements = cache.thread(key);
+      const elements = () => cache.thread(key);
       writer = new ThreadWriter({ database, threadId: key, fence, asynchronous, elements, shapes });
       const { failed } = writer.queue;
       failed.addEventListener(
@@ -119,6 +120,13 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
       if (!writer.hasWritten(place.checkpointNs)) return undefined;
     }
     return await super.getTuple(config);
+  }
+
+  protected override async pace({ queue }: ThreadWriter): Promise<void> {
+    // An update of a state is sent when it is complete: what waits for room before that would wait for ever.
+    if (typeof this.fence !== "object" || !("runId" in this.fence)) return;
+    await queue.room();
+    await this.beforeNextStep?.();
   }
 
   get lastUnsafe(): AttemptSaver["lastUnsafe"] {
@@ -168,6 +176,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
         durability = "async",
         metadata = {},
         threadIsEmpty = false,
+        beforeNextStep,
       } = options;
       return new FencedSaver(
         parts,
@@ -175,6 +184,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
         { runId, attempt },
         threadKey(threadId),
         threadIsEmpty ? threadKey(threadId) : undefined,
+        beforeNextStep,
       );
     },
     saverForIdleThread: (threadVersion) =>

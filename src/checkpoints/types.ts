@@ -18,11 +18,14 @@ export interface AttemptOptions {
   /**
    * As in LangGraph. With `sync`, `put` and `putWrites` resolve when what they were given is committed. Otherwise
    * they resolve when it is accepted: it goes out at once, together with what came in during the statement before,
-   * and the graph doesn't wait for it; `flush()` does. Default `async`.
+   * and the graph doesn't wait for it, unless so much waits already that it would fill the memory; `flush()` does.
+   * Default `async`.
    */
   durability?: "sync" | "async" | "exit";
   /** True: the thread has no checkpoints but those that this attempt will write, so the first read is none. */
   threadIsEmpty?: boolean;
+  /** Asked after each `put` and `putWrites` that did not wait for the database: what the graph has to wait for. */
+  beforeNextStep?: () => Promise<void> | undefined;
   /** Goes into the metadata of every checkpoint of the attempt, under what LangGraph itself puts there. */
   metadata?: JsonObject;
 }

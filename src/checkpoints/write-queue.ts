@@ -21,7 +21,11 @@ export interface WriteQueueOptions {
   fence: Fence | undefined;
   asynchronous: boolean;
   book: ListBook;
-  elements: ThreadElements;
+  /**
+   * What is remembered of the thread. Asked for anew for each statement: a part of the cache that had to make room
+   * would go on growing here, counted by nobody. At 1 MB a step a run filled the heap with it in 40 s.
+   */
+  elements: () => ThreadElements;
   shapes: ShapeBook;
 }
 
@@ -33,6 +37,12 @@ const RETRY_SECONDS = 15;
  * process and the database more than what it stores. A crash loses these milliseconds, as `async` says.
  */
 const GATHER_MS = 5;
+/**
+ * What may wait to be stored before the graph has to wait, too: a graph that makes checkpoints faster than the database
+ * takes them would fill the memory with them. So many items become a statement within some milliseconds.
+ */
+const WAITING_AT_MOST = 64;
+const WAITING_CHARACTERS_AT_MOST = 1_000_000;
 
 /**
  * Stores what the saver of one thread was given, in order. One statement is under way at a time; what comes in
@@ -43,6 +53,8 @@ export class WriteQueue {
   readonly failed: AbortSignal;
   private readonly failure = new AbortController();
   private waiting: QueueItem[] = [];
+  private waitingCharacters = 0;
+  private awaitingRoom: Array<() => void> = [];
   private underWay: QueueItem[] = [];
   private pumping: Promise<void> | undefined;
   /** Somebody waits for what was added. */
@@ -59,7 +71,20 @@ export class WriteQueue {
   add(item: QueueItem): Promise<void> {
     this.failed.throwIfAborted();
     this.waiting.push(item);
+    this.waitingCharacters += charactersOf(item);
     return this.pumped();
+  }
+
+  /**
+   * What a writer that doesn't wait for each item has to wait for before it goes on; undefined if there is room. Never
+   * rejects: the error that ended the queue shows at the next `add`.
+   */
+  room(): Promise<void> | undefined {
+    const isFull =
+      this.waiting.length >= WAITING_AT_MOST || this.waitingCharacters >= WAITING_CHARACTERS_AT_MOST;
+    if (!isFull) return undefined;
+    this.endGathering?.();
+    return new Promise((resolve) => this.awaitingRoom.push(resolve));
   }
 
   /** Resolves when all that was added is committed, and sees to it that this is soon. */
@@ -107,13 +132,13 @@ export class WriteQueue {
         await this.gather();
         this.endGathering = undefined;
         const items = this.waiting;
-        this.waiting = [];
+        this.empty();
         this.underWay = items;
         await this.send(items);
         this.underWay = [];
       }
     } catch (error) {
-      this.waiting = [];
+      this.empty();
       this.underWay = [];
       this.failure.abort(asStorageError(error));
     } finally {
@@ -122,8 +147,15 @@ export class WriteQueue {
     }
   }
 
+  private empty(): void {
+    this.waiting = [];
+    this.waitingCharacters = 0;
+    for (const resolve of this.awaitingRoom.splice(0)) resolve();
+  }
+
   private async send(items: QueueItem[]): Promise<void> {
-    const { database, threadId, fence, asynchronous, book, elements, shapes } = this.options;
+    const { database, threadId, fence, asynchronous, book, shapes } = this.options;
+    const elements = this.options.elements();
     const giveUpAt = performance.now() + RETRY_SECONDS * 1_000;
     const write = async (): Promise<boolean> => {
       for (;;) {
@@ -161,3 +193,15 @@ export class WriteQueue {
     }
   }
 }
+
+/** About what an item holds in memory: the texts of its values. */
+const charactersOf = ({ checkpoint, writes, elements, contents }: QueueItem): number => {
+  let sum = checkpoint?.body.length ?? 0;
+  if (checkpoint !== undefined) {
+    for (const { text } of checkpoint.channels.values()) sum += text?.length ?? 0;
+  }
+  if (writes !== undefined) for (const [, { text }] of writes.writes.values()) sum += text.length;
+  for (const { texts } of elements) for (const text of texts) sum += text.length;
+  for (const { text } of contents) sum += text.length;
+  return sum;
+};

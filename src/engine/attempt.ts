@@ -10,6 +10,7 @@ import { createChunkConverter, requestModes, type StreamChunk } from "../streami
 import type { RunChannel } from "../streaming/run-channel.ts";
 import type { RunKwargs } from "./kwargs.ts";
 import { runOptions, toCommand } from "./run-options.ts";
+import type { Turns } from "./turns.ts";
 
 /** Why an attempt was told to stop. */
 export type StopReason =
@@ -39,8 +40,13 @@ export interface AttemptParts {
   checkpoints: CheckpointStorage;
   /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
   interruptsOf(threadId: string): Promise<JsonObject>;
+  turns: Turns;
+  /** No run goes on for more steps, whatever it was given. */
+  recursionLimitMax: number;
 }
 
+/** Checkpoints and writes of tasks after which a graph is asked to make room for others: most have ended by then. */
+const UNPACED_WRITES = 16;
 /** Milliseconds that a graph has to end after its signal fired; then it goes on without being heard. */
 const STOP_GRACE_MS = 500;
 
@@ -68,14 +74,14 @@ const readEvents = async (
   input: unknown,
   options: GraphRunOptions,
   channel: RunChannel,
-  onChunk: (chunk: unknown) => void,
+  { onChunk, pause }: { onChunk: (chunk: unknown) => void; pause: () => Promise<void> },
 ): Promise<void> => {
   for await (const event of graph.streamEvents(input, { ...options, version: "v2" })) {
     if (event.run_id === options.runId && event.event === "on_chain_stream") {
       onChunk((event.data as { chunk: unknown }).chunk);
     }
     channel.emit("events", () => toWireJson(event));
-    if (channel.needsPause) await channel.pause();
+    if (channel.needsPause) await pause();
   }
 };
 
@@ -85,7 +91,7 @@ const readEvents = async (
  * `onGraphEnded` is called once, when the graph takes no more time: what is outstanding is still to be stored.
  */
 export const startAttempt = (
-  { graphs, checkpoints, interruptsOf }: AttemptParts,
+  { graphs, checkpoints, interruptsOf, turns, recursionLimitMax }: AttemptParts,
   run: ClaimedRunRow,
   channel: RunChannel,
   onGraphEnded: () => void,
@@ -100,6 +106,20 @@ export const startAttempt = (
   const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
   let detached = false;
   let saver: AttemptSaver | undefined;
+
+  /** While who streams the graph waits, the graph must, too: what it streams meanwhile is kept for it. */
+  let pausing: Promise<void> | undefined;
+  const pause = async (): Promise<void> => {
+    pausing = channel.pause();
+    await pausing;
+    pausing = undefined;
+  };
+  let unpaced = UNPACED_WRITES;
+  const beforeNextStep = (): Promise<void> | undefined => {
+    if (unpaced === 0) return pausing ?? turns.next();
+    unpaced -= 1;
+    return undefined;
+  };
 
   /** What was reached before a failure or a stop stays; whether it could be stored shows when the run is ended. */
   const keepProgress = async (): Promise<void> => {
@@ -116,13 +136,14 @@ export const startAttempt = (
     // A later attempt goes on where the earlier one's last checkpoint stands; without one it starts over.
     const resumes =
       run.attempt > 1 && (await checkpoints.latestOfRun(run.thread_id, run.run_id)) !== undefined;
-    const options = runOptions(run, kwargs, abort.signal, resumes);
+    const options = runOptions(run, kwargs, { signal: abort.signal, resumes, recursionLimitMax });
     const own = checkpoints.saverForAttempt({
       threadId: run.thread_id,
       runId: run.run_id,
       attempt: run.attempt,
       durability: kwargs.durability,
       threadIsEmpty: run.starts_empty === true,
+      beforeNextStep,
       metadata: { graph_id: run.graph_id, assistant_id: run.assistant_id },
     });
     // A refused checkpoint is the first news of a lost lease; waiting for the heartbeat would waste work.
@@ -130,7 +151,12 @@ export const startAttempt = (
       if (own.failed.reason instanceof LeaseLostError) stop({ kind: "lease-lost" });
     });
     saver = own;
-    const graph = await graphs.resolve(run.graph_id, options, { checkpointer: own }, "threads.create_run");
+    const bindings = {
+      checkpointer: own,
+      // No checkpoint is made between its steps.
+      ...(kwargs.durability === "exit" ? { beforeStep: beforeNextStep } : {}),
+    };
+    const graph = await graphs.resolve(run.graph_id, options, bindings, "threads.create_run");
     // What this very run wrote it has to answer for: a later attempt fails as the first one did.
     if (!resumes) own.filter = (tuple, read) => withoutRefused(graph, tuple, read);
     const convert = createChunkConverter(kwargs.stream_mode, (event, data) => channel.emit(event, data));
@@ -148,14 +174,15 @@ export const startAttempt = (
       : kwargs.command === undefined
         ? (kwargs.input ?? null)
         : await toCommand(kwargs.command, () => interruptsOf(run.thread_id));
-    if (requestModes(kwargs.stream_mode).events) await readEvents(graph, input, options, channel, onChunk);
+    if (requestModes(kwargs.stream_mode).events)
+      await readEvents(graph, input, options, channel, { onChunk, pause });
     else {
       const stream = await graph.stream(input, options);
       for await (const chunk of stream) {
         // Who sees a question may answer it, or read the state, at once: it must be stored by then.
         if (isInterruptChunk(wholeOf(chunk)[2])) await own.flush();
         onChunk(chunk);
-        if (channel.needsPause) await channel.pause();
+        if (channel.needsPause) await pause();
       }
     }
     graphEnded();

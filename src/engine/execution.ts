@@ -14,6 +14,7 @@ import { RunChannel } from "../streaming/run-channel.ts";
 import { startAttempt, type AttemptResult, type StopReason } from "./attempt.ts";
 import { createOutcomes } from "./outcomes.ts";
 import type { Queue, RunOutcome } from "./queue.ts";
+import { createTurns } from "./turns.ts";
 
 /** How a run that was executed here ended. */
 export interface RunEnding {
@@ -56,6 +57,8 @@ export interface ExecutorParts {
   eventLog: EventLog;
   processId: string;
   runTimeoutSeconds: number;
+  /** Steps that a run may take at most, whatever it was given. */
+  recursionLimitMax: number;
   faults: Faults;
   logger: Logger;
 }
@@ -83,9 +86,11 @@ export const createExecutor = (parts: ExecutorParts) => {
     eventLog,
     processId,
     runTimeoutSeconds,
+    recursionLimitMax,
     faults,
     logger,
   } = parts;
+  const attemptParts = { graphs, checkpoints, interruptsOf, turns: createTurns(), recursionLimitMax };
   const outcomes = createOutcomes({ database, graphs, checkpoints, runTimeoutSeconds, logger });
 
   /** Repeats while the database is away: an outcome that was reached must not be lost while the lease is held. */
@@ -228,7 +233,7 @@ export const createExecutor = (parts: ExecutorParts) => {
       });
       faults.reached("before-first-event");
       channel.emit("metadata", () => JSON.stringify({ run_id: run.run_id, attempt: run.attempt }));
-      const attempt = startAttempt({ graphs, checkpoints, interruptsOf }, run, channel, onGraphEnded);
+      const attempt = startAttempt(attemptParts, run, channel, onGraphEnded);
       let lost = false;
       const stop = (reason: StopReason): void => {
         if (reason.kind === "lease-lost") lost = true;

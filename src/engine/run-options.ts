@@ -43,12 +43,19 @@ export const graphConfiguration = (run: RunRow) => {
   return { ids, ...toGraphConfiguration({ configurable, context: run.context, ids }) };
 };
 
-/** How LangGraph is to run the graph for this attempt; `resumes`: from the checkpoints of an earlier one. */
+export interface AttemptCircumstances {
+  signal: AbortSignal;
+  /** From the checkpoints of an earlier attempt. */
+  resumes: boolean;
+  /** Stored before this limit was set, a configuration may name a higher one. */
+  recursionLimitMax: number;
+}
+
+/** How LangGraph is to run the graph for this attempt. */
 export const runOptions = (
   run: RunRow,
   kwargs: RunKwargs,
-  signal: AbortSignal,
-  resumes: boolean,
+  { signal, resumes, recursionLimitMax }: AttemptCircumstances,
 ): GraphRunOptions => {
   const { tags, recursion_limit, max_concurrency } = run.config as {
     tags?: string[];
@@ -69,12 +76,16 @@ export const runOptions = (
     metadata: { ...run.metadata, ...ids, run_attempt: run.attempt },
     runId: run.run_id,
     ...(tags === undefined ? {} : { tags }),
-    ...(recursion_limit === undefined ? {} : { recursionLimit: recursion_limit }),
+    ...(recursion_limit === undefined
+      ? {}
+      : { recursionLimit: Math.min(recursion_limit, recursionLimitMax) }),
     ...(max_concurrency === undefined ? {} : { maxConcurrency: max_concurrency }),
     signal,
     streamMode: requestModes(kwargs.stream_mode).langGraph,
     subgraphs: kwargs.stream_subgraphs,
-    durability: kwargs.durability,
+    // LangGraph then waits after each step for what the checkpointer waits for, in subgraphs, too. Ours waits with
+    // durability `sync` until all is committed; with `async` only where the graph must not go on at once.
+    durability: kwargs.durability === "exit" ? "exit" : "sync",
     ...(kwargs.interrupt_before === undefined ? {} : { interruptBefore: kwargs.interrupt_before }),
     ...(kwargs.interrupt_after === undefined ? {} : { interruptAfter: kwargs.interrupt_after }),
   };

@@ -89,6 +89,8 @@ export interface ServerRuntime {
 export interface GraphBindings {
   checkpointer?: BaseCheckpointSaver;
   store?: BaseStore;
+  /** Asked before each step of the graph itself, not of its subgraphs: what the step has to wait for. */
+  beforeStep?: () => Promise<void> | undefined;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -131,10 +133,13 @@ type PregelFields = RunnableGraph & { autoValidate?: boolean; triggerToNodes?: R
  * one, by the graph's own constructor; a clone by prototype would lack the private methods. Measured: 3 to
  * 5 microseconds.
  */
-export function boundCopy(graph: RunnableGraph, { checkpointer, store }: GraphBindings): RunnableGraph {
+export function boundCopy(
+  graph: RunnableGraph,
+  { checkpointer, store, beforeStep }: GraphBindings,
+): RunnableGraph {
   const { autoValidate, triggerToNodes } = graph as PregelFields;
   const Constructor = graph.constructor as new (fields: Partial<PregelFields>) => RunnableGraph;
-  return new Constructor({
+  const copy = new Constructor({
     ...graph,
     // The constructor writes into these two.
     channels: { ...graph.channels },
@@ -143,4 +148,25 @@ export function boundCopy(graph: RunnableGraph, { checkpointer, store }: GraphBi
     ...(checkpointer ? { checkpointer } : {}),
     ...(store ? { store } : {}),
   });
+  if (beforeStep !== undefined) paceSteps(copy as RunnableGraph & SteppingGraph, beforeStep);
+  return copy;
 }
+
+/** Not LangGraph's public interface (1.4.18): where it is missing, nothing is asked before a step. */
+interface SteppingGraph {
+  _runLoop?(parameters: { loop: { tick(options: unknown): Promise<boolean> } }): Promise<unknown>;
+}
+
+const paceSteps = (graph: SteppingGraph, beforeStep: () => Promise<void> | undefined): void => {
+  const runLoop = graph._runLoop;
+  if (typeof runLoop !== "function") return;
+  graph._runLoop = function (parameters) {
+    const { loop } = parameters;
+    const tick = loop.tick.bind(loop);
+    loop.tick = async (options) => {
+      await beforeStep();
+      return await tick(options);
+    };
+    return runLoop.call(this, parameters);
+  };
+};

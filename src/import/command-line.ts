@@ -1,6 +1,5 @@
 import { parseArgs } from "node:util";
 import { OPTIONS } from "../config-options.ts";
-import { graphConfigFileOf } from "../config.ts";
 import { StartError } from "../lib/errors.ts";
 
 export interface ImportCommand {
@@ -12,8 +11,6 @@ export interface ImportCommand {
   dataFolder: string;
   threadId: string | undefined;
   graphId: string | undefined;
-  /** Path of langgraph.json, which knows the graphs. */
-  graphConfigFile: string;
   dryRun: boolean;
 }
 
@@ -27,10 +24,9 @@ export const IMPORT_HELP = `Copies threads from a database that @langchain/langg
                         else DATABASE_URL, else the embedded PostgreSQL
   --data <folder>       Folder of the embedded PostgreSQL. Default: .threadloom
   --graph <id>          The graph of these threads, as langgraph.json calls it: the source doesn't say. Without it they
-                        get one with their next run. Was it a wrong one, run it again with the right one
-  --config <path>       The langgraph.json that --graph is looked up in. Default: LANGGRAPH_CONFIG, else langgraph.json
+                        get one with their next run
   --thread <id>         Only this thread
-  --dry-run             Say what there is to do, and make and write nothing
+  --dry-run             Say what there is to do, and write nothing
   --help, -h            Print this
 
 It may be stopped at any time, and run again: what is here already is left as it is, and only what is new is copied.
@@ -67,7 +63,6 @@ export const parseImportCommand = (
     dataFolder: values.data ?? given(dataFolder.environment) ?? dataFolder.default ?? "",
     threadId: values.thread,
     graphId: values.graph,
-    graphConfigFile: values.config ?? graphConfigFileOf([], environment),
     dryRun: values["dry-run"] === true,
   };
 };
@@ -83,7 +78,6 @@ const parse = (argv: readonly string[]) => {
         "database-url": text,
         data: text,
         graph: text,
-        config: text,
         thread: text,
         "dry-run": { type: "boolean" },
         help: { type: "boolean", short: "h" },

@@ -4,6 +4,7 @@ import { isContention, isPassing, mayHaveBeenCommitted, retryPassing } from "../
 import type { Execution } from "../engine/execution.ts";
 import type { Worker } from "../engine/worker.ts";
 import { assistantNotFound, sqlState, threadNotFound, UNIQUE_VIOLATION } from "../lib/errors.ts";
+import { assertRecursionLimit } from "../lib/recursion-limit.ts";
 import type { Announcements } from "./announcements.ts";
 import {
   createBehindOthers,
@@ -21,6 +22,8 @@ export interface RunCreationParts {
   worker: Worker;
   announcements: Announcements;
   processId: string;
+  /** See Config. */
+  recursionLimitMax: number;
   checkpoints: RunCheckpoints & {
     /** Throws `checkpointNotFound`. */
     assertExists(threadId: string, checkpointNamespace: string, checkpointId: string): Promise<void>;
@@ -55,7 +58,7 @@ const storeOnce = async <Stored>(
 
 /** Stores runs under the per-thread rule and starts them, here at once if there is a free slot. */
 export const createRunCreation = (parts: RunCreationParts) => {
-  const { database, repository, worker, announcements, processId, checkpoints } = parts;
+  const { database, repository, worker, announcements, processId, recursionLimitMax, checkpoints } = parts;
 
   const behindOthers = createBehindOthers(repository, checkpoints);
 
@@ -159,6 +162,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
   };
 
   const assertStart = async ({ run, checkpointId }: RequestedRun): Promise<void> => {
+    assertRecursionLimit(run.config, recursionLimitMax);
     if (checkpointId !== undefined) await checkpoints.assertExists(run.threadId, "", checkpointId);
   };
 

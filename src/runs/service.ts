@@ -5,15 +5,14 @@ import type { Endings } from "../engine/endings.ts";
 import type { Worker } from "../engine/worker.ts";
 import { conflict, eventNotKept, runNotFound, ThreadloomError, threadNotFound } from "../lib/errors.ts";
 import type { EventLog } from "../streaming/event-log.ts";
-import type { Hub } from "../streaming/hub.ts";
-import type { RunReader } from "../streaming/run-reader.ts";
+import type { Hub, RunReader } from "../streaming/hub.ts";
 import { createAnnouncements } from "./announcements.ts";
 import { createRunCreation, type RunCreationParts } from "./creation.ts";
 import { forgetRun } from "./forgetting.ts";
-import { isTerminal, toRunRecord } from "./record.ts";
+import { toRunRecord } from "./record.ts";
 import type { RunListOptions, RunRepository, RunSelector } from "./repository.ts";
 import { requestedRun, type Placement } from "./requests.ts";
-import { createRunResults, type CreatedRun, type RunResultsParts } from "./results.ts";
+import { createRunResults, isTerminal, type CreatedRun, type RunResultsParts } from "./results.ts";
 import type { RunBody, RunRecord, ThreadlessRunBody } from "./schemas.ts";
 
 export interface RunServiceParts {
@@ -25,6 +24,7 @@ export interface RunServiceParts {
   eventLog: EventLog;
   signals: Signals;
   processId: string;
+  recursionLimitMax: RunCreationParts["recursionLimitMax"];
   threads: RunResultsParts["threads"];
   checkpoints: RunCreationParts["checkpoints"];
 }
@@ -41,7 +41,7 @@ export const createRunService = (parts: RunServiceParts) => {
     parts;
 
   const announcements = createAnnouncements(worker, signals);
-  const creation = createRunCreation({ database, repository, worker, announcements, processId, checkpoints });
+  const creation = createRunCreation({ ...parts, announcements });
 
   const find = async (selector: RunSelector): Promise<RunRow> => {
     const row = await repository.find(selector);

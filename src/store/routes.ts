@@ -24,7 +24,6 @@ export const createStoreRoutes =
     app.put(
       "/store/items",
       {
-        config: { largeBody: true },
         schema: {
           tags,
           summary: "Store or update an item",

@@ -7,7 +7,6 @@ import {
   queryBoolean,
   storableObject,
   storableText,
-  storableValue,
 } from "../lib/json-schemas.ts";
 import { storableFilter } from "../lib/search-filter.ts";
 import { keyComplaint, labelsComplaint, namespaceComplaint } from "./addresses.ts";
@@ -33,7 +32,7 @@ export const itemPutBody = z
   .object({
     namespace: labelsThat(namespaceComplaint),
     key: itemKey,
-    value: storableValue,
+    value: storableObject,
     index: z
       .union([z.literal(false), z.array(storableText)], { error: "must be false, a list of paths or null" })
       .nullish()

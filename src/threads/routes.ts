@@ -26,7 +26,6 @@ export const createThreadRoutes =
     app.post(
       "/threads",
       {
-        config: { largeBody: true },
         schema: {
           tags,
           summary: "Create a thread",
@@ -213,7 +212,6 @@ export const createThreadRoutes =
     app.post(
       "/threads/:thread_id/state",
       {
-        config: { largeBody: true },
         schema: {
           tags,
           summary: "Update the state of a thread",

@@ -1,0 +1,11 @@
+import { invalid } from "./errors.ts";
+import type { JsonObject } from "./json.ts";
+
+/** Throws `invalid` if a LangGraph config asks for more steps than a run may take here. */
+export const assertRecursionLimit = (config: JsonObject | undefined, limitMax: number): void => {
+  const limit = config?.["recursion_limit"];
+  if (typeof limit !== "number" || limit <= limitMax) return;
+  throw invalid(
+    `'config.recursion_limit': must be at most ${limitMax}; RECURSION_LIMIT_MAX of the server sets this.`,
+  );
+};

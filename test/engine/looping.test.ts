@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apiOf, type Api } from "../helpers/api.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
+import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
+import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
+
+/** A graph that never ends by itself; nothing that a test does gets this far. */
+const ROUNDS = 1_000_000_000;
+/** What answers at all answers within this time, on a machine that is busy with other tests, too. */
+const ANSWERS_WITHIN_MS = 5_000;
+
+let database: FreshDatabase;
+let process: ServerProcess;
+let api: Api;
+beforeAll(async () => {
+  database = await freshDatabase();
+  // Not in the process of the tests: where a graph takes every turn, no test would end either.
+  process = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
+    DATABASE_URL: database.connectionString,
+    RECURSION_LIMIT_MAX: String(ROUNDS),
+  });
+  api = apiOf({ url: await process.address() });
+});
+afterAll(async () => {
+  await process.kill();
+  await database.drop();
+});
+
+const answer = async (path: string, body?: object): Promise<Response> =>
+  await fetch(`${api.url}${path}`, {
+    signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
+    ...(body === undefined
+      ? {}
+      : {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(body),
+        }),
+  });
+
+describe("a graph that goes round without waiting for anything", { timeout: 30_000 }, () => {
+  test.each(["async", "sync", "exit"])(
+    "leaves others their turn, and can be cancelled (%s)",
+    async (durability) => {
+      const threadId = await api.aThread();
+      const run = await api.aRun(threadId, {
+        assistant_id: "looping",
+        input: { bulk: 10_000 },
+        config: { recursion_limit: ROUNDS },
+        durability,
+      });
+      if (durability !== "exit") {
+        await eventually("it goes round", async () => {
+          const state = (await (await answer(`/threads/${threadId}/state`)).json()) as {
+            values: { rounds?: number };
+          };
+          return (state.values.rounds ?? 0) > 20;
+        });
+      }
+      for (let look = 0; look < 5; look += 1) expect((await answer("/ok")).status).toBe(200);
+      const other = await answer("/runs/wait", { assistant_id: "counter", input: { count: 1 } });
+      expect(await other.json()).toMatchObject({ count: 2 });
+      const cancelled = await answer(`/threads/${threadId}/runs/${run.run_id}/cancel?wait=1`, {});
+      expect(cancelled.status).toBe(204);
+      expect(await api.run(threadId, run.run_id)).toMatchObject({ status: "interrupted" });
+    },
+  );
+});
