@@ -42,9 +42,11 @@ export const bannerText = (facts: BannerFacts): string => {
     embeddedFolder === undefined
       ? `PostgreSQL at ${databaseName(config.databaseUrl ?? "")}`
       : `embedded PostgreSQL in ${embeddedFolder}`;
+  const here = callable(address);
+  const shown = here === address ? address : `${address} (every address of this machine; from here: ${here})`;
   const access = config.apiKeys.length === 0 ? "open: no API keys are set" : "with an API key";
   const rows = [
-    ["Address", `${callable(address)}${config.role === "all" ? "" : ` (role: ${config.role})`}`],
+    ["Address", `${shown}${config.role === "all" ? "" : ` (role: ${config.role})`}`],
     ["Docs", `${callable(address)}/docs`],
     ["Graphs", graphs.join(", ")],
     ["Database", database],

@@ -186,8 +186,11 @@ const main = async (): Promise<void> => {
     if (pretty) process.stdout.write(bannerText({ config, address, embeddedFolder, graphs }));
     else {
       const database = embeddedFolder ?? databaseName(config.databaseUrl ?? "");
+      const access = config.apiKeys.length === 0 ? "open" : "API keys";
+      if (access === "open")
+        logger.warn("no API keys are set: whoever can connect may read, run and delete everything");
       logger.info(
-        { address, docs: `${address}/docs`, graphs, database, role: config.role },
+        { address, docs: `${address}/docs`, graphs, database, role: config.role, access },
         `listening on ${address}`,
       );
     }

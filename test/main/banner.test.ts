@@ -36,6 +36,9 @@ test("neither a database's password nor an API key is printed", () => {
 test("an address that stands for all of them is printed as one that can be called", () => {
   const text = banner({ HOST: "0.0.0.0", API_KEYS: KEY }, { address: "http://0.0.0.0:8123" });
   expect(text).toContain("curl -N http://127.0.0.1:8123/");
+  expect(text).toContain(
+    "Address   http://0.0.0.0:8123 (every address of this machine; from here: http://127.0.0.1:8123)\n",
+  );
 });
 
 test("a worker is not offered a request to make", () => {

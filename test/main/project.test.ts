@@ -44,6 +44,23 @@ describe("langgraph.json", () => {
   });
 });
 
+describe("the JSON log of a start", () => {
+  const key = "0123456789abcdef0123456789abcdef";
+
+  test.each([
+    ["open to whoever can connect", {}, "open", 1],
+    ["closed by keys", { API_KEYS: key }, "API keys", 0],
+  ])("says that it is %s", async (_what, environment, access, warnings) => {
+    const project = await aProject({ "langgraph.json": { graphs } });
+    const server = await project.start([], environment);
+    await server.address();
+    const log = logOf(server);
+    expect(log.find(({ msg }) => String(msg).startsWith("listening on"))).toMatchObject({ access });
+    const open = log.filter(({ msg }) => String(msg).startsWith("no API keys are set: "));
+    expect(open.map(({ level }) => level)).toEqual(Array<number>(warnings).fill(40));
+  });
+});
+
 describe("LANGGRAPH_CONFIG", () => {
   test("as JSON is what the graph's own assistant is made with, and one that exists keeps its config", async () => {
     const project = await aProject({ "langgraph.json": { graphs } });
