@@ -3,6 +3,7 @@ import pg from "pg";
 import { sqlState } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
+import { createOutages } from "./outages.ts";
 import { isPassing } from "./passing-faults.ts";
 import { nameStatements } from "./statement-names.ts";
 import type { Tables } from "./tables.ts";
@@ -94,12 +95,16 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     });
     if (preparedStatements) nameStatements(client);
   });
+  const outages = createOutages(logger);
   const losses = new WeakSet<Error>();
   const noting = async <Result>(work: Promise<Result>): Promise<Result> => {
     try {
-      return await work;
+      const result = await work;
+      outages.worked();
+      return result;
     } catch (error) {
       if (error instanceof Error && isPassing(error)) losses.add(error);
+      outages.failed(error);
       throw error;
     }
   };

@@ -80,6 +80,7 @@ export const openSignals = async ({
   let closed = false;
   let reconnectTimer: NodeJS.Timeout | undefined;
   const reconnecting = createBackOff();
+  let lost = false;
 
   /** Signals of this process reach it by the same way as those of others. */
   const deliver = (payload: string | undefined): void => {
@@ -109,11 +110,14 @@ export const openSignals = async ({
     await fresh.query(`listen ${CHANNEL}`);
     await fresh.query("select pg_advisory_lock_shared(hashtextextended($1, 0))", [processId]);
     reconnecting.reset();
+    if (lost) logger.info("the listening connection is back again");
+    lost = false;
   };
-  const drop = (lost: pg.Client): void => {
-    if (client !== lost) return;
+  const drop = (dropped: pg.Client): void => {
+    if (client !== dropped) return;
     client = undefined;
-    lost.end().catch(() => undefined);
+    lost = true;
+    dropped.end().catch(() => undefined);
     if (!closed) {
       reconnectTimer = setTimeout(() => {
         listen().catch((error: unknown) => {

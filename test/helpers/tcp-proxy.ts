@@ -34,8 +34,11 @@ interface Pair extends ProxiedConnection {
 const applicationOf = (packet: Buffer): string =>
   /application_name\0([^\0]*)\0/.exec(packet.toString("latin1"))?.[1] ?? "";
 
-/** A TCP proxy in front of Postgres that can cut connections, swallow what they carry, and slow it down. */
-export const startTcpProxy = async (connectionString: string): Promise<TcpProxy> => {
+/**
+ * A TCP proxy in front of Postgres that can cut connections, swallow what they carry, and slow it down.
+ * @param port that of one that was closed, to take its place; a free one if left out
+ */
+export const startTcpProxy = async (connectionString: string, port = 0): Promise<TcpProxy> => {
   const target = new URL(connectionString);
   const pairs = new Set<Pair>();
   let delayMs = 0;
@@ -71,7 +74,7 @@ export const startTcpProxy = async (connectionString: string): Promise<TcpProxy>
     pipe(pair, client, server);
     pipe(pair, server, client);
   });
-  proxy.listen(0, "127.0.0.1");
+  proxy.listen(port, "127.0.0.1");
   await once(proxy, "listening");
   const url = new URL(connectionString);
   url.port = String((proxy.address() as AddressInfo).port);

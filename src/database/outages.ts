@@ -1,0 +1,39 @@
+import { sqlState } from "../lib/errors.ts";
+import type { Logger } from "../lib/logger.ts";
+import { isContention, isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
+
+/** Tells the log when the database goes away and when it is back. */
+export interface Outages {
+  /** A statement failed. Whatever says that the database did not take it begins an outage. */
+  failed(error: unknown): void;
+  /** A statement was answered. */
+  worked(): void;
+}
+
+/** A server that is full answers some and refuses others: it counts as back only when it has refused nobody so long. */
+const QUIET_MS = 1_000;
+
+const wasNotTaken = (error: unknown): boolean =>
+  isPassing(error) && !isContention(error) && !mayHaveBeenCommitted(error);
+
+export const createOutages = (logger: Logger): Outages => {
+  let since: number | undefined;
+  let lastAt = 0;
+  return {
+    failed(error) {
+      if (!wasNotTaken(error)) return;
+      lastAt = performance.now();
+      if (since !== undefined) return;
+      since = lastAt;
+      const reason = error instanceof Error ? error.message : "";
+      logger.error({ reason, code: sqlState(error) }, "the database is away, or takes no statements");
+    },
+    worked() {
+      if (since === undefined) return;
+      const now = performance.now();
+      if (now - lastAt < QUIET_MS) return;
+      logger.info({ seconds: Math.round((now - since) / 100) / 10 }, "the database is back again");
+      since = undefined;
+    },
+  };
+};
