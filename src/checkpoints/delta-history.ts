@@ -33,7 +33,8 @@ export const readDeltaHistory = async (
   }
   while (cursor !== undefined && isUuid(cursor) && open.size > 0) {
     const rows = await readAncestors(database, key, checkpointNs, cursor, ANCESTORS_AT_A_TIME);
-    for (const loaded of await reader.load(rows, open)) {
+    for await (const loaded of reader.load(rows, { only: new Set(open) })) {
+      if ("error" in loaded) throw loaded.error;
       for (const write of [...loaded.writes].sort(byTaskAndIndex).reverse()) {
         if (!open.has(write.channel)) continue;
         histories.get(write.channel)?.writes.push(await reviveWrite(write, loaded));

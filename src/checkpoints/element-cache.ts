@@ -73,6 +73,12 @@ export class ElementCache {
     return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
   }
 
+  /** As `thread`, but takes note of nothing: for who passes by and must not push out what others work with. */
+  glance(threadId: string): ThreadElements {
+    const thread = this.threads.get(threadId) ?? { lists: new Map(), contents: new Map(), bytes: 0 };
+    return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
+  }
+
   forgetAll(): void {
     this.threads.clear();
     this.bytes = 0;

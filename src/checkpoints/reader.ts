@@ -1,6 +1,6 @@
 import type { Database } from "../database/database.ts";
-import type { Coverage, ElementCache, ThreadElements } from "./element-cache.ts";
-import { readParts, readTuple, type CheckpointRow, type ReadParts } from "./reads.ts";
+import type { ElementCache, ThreadElements } from "./element-cache.ts";
+import { readParts, readTuple, type CheckpointRow, type ReadParts, type WantedParts } from "./reads.ts";
 import { LINE } from "./repository.ts";
 import { parseRowText, type TaskWrites } from "./row-text.ts";
 import type { ShapeBook } from "./shapes.ts";
@@ -31,9 +31,23 @@ export interface CheckpointPlace {
   checkpointId: string | undefined;
 }
 
-/** Told of a row that can't be read, and why: it must not fail those beside it. */
-export type OnUnreadable = (row: CheckpointRow, error: unknown) => void;
+/** A row whose text can't be read: it must not fail those beside it. */
+export interface UnreadableRow {
+  row: CheckpointRow;
+  error: unknown;
+}
 
+export interface LoadOptions {
+  /** The channels that are of interest; all of them if left out. */
+  only?: ReadonlySet<string> | undefined;
+  /** Leaves the writes of tasks out. */
+  withoutWrites?: boolean;
+  /** False: what is read is kept no longer than the caller keeps it, for who goes through many threads once. */
+  remember?: boolean;
+}
+
+/** What several checkpoints refer to is fetched until it is so large: memory must not grow with what is asked for. */
+const GROUP_BYTES = 1024 * 1024;
 /** A second fetch is only needed if ranges that are remembered apart had to be joined. */
 const FETCHES_AT_MOST = 3;
 
@@ -51,98 +65,121 @@ export class CheckpointReader {
     const found = await readTuple(this.database, place, elements.coverage());
     if (found === undefined) return undefined;
     addParts(elements, found);
-    const [loaded] = await this.complete([{ ...this.parse(found.row), elements }]);
+    const loaded = { ...this.parse(found.row), elements };
+    await this.fetch([loaded]);
     return loaded;
   }
 
   /**
-   * Rows that were read without what they refer to: one more statement, however many threads they are of. `only`: the
-   * channels that are of interest. A row that can't be read is left out and told to `onUnreadable`; without that it is
-   * thrown.
+   * Rows that were read without what they refer to, in their order. That is fetched in one statement, however many
+   * threads they are of, until it has a megabyte; then, when the caller comes for them, for those that are left.
    */
-  async load(
+  async *load(
     rows: readonly CheckpointRow[],
-    only?: ReadonlySet<string>,
-    onUnreadable?: OnUnreadable,
-  ): Promise<LoadedCheckpoint[]> {
-    const threads = new Map<string, ThreadElements>();
-    for (const { thread_id: threadId } of rows) {
-      if (!threads.has(threadId)) threads.set(threadId, this.cache.thread(threadId));
-    }
-    return await this.complete(
-      rows.flatMap((row) => {
-        const elements = threads.get(row.thread_id);
-        if (elements === undefined) return [];
-        try {
-          return { ...this.parse(row, only), elements };
-        } catch (error) {
-          if (onUnreadable === undefined) throw error;
-          onUnreadable(row, error);
-          return [];
+    { only, withoutWrites = false, remember = true }: LoadOptions = {},
+  ): AsyncGenerator<LoadedCheckpoint | UnreadableRow, void, undefined> {
+    let left = rows.map((row) => this.tryToParse(row, only, withoutWrites));
+    while (left.length > 0) {
+      const threads = new Map<string, ThreadElements>();
+      const group: Array<LoadedCheckpoint | UnreadableRow> = left.map((parsed) => {
+        if ("error" in parsed) return parsed;
+        const key = parsed.row.thread_id;
+        let elements = threads.get(key);
+        if (elements === undefined) {
+          elements = remember ? this.cache.thread(key) : this.cache.glance(key);
+          threads.set(key, elements);
         }
-      }),
-    );
+        return { ...parsed, elements };
+      });
+      const end = await this.fetch(group);
+      yield* group.slice(0, end);
+      left = left.slice(end);
+    }
   }
 
-  private parse(row: CheckpointRow, only?: ReadonlySet<string>): Omit<LoadedCheckpoint, "elements"> {
+  private tryToParse(
+    row: CheckpointRow,
+    only: ReadonlySet<string> | undefined,
+    withoutWrites: boolean,
+  ): ParsedRow | UnreadableRow {
+    try {
+      return this.parse(row, only, withoutWrites);
+    } catch (error) {
+      return { row, error };
+    }
+  }
+
+  private parse(row: CheckpointRow, only?: ReadonlySet<string>, withoutWrites = false): ParsedRow {
     const { body, channels, writes } = parseRowText(row.record, this.shapes.parse(row.shape), row.segments);
     this.shapes.markStored(row.shape_hash);
     return {
       row,
       body,
       channels: only === undefined ? channels : channels.filter(([channel]) => only.has(channel)),
-      writes: parseWrites([...writes, ...row.writes]),
+      writes: withoutWrites ? [] : parseWrites([...writes, ...row.writes]),
     };
   }
 
-  /** Fetches what is missing: usually nothing after `read`, all in one statement after `load`. */
-  private async complete(parsed: LoadedCheckpoint[]): Promise<LoadedCheckpoint[]> {
-    const ofThread = new Map<string, LoadedCheckpoint[]>();
-    for (const checkpoint of parsed) {
-      const known = ofThread.get(checkpoint.row.thread_id);
-      if (known === undefined) ofThread.set(checkpoint.row.thread_id, [checkpoint]);
-      else known.push(checkpoint);
-    }
+  /**
+   * Fetches what is missing: usually nothing after `read`, all in one statement after `load`. Answers how many of the
+   * checkpoints, from the first on, are complete: at least one.
+   */
+  private async fetch(group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>): Promise<number> {
+    let end = group.length;
     for (let round = 0; round < FETCHES_AT_MOST; round++) {
-      const missing = new Map<string, Coverage>();
-      for (const [threadId, checkpoints] of ofThread) {
-        const wanted = findMissing(checkpoints);
-        if (wanted.lists.length > 0 || wanted.contents.length > 0) missing.set(threadId, wanted);
+      const wanted = findMissing(group.slice(0, end));
+      if (wanted.ranges.length === 0 && wanted.contents.length === 0) break;
+      const { parts, leftOut } = await readParts(this.database, wanted, GROUP_BYTES);
+      const ofThread = new Map(parts);
+      const given = new Set<string>();
+      for (const checkpoint of group) {
+        if ("error" in checkpoint || given.has(checkpoint.row.thread_id)) continue;
+        given.add(checkpoint.row.thread_id);
+        const found = ofThread.get(checkpoint.row.thread_id);
+        if (found !== undefined) addParts(checkpoint.elements, found);
       }
-      if (missing.size === 0) break;
-      const found = await readParts(this.database, missing);
-      for (const [threadId, parts] of found) {
-        const elements = ofThread.get(threadId)?.[0]?.elements;
-        if (elements !== undefined) addParts(elements, parts);
-      }
+      end = leftOut ?? end;
     }
-    return parsed;
+    return end;
   }
 }
 
-/** What rows of one thread refer to and the process doesn't remember. */
-const findMissing = (parsed: readonly LoadedCheckpoint[]): Coverage => {
-  const ranges = new Map<number, { from: number; to: number }>();
-  const contents = new Set<string>();
-  for (const { channels, writes, elements } of parsed) {
-    const wantContent = (hash: string): void => {
-      if (!elements.hasContent(hash)) contents.add(hash);
-    };
+type ParsedRow = Omit<LoadedCheckpoint, "elements">;
+
+/**
+ * What checkpoints refer to and the process doesn't remember. The place of each part is that of the first checkpoint
+ * that needs it.
+ */
+const findMissing = (group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>): WantedParts => {
+  const wanted: WantedParts = { ranges: [], contents: [] };
+  /** By thread and list: what is wanted already, without a gap. */
+  const ranges = new Map<string, { from: number; to: number }>();
+  const hashes = new Set<string>();
+  for (const [place, checkpoint] of group.entries()) {
+    if ("error" in checkpoint) continue;
+    const { channels, writes, elements } = checkpoint;
+    const threadId = checkpoint.row.thread_id;
     for (const { c, l } of [...channels.map(([, record]) => record), ...writes.map(({ record }) => record)]) {
-      if (c !== undefined) wantContent(c);
+      if (c !== undefined && !elements.hasContent(c) && !hashes.has(`${threadId} ${c}`)) {
+        hashes.add(`${threadId} ${c}`);
+        wanted.contents.push({ threadId, hash: c, place });
+      }
       for (const { list, from, to } of (l ?? []).flatMap(toSegments)) {
         if (elements.has(list, from, to)) continue;
-        const range = ranges.get(list);
-        ranges.set(list, { from: Math.min(range?.from ?? from, from), to: Math.max(range?.to ?? to, to) });
+        const range = ranges.get(`${threadId} ${list}`);
+        if (range === undefined) {
+          ranges.set(`${threadId} ${list}`, { from, to });
+          wanted.ranges.push({ threadId, list, from, to, place });
+          continue;
+        }
+        if (from < range.from) wanted.ranges.push({ threadId, list, from, to: range.from, place });
+        if (to > range.to) wanted.ranges.push({ threadId, list, from: range.to, to, place });
+        range.from = Math.min(range.from, from);
+        range.to = Math.max(range.to, to);
       }
     }
   }
-  return {
-    lists: [...ranges.keys()],
-    starts: [...ranges.values()].map(({ from }) => from),
-    ends: [...ranges.values()].map(({ to }) => to),
-    contents: [...contents],
-  };
+  return wanted;
 };
 
 const addParts = (elements: ThreadElements, { runs, contents }: ReadParts): void => {

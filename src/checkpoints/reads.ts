@@ -111,46 +111,72 @@ export const readTuple = async (
   return raw === undefined ? undefined : { row: toRow(raw), ...toParts(raw) };
 };
 
+/**
+ * What was read beside the rows. `before` is what the parts of the checkpoints in front of a part's own weigh: sizes are
+ * known without fetching the texts themselves, and of these only what fits is fetched.
+ */
 const READ_PARTS = `
-select e.thread_id,
-  string_agg(e.list_id || ',' || e.position || E'\\n' || e.elements, E'\\x1e' order by e.list_id, e.position) as runs,
-  null as kept
-from unnest($1::uuid[], $2::bigint[], $3::integer[], $4::integer[]) as r (thread_id, list_id, first, stop)
-cross join lateral (
-  select * from checkpoint_elements e
-  where e.thread_id = r.thread_id and e.list_id = r.list_id and e.position < r.stop
-    and e.position > r.first - ${RUN_ELEMENTS_AT_MOST} and e.position + e.count > r.first
-) as e
-group by e.thread_id
-union all
-select k.thread_id, null, string_agg(k.hash || E'\\n' || k.content, E'\\x1e')
-from unnest($5::uuid[], $6::uuid[]) as w (thread_id, hash)
-join checkpoint_contents k on k.thread_id = w.thread_id and k.hash = w.hash
-group by k.thread_id`;
+with part as materialized (
+  select r.place, e.thread_id, e.list_id, e.position, null::uuid as hash, e.elements as text
+  from unnest($1::uuid[], $2::bigint[], $3::integer[], $4::integer[], $5::integer[])
+    as r (thread_id, list_id, first, stop, place)
+  cross join lateral (
+    select * from checkpoint_elements e
+    where e.thread_id = r.thread_id and e.list_id = r.list_id and e.position < r.stop
+      and e.position > r.first - ${RUN_ELEMENTS_AT_MOST} and e.position + e.count > r.first
+  ) as e
+  union all
+  select w.place, k.thread_id, null, null, k.hash, k.content
+  from unnest($6::uuid[], $7::uuid[], $8::integer[]) as w (thread_id, hash, place)
+  join checkpoint_contents k on k.thread_id = w.thread_id and k.hash = w.hash
+), weighed as (
+  select *, coalesce(sum(octet_length(text))
+    over (order by place groups between unbounded preceding and 1 preceding), 0) as before
+  from part
+)
+select thread_id,
+  string_agg(list_id || ',' || position || E'\\n' || text, E'\\x1e' order by list_id, position)
+    filter (where hash is null) as runs,
+  string_agg(hash || E'\\n' || text, E'\\x1e') filter (where hash is not null) as kept,
+  (select min(place) from weighed where before >= $9::bigint) as left_out
+from weighed where before < $9::bigint
+group by thread_id`;
 
-/** The elements [start, end) of lists, and contents, of any number of threads in one statement. */
+/** Parts that a checkpoint refers to, and the place of that checkpoint among those that are read together. */
+export interface WantedParts {
+  ranges: Array<{ threadId: string; list: number; from: number; to: number; place: number }>;
+  contents: Array<{ threadId: string; hash: string; place: number }>;
+}
+
+/**
+ * Parts of any number of threads in one statement: in the order of the places, until those in front have `bytesAtMost`.
+ * `leftOut` is the first place whose parts were not read.
+ */
 export const readParts = async (
   queryable: Queryable,
-  wanted: ReadonlyMap<string, Coverage>,
-): Promise<Array<[threadId: string, parts: ReadParts]>> => {
-  const ranges = [...wanted].flatMap(([threadId, { lists, starts, ends }]) =>
-    lists.map((list, index) => ({ threadId, list, start: starts[index], end: ends[index] })),
-  );
-  const contents = [...wanted].flatMap(([threadId, { contents: hashes }]) =>
-    hashes.map((hash) => ({ threadId, hash })),
-  );
-  const rows = await queryable.query<{ thread_id: string; runs: string | null; kept: string | null }>(
-    READ_PARTS,
-    [
-      ranges.map(({ threadId }) => threadId),
-      ranges.map(({ list }) => list),
-      ranges.map(({ start }) => start),
-      ranges.map(({ end }) => end),
-      contents.map(({ threadId }) => threadId),
-      contents.map(({ hash }) => hash),
-    ],
-  );
-  return rows.map((row) => [row.thread_id, toParts(row)]);
+  { ranges, contents }: WantedParts,
+  bytesAtMost: number,
+): Promise<{ parts: Array<[threadId: string, parts: ReadParts]>; leftOut: number | undefined }> => {
+  const rows = await queryable.query<{
+    thread_id: string;
+    runs: string | null;
+    kept: string | null;
+    left_out: number | null;
+  }>(READ_PARTS, [
+    ranges.map(({ threadId }) => threadId),
+    ranges.map(({ list }) => list),
+    ranges.map(({ from }) => from),
+    ranges.map(({ to }) => to),
+    ranges.map(({ place }) => place),
+    contents.map(({ threadId }) => threadId),
+    contents.map(({ hash }) => hash),
+    contents.map(({ place }) => place),
+    bytesAtMost,
+  ]);
+  return {
+    parts: rows.map((row) => [row.thread_id, toParts(row)]),
+    leftOut: rows[0]?.left_out ?? undefined,
+  };
 };
 
 export interface RowFilter {
@@ -163,8 +189,12 @@ export interface RowFilter {
   limit: number;
 }
 
-/** Rows with their writes, newest first. */
-export const readRows = async (queryable: Queryable, filter: RowFilter): Promise<CheckpointRow[]> => {
+/** The statement of a page of rows, newest first; `which` picks from them, which are `c`, what is read. */
+const rowsStatement = (
+  filter: RowFilter,
+  more: string,
+  which: (rows: string, bind: (value: unknown, type: string) => string) => string,
+): { text: string; values: unknown[] } => {
   const values: unknown[] = [];
   const bind = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
   const conditions = ["true"];
@@ -183,32 +213,92 @@ export const readRows = async (queryable: Queryable, filter: RowFilter): Promise
       `(select s.metadata || c.metadata from checkpoint_shapes s where s.hash = c.shape) @> ${wanted}`,
     );
   }
-  const text = `
-    select ${COLUMNS}, w.writes
-    from (
+  const rows = `
       select * from checkpoints c where ${conditions.join(" and ")}
-      order by c.checkpoint_id desc limit ${bind(filter.limit, "bigint")}
-    ) as c
+      order by c.checkpoint_id desc limit ${bind(filter.limit, "bigint")}`;
+  const text = `
+    select ${COLUMNS}, w.writes${more}
+    from (${which(rows, bind)}) as c
     ${SHAPE_OF_C}
     cross join lateral (${WRITES_OF_C}) as w
     order by c.checkpoint_id desc`;
+  return { text, values };
+};
+
+/** Rows with their writes, newest first. */
+export const readRows = async (queryable: Queryable, filter: RowFilter): Promise<CheckpointRow[]> => {
+  const { text, values } = rowsStatement(filter, "", (rows) => rows);
   return (await queryable.query<RawRow>(text, values)).map(toRow);
 };
 
+const WEIGHT_OF_C = `octet_length(c.record) + coalesce(octet_length(c.metadata_text), octet_length(c.metadata::text))`;
+
+/**
+ * As `readRows`, but no more than have `bytesAtMost`, and one more: rows are as large as their callers like, too.
+ * `isEnd`: there are no others within the filter's limit.
+ */
+export const readRowsOf = async (
+  queryable: Queryable,
+  filter: RowFilter,
+  bytesAtMost: number,
+): Promise<{ rows: CheckpointRow[]; isEnd: boolean }> => {
+  const { text, values } = rowsStatement(
+    filter,
+    ", c.available",
+    (rows, bind) => `
+      select * from (
+        select c.*, count(*) over () as available,
+          sum(${WEIGHT_OF_C} + coalesce((
+            select sum(octet_length(w.writes)) from checkpoint_writes w
+            where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns
+              and w.checkpoint_id = c.checkpoint_id
+          ), 0)) over (order by c.checkpoint_id desc rows between unbounded preceding and 1 preceding) as before
+        from (${rows}) as c
+      ) as c where coalesce(before, 0) < ${bind(bytesAtMost, "bigint")}`,
+  );
+  const raw = await queryable.query<RawRow & { available: string }>(text, values);
+  return {
+    rows: raw.map(({ available: _, ...row }) => toRow(row)),
+    isEnd: raw.length === Number(raw[0]?.available ?? 0),
+  };
+};
+
 const READ_HEADS = `
-select ${COLUMNS}, w.writes
-from unnest($1::uuid[]) as t (id)
-cross join lateral (
-  select * from checkpoints where thread_id = t.id and checkpoint_ns = '' order by checkpoint_id desc limit 1
+select ${COLUMNS}, null as writes, c.place, c.final
+from (
+  select *, max(place) over () as final,
+    sum(${WEIGHT_OF_C}) over (order by place rows between unbounded preceding and 1 preceding) as before
+  from (
+    select head.*, t.place from unnest($1::uuid[]) with ordinality as t (id, place)
+    cross join lateral (
+      select * from checkpoints where thread_id = t.id and checkpoint_ns = '' order by checkpoint_id desc limit 1
+    ) as head
+  ) as c
 ) as c
 ${SHAPE_OF_C}
-cross join lateral (${WRITES_OF_C}) as w`;
+where coalesce(c.before, 0) < $2::bigint
+order by c.place`;
 
-/** The newest row of the root graph of each thread. */
+/**
+ * The newest row of the root graph of each thread, without its writes, in the order of the ids, as many as have
+ * `bytesAtMost`, and one more. `done`: for how many of the ids that is all.
+ */
 export const readHeadRows = async (
   queryable: Queryable,
   threadIds: readonly string[],
-): Promise<CheckpointRow[]> => (await queryable.query<RawRow>(READ_HEADS, [threadIds])).map(toRow);
+  bytesAtMost: number,
+): Promise<{ rows: CheckpointRow[]; done: number }> => {
+  const raw = await queryable.query<RawRow & { place: string; final: string }>(READ_HEADS, [
+    threadIds,
+    bytesAtMost,
+  ]);
+  const last = raw.at(-1);
+  const isEnd = last === undefined || last.place === last.final;
+  return {
+    rows: raw.map(({ place: _, final: __, ...row }) => toRow(row)),
+    done: isEnd ? threadIds.length : Number(last.place),
+  };
+};
 
 const READ_ANCESTORS = `
 with recursive chain (checkpoint_id, parent_id, depth) as (

@@ -122,7 +122,8 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
       });
       // A single one is the start of a replay: what is written next is written by difference to it.
       const learner = options.limit === 1 ? writer : undefined;
-      for (const loaded of await this.parts.reader.load(rows)) {
+      for await (const loaded of this.parts.reader.load(rows)) {
+        if ("error" in loaded) throw loaded.error;
         const id =
           key === loaded.row.thread_id && typeof threadId === "string" ? threadId : loaded.row.thread_id;
         yield await this.toTuple(loaded, id, learner);

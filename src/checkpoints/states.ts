@@ -1,11 +1,12 @@
 import type { Database } from "../database/database.ts";
+import { isPassing } from "../database/passing-faults.ts";
 import { isUuid } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import { toWireJson, toWireValue } from "../lib/wire-json.ts";
 import { TYPE } from "./fields.ts";
-import type { CheckpointReader, LoadedCheckpoint, OnUnreadable } from "./reader.ts";
-import { readHeadRows, readRows, type CheckpointRow } from "./reads.ts";
+import type { CheckpointReader, LoadedCheckpoint, UnreadableRow } from "./reader.ts";
+import { readHeadRows, readRowsOf, type CheckpointRow } from "./reads.ts";
 import { revive } from "./reviving.ts";
 import { toSegments } from "./segments.ts";
 import { threadKey } from "./thread-key.ts";
@@ -20,22 +21,17 @@ export interface StateReadsParts {
 
 export type StateReads = Pick<CheckpointStorage, "readHead" | "readAt" | "readHistory" | "readHeads">;
 
+/** Rows are read until they are so large, and no more at a time than these. */
+const PAGE_BYTES = 1024 * 1024;
+const PAGE_ROWS = 100;
+
 /**
  * Reads for the state API: values come as the JSON that is sent. An element of a list is turned into it once per
- * process, however many states of a history hold it. Of several states each is read for itself: one that can't be
- * read is logged, and fails none of the others.
+ * process, however many states of a history hold it. Several states come one by one, each made when it is asked for,
+ * so that what is in memory does not grow with their number; and each is read for itself: one that can't be read is
+ * logged, and fails none of the others.
  */
 export const createStateReads = ({ database, reader, logger }: StateReadsParts): StateReads => {
-  /** Between the statements of a read a prune or a rollback may free what the first one found: then it is read anew. */
-  const afresh = async <Result>(read: (onUnreadable: OnUnreadable) => Promise<Result>): Promise<Result> => {
-    let isWhole = true;
-    const result = await read(() => (isWhole = false));
-    if (isWhole) return result;
-    return await read(({ thread_id, checkpoint_id }, error) => {
-      logger.error({ err: error, thread_id, checkpoint_id }, "a stored state can't be read");
-    });
-  };
-
   const read = async (
     threadId: string,
     checkpointNs: string,
@@ -47,65 +43,71 @@ export const createStateReads = ({ database, reader, logger }: StateReadsParts):
     return loaded === undefined ? undefined : toStored(threadId, loaded);
   };
 
+  /**
+   * The state of a row. Between the statements of a read a prune or a rollback may free what the first one found: then
+   * `readAfresh` finds what is there now, or nothing. Of what can't be read then either nothing is left but its row.
+   */
+  const storedOf = async (
+    threadId: string,
+    loaded: LoadedCheckpoint | UnreadableRow,
+    readAfresh: () => Promise<StoredCheckpoint | undefined>,
+  ): Promise<StoredCheckpoint | undefined> => {
+    try {
+      if ("error" in loaded) throw loaded.error;
+      return toStored(threadId, loaded);
+    } catch {
+      try {
+        return await readAfresh();
+      } catch (error) {
+        if (isPassing(error)) throw error;
+        const { thread_id, checkpoint_id } = loaded.row;
+        logger.error({ err: error, thread_id, checkpoint_id }, "a stored state can't be read");
+        return withoutValues(threadId, loaded.row);
+      }
+    }
+  };
+
   return {
     readHead: (threadId, checkpointNs = "") => read(threadId, checkpointNs, undefined),
     readAt: (threadId, checkpointNs, checkpointId) => read(threadId, checkpointNs, checkpointId),
 
-    readHistory: (threadId, checkpointNs, options: HistoryOptions) =>
-      afresh(async (onUnreadable) => {
-        const { limit, beforeCheckpointId, checkpointId, metadataFilter = {} } = options;
-        if (checkpointNs.includes("\u0000")) return [];
-        for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return [];
-        const { run_id: runId, ...metadata } = metadataFilter;
-        if (runId !== undefined && !(typeof runId === "string" && isUuid(runId))) return [];
-        const rows = await readRows(database, {
-          threadId: threadKey(threadId),
-          checkpointNs,
-          checkpointId,
-          beforeCheckpointId,
-          runId,
-          metadata,
-          limit,
-        });
-        const unreadable = new Map<CheckpointRow, StoredCheckpoint>();
-        const note: OnUnreadable = (row, error) => {
-          unreadable.set(row, withoutValues(threadId, row));
-          onUnreadable(row, error);
-        };
-        const states = new Map<CheckpointRow, StoredCheckpoint>();
-        for (const loaded of await reader.load(rows, undefined, note)) {
-          const stored = tryToStored(threadId, loaded, note);
-          if (stored !== undefined) states.set(loaded.row, stored);
+    async *readHistory(threadId, checkpointNs, options: HistoryOptions) {
+      const { limit, beforeCheckpointId, checkpointId, metadataFilter = {} } = options;
+      if (checkpointNs.includes("\u0000")) return;
+      for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return;
+      const { run_id: runId, ...metadata } = metadataFilter;
+      if (runId !== undefined && !(typeof runId === "string" && isUuid(runId))) return;
+      const filter = { threadId: threadKey(threadId), checkpointNs, checkpointId, runId, metadata };
+      let cursor = beforeCheckpointId;
+      for (let left = limit; left > 0;) {
+        const pageRows = Math.min(left, PAGE_ROWS);
+        const page = { ...filter, beforeCheckpointId: cursor, limit: pageRows };
+        const { rows, isEnd } = await readRowsOf(database, page, PAGE_BYTES);
+        for await (const loaded of reader.load(rows)) {
+          const id = loaded.row.checkpoint_id;
+          const stored = await storedOf(threadId, loaded, () => read(threadId, checkpointNs, id));
+          if (stored !== undefined) yield stored;
         }
-        return rows.flatMap((row) => states.get(row) ?? unreadable.get(row) ?? []);
-      }),
+        if (isEnd && rows.length < pageRows) return;
+        left -= rows.length;
+        cursor = rows.at(-1)?.checkpoint_id;
+      }
+    },
 
-    readHeads: (threadIds) =>
-      afresh(async (onUnreadable) => {
-        const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
-        const heads = new Map<string, StoredCheckpoint>();
-        const rows = await readHeadRows(database, [...ids.keys()]);
-        for (const loaded of await reader.load(rows, undefined, onUnreadable)) {
+    async *readHeads(threadIds, { channels, remember = true } = {}) {
+      const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
+      let keys = [...ids.keys()];
+      while (keys.length > 0) {
+        const { rows, done } = await readHeadRows(database, keys, PAGE_BYTES);
+        for await (const loaded of reader.load(rows, { only: channels, withoutWrites: true, remember })) {
           const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
-          const stored = tryToStored(threadId, loaded, onUnreadable);
-          if (stored !== undefined) heads.set(threadId, stored);
+          const stored = await storedOf(threadId, loaded, () => read(threadId, "", undefined));
+          if (stored !== undefined && stored.createdAt !== null) yield stored;
         }
-        return heads;
-      }),
+        keys = keys.slice(done);
+      }
+    },
   };
-};
-
-const tryToStored = (
-  threadId: string,
-  loaded: LoadedCheckpoint,
-  onUnreadable: OnUnreadable,
-): StoredCheckpoint | undefined => {
-  try {
-    return toStored(threadId, loaded);
-  } catch (error) {
-    onUnreadable(loaded.row, error);
-    return undefined;
-  }
 };
 
 /** What the columns of a row say of a state that can't be read. */

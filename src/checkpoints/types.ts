@@ -95,6 +95,13 @@ export interface HistoryOptions {
   metadataFilter?: JsonObject;
 }
 
+export interface HeadOptions {
+  /** The only channels whose values are of interest. */
+  channels?: ReadonlySet<string> | undefined;
+  /** False for who goes through many threads once: what others work with stays in this process's memory. */
+  remember?: boolean;
+}
+
 /** `GET /threads/{id}/storage`. Bytes are those of the stored text and JSON, before compression and indexes. */
 export interface ThreadStorage {
   thread_id: string;
@@ -127,10 +134,20 @@ export interface CheckpointStorage {
   /** The newest checkpoint of a thread, by default of its root graph. */
   readHead(threadId: string, checkpointNs?: string): Promise<StoredCheckpoint | undefined>;
   readAt(threadId: string, checkpointNs: string, checkpointId: string): Promise<StoredCheckpoint | undefined>;
-  /** Newest first. One that can't be read stands there without values. */
-  readHistory(threadId: string, checkpointNs: string, options: HistoryOptions): Promise<StoredCheckpoint[]>;
-  /** The newest checkpoint of the root graph of each of the threads; those that have none that can be read are missing. */
-  readHeads(threadIds: readonly string[]): Promise<Map<string, StoredCheckpoint>>;
+  /** Newest first, each read when it is asked for. One that can't be read stands there without values. */
+  readHistory(
+    threadId: string,
+    checkpointNs: string,
+    options: HistoryOptions,
+  ): AsyncGenerator<StoredCheckpoint, void, undefined>;
+  /**
+   * The newest checkpoint of the root graph of each of the threads, without pending writes, in the order of the ids,
+   * each read when it is asked for; those that have none that can be read are missing.
+   */
+  readHeads(
+    threadIds: readonly string[],
+    options?: HeadOptions,
+  ): AsyncGenerator<StoredCheckpoint, void, undefined>;
   /** The id of the newest checkpoint of the root graph that a run wrote. */
   latestOfRun(threadId: string, runId: string): Promise<string | undefined>;
 

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { callerGone } from "../lib/caller-gone.ts";
 import { errorAnswer } from "../lib/json-schemas.ts";
 import type { RoutePlugin } from "../lib/route-plugin.ts";
+import { createLongAnswers } from "./long-answers.ts";
 import * as schemas from "./schemas.ts";
 import type { ThreadService } from "./service.ts";
 
@@ -23,6 +24,8 @@ const tags = ["Threads"];
 export const createThreadRoutes =
   (service: ThreadService): RoutePlugin =>
   async (app) => {
+    const longAnswers = createLongAnswers();
+
     app.post(
       "/threads",
       {
@@ -47,10 +50,12 @@ export const createThreadRoutes =
         },
       },
       async (request, reply) => {
-        const page = await service.search(request.body, callerGone(reply.raw));
+        const signal = callerGone(reply.raw);
+        const whenLong = () => longAnswers.begin(reply, signal);
+        const page = await service.search(request.body, { signal, whenLong });
         reply.header("x-pagination-total", page.total);
         if (page.next !== undefined) reply.header("x-pagination-next", page.next);
-        return sendJson(reply, page.json);
+        return longAnswers.sendPieces(reply, page.pieces);
       },
     );
 
@@ -249,7 +254,7 @@ export const createThreadRoutes =
         },
       },
       async (request, reply) =>
-        sendJson(reply, await service.history(request.params.thread_id, request.query)),
+        longAnswers.sendItems(reply, service.history(request.params.thread_id, request.query)),
     );
 
     app.post(
@@ -264,6 +269,6 @@ export const createThreadRoutes =
         },
       },
       async (request, reply) =>
-        sendJson(reply, await service.history(request.params.thread_id, request.body)),
+        longAnswers.sendItems(reply, service.history(request.params.thread_id, request.body)),
     );
   };

@@ -5,7 +5,7 @@ import { conflict, graphNotFound, invalid, ThreadChangedError, threadNotFound } 
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import { createThreadConfigurations } from "./configuration.ts";
-import { createThreadPages, type ThreadPage } from "./pages.ts";
+import { createThreadPages, type PageAsking, type ThreadPage } from "./pages.ts";
 import { writeRecord, type ThreadRecordRow } from "./record.ts";
 import { createThreadRepository, type ThreadStanding } from "./repository.ts";
 import { createThreadSearcher, type Candidate } from "./search.ts";
@@ -55,15 +55,20 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     graphId: graph_id,
   });
 
-  const valuesOfAll = async (rows: readonly Candidate[]): Promise<ReadonlyMap<string, string>> => {
-    const touched = rows.filter((row) => !row.untouched);
-    return touched.length === 0 ? new Map() : await states.headValues(touched.map(toThread));
+  const pages = createThreadPages({
+    searcher: createThreadSearcher(database),
+    valuesOf: (rows, keys) =>
+      states.headValues(
+        rows.filter((row) => !row.untouched).map(toThread),
+        keys === undefined ? {} : { keys },
+      ),
+  });
+
+  const valuesOf = async (row: ThreadRecordRow): Promise<string | null> => {
+    if (row.untouched) return null;
+    for await (const [, values] of states.headValues([toThread(row)])) return values;
+    return null;
   };
-
-  const pages = createThreadPages({ searcher: createThreadSearcher(database), valuesOf: valuesOfAll });
-
-  const valuesOf = async (row: ThreadRecordRow): Promise<string | null> =>
-    (await valuesOfAll([row])).get(row.thread_id) ?? null;
 
   const find = async (threadId: string): Promise<ThreadRecordRow> => {
     const row = await repository.find(threadId);
@@ -189,7 +194,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       return pruned;
     },
 
-    search: (search: ThreadSearch, signal?: AbortSignal): Promise<ThreadPage> => pages.search(search, signal),
+    search: (search: ThreadSearch, asking?: PageAsking): Promise<ThreadPage> => pages.search(search, asking),
 
     count: (filter: ThreadFilter, signal?: AbortSignal): Promise<number> => pages.count(filter, signal),
 
@@ -216,9 +221,13 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       return await states.read({ threadId, graphId }, stateOptions);
     },
 
-    async history(threadId: string, historyOptions: HistoryOptions): Promise<string> {
+    /** JSON texts of states, the newest first, each made when it is asked for. */
+    async *history(
+      threadId: string,
+      historyOptions: HistoryOptions,
+    ): AsyncGenerator<string, void, undefined> {
       const { graphId } = await standingOf(threadId);
-      return await states.history({ threadId, graphId }, historyOptions);
+      yield* states.history({ threadId, graphId }, historyOptions);
     },
 
     /** JSON text of the values of the newest checkpoint; null if the thread never ran. */

@@ -76,13 +76,21 @@ export interface StateReader {
   read(thread: ThreadOfGraph, options: StateOptions): Promise<string>;
   /** The fields of the newest state, each as JSON text; undefined for a thread that never ran. */
   head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
-  /** JSON text of an array of states, the newest first. */
-  history(thread: ThreadOfGraph, options: HistoryOptions): Promise<string>;
+  /** JSON texts of states, the newest first, each made when it is asked for. */
+  history(thread: ThreadOfGraph, options: HistoryOptions): AsyncGenerator<string, void, undefined>;
   /**
-   * JSON texts of the values of the newest checkpoints, by thread; those that never ran are missing. So is one that
-   * can't be read: it is logged, and must not fail a page of threads.
+   * JSON texts of the values of the newest checkpoints, in the order of the threads, each made when it is asked for;
+   * those that never ran are missing. So is one that can't be read: it is logged, and must not fail a page of threads.
    */
-  headValues(threads: readonly ThreadOfGraph[]): Promise<Map<string, string>>;
+  headValues(
+    threads: readonly ThreadOfGraph[],
+    options?: HeadValuesOptions,
+  ): AsyncGenerator<[threadId: string, values: string], void, undefined>;
+}
+
+export interface HeadValuesOptions {
+  /** For who goes through many threads and looks at these keys of their values only: others may be missing. */
+  keys?: ReadonlySet<string>;
 }
 
 export interface StateReaderOptions {
@@ -179,14 +187,26 @@ export const createStateReader = ({
 
   const valuesOf = async (
     thread: ThreadOfGraph,
+    graph: RunnableGraph | undefined,
     stored: StoredCheckpoint,
-    known: ReadonlyMap<string, GraphConfiguration>,
   ): Promise<string> => {
-    const graph = await graphOf(thread, known);
     if (graph === undefined) return writeAllValues(stored);
     const plan = planFor(graph);
     if (plan !== undefined) return writePlannedValues(stored, plan);
     return (await readByGraph(thread, configOf(thread.threadId, "", stored.checkpointId), false)).values;
+  };
+
+  /** Whether the values of these threads can be told from the channels that are named like their keys. */
+  const areKeysChannels = async (
+    threads: readonly ThreadOfGraph[],
+    known: ReadonlyMap<string, GraphConfiguration>,
+  ): Promise<boolean> => {
+    for (const thread of threads) {
+      const graph = await graphOf(thread, known);
+      const plan = graph && planFor(graph);
+      if (graph !== undefined && (plan === undefined || plan.onlyChannel !== undefined)) return false;
+    }
+    return true;
   };
 
   return {
@@ -212,19 +232,16 @@ export const createStateReader = ({
       return await fieldsOf(thread, await graphOf(thread), stored, { isHead: true, subgraphs: false });
     },
 
-    async history(thread, { limit, before, metadata, checkpoint = {}, select }) {
+    async *history(thread, { limit, before, metadata, checkpoint = {}, select }) {
       const { checkpoint_ns: namespace = "", checkpoint_id: checkpointId } = checkpoint;
-      const [graph, page] = await Promise.all([
-        graphOf(thread),
-        checkpoints.readHistory(thread.threadId, namespace, {
-          limit,
-          ...(before === undefined ? {} : { beforeCheckpointId: before }),
-          ...(checkpointId === undefined ? {} : { checkpointId }),
-          ...(metadata === undefined ? {} : { metadataFilter: metadata }),
-        }),
-      ]);
-      const states: string[] = [];
-      for (const stored of page) {
+      const graph = await graphOf(thread);
+      const page = checkpoints.readHistory(thread.threadId, namespace, {
+        limit,
+        ...(before === undefined ? {} : { beforeCheckpointId: before }),
+        ...(checkpointId === undefined ? {} : { checkpointId }),
+        ...(metadata === undefined ? {} : { metadataFilter: metadata }),
+      });
+      for await (const stored of page) {
         const fields = await fieldsOf(thread, graph, stored, { isHead: false, subgraphs: false }).catch(
           (error: unknown) => {
             if (isPassing(error)) throw error;
@@ -233,26 +250,28 @@ export const createStateReader = ({
             return unreadableFields(stored);
           },
         );
-        states.push(select === undefined ? writeState(fields) : writeSelected(fields, select));
+        yield select === undefined ? writeState(fields) : writeSelected(fields, select);
       }
-      return `[${states.join(",")}]`;
     },
 
-    async headValues(threads) {
-      const heads = await checkpoints.readHeads(threads.map(({ threadId }) => threadId));
-      const values = new Map<string, string>();
-      const known = await configurationsOf(threads.filter(({ threadId }) => heads.has(threadId)));
-      for (const thread of threads) {
-        const stored = heads.get(thread.threadId);
-        if (stored === undefined) continue;
+    async *headValues(threads, { keys } = {}) {
+      const byId = new Map(threads.map((thread) => [thread.threadId, thread]));
+      const known = await configurationsOf(threads);
+      const channels = keys !== undefined && (await areKeysChannels(threads, known)) ? keys : undefined;
+      const remember = keys === undefined;
+      for await (const stored of checkpoints.readHeads([...byId.keys()], { channels, remember })) {
+        const thread = byId.get(stored.threadId);
+        if (thread === undefined) continue;
+        let values: string;
         try {
-          values.set(thread.threadId, await valuesOf(thread, stored, known));
+          values = await valuesOf(thread, await graphOf(thread, known), stored);
         } catch (error) {
           if (isPassing(error)) throw error;
-          logger.error({ err: error, thread_id: thread.threadId }, "the values of a thread can't be read");
+          logger.error({ err: error, thread_id: stored.threadId }, "the values of a thread can't be read");
+          continue;
         }
+        yield [stored.threadId, values];
       }
-      return values;
     },
   };
 };

@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LeaseLostError, StateLostError } from "../../src/lib/errors.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
+import { collected } from "../helpers/collected.ts";
 
 let opened: OpenStorage;
 beforeAll(async () => {
@@ -149,7 +150,7 @@ describe("the saver of an attempt", () => {
     for (let count = 0; count < 20; count++)
       ids.push(await put(lazy, run.threadId, { a: count }, ids.at(-1)));
     await lazy.flush();
-    const history = await opened.storage.readHistory(run.threadId, "", { limit: 100 });
+    const history = await collected(opened.storage.readHistory(run.threadId, "", { limit: 100 }));
     expect(history.map((checkpoint) => checkpoint.checkpointId)).toEqual(ids.toReversed());
   });
 
@@ -211,7 +212,7 @@ describe("the saver of an attempt", () => {
     await saver.flush();
     // What is stored together with its checkpoint needs no row of its own.
     expect(await countRows(run.threadId)).toMatchObject({ checkpoints: 50, checkpoint_writes: 0 });
-    const history = await opened.storage.readHistory(run.threadId, "", { limit: 50 });
+    const history = await collected(opened.storage.readHistory(run.threadId, "", { limit: 50 }));
     expect(history.map(({ pendingWrites }) => pendingWrites.map(({ value }) => value))).toEqual(
       Array.from({ length: 50 }, (_, index) => [String(49 - index)]),
     );
@@ -268,7 +269,7 @@ describe("rolling a run back", () => {
     const saver = opened.storage.saverForAttempt(first);
     await turn(saver, threadId, "a question that is to stay");
     await saver.flush();
-    const before = await opened.storage.readHistory(threadId, "", { limit: 100 });
+    const before = await collected(opened.storage.readHistory(threadId, "", { limit: 100 }));
     const rows = await countRows(threadId);
 
     const second = await aRunningRun(opened.database, threadId);
@@ -280,8 +281,10 @@ describe("rolling a run back", () => {
     expect((await opened.storage.readHead(threadId))?.checkpointId).not.toBe(before[0]?.checkpointId);
 
     await opened.storage.deleteRun(threadId, second.runId);
-    expect(await opened.storage.readHistory(threadId, "", { limit: 100 })).toEqual(before);
-    expect(await opened.anotherProcess().readHistory(threadId, "", { limit: 100 })).toEqual(before);
+    expect(await collected(opened.storage.readHistory(threadId, "", { limit: 100 }))).toEqual(before);
+    expect(await collected(opened.anotherProcess().readHistory(threadId, "", { limit: 100 }))).toEqual(
+      before,
+    );
     // One row may stay to hold the place of elements that were freed.
     const after = await countRows(threadId);
     expect(after.checkpoint_elements).toBeLessThanOrEqual((rows.checkpoint_elements ?? 0) + 1);
@@ -323,15 +326,15 @@ describe("copying and pruning a thread", () => {
     const saver = opened.storage.saverForAttempt(run);
     for (const text of ["one", "two", "three"]) await turn(saver, run.threadId, text);
     await saver.flush();
-    const history = await opened.storage.readHistory(run.threadId, "", { limit: 100 });
+    const history = await collected(opened.storage.readHistory(run.threadId, "", { limit: 100 }));
     const copy = randomUUID();
     await opened.storage.copyThread(run.threadId, copy);
-    expect(await opened.storage.readHistory(copy, "", { limit: 100 })).toEqual(
+    expect(await collected(opened.storage.readHistory(copy, "", { limit: 100 }))).toEqual(
       history.map((checkpoint) => ({ ...checkpoint, threadId: copy })),
     );
     expect(await countRows(copy)).toEqual(await countRows(run.threadId));
     await turn(opened.storage.saver, copy, "only here");
-    expect(await opened.storage.readHistory(run.threadId, "", { limit: 100 })).toEqual(history);
+    expect(await collected(opened.storage.readHistory(run.threadId, "", { limit: 100 }))).toEqual(history);
     await opened.storage.deleteThread(run.threadId);
     expect(Object.values(await countRows(run.threadId))).toEqual([0, 0, 0, 0]);
     expect((await turn(opened.storage.saver, copy, "and here")).length).toBe(10);
@@ -344,7 +347,7 @@ describe("copying and pruning a thread", () => {
     for (let count = 0; count < 10; count++)
       await turn(saver, threadId, `question ${count} ${"x".repeat(2_500)}`);
     // A branch that the head does not hold.
-    const history = await opened.storage.readHistory(threadId, "", { limit: 100 });
+    const history = await collected(opened.storage.readHistory(threadId, "", { limit: 100 }));
     const old = history.find((checkpoint) => checkpoint.metadata.step === 3);
     await saver.flush();
     const head = await opened.storage.readHead(threadId);
@@ -360,7 +363,7 @@ describe("copying and pruning a thread", () => {
     expect(newest?.checkpointId).not.toBe(head?.checkpointId);
 
     await opened.storage.keepLatest(threadId);
-    expect(await opened.anotherProcess().readHistory(threadId, "", { limit: 100 })).toEqual([
+    expect(await collected(opened.anotherProcess().readHistory(threadId, "", { limit: 100 }))).toEqual([
       { ...newest, parentCheckpointId: null },
     ]);
     expect(await countRows(threadId)).toEqual({

@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { contentHash } from "../../src/checkpoints/hash.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
+import { collected } from "../helpers/collected.ts";
 
 let opened: OpenStorage;
 beforeAll(async () => {
@@ -62,7 +63,7 @@ describe("what a turn stores", () => {
 
       expect(await occurrences(run.threadId, QUESTION)).toBe(2);
       expect(await occurrences(run.threadId, message.content as string)).toBe(1);
-      const history = await opened.anotherProcess().readHistory(run.threadId, "", { limit: 10 });
+      const history = await collected(opened.anotherProcess().readHistory(run.threadId, "", { limit: 10 }));
       const written = history
         .flatMap(({ pendingWrites }) => pendingWrites)
         .filter(({ channel }) => channel === "messages");

@@ -20,6 +20,7 @@ import { encode, treeText } from "../../src/checkpoints/encoding.ts";
 import { resembles } from "../../src/checkpoints/likeness.ts";
 import { reviveFully } from "../../src/checkpoints/reviving.ts";
 import { openStorage, type OpenStorage } from "./open-storage.ts";
+import { collected } from "../helpers/collected.ts";
 
 let opened: OpenStorage;
 beforeAll(async () => {
@@ -410,7 +411,7 @@ describe("what this process remembers", () => {
           messages: conversation(50),
           big: "x".repeat(5_000),
         });
-        expect((await small.storage.readHistory(threadId, "", { limit: 5 })).length).toBe(1);
+        expect((await collected(small.storage.readHistory(threadId, "", { limit: 5 }))).length).toBe(1);
       }
     } finally {
       await small.close();
@@ -432,12 +433,14 @@ describe("ids that can't be there", () => {
       expect(await saver.getTuple(config)).toBeUndefined();
       for await (const _ of saver.list(config)) expect.unreachable();
       expect(await opened.storage.readAt(threadId, ns, id ?? randomUUID())).toBeUndefined();
-      expect(await opened.storage.readHistory(threadId, ns, { limit: 1, beforeCheckpointId: id })).toEqual(
-        [],
-      );
+      expect(
+        await collected(opened.storage.readHistory(threadId, ns, { limit: 1, beforeCheckpointId: id })),
+      ).toEqual([]);
     }
     expect(
-      await opened.storage.readHistory(threadId, "", { limit: 1, metadataFilter: { run_id: "x" } }),
+      await collected(
+        opened.storage.readHistory(threadId, "", { limit: 1, metadataFilter: { run_id: "x" } }),
+      ),
     ).toEqual([]);
   });
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { openThreadsRoom, type State, type ThreadsRoom } from "./threads-room.ts";
+import { collected } from "../helpers/collected.ts";
 
 /** Pruning, and what others do with the thread at the same moment. */
 
@@ -144,7 +145,7 @@ it("comes between the statements of a history without harm to its reader", async
       },
     },
   });
-  const history = await readHistory(id, "", { limit: 10 });
+  const history = await collected(readHistory(id, "", { limit: 10 }));
   expect(history.map(({ values }) => values.get("notes"))).toEqual(['"short"']);
   expect(statements).toBeGreaterThan(1);
 });

@@ -20,10 +20,10 @@ const pagesOver = (length: number, text: string, onBatch: (batch: number) => voi
   } as Partial<ThreadSearcher> as ThreadSearcher;
   const pages = createThreadPages({
     searcher,
-    valuesOf(rows) {
+    async *valuesOf(rows) {
       batches += 1;
       onBatch(batches);
-      return Promise.resolve(new Map(rows.map((row) => [row.thread_id, text])));
+      for (const row of rows) yield await Promise.resolve([row.thread_id, text] as const);
     },
   });
   return { pages, batches: () => batches };
@@ -73,7 +73,9 @@ it("looks into no more threads when whoever asked has gone", async () => {
   const { pages, batches } = pagesOver(10_000, '{"count":1}', (batch) => {
     if (batch === 2) caller.abort(new CallerGoneError());
   });
-  const end = await pages.search(byValues({ count: 1 }), caller.signal).catch((error: unknown) => error);
+  const end = await pages
+    .search(byValues({ count: 1 }), { signal: caller.signal })
+    .catch((error: unknown) => error);
   expect(end).toBeInstanceOf(CallerGoneError);
   expect(batches()).toBe(2);
 });

@@ -1,0 +1,112 @@
+import { Readable } from "node:stream";
+import type { FastifyReply } from "fastify";
+import { createBreather } from "../lib/breather.ts";
+import { callerGone } from "../lib/caller-gone.ts";
+import { unavailable } from "../lib/errors.ts";
+import { createGate } from "../lib/gate.ts";
+
+/** An answer that is longer is sent piece by piece, and only so many are in the making at a time. */
+export const LONG_ANSWER_BYTES = 1024 * 1024;
+const AT_ONCE = 8;
+const PATIENCE_MS = 10_000;
+/** Whoever does not take a megabyte in this time is cut off: what he does not take stays in memory here. */
+const STALLED_MS = 120_000;
+const JSON_TYPE = "application/json; charset=utf-8";
+
+/**
+ * Answers of any length, in bounded memory: what is not sent yet is not made yet, and those who would make much of it
+ * at once wait for each other.
+ */
+export interface LongAnswers {
+  /**
+   * Waits for a place among the long answers, which is held until this one has been sent or its connection is closed.
+   * Throws `unavailable` after ten seconds.
+   */
+  begin(reply: FastifyReply, signal: AbortSignal): Promise<void>;
+  /** Sends JSON text that is there already, in pieces. */
+  sendPieces(reply: FastifyReply, pieces: readonly string[]): FastifyReply;
+  /**
+   * Sends a JSON array whose items are made while they are sent. What fails before there is a megabyte of them is
+   * refused like any request; later the connection is cut, so that nobody takes a part for the whole.
+   */
+  sendItems(reply: FastifyReply, items: AsyncIterable<string>): Promise<FastifyReply>;
+}
+
+export const createLongAnswers = (): LongAnswers => {
+  const gate = createGate({
+    places: AT_ONCE,
+    waitMs: PATIENCE_MS,
+    full: () => unavailable("Too many long answers are being sent at the moment."),
+  });
+
+  const begin: LongAnswers["begin"] = async ({ raw }, signal) => {
+    const leave = await gate.enter(signal);
+    for (const end of ["finish", "close"]) raw.once(end, leave);
+    if (raw.destroyed) leave();
+  };
+
+  return {
+    begin,
+
+    sendPieces: (reply, pieces) => {
+      void reply.type(JSON_TYPE);
+      const [only] = pieces;
+      if (pieces.length === 1) return reply.send(only);
+      return reply.send(Readable.from(attended(reply, pieces)));
+    },
+
+    async sendItems(reply, items) {
+      const signal = callerGone(reply.raw);
+      const pieces = inPieces(items, signal)[Symbol.asyncIterator]();
+      const first = await pieces.next();
+      const second = await pieces.next();
+      void reply.type(JSON_TYPE);
+      if (second.done === true) return reply.send(first.value ?? "[]");
+      await begin(reply, signal);
+      const all = async function* () {
+        yield first.value ?? "";
+        yield second.value;
+        yield* { [Symbol.asyncIterator]: () => pieces };
+      };
+      return reply.send(Readable.from(attended(reply, all())));
+    },
+  };
+};
+
+/** The text of a JSON array in pieces of a megabyte, or of one item that is longer. */
+async function* inPieces(
+  items: AsyncIterable<string>,
+  signal: AbortSignal,
+): AsyncGenerator<string, void, undefined> {
+  let piece: string[] = ["["];
+  let length = 0;
+  let separator = "";
+  const breathe = createBreather(signal);
+  for await (const item of items) {
+    await breathe();
+    piece.push(separator, item);
+    separator = ",";
+    length += item.length;
+    if (length < LONG_ANSWER_BYTES) continue;
+    yield piece.join("");
+    piece = [];
+    length = 0;
+  }
+  piece.push("]");
+  yield piece.join("");
+}
+
+/** Cuts the connection of a reader who takes no piece for a while. */
+async function* attended(
+  { raw }: FastifyReply,
+  pieces: AsyncIterable<string> | Iterable<string>,
+): AsyncGenerator<string, void, undefined> {
+  for await (const piece of pieces) {
+    const timer = setTimeout(() => raw.destroy(), STALLED_MS);
+    try {
+      yield piece;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

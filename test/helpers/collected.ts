@@ -1,0 +1,6 @@
+/** All items of what comes one by one. */
+export const collected = async <Item>(items: AsyncIterable<Item>): Promise<Item[]> => {
+  const all: Item[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+};
