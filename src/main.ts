@@ -92,16 +92,19 @@ const open = async (config: Config, logger: Logger, opened: Opened): Promise<str
     return opened.postgres.connectionString;
   };
   // Both are waited for, whichever fails first: a Postgres that comes up later would be left running.
-  const [database, module, logging] = await Promise.allSettled([
+  const [database, module, logging, printing] = await Promise.allSettled([
     startPostgres(),
     import("./server.ts"),
     import("./graphs/sdk-logger.ts"),
+    import("./graphs/console.ts"),
   ]);
   if (database.status === "rejected") throw database.reason;
   if (module.status === "rejected") throw module.reason;
   if (logging.status === "rejected") throw logging.reason;
+  if (printing.status === "rejected") throw printing.reason;
   // The SDK finds it on globalThis only, and graphs ask while they are loaded. It belongs to the process, as this does.
   Reflect.set(globalThis, logging.value.SDK_LOGGER, logging.value.createSdkLogger(logger));
+  Object.assign(console, printing.value.createLogConsole(logger));
   opened.server = await module.value.createServer(config, { connectionString: database.value, logger });
   return (await opened.server.listen()).address;
 };

@@ -1,5 +1,5 @@
-import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 import type { Logger } from "../lib/logger.ts";
+import { logOrigin } from "./log-origin.ts";
 
 /** Where `getLogger` of `@langchain/langgraph-sdk/logging` looks on `globalThis`; whichever copy of the SDK it is. */
 export const SDK_LOGGER = Symbol.for("langgraph.api.sdk-logger");
@@ -54,20 +54,6 @@ const fieldsOf = (values: readonly unknown[]): Record<string, unknown> => {
   };
 };
 
-/** Which run of which node writes: LangGraph keeps its configuration for whatever the node calls. */
-const origin = (): Record<string, unknown> => {
-  const { metadata = {}, configurable = {} } =
-    (AsyncLocalStorageProviderSingleton.getRunnableConfig() as
-      { metadata?: Record<string, unknown>; configurable?: Record<string, unknown> } | undefined) ?? {};
-  const named = {
-    run_id: metadata.run_id ?? configurable.run_id,
-    thread_id: metadata.thread_id ?? configurable.thread_id,
-    graph_id: metadata.graph_id ?? configurable.graph_id,
-    node: metadata.langgraph_node,
-  };
-  return Object.fromEntries(Object.entries(named).filter(([, value]) => typeof value === "string"));
-};
-
 /** What `getLogger` of the SDK gives graphs here: the server's log, each line bounded and with its run and node. */
 export const createSdkLogger = (logger: Logger): SdkLogger => {
   const write = (severity: (typeof SEVERITIES)[keyof typeof SEVERITIES], [first, ...more]: unknown[]) => {
@@ -75,11 +61,11 @@ export const createSdkLogger = (logger: Logger): SdkLogger => {
     if (typeof first !== "object" || first === null || first instanceof Error) {
       const text = first instanceof Error ? first.message : textOf(first);
       const values = first instanceof Error ? [first, ...more] : more;
-      return logger[severity]({ ...origin(), ...fieldsOf(values) }, bounded(text));
+      return logger[severity]({ ...logOrigin(), ...fieldsOf(values) }, bounded(text));
     }
     const { message = "", ...rest } = first as { message?: unknown };
     const values = Object.keys(rest).length > 0 ? [rest, ...more] : more;
-    logger[severity]({ ...origin(), ...fieldsOf(values) }, bounded(textOf(message)));
+    logger[severity]({ ...logOrigin(), ...fieldsOf(values) }, bounded(textOf(message)));
   };
   const sdkLogger = Object.fromEntries(
     Object.entries(SEVERITIES).map(([method, severity]) => [

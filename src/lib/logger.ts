@@ -1,4 +1,5 @@
 import { pino, type DestinationStream, type Logger } from "pino";
+import { boundedFields, boundedText } from "./log-fields.ts";
 
 export type { Logger };
 
@@ -42,7 +43,16 @@ export const createLogger = ({ level, pretty, destination }: LoggerOptions): Log
     {
       level,
       base: null,
-      serializers: { err: (error: unknown) => describeError(error) },
+      serializers: { err: (error: unknown) => boundedFields(describeError(error)) },
+      formatters: { log: boundedFields },
+      hooks: {
+        logMethod(values, method) {
+          for (const [index, value] of values.entries()) {
+            if (typeof value === "string") values[index] = boundedText(value);
+          }
+          method.apply(this, values);
+        },
+      },
       redact: { paths: ["headers", "*.headers", "apiKeys", "*.apiKeys"], censor: "[hidden]" },
       ...(pretty
         ? {

@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { listeningLogger } from "../helpers/parts.ts";
+
+const EIGHT_MEGABYTES = "x".repeat(8_000_000);
+const LINE_AT_MOST = 100_000;
+
+const failing = (message: string, cause?: unknown): Error => new Error(message, { cause });
+
+const loop: Record<string, unknown> = {};
+loop.self = loop;
+
+test.each<[string, object]>([
+  ["a field", { got: EIGHT_MEGABYTES }],
+  ["a field within", { got: { a: [{ b: EIGHT_MEGABYTES }] } }],
+  ["a key", { got: { [EIGHT_MEGABYTES]: 1 } }],
+  ["a long list", { got: Array.from({ length: 1_000_000 }, () => "item") }],
+  ["many long texts", { got: Array.from({ length: 1_000 }, () => "x".repeat(8_000)) }],
+  ["bytes", { got: Buffer.from(EIGHT_MEGABYTES) }],
+  ["an error", { err: failing(EIGHT_MEGABYTES) }],
+  ["an error's cause", { err: failing("outer", failing(EIGHT_MEGABYTES, failing(EIGHT_MEGABYTES))) }],
+  ["an error's name", { err: Object.assign(failing("x"), { name: EIGHT_MEGABYTES, code: EIGHT_MEGABYTES }) }],
+  ["what was thrown and is no error", { err: EIGHT_MEGABYTES }],
+  [
+    "errors of errors",
+    { err: new AggregateError(Array.from({ length: 500 }, () => failing(EIGHT_MEGABYTES))) },
+  ],
+  ["a loop", { got: loop }],
+])("a log line is bounded, whatever a caller sent: %s", (_name, fields) => {
+  const { logger, lines } = listeningLogger();
+  logger.warn(fields, "something was odd");
+  logger.child({}).warn(fields, "something was odd");
+  expect(lines).toHaveLength(2);
+  for (const line of lines) {
+    expect(line.length).toBeLessThan(LINE_AT_MOST);
+    expect(JSON.parse(line)).toMatchObject({ level: 40, msg: "something was odd" });
+  }
+});
+
+test("its message is bounded, too", () => {
+  const { logger, lines } = listeningLogger();
+  logger.warn(EIGHT_MEGABYTES);
+  logger.warn({ one: 1 }, EIGHT_MEGABYTES);
+  for (const line of lines) expect(line.length).toBeLessThan(LINE_AT_MOST);
+});
+
+test("what is small is written as it is, and what was left out is said", () => {
+  const { logger, lines } = listeningLogger();
+  const fields = { text: "a\nb", list: [1, null, { deep: [true] }], nothing: undefined, at: new Date(0) };
+  logger.info(fields, "small");
+  expect(JSON.parse(lines[0]!)).toMatchObject({
+    text: "a\nb",
+    list: [1, null, { deep: [true] }],
+    at: "1970-01-01T00:00:00.000Z",
+    msg: "small",
+  });
+  logger.info({ text: "y".repeat(100_000) });
+  expect(JSON.parse(lines[1]!)).toHaveProperty(
+    "text",
+    expect.stringMatching(/^y{8000}… \(100000 characters\)$/),
+  );
+});
+
+test("an error is told with its cause, and nothing that hangs on it", () => {
+  const { logger, lines } = listeningLogger();
+  const error = Object.assign(failing("outer", failing("inner")), {
+    code: "23505",
+    request: { key: "canary" },
+  });
+  logger.error({ err: error }, "failed");
+  expect(JSON.parse(lines[0]!)).toMatchObject({
+    err: {
+      type: "Error",
+      message: "outer",
+      stack: expect.stringContaining("logger.test"),
+      code: "23505",
+      cause: { message: "inner" },
+    },
+  });
+  expect(lines[0]).not.toContain("canary");
+});

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { apiOf } from "../helpers/api.ts";
+import { aProject, fixture, logOf } from "../helpers/project.ts";
+
+test("what a graph prints is a field of the server's log: it forges no line, and is bounded", async () => {
+  const project = await aProject({
+    "langgraph.json": { graphs: { printing: `${fixture("printing.ts")}:graph` } },
+  });
+  const server = await project.start([], { LOG_LEVEL: "debug" });
+  const api = apiOf({ url: await server.address() });
+  const forged = `hi\n{"level":60,"msg":"the database is gone"}`;
+  const { body } = await api.post<{ text: string }>("/runs/wait", {
+    assistant_id: "printing",
+    input: { text: forged },
+  });
+  expect(body.text).toBe(`${forged}!`);
+
+  const lines = logOf(server);
+  expect(lines.filter(({ msg }) => msg === "the database is gone")).toEqual([]);
+  for (const line of server.output().split("\n")) expect(line).toMatch(/^(\{.*\})?$/);
+  const printed = lines.filter(({ msg }) => msg === "printed");
+  expect(printed.map(({ level, text }) => [level, String(text).slice(0, 200)])).toEqual([
+    [30, "loaded"],
+    [40, forged],
+    [30, "an object { list: [ 1, 2 ] }"],
+    [50, expect.stringContaining("RangeError: too far")],
+    [20, "quietly"],
+    [30, expect.stringContaining("│ 0       │ 1 │")],
+    [30, "x".repeat(200)],
+  ]);
+  expect(printed[1]).toMatchObject({ graph_id: "printing", node: "print", run_id: expect.any(String) });
+  for (const line of printed) expect(JSON.stringify(line).length).toBeLessThan(20_000);
+});
