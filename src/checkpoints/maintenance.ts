@@ -2,7 +2,7 @@ import type { Queryable } from "../database/database.ts";
 import { invalid } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { encode, treeText } from "./encoding.ts";
-import { TYPE } from "./fields.ts";
+import { isReservedMetadata } from "./metadata.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 
 /*
@@ -173,7 +173,7 @@ where thread_id = $1::uuid and checkpoint_ns = '' and checkpoint_id = $2::uuid`;
 
 /**
  * Merges metadata into those of the root graph's newest checkpoint; its id. In a transaction: the head is locked.
- * Throws `invalid` for the two keys by which stored values are told from plain ones.
+ * Throws `invalid` for keys that have a meaning of their own there.
  */
 export const mergeHeadMetadata = async (
   queryable: Queryable,
@@ -183,9 +183,8 @@ export const mergeHeadMetadata = async (
   const rows = await queryable.query<{ checkpoint_id: string; metadata: string }>(LOCK_HEAD, [threadId]);
   const [head] = rows;
   if (head === undefined) return undefined;
-  for (const key of [TYPE, "lc"]) {
-    if (Object.hasOwn(metadata, key)) throw invalid(`'metadata': the key '${key}' is reserved.`);
-  }
+  const reserved = Object.keys(metadata).find(isReservedMetadata);
+  if (reserved !== undefined) throw invalid(`'metadata': the key '${reserved}' is reserved.`);
   const merged = { ...(JSON.parse(head.metadata) as JsonObject), ...(encode(metadata) as JsonObject) };
   const { jsonb, exact } = toJsonb(treeText(merged));
   await queryable.query(REPLACE_METADATA, [threadId, head.checkpoint_id, jsonb, exact ?? null]);

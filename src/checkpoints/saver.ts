@@ -20,6 +20,7 @@ import { ownField } from "../lib/names.ts";
 import { noHistory, readDeltaHistory } from "./delta-history.ts";
 import { encode, treeText } from "./encoding.ts";
 import type { QueuedWrites } from "./batch.ts";
+import { ownMetadata, type OwnMetadata } from "./metadata.ts";
 import { configurable, isReadable, placeOf, requirePlace, requireSeparable, requireUuid } from "./place.ts";
 import type { CheckpointReader, LoadedCheckpoint } from "./reader.ts";
 import { readRows } from "./reads.ts";
@@ -40,7 +41,7 @@ export interface SaverParts {
 }
 
 export interface SaverOptions {
-  /** Goes into the metadata of every checkpoint, under LangGraph's own. */
+  /** Goes into the metadata of every checkpoint, under LangGraph's own; see metadata.ts. */
   metadata: JsonObject;
   /** The run that writes. */
   runId: string | null;
@@ -61,12 +62,14 @@ const PAGE_CHECKPOINTS = 50;
  */
 export abstract class DifferenceSaver extends BaseCheckpointSaver {
   filter: TupleFilter | undefined;
+  private readonly own: OwnMetadata;
 
   constructor(
     protected readonly parts: SaverParts,
     private readonly options: SaverOptions,
   ) {
     super();
+    this.own = ownMetadata(options.metadata);
   }
 
   protected get waits(): boolean {
@@ -218,20 +221,15 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
 
   abstract override deleteThread(threadId: string): Promise<void>;
 
-  /**
-   * What the metadata of most checkpoints of a graph and an assistant have in common, which is kept once, and the
-   * rest. What comes from a caller is never taken for common: each value would be kept forever.
-   */
-  private splitMetadata(metadata: CheckpointMetadata): { common: JsonObject; rest: JsonObject } {
-    const { graph_id, assistant_id, run_id: _, ...own } = this.options.metadata;
+  /** What the metadata of most checkpoints of a graph and an assistant have in common, which is kept once, and the rest. */
+  private splitMetadata(metadata: CheckpointMetadata): OwnMetadata {
     const { source, parents, ...given } = metadata;
-    const common: JsonObject = { source };
-    const rest: JsonObject = { ...own, ...(given as JsonObject) };
+    const rest: JsonObject = { ...this.own.rest, ...(given as JsonObject) };
+    // An update of a state gives what it found in the metadata of the checkpoint before.
+    const own = Object.entries(this.own.common).filter(([key]) => !Object.hasOwn(rest, key));
+    const common: JsonObject = { source, ...Object.fromEntries(own) };
     const hasParents = parents !== undefined && Object.keys(parents).length > 0;
     if (parents !== undefined) (hasParents ? rest : common).parents = parents;
-    if (graph_id !== undefined && !Object.hasOwn(rest, "graph_id")) common.graph_id = graph_id;
-    if (assistant_id !== undefined && !Object.hasOwn(rest, "assistant_id"))
-      common.assistant_id = assistant_id;
     return { common, rest };
   }
 

@@ -26,7 +26,10 @@ export interface AttemptOptions {
   threadIsEmpty?: boolean;
   /** Asked after each `put` and `putWrites` that did not wait for the database: what the graph has to wait for. */
   beforeNextStep?: () => Promise<void> | undefined;
-  /** Goes into the metadata of every checkpoint of the attempt, under what LangGraph itself puts there. */
+  /**
+   * Goes into the metadata of every checkpoint of the attempt, under what LangGraph itself puts there. Left out are
+   * keys that have a meaning of their own there, values above 1,000 characters, and what comes after 8,000.
+   */
   metadata?: JsonObject;
 }
 

@@ -9,7 +9,7 @@ import { toWireJson } from "../lib/wire-json.ts";
 import { createChunkConverter, requestModes, type StreamChunk } from "../streaming/stream-modes.ts";
 import type { RunChannel } from "../streaming/run-channel.ts";
 import type { RunKwargs } from "./kwargs.ts";
-import { runOptions, toCommand } from "./run-options.ts";
+import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
 import type { Turns } from "./turns.ts";
 
 /** Why an attempt was told to stop. */
@@ -144,7 +144,7 @@ export const startAttempt = (
       durability: kwargs.durability,
       threadIsEmpty: run.starts_empty === true,
       beforeNextStep,
-      metadata: { graph_id: run.graph_id, assistant_id: run.assistant_id },
+      metadata: checkpointMetadata(run),
     });
     // A refused checkpoint is the first news of a lost lease; waiting for the heartbeat would waste work.
     own.failed.addEventListener("abort", () => {

@@ -1,6 +1,6 @@
 import { Command, Send } from "@langchain/langgraph";
 import type { RunRow } from "../database/tables.ts";
-import { toGraphConfiguration } from "../graphs/configuration.ts";
+import { toGraphConfiguration, withoutServerOwned } from "../graphs/configuration.ts";
 import type { GraphRunOptions } from "../graphs/runnable-graph.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { requestModes } from "../streaming/stream-modes.ts";
@@ -42,6 +42,17 @@ export const graphConfiguration = (run: RunRow) => {
   const configurable = (run.config.configurable as JsonObject | undefined) ?? {};
   return { ids, ...toGraphConfiguration({ configurable, context: run.context, ids }) };
 };
+
+/**
+ * By what the checkpoints of a run are found in a history: its metadata (the assistant's, the thread's and the
+ * request's), and what it was configured by.
+ */
+export const checkpointMetadata = (run: RunRow): JsonObject => ({
+  ...(withoutServerOwned((run.config.configurable as JsonObject | undefined) ?? {}) as JsonObject),
+  ...run.metadata,
+  graph_id: run.graph_id,
+  assistant_id: run.assistant_id,
+});
 
 export interface AttemptCircumstances {
   signal: AbortSignal;
