@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { storableConfig } from "./lib/json-schemas.ts";
 import type { JsonObject } from "./lib/json.ts";
+import { DEFAULT_SCHEMA, isSchemaName } from "./database/schema.ts";
 
 /** The configuration of a server: read-only, complete, every value checked. */
 export interface Config {
@@ -22,6 +23,8 @@ export interface Config {
   /** Connections that this process may hold at most, beside its listener's and its heartbeat's. */
   readonly databasePoolSize: number;
   readonly databasePreparedStatements: boolean;
+  /** The schema that the tables stand in. */
+  readonly databaseSchema: string;
   /** Runs that this process executes at the same time. */
   readonly jobsPerWorker: number;
   /** Empty: everything is open. */
@@ -227,6 +230,14 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
     default: "true",
     ...flag,
     description: "Set to false behind a transaction pooler that doesn't know prepared statements.",
+  },
+  databaseSchema: {
+    environment: ["DATABASE_SCHEMA"],
+    default: DEFAULT_SCHEMA,
+    expected: "a name of at most 40 lower case letters, digits and _ that does not begin with a digit or pg_",
+    schema: z.string().refine(isSchemaName),
+    description:
+      "Schema of the tables, made at the first start. Deployments may share a database, a schema each.",
   },
   jobsPerWorker: {
     environment: ["N_JOBS_PER_WORKER"],

@@ -58,9 +58,14 @@ const run = async (command: ImportCommand, signal: AbortSignal): Promise<number>
           "name an address past it, with --database-url or DATABASE_DIRECT_URL.",
       );
     }
-    if (!dryRun) await explain(databaseName(connectionString), migrate(connectionString, logger));
+    if (!dryRun)
+      await explain(
+        databaseName(connectionString),
+        migrate(connectionString, { schema: command.databaseSchema, logger }),
+      );
     const database = openDatabase({
       connectionString,
+      schema: command.databaseSchema,
       poolSize: 2 * THREADS_AT_A_TIME,
       applicationName: "threadloom import",
       preparedStatements: true,

@@ -86,13 +86,14 @@ export const createServer = async (
 
   const build = async (): Promise<Server> => {
     const processId = newId();
-    const { databaseDirectUrl: directConnectionString, databasePreparedStatements: preparedStatements } =
-      config;
+    const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
+    const { databasePreparedStatements: preparedStatements } = config;
     await assertSessions({ connectionString, directConnectionString, preparedStatements });
     const sessionConnectionString = directConnectionString ?? connectionString;
-    await migrate(sessionConnectionString, logger);
+    await migrate(sessionConnectionString, { schema, logger });
     const database = openDatabase({
       connectionString,
+      schema,
       poolSize: config.databasePoolSize,
       applicationName: "threadloom",
       preparedStatements,
@@ -150,6 +151,7 @@ export const createServer = async (
     const heartbeat = createHeartbeat({
       queue,
       connectionString,
+      schema,
       preparedStatements,
       leaseSeconds: config.leaseSeconds,
       heartbeatSeconds: config.heartbeatSeconds,

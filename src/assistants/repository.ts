@@ -32,12 +32,12 @@ const SNAPSHOT = "assistant_id, version, graph_id, name, description, config, co
 
 /** The assistant and its version 1 in one statement: there is never one without the other. */
 const CREATE = `with assistant as (
-  insert into assistants (assistant_id, graph_id, name, description, config, context, metadata, version)
+  insert into threadloom.assistants (assistant_id, graph_id, name, description, config, context, metadata, version)
   values ($1, $2, $3, $4, $5::jsonb, $6::jsonb, $7::jsonb, 1)
   on conflict (assistant_id) do nothing
   returning ${COLUMNS}),
 first_version as (
-  insert into assistant_versions (${SNAPSHOT}) select ${SNAPSHOT} from assistant)
+  insert into threadloom.assistant_versions (${SNAPSHOT}) select ${SNAPSHOT} from assistant)
 select ${COLUMNS} from assistant`;
 
 /**
@@ -45,47 +45,47 @@ select ${COLUMNS} from assistant`;
  * deadlock. An assistant that exists is left alone: a user may have made a later version of it.
  */
 const ENSURE_SYSTEM_ASSISTANTS = `with assistant as (
-  insert into assistants (assistant_id, graph_id, name, description, config, metadata, version)
+  insert into threadloom.assistants (assistant_id, graph_id, name, description, config, metadata, version)
   select id, graph_id, graph_id, description, config::jsonb, '{"created_by": "system"}', 1
   from unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) as graph (id, graph_id, description, config)
   order by id
   on conflict (assistant_id) do nothing
   returning ${COLUMNS})
-insert into assistant_versions (${SNAPSHOT}) select ${SNAPSHOT} from assistant`;
+insert into threadloom.assistant_versions (${SNAPSHOT}) select ${SNAPSHOT} from assistant`;
 
-const OTHER_CONFIGS = `select assistant_id from assistants
+const OTHER_CONFIGS = `select assistant_id from threadloom.assistants
 join unnest($1::uuid[], $2::text[]) as wished (assistant_id, config) using (assistant_id)
 where assistants.config <> wished.config::jsonb`;
 
-const LOCK = "select from assistants where assistant_id = $1 for update";
+const LOCK = "select from threadloom.assistants where assistant_id = $1 for update";
 
 /** Runs after LOCK: only a statement that starts after the wait sees the version that another one just made. */
 const ADD_VERSION = `with snapshot as (
-  insert into assistant_versions (${SNAPSHOT})
-  select a.assistant_id, (select max(version) + 1 from assistant_versions where assistant_id = $1),
+  insert into threadloom.assistant_versions (${SNAPSHOT})
+  select a.assistant_id, (select max(version) + 1 from threadloom.assistant_versions where assistant_id = $1),
     coalesce($2, a.graph_id), coalesce($3, a.name), coalesce($4, a.description), $5::jsonb, $6::jsonb,
     a.metadata || $7::jsonb, clock_timestamp()
-  from assistants a where a.assistant_id = $1
+  from threadloom.assistants a where a.assistant_id = $1
   returning ${SNAPSHOT})
-update assistants a set version = s.version, graph_id = s.graph_id, name = s.name, description = s.description,
+update threadloom.assistants a set version = s.version, graph_id = s.graph_id, name = s.name, description = s.description,
   config = s.config, context = s.context, metadata = s.metadata, updated_at = s.created_at
 from snapshot s where a.assistant_id = s.assistant_id
 returning ${COLUMNS.replace(/\w+/g, "a.$&")}`;
 
 /** A version never changes, so no lock is needed beyond the update's own. */
-const ACTIVATE = `update assistants a set version = v.version, graph_id = v.graph_id, name = v.name,
+const ACTIVATE = `update threadloom.assistants a set version = v.version, graph_id = v.graph_id, name = v.name,
   description = v.description, config = v.config, context = v.context, metadata = v.metadata, updated_at = now()
-from assistant_versions v
+from threadloom.assistant_versions v
 where a.assistant_id = $1 and v.assistant_id = $1 and v.version = $2::bigint
 returning ${COLUMNS.replace(/\w+/g, "a.$&")}`;
 
 /** Index: threads_by_metadata. By id after the last page, because what is found may be gone by then or not. */
-const THREADS_OF_ASSISTANT = `select thread_id from threads
+const THREADS_OF_ASSISTANT = `select thread_id from threadloom.threads
 where metadata @> jsonb_build_object('assistant_id', $1::text) and ($2::uuid is null or thread_id > $2)
 order by thread_id limit $3`;
 
 /** An assistant has few versions: counting them all costs no more than sorting them. */
-const VERSIONS = `select ${SNAPSHOT}, count(*) over ()::int as total from assistant_versions
+const VERSIONS = `select ${SNAPSHOT}, count(*) over ()::int as total from threadloom.assistant_versions
 where assistant_id = $1 and metadata @> $2::jsonb order by version desc limit $3 offset $4`;
 
 type Filter = Pick<AssistantFilter, "graph_id" | "name" | "metadata">;
@@ -142,7 +142,7 @@ export const createAssistantRepository = (database: Database) => {
 
     async find(assistantId: string): Promise<AssistantRow | undefined> {
       const rows = await database.query<AssistantRow>(
-        `select ${COLUMNS} from assistants where assistant_id = $1`,
+        `select ${COLUMNS} from threadloom.assistants where assistant_id = $1`,
         [assistantId],
       );
       return rows[0];
@@ -180,7 +180,7 @@ export const createAssistantRepository = (database: Database) => {
     /** With all its versions. False if there was none. */
     async remove(assistantId: string): Promise<boolean> {
       const rows = await database.query(
-        "delete from assistants where assistant_id = $1 returning assistant_id",
+        "delete from threadloom.assistants where assistant_id = $1 returning assistant_id",
         [assistantId],
       );
       return rows.length > 0;
@@ -248,7 +248,7 @@ export const createAssistantRepository = (database: Database) => {
 
     async countVersions(assistantId: string, metadata: JsonObject | undefined): Promise<number> {
       const rows = await database.query<{ count: number }>(
-        "select count(*)::int as count from assistant_versions where assistant_id = $1 and metadata @> $2::jsonb",
+        "select count(*)::int as count from threadloom.assistant_versions where assistant_id = $1 and metadata @> $2::jsonb",
         [assistantId, JSON.stringify(metadata ?? {})],
       );
       return rows[0]?.count ?? 0;

@@ -16,9 +16,9 @@ const REFERENCED = `
 kept_segments as materialized (
   select abs(r.segments[i]) as list_id, r.segments[i + 1] as first, r.segments[i + 2] as stop
   from (
-    select segments from checkpoints where thread_id = $1::uuid
+    select segments from threadloom.checkpoints where thread_id = $1::uuid
     union all
-    select segments from checkpoint_writes where thread_id = $1::uuid
+    select segments from threadloom.checkpoint_writes where thread_id = $1::uuid
   ) as r
   cross join generate_series(1, cardinality(r.segments), 3) as i
 ),
@@ -28,9 +28,9 @@ kept_ranges as materialized (
 ),
 kept_contents as materialized (
   select distinct content from (
-    select unnest(contents) as content from checkpoints where thread_id = $1::uuid
+    select unnest(contents) as content from threadloom.checkpoints where thread_id = $1::uuid
     union all
-    select unnest(contents) from checkpoint_writes where thread_id = $1::uuid
+    select unnest(contents) from threadloom.checkpoint_writes where thread_id = $1::uuid
   ) as c
 )`;
 
@@ -38,22 +38,22 @@ const FREE_ELEMENTS = `
 with ${REFERENCED},
 unused as (
   select e.list_id, e.position, coalesce(e.position = any(k.stops), false) as holds_place
-  from checkpoint_elements e
+  from threadloom.checkpoint_elements e
   left join kept_ranges k on k.list_id = e.list_id
   where e.thread_id = $1::uuid and e.count > 0
     and (k.list_id is null or not k.ranges && int8range(e.position, e.position + e.count))
 ),
 emptied as (
-  update checkpoint_elements e set count = 0, elements = ''
+  update threadloom.checkpoint_elements e set count = 0, elements = ''
   from unused u
   where u.holds_place and e.thread_id = $1::uuid and e.list_id = u.list_id and e.position = u.position
 )
-delete from checkpoint_elements e using unused u
+delete from threadloom.checkpoint_elements e using unused u
 where not u.holds_place and e.thread_id = $1::uuid and e.list_id = u.list_id and e.position = u.position`;
 
 const FREE_CONTENTS = `
 with ${REFERENCED}
-delete from checkpoint_contents k
+delete from threadloom.checkpoint_contents k
 where k.thread_id = $1::uuid and not exists (select from kept_contents c where c.content = k.hash)`;
 
 const freeUnreferenced = async (queryable: Queryable, threadId: string): Promise<void> => {
@@ -64,11 +64,12 @@ const freeUnreferenced = async (queryable: Queryable, threadId: string): Promise
 /** Of one statement each, so that what a run wrote on another's checkpoint goes, too. */
 const DELETE_RUN_CHECKPOINTS = `
 with gone as (
-  delete from checkpoints where thread_id = $1::uuid and run_id = $2::uuid returning checkpoint_ns, checkpoint_id
+  delete from threadloom.checkpoints where thread_id = $1::uuid and run_id = $2::uuid returning checkpoint_ns, checkpoint_id
 )
-delete from checkpoint_writes w using gone g
+delete from threadloom.checkpoint_writes w using gone g
 where w.thread_id = $1::uuid and w.checkpoint_ns = g.checkpoint_ns and w.checkpoint_id = g.checkpoint_id`;
-const DELETE_RUN_WRITES = "delete from checkpoint_writes where thread_id = $1::uuid and run_id = $2::uuid";
+const DELETE_RUN_WRITES =
+  "delete from threadloom.checkpoint_writes where thread_id = $1::uuid and run_id = $2::uuid";
 
 /** What a run has stored is gone, and with it what others wrote on its checkpoints. */
 export const deleteRun = async (queryable: Queryable, threadId: string, runId: string): Promise<void> => {
@@ -78,10 +79,10 @@ export const deleteRun = async (queryable: Queryable, threadId: string, runId: s
 };
 
 const DELETE_THREAD = `
-with gone_elements as (delete from checkpoint_elements where thread_id = $1::uuid),
-gone_contents as (delete from checkpoint_contents where thread_id = $1::uuid),
-gone_writes as (delete from checkpoint_writes where thread_id = $1::uuid)
-delete from checkpoints where thread_id = $1::uuid`;
+with gone_elements as (delete from threadloom.checkpoint_elements where thread_id = $1::uuid),
+gone_contents as (delete from threadloom.checkpoint_contents where thread_id = $1::uuid),
+gone_writes as (delete from threadloom.checkpoint_writes where thread_id = $1::uuid)
+delete from threadloom.checkpoints where thread_id = $1::uuid`;
 
 export const deleteThread = async (queryable: Queryable, threadId: string): Promise<void> => {
   await queryable.query(DELETE_THREAD, [threadId]);
@@ -89,24 +90,24 @@ export const deleteThread = async (queryable: Queryable, threadId: string): Prom
 
 const COPY_THREAD = `
 with new_elements as (
-  insert into checkpoint_elements (thread_id, list_id, position, count, elements)
-  select $2::uuid, list_id, position, count, elements from checkpoint_elements where thread_id = $1::uuid
+  insert into threadloom.checkpoint_elements (thread_id, list_id, position, count, elements)
+  select $2::uuid, list_id, position, count, elements from threadloom.checkpoint_elements where thread_id = $1::uuid
 ),
 new_contents as (
-  insert into checkpoint_contents (thread_id, hash, content)
-  select $2::uuid, hash, content from checkpoint_contents where thread_id = $1::uuid
+  insert into threadloom.checkpoint_contents (thread_id, hash, content)
+  select $2::uuid, hash, content from threadloom.checkpoint_contents where thread_id = $1::uuid
 ),
 new_writes as (
-  insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, written_at, writes,
+  insert into threadloom.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, written_at, writes,
     segments, contents)
   select $2::uuid, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, written_at, writes, segments, contents
-  from checkpoint_writes where thread_id = $1::uuid
+  from threadloom.checkpoint_writes where thread_id = $1::uuid
 )
-insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape,
+insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape,
   record, segments, contents)
 select $2::uuid, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape, record, segments,
   contents
-from checkpoints where thread_id = $1::uuid`;
+from threadloom.checkpoints where thread_id = $1::uuid`;
 
 export const copyThread = async (queryable: Queryable, from: string, to: string): Promise<void> => {
   await queryable.query(COPY_THREAD, [from, to]);
@@ -120,7 +121,7 @@ export const copyThread = async (queryable: Queryable, from: string, to: string)
  */
 const KEEP_LATEST = `
 with recursive head as (
-  select checkpoint_id from checkpoints
+  select checkpoint_id from threadloom.checkpoints
   where thread_id = $1::uuid and checkpoint_ns = '' order by checkpoint_id desc limit 1
 ),
 newest as (
@@ -128,7 +129,7 @@ newest as (
     (select coalesce(max((counter.value -> 1)::integer), 0)
      from jsonb_each(case jsonb_typeof(metadata -> 'counters_since_delta_snapshot')
        when 'object' then metadata -> 'counters_since_delta_snapshot' else '{}' end) as counter) as depth
-  from checkpoints where thread_id = $1::uuid
+  from threadloom.checkpoints where thread_id = $1::uuid
   order by checkpoint_ns, checkpoint_id desc
 ),
 kept (checkpoint_ns, checkpoint_id, parent_id, depth) as (
@@ -136,21 +137,21 @@ kept (checkpoint_ns, checkpoint_id, parent_id, depth) as (
   where n.checkpoint_ns not like '%:%' or n.checkpoint_id > (select checkpoint_id from head)
   union all
   select c.checkpoint_ns, c.checkpoint_id, c.parent_id, kept.depth - 1
-  from kept join checkpoints c
+  from kept join threadloom.checkpoints c
     on c.thread_id = $1::uuid and c.checkpoint_ns = kept.checkpoint_ns and c.checkpoint_id = kept.parent_id
   where kept.depth > 0
 ),
 gone as (
-  delete from checkpoints c
+  delete from threadloom.checkpoints c
   where c.thread_id = $1::uuid and not exists (
     select from kept k where k.checkpoint_ns = c.checkpoint_ns and k.checkpoint_id = c.checkpoint_id)
 ),
 gone_writes as (
-  delete from checkpoint_writes w
+  delete from threadloom.checkpoint_writes w
   where w.thread_id = $1::uuid and not exists (
     select from kept k where k.checkpoint_ns = w.checkpoint_ns and k.checkpoint_id = w.checkpoint_id)
 )
-update checkpoints c set parent_id = null
+update threadloom.checkpoints c set parent_id = null
 from kept k
 where c.thread_id = $1::uuid and c.checkpoint_ns = k.checkpoint_ns and c.checkpoint_id = k.checkpoint_id
   and c.parent_id is not null and not exists (
@@ -163,12 +164,12 @@ export const keepLatest = async (queryable: Queryable, threadId: string): Promis
 
 const LOCK_HEAD = `
 select c.checkpoint_id, coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata
-from checkpoints c join checkpoint_shapes s on s.hash = c.shape
+from threadloom.checkpoints c join threadloom.checkpoint_shapes s on s.hash = c.shape
 where c.thread_id = $1::uuid and c.checkpoint_ns = ''
 order by c.checkpoint_id desc limit 1 for update of c`;
 
 const REPLACE_METADATA = `
-update checkpoints set metadata = $3::jsonb, metadata_text = $4
+update threadloom.checkpoints set metadata = $3::jsonb, metadata_text = $4
 where thread_id = $1::uuid and checkpoint_ns = '' and checkpoint_id = $2::uuid`;
 
 /**

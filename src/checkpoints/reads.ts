@@ -37,14 +37,14 @@ const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.r
   array_to_string(c.segments, ',') as segments, s.shape, s.hash as shape_hash`;
 
 /** The shape of `c`: one of a few rows, by their primary key. */
-export const SHAPE_OF_C = "join checkpoint_shapes s on s.hash = c.shape";
+export const SHAPE_OF_C = "join threadloom.checkpoint_shapes s on s.hash = c.shape";
 
 const WRITES = `string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes, E'\\x1e'
     order by w.task_id, w.written_at)`;
 
 const WRITES_OF_C = `
   select ${WRITES} as writes
-  from checkpoint_writes w
+  from threadloom.checkpoint_writes w
   where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns and w.checkpoint_id = c.checkpoint_id`;
 
 /** A checkpoint with all that its values need beyond what the reader has: in one statement. */
@@ -62,14 +62,14 @@ select ${COLUMNS}, t.writes, (
       group by 1
     ) as r
     cross join lateral (
-      select * from checkpoint_elements e
+      select * from threadloom.checkpoint_elements e
       where e.thread_id = c.thread_id and e.list_id = r.list_id and e.position < r.stop
         and e.position > r.first - ${RUN_ELEMENTS_AT_MOST} and e.position + e.count > r.first
     ) as e
     where r.first < r.stop
   ) as runs, (
     select string_agg(k.hash || E'\\n' || k.content, E'\\x1e')
-    from checkpoint_contents k
+    from threadloom.checkpoint_contents k
     where k.thread_id = c.thread_id and k.hash = any(c.contents || t.contents) and k.hash <> all($6::uuid[])
   ) as kept
 from (${which}) as c
@@ -78,13 +78,13 @@ cross join lateral (
   select ${WRITES} as writes,
     string_to_array(string_agg(array_to_string(w.segments, ','), ','), ',')::bigint[] as segments,
     string_to_array(string_agg(array_to_string(w.contents, ','), ','), ',')::uuid[] as contents
-  from checkpoint_writes w
+  from threadloom.checkpoint_writes w
   where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns and w.checkpoint_id = c.checkpoint_id
 ) as t`;
 
-const HEAD = `select * from checkpoints where thread_id = $1::uuid and checkpoint_ns = $2::text
+const HEAD = `select * from threadloom.checkpoints where thread_id = $1::uuid and checkpoint_ns = $2::text
   order by checkpoint_id desc limit 1`;
-const AT = `select * from checkpoints
+const AT = `select * from threadloom.checkpoints
   where thread_id = $1::uuid and checkpoint_ns = $2::text and checkpoint_id = $7::uuid`;
 const READ_HEAD = tupleStatement(HEAD);
 const READ_AT = tupleStatement(AT);
@@ -121,14 +121,14 @@ with part as materialized (
   from unnest($1::uuid[], $2::bigint[], $3::integer[], $4::integer[], $5::integer[])
     as r (thread_id, list_id, first, stop, place)
   cross join lateral (
-    select * from checkpoint_elements e
+    select * from threadloom.checkpoint_elements e
     where e.thread_id = r.thread_id and e.list_id = r.list_id and e.position < r.stop
       and e.position > r.first - ${RUN_ELEMENTS_AT_MOST} and e.position + e.count > r.first
   ) as e
   union all
   select w.place, k.thread_id, null, null, k.hash, k.content
   from unnest($6::uuid[], $7::uuid[], $8::integer[]) as w (thread_id, hash, place)
-  join checkpoint_contents k on k.thread_id = w.thread_id and k.hash = w.hash
+  join threadloom.checkpoint_contents k on k.thread_id = w.thread_id and k.hash = w.hash
 ), weighed as (
   select *, coalesce(sum(octet_length(text))
     over (order by place groups between unbounded preceding and 1 preceding), 0) as before
@@ -210,11 +210,11 @@ const rowsStatement = (
   if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
     const wanted = bind(toJsonb(JSON.stringify(filter.metadata)).jsonb, "jsonb");
     conditions.push(
-      `(select s.metadata || c.metadata from checkpoint_shapes s where s.hash = c.shape) @> ${wanted}`,
+      `(select s.metadata || c.metadata from threadloom.checkpoint_shapes s where s.hash = c.shape) @> ${wanted}`,
     );
   }
   const rows = `
-      select * from checkpoints c where ${conditions.join(" and ")}
+      select * from threadloom.checkpoints c where ${conditions.join(" and ")}
       order by c.checkpoint_id desc limit ${bind(filter.limit, "bigint")}`;
   const text = `
     select ${COLUMNS}, w.writes${more}
@@ -249,7 +249,7 @@ export const readRowsOf = async (
       select * from (
         select c.*, count(*) over () as available,
           sum(${WEIGHT_OF_C} + coalesce((
-            select sum(octet_length(w.writes)) from checkpoint_writes w
+            select sum(octet_length(w.writes)) from threadloom.checkpoint_writes w
             where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns
               and w.checkpoint_id = c.checkpoint_id
           ), 0)) over (order by c.checkpoint_id desc rows between unbounded preceding and 1 preceding) as before
@@ -271,7 +271,7 @@ from (
   from (
     select head.*, t.place from unnest($1::uuid[]) with ordinality as t (id, place)
     cross join lateral (
-      select * from checkpoints where thread_id = t.id and checkpoint_ns = '' order by checkpoint_id desc limit 1
+      select * from threadloom.checkpoints where thread_id = t.id and checkpoint_ns = '' order by checkpoint_id desc limit 1
     ) as head
   ) as c
 ) as c
@@ -302,16 +302,16 @@ export const readHeadRows = async (
 
 const READ_ANCESTORS = `
 with recursive chain (checkpoint_id, parent_id, depth) as (
-  select checkpoint_id, parent_id, 0 from checkpoints
+  select checkpoint_id, parent_id, 0 from threadloom.checkpoints
   where thread_id = $1::uuid and checkpoint_ns = $2::text and checkpoint_id = $3::uuid
   union all
   select c.checkpoint_id, c.parent_id, chain.depth + 1
-  from chain join checkpoints c
+  from chain join threadloom.checkpoints c
     on c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = chain.parent_id
   where chain.depth < $4::integer
 )
 select ${COLUMNS}, w.writes
-from chain join checkpoints c
+from chain join threadloom.checkpoints c
   on c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = chain.checkpoint_id
 ${SHAPE_OF_C}
 cross join lateral (${WRITES_OF_C}) as w
@@ -329,7 +329,7 @@ export const readAncestors = async (
   (await queryable.query<RawRow>(READ_ANCESTORS, [threadId, checkpointNs, checkpointId, limit])).map(toRow);
 
 /** No index by run: a later attempt asks once, and what it looks for stands at the end of the primary key's range. */
-const LATEST_OF_RUN = `select checkpoint_id from checkpoints
+const LATEST_OF_RUN = `select checkpoint_id from threadloom.checkpoints
   where thread_id = $1::uuid and run_id = $2::uuid and checkpoint_ns = '' order by checkpoint_id desc limit 1`;
 
 export const findLatestOfRun = async (

@@ -13,7 +13,7 @@ const toReferences = ({ segments, ...row }: RawReferences): References => ({
   segments: toNumbers(segments),
 });
 
-const REFERENCES = `select c.record, array_to_string(c.segments, ',') as segments, s.shape from checkpoints c ${SHAPE_OF_C}`;
+const REFERENCES = `select c.record, array_to_string(c.segments, ',') as segments, s.shape from threadloom.checkpoints c ${SHAPE_OF_C}`;
 
 const READ_REFERENCES = `${REFERENCES}
   where c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = $3::uuid`;

@@ -79,10 +79,10 @@ export interface NewWrites {
  * committed, so the new attempt finds what it wrote. `for key share` would conflict with neither. A heartbeat
  * updates the row, too, and may wait for the millisecond that this statement takes.
  */
-const HELD_BY_ATTEMPT = `select 1 from runs
+const HELD_BY_ATTEMPT = `select 1 from threadloom.runs
   where run_id = $23::uuid and attempt = $24::integer and status = 'running'
     and ($25::uuid is null or exists (
-      select from checkpoints c
+      select from threadloom.checkpoints c
       where c.thread_id = $1::uuid and c.checkpoint_ns = $26::text and c.checkpoint_id = $25::uuid))
   for share`;
 
@@ -91,41 +91,41 @@ const HELD_BY_ATTEMPT = `select 1 from runs
  * busy, or it waits for this statement and starts from what it wrote. By the change of `state_updated_at` it knows that
  * its own snapshot may be older than what was written (runs/repository.ts).
  */
-const HELD_WHILE_IDLE = `update threads set state_updated_at = clock_timestamp()
+const HELD_WHILE_IDLE = `update threadloom.threads set state_updated_at = clock_timestamp()
   where thread_id = $1::uuid and unfinished_runs = 0 returning 1`;
 
 /*
  * The same for one who has read the state: `xmin` names the transaction that changed the row last. If the checkpoint is
  * there already, this very statement was committed and only its answer lost.
  */
-const HELD_WHILE_UNCHANGED = `update threads set state_updated_at = clock_timestamp()
+const HELD_WHILE_UNCHANGED = `update threadloom.threads set state_updated_at = clock_timestamp()
   where thread_id = $1::uuid and unfinished_runs = 0 and (xmin = $23::xid or exists (
-    select from checkpoints c where c.thread_id = $1::uuid and c.checkpoint_id = any($9::uuid[])))
+    select from threadloom.checkpoints c where c.thread_id = $1::uuid and c.checkpoint_id = any($9::uuid[])))
   returning xmin::text as version`;
 
 const writeStatement = (fence: string, version = "null"): string => `
 with fence as materialized (${fence}),
 new_elements as (
-  insert into checkpoint_elements (thread_id, list_id, position, count, elements)
+  insert into threadloom.checkpoint_elements (thread_id, list_id, position, count, elements)
   select $1::uuid, e.list_id, e.position, e.count, e.elements
   from fence, unnest($2::bigint[], $3::integer[], $4::integer[], string_to_array($5::text, E'\\x1e'))
     as e (list_id, position, count, elements)
 ),
 new_contents as (
-  insert into checkpoint_contents (thread_id, hash, content)
+  insert into threadloom.checkpoint_contents (thread_id, hash, content)
   select $1::uuid, c.hash, c.content
   from fence, unnest($6::uuid[], string_to_array($7::text, E'\\x1e')) as c (hash, content)
   on conflict do nothing
 ),
 new_shapes as (
-  insert into checkpoint_shapes (hash, shape, metadata)
+  insert into threadloom.checkpoint_shapes (hash, shape, metadata)
   select s.hash, s.shape, s.metadata::jsonb
   from fence, unnest($20::uuid[], string_to_array($21::text, E'\\x1e'), string_to_array($22::text, E'\\x1e'))
     as s (hash, shape, metadata)
   on conflict do nothing
 ),
 new_checkpoints as (
-  insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text,
+  insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text,
     shape, record, segments, contents)
   select $1::uuid, p.checkpoint_ns, p.checkpoint_id, p.parent_id, p.run_id, p.metadata::jsonb,
     nullif(p.metadata_text, ''), p.shape, p.record,
@@ -141,7 +141,7 @@ new_checkpoints as (
     segments = excluded.segments || checkpoints.segments, contents = excluded.contents || checkpoints.contents
 ),
 new_writes as (
-  insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, writes, segments,
+  insert into threadloom.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, writes, segments,
     contents)
   select $1::uuid, w.field[1], w.field[2]::uuid, w.field[3]::uuid, w.field[4]::uuid, nullif(w.field[5], ''), w.field[6],
     string_to_array(nullif(w.field[7], ''), ',')::bigint[], string_to_array(nullif(w.field[8], ''), ',')::uuid[]
@@ -149,7 +149,7 @@ new_writes as (
     select string_to_array(line, E'\\x1f') from unnest(string_to_array($18::text, E'\\x1e')) as line
   ) as w (field)
   on conflict (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id) do update set
-    writes = merge_writes(checkpoint_writes.writes, excluded.writes),
+    writes = threadloom.merge_writes(checkpoint_writes.writes, excluded.writes),
     segments = checkpoint_writes.segments || excluded.segments,
     contents = checkpoint_writes.contents || excluded.contents
 )
@@ -244,7 +244,7 @@ export const isHeld = async (
   { runId, attempt }: { runId: string; attempt: number },
 ): Promise<boolean> => {
   const rows = await queryable.query(
-    "select 1 from runs where run_id = $1 and attempt = $2 and status = 'running'",
+    "select 1 from threadloom.runs where run_id = $1 and attempt = $2 and status = 'running'",
     [runId, attempt],
   );
   return rows.length > 0;

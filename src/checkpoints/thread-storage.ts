@@ -8,14 +8,14 @@ import { toSegments } from "./segments.ts";
 
 const READ_RECORDS = `select c.record, array_to_string(c.segments, ',') as segments, s.shape,
     octet_length(c.record) + octet_length(coalesce(c.metadata_text, c.metadata::text)) as bytes
-  from checkpoints c join checkpoint_shapes s on s.hash = c.shape where c.thread_id = $1::uuid`;
+  from threadloom.checkpoints c join threadloom.checkpoint_shapes s on s.hash = c.shape where c.thread_id = $1::uuid`;
 const READ_ELEMENT_SIZES = `select list_id, position, count, octet_length(elements) as bytes
-  from checkpoint_elements where thread_id = $1::uuid and count > 0`;
+  from threadloom.checkpoint_elements where thread_id = $1::uuid and count > 0`;
 const READ_CONTENT_SIZES = `select hash, octet_length(content) as bytes
-  from checkpoint_contents where thread_id = $1::uuid`;
+  from threadloom.checkpoint_contents where thread_id = $1::uuid`;
 const READ_WRITE_SIZES = `select coalesce(sum(array_length(string_to_array(writes, E'\\n'), 1)), 0)::integer as count,
     coalesce(sum(octet_length(writes)), 0)::integer as bytes
-  from checkpoint_writes where thread_id = $1::uuid`;
+  from threadloom.checkpoint_writes where thread_id = $1::uuid`;
 
 /**
  * What a thread occupies. Values that stand in a checkpoint's row count as channel values, the rest of the row as

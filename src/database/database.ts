@@ -2,6 +2,7 @@ import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import { sqlState } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
+import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
 import { createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
 import { createOutages } from "./outages.ts";
 import { isPassing } from "./passing-faults.ts";
@@ -10,6 +11,8 @@ import type { Tables } from "./tables.ts";
 
 export interface DatabaseOptions {
   connectionString: string;
+  /** Where the tables stand; `threadloom` if left out. */
+  schema?: string;
   /** Connections that this process may hold at most. */
   poolSize: number;
   /** Seen in pg_stat_activity. */
@@ -35,6 +38,7 @@ export interface Database extends Queryable, BoundedReads {
   readonly kysely: Kysely<Tables>;
   readonly pool: pg.Pool;
   readonly connectionString: string;
+  readonly schema: string;
   /**
    * Runs `work` in a transaction on one connection; rolls back if it throws. Never while user code runs. `opening`:
    * what it begins with, if not a plain `begin`.
@@ -66,6 +70,8 @@ const IDLE_TIMEOUT_MS = 300_000;
 
 export const openDatabase = (options: DatabaseOptions): Database => {
   const { connectionString, poolSize, applicationName, preparedStatements, timeoutMs, logger } = options;
+  const { schema = DEFAULT_SCHEMA } = options;
+  const qualified = inSchema(schema);
   const pool = new pg.Pool({
     connectionString,
     max: poolSize,
@@ -108,14 +114,15 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       throw error;
     }
   };
-  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }).withSchema(schema);
 
   const database: Omit<Database, keyof BoundedReads> = {
     kysely,
     pool,
     connectionString,
+    schema,
     async query<Row>(text: string, values: unknown[] = []) {
-      const result = await noting(pool.query(text, values));
+      const result = await noting(pool.query(qualified(text), values));
       return result.rows as Row[];
     },
     isLoss: (error) => error instanceof Error && losses.has(error),
@@ -130,7 +137,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
         await noting(client.query(opening));
         const result = await work({
           async query<Row>(text: string, values: unknown[] = []) {
-            return (await noting(client.query(text, values))).rows as Row[];
+            return (await noting(client.query(qualified(text), values))).rows as Row[];
           },
         });
         await noting(client.query("commit"));

@@ -37,8 +37,7 @@ export interface Signals {
   close(): Promise<void>;
 }
 
-/** One channel for all: idle listeners on other channels made 40,000 notifies/s into 290 (measured with 200). */
-const CHANNEL = "threadloom";
+/** One channel for all processes of a schema: idle listeners on other channels made 40,000 notifies/s into 290 (measured with 200). */
 /**
  * Signals leave together, off the write path: NOTIFY inside the writing transaction takes a global lock at
  * commit and cost 61 % of the throughput at 32 clients.
@@ -49,7 +48,7 @@ const COALESCE_MS = 10;
  * others this often; one that came a moment ago polls until it is seen.
  */
 const LOOK_AROUND_MS = 1_000;
-const LISTENER_NAME = "threadloom listener";
+
 /** NOTIFY carries less than 8,000 bytes; a signal takes 45. */
 const SIGNALS_PER_NOTIFY = 150;
 /** The listening connection asks itself for a sign of life this often: a half-open one would stay silent for ever. */
@@ -71,6 +70,8 @@ export const openSignals = async ({
   processId,
   logger,
 }: SignalsOptions): Promise<Signals> => {
+  const channel = database.schema;
+  const applicationName = `${database.schema} listener`;
   const handlers = new Set<SignalHandler>();
   const outgoing = new Set<string>();
   let flushTimer: NodeJS.Timeout | undefined;
@@ -94,7 +95,7 @@ export const openSignals = async ({
   const listen = async (): Promise<void> => {
     const fresh = new pg.Client({
       connectionString,
-      application_name: LISTENER_NAME,
+      application_name: applicationName,
       connectionTimeoutMillis: LIFE_SIGN_MS,
       keepAlive: true,
     });
@@ -107,7 +108,7 @@ export const openSignals = async ({
     fresh.on("notification", (message) => deliver(message.payload));
     client = fresh;
     await fresh.connect();
-    await fresh.query(`listen ${CHANNEL}`);
+    await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
     await fresh.query("select pg_advisory_lock_shared(hashtextextended($1, 0))", [processId]);
     reconnecting.reset();
     if (lost) logger.info("the listening connection is back again");
@@ -151,7 +152,7 @@ export const openSignals = async ({
     for (let start = 0; start < items.length; start += SIGNALS_PER_NOTIFY) {
       const payload = items.slice(start, start + SIGNALS_PER_NOTIFY).join(",");
       try {
-        await database.query("select pg_notify($1, $2)", [CHANNEL, payload]);
+        await database.query("select pg_notify($1, $2)", [channel, payload]);
       } catch (error) {
         logger.debug({ err: error }, "signals could not be sent; their receivers poll");
       }
@@ -162,7 +163,7 @@ export const openSignals = async ({
     const rows = await database.query<{ listeners: number }>(
       `select count(*)::int as listeners from pg_stat_activity
        where application_name = $1 and datname = current_database()`,
-      [LISTENER_NAME],
+      [applicationName],
     );
     alone = client !== undefined && rows[0]?.listeners === 1;
   };

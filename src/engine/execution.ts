@@ -100,7 +100,7 @@ export const createExecutor = (parts: ExecutorParts) => {
   /** The run and all it did are gone; the thread is what it was before. */
   const rollBack = async (run: RunRow): Promise<boolean> =>
     await database.transaction(async (transaction) => {
-      await transaction.query("select 1 from threads where thread_id = $1 for no key update", [
+      await transaction.query("select 1 from threadloom.threads where thread_id = $1 for no key update", [
         run.thread_id,
       ]);
       const held = await queue.lockAttempt(transaction, { runId: run.run_id, attempt: run.attempt });
@@ -116,7 +116,9 @@ export const createExecutor = (parts: ExecutorParts) => {
    */
   const removeThread = async (run: RunRow, outcome?: RunOutcome): Promise<{ waiting: number } | undefined> =>
     await database.transaction(async (transaction) => {
-      await transaction.query("select 1 from threads where thread_id = $1 for update", [run.thread_id]);
+      await transaction.query("select 1 from threadloom.threads where thread_id = $1 for update", [
+        run.thread_id,
+      ]);
       const selector = { runId: run.run_id, attempt: run.attempt };
       const held = await queue.lockAttempt(transaction, selector);
       if (held === undefined) return undefined;
@@ -124,7 +126,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         return await queue.finish(run.thread_id, selector, outcome, { connection: transaction });
       }
       await checkpoints.deleteThread(run.thread_id, transaction);
-      await transaction.query("delete from threads where thread_id = $1", [run.thread_id]);
+      await transaction.query("delete from threadloom.threads where thread_id = $1", [run.thread_id]);
       return { waiting: 0 };
     });
 

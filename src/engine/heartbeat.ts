@@ -1,6 +1,7 @@
 import { openDatabase } from "../database/database.ts";
 import { retryPassing } from "../database/passing-faults.ts";
 import { createBackOff } from "../lib/back-off.ts";
+import { inSchema } from "../database/schema.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Execution } from "./execution.ts";
 import {
@@ -18,6 +19,7 @@ export interface HeartbeatOptions {
   queue: Queue;
   /** For connections of its own: a busy pool must not cost leases. */
   connectionString: string;
+  schema: string;
   preparedStatements: boolean;
   leaseSeconds: number;
   heartbeatSeconds: number;
@@ -57,12 +59,14 @@ const MISSED_BEATS = 2;
  * must not keep its neighbours for ever. Two renewals at the same time harm nobody.
  */
 export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
-  const { queue, connectionString, preparedStatements, leaseSeconds, blockedLoopSeconds, logger } = options;
+  const { queue, connectionString, schema, preparedStatements, leaseSeconds, blockedLoopSeconds, logger } =
+    options;
   const heartbeatMs = options.heartbeatSeconds * 1_000;
   const timeoutMs = Math.max(TIMEOUT_AT_LEAST_MS, (leaseSeconds * 1_000) / TIMEOUTS_PER_LEASE);
   /** Not connected before the loop renews by itself. */
   const database = openDatabase({
     connectionString,
+    schema,
     poolSize: 1,
     applicationName: APPLICATION_NAME,
     preparedStatements,
@@ -127,7 +131,7 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
       setup: {
         connectionString,
         applicationName: APPLICATION_NAME,
-        statement: { text: RENEW, name: preparedStatements ? "renew" : undefined },
+        statement: { text: inSchema(schema)(RENEW), name: preparedStatements ? "renew" : undefined },
         timeoutMs,
         leaseSeconds,
         heartbeatMs,

@@ -58,20 +58,20 @@ const CLAIMED_COLUMNS = `r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.st
  * Indexes: runs_pending, runs_pending_of_thread, runs_one_running_per_thread, checkpoints_pkey.
  */
 const claimStatement = (which: string): string => `with next as (
-  select r.run_id from runs r
+  select r.run_id from threadloom.runs r
   where r.status = 'pending' and r.available_at <= now() and ${which}
-    and (select 1 from runs x where x.thread_id = r.thread_id and x.status = 'running' limit 1) is null
-    and (select x.run_id from runs x
+    and (select 1 from threadloom.runs x where x.thread_id = r.thread_id and x.status = 'running' limit 1) is null
+    and (select x.run_id from threadloom.runs x
          where x.thread_id = r.thread_id and x.status = 'pending' and x.available_at <= now()
          order by x.created_at, x.run_id limit 1) = r.run_id
   order by r.created_at, r.run_id
   limit $3
   for update skip locked)
-update runs r set status = 'running', attempt = r.attempt + 1, worker_id = $1,
+update threadloom.runs r set status = 'running', attempt = r.attempt + 1, worker_id = $1,
   lease_until = now() + make_interval(secs => $2::float8), updated_at = now()
 from next where r.run_id = next.run_id
 returning ${CLAIMED_COLUMNS},
-  r.attempt = 1 and not exists (select from checkpoints c where c.thread_id = r.thread_id) as starts_empty`;
+  r.attempt = 1 and not exists (select from threadloom.checkpoints c where c.thread_id = r.thread_id) as starts_empty`;
 const CLAIM = claimStatement("r.lost_attempts < $4");
 const CLAIM_SUSPECTS = claimStatement("r.lost_attempts > 0 and r.lost_attempts >= $4");
 
@@ -80,24 +80,24 @@ const CLAIM_SUSPECTS = claimStatement("r.lost_attempts > 0 and r.lost_attempts >
  * id, so that two such statements can't wait for each other.
  */
 export const RENEW = `with mine as (
-  select r.run_id from runs r, unnest($1::uuid[], $2::int[]) as held(run_id, attempt)
+  select r.run_id from threadloom.runs r, unnest($1::uuid[], $2::int[]) as held(run_id, attempt)
   where r.run_id = held.run_id and r.attempt = held.attempt and r.status = 'running'
   order by r.run_id for no key update of r)
-update runs r set lease_until = now() + make_interval(secs => $3::float8)
+update threadloom.runs r set lease_until = now() + make_interval(secs => $3::float8)
 from mine where r.run_id = mine.run_id
 returning r.run_id, r.attempt, r.cancel_action`;
 
 /** Ends an attempt's run and frees its thread, in one statement. The thread's lock is taken first. */
 const FINISH = `with thread as (
-  select thread_id from threads where thread_id = $1 for no key update),
+  select thread_id from threadloom.threads where thread_id = $1 for no key update),
 finished as (
-  update runs r set status = $4, error = $5::jsonb, lease_until = null, updated_at = now()
+  update threadloom.runs r set status = $4, error = $5::jsonb, lease_until = null, updated_at = now()
   from thread where r.thread_id = thread.thread_id and r.run_id = $2 and r.attempt = $3 and r.status = 'running'
     and ($8::uuid is null or exists (
-      select from checkpoints c
+      select from threadloom.checkpoints c
       where c.thread_id = $1 and c.checkpoint_ns = $9::text and c.checkpoint_id = $8::uuid))
   returning r.run_id)
-update threads t set unfinished_runs = t.unfinished_runs - 1,
+update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
   status = case when t.unfinished_runs > 1 then 'busy' else $6 end,
   interrupts = $7::jsonb, error = $5::jsonb, updated_at = now(), state_updated_at = now(),
   expires_at = now() + t.ttl_minutes * interval '1 minute'
@@ -140,7 +140,7 @@ export const createQueue = (database: Database, maxAttempts: number) => {
      */
     async listUnknown(workerId: string, known: readonly string[]): Promise<ClaimedRunRow[]> {
       return await database.query<ClaimedRunRow>(
-        `select ${CLAIMED_COLUMNS} from runs r where r.status = 'running' and r.worker_id = $1
+        `select ${CLAIMED_COLUMNS} from threadloom.runs r where r.status = 'running' and r.worker_id = $1
            and not r.run_id = any($2::uuid[]) and r.updated_at < now() - interval '1 second'
          order by r.created_at, r.run_id`,
         [workerId, known],
@@ -200,13 +200,13 @@ export const createQueue = (database: Database, maxAttempts: number) => {
      */
     async handBack({ runId, attempt }: AttemptSelector): Promise<CancelAction | undefined> {
       const handedBack = await database.query(
-        `update runs set status = 'pending', worker_id = null, lease_until = null, updated_at = now()
+        `update threadloom.runs set status = 'pending', worker_id = null, lease_until = null, updated_at = now()
        where run_id = $1 and attempt = $2 and status = 'running' and cancel_action is null returning run_id`,
         [runId, attempt],
       );
       if (handedBack.length > 0) return undefined;
       const kept = await database.query<{ cancel_action: CancelAction | null }>(
-        "select cancel_action from runs where run_id = $1 and attempt = $2 and status = 'running'",
+        "select cancel_action from threadloom.runs where run_id = $1 and attempt = $2 and status = 'running'",
         [runId, attempt],
       );
       return kept[0]?.cancel_action ?? undefined;
@@ -218,7 +218,7 @@ export const createQueue = (database: Database, maxAttempts: number) => {
       { runId, attempt }: AttemptSelector,
     ): Promise<{ readerId: string | null } | undefined> {
       const rows = await transaction.query<{ reader_id: string | null }>(
-        "select reader_id from runs where run_id = $1 and attempt = $2 and status = 'running' for update",
+        "select reader_id from threadloom.runs where run_id = $1 and attempt = $2 and status = 'running' for update",
         [runId, attempt],
       );
       return rows[0] && { readerId: rows[0].reader_id };
@@ -227,7 +227,7 @@ export const createQueue = (database: Database, maxAttempts: number) => {
     /** Threads of threadless runs that ended more than `seconds` ago. Index: runs_ended_threadless. */
     async listEndedThreadless(seconds: number, limit: number): Promise<string[]> {
       const rows = await database.query<{ thread_id: string }>(
-        `select thread_id from runs where delete_thread and status not in ('pending', 'running')
+        `select thread_id from threadloom.runs where delete_thread and status not in ('pending', 'running')
          and updated_at < now() - make_interval(secs => $1::float8)
        order by updated_at limit $2`,
         [seconds, limit],
@@ -240,7 +240,7 @@ export const createQueue = (database: Database, maxAttempts: number) => {
       await forgetRun(transaction, threadId, runId);
       // The thread's interrupts, error and resting status still are those from before the run: only an end writes them.
       await transaction.query(
-        `update threads set unfinished_runs = unfinished_runs - 1, updated_at = now(),
+        `update threadloom.threads set unfinished_runs = unfinished_runs - 1, updated_at = now(),
          expires_at = now() + ttl_minutes * interval '1 minute',
          status = case when unfinished_runs > 1 then 'busy' else resting_status end
        where thread_id = $1`,
@@ -255,9 +255,9 @@ export const createQueue = (database: Database, maxAttempts: number) => {
     async requeueExpired(leaseSeconds: number): Promise<string[]> {
       const rows = await database.query<{ run_id: string }>(
         `with expired as (
-         select r.run_id from runs r where ${IS_SILENT} and r.lost_attempts + 1 < $1 and r.cancel_action is null
+         select r.run_id from threadloom.runs r where ${IS_SILENT} and r.lost_attempts + 1 < $1 and r.cancel_action is null
          order by r.run_id for update skip locked)
-       update runs r set status = 'pending', worker_id = null, lease_until = null, updated_at = now(),
+       update threadloom.runs r set status = 'pending', worker_id = null, lease_until = null, updated_at = now(),
          lost_attempts = r.lost_attempts + 1
        from expired where r.run_id = expired.run_id returning r.run_id`,
         [maxAttempts, leaseSeconds],
@@ -271,7 +271,7 @@ export const createQueue = (database: Database, maxAttempts: number) => {
       status: RunOutcome["status"],
     ): Promise<boolean | "gone"> {
       const rows = await database.query<{ status: RunStatus; attempt: number }>(
-        "select status, attempt from runs where run_id = $1",
+        "select status, attempt from threadloom.runs where run_id = $1",
         [runId],
       );
       return rows[0] === undefined ? "gone" : rows[0].status === status && rows[0].attempt === attempt;
@@ -285,7 +285,7 @@ export const createQueue = (database: Database, maxAttempts: number) => {
     /** Runs whose holder went silent and that must not be tried again. */
     async listAbandoned(leaseSeconds: number): Promise<RunRow[]> {
       return await database.query<RunRow>(
-        `select ${CLAIMED_COLUMNS} from runs r
+        `select ${CLAIMED_COLUMNS} from threadloom.runs r
        where ${IS_SILENT} and (r.lost_attempts + 1 >= $1 or r.cancel_action is not null)
        order by r.run_id`,
         [maxAttempts, leaseSeconds],

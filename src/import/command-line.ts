@@ -8,6 +8,8 @@ export interface ImportCommand {
   schema: string;
   /** Undefined: the embedded PostgreSQL. */
   databaseUrl: string | undefined;
+  /** The schema of this server's tables. */
+  databaseSchema: string;
   dataFolder: string;
   threadId: string | undefined;
   graphId: string | undefined;
@@ -22,6 +24,7 @@ export const IMPORT_HELP = `Copies threads from a database that @langchain/langg
   --schema <name>       The schema of its tables. Default: public
   --database-url <url>  This server's database, not through a pooler in transaction mode. Default: DATABASE_DIRECT_URL,
                         else DATABASE_URL, else the embedded PostgreSQL
+  --database-schema <name>  The schema of this server's tables. Default: DATABASE_SCHEMA, else threadloom
   --data <folder>       Folder of the embedded PostgreSQL. Default: .threadloom
   --graph <id>          The graph of these threads, as langgraph.json calls it: the source doesn't say. Without it they
                         get one with their next run
@@ -45,7 +48,7 @@ export const parseImportCommand = (
       "--from is missing: name the database to read, as postgresql://user:password@host/database.",
     );
   }
-  const { databaseUrl, databaseDirectUrl, dataFolder } = OPTIONS;
+  const { databaseUrl, databaseDirectUrl, databaseSchema, dataFolder } = OPTIONS;
   const given = (names: readonly string[]): string | undefined =>
     names.map((name) => environment[name]).find((value) => value !== undefined && value !== "");
   const target =
@@ -55,11 +58,16 @@ export const parseImportCommand = (
     if (!databaseUrl.schema.safeParse(url).success)
       throw new StartError(`${name} must be ${databaseUrl.expected}.`);
   }
+  const ownSchema = databaseSchema.schema.safeParse(
+    values["database-schema"] ?? given(databaseSchema.environment) ?? databaseSchema.default,
+  );
+  if (!ownSchema.success) throw new StartError(`--database-schema must be ${databaseSchema.expected}.`);
   return {
     help,
     from,
     schema: values.schema ?? "public",
     databaseUrl: target,
+    databaseSchema: ownSchema.data,
     dataFolder: values.data ?? given(dataFolder.environment) ?? dataFolder.default ?? "",
     threadId: values.thread,
     graphId: values.graph,
@@ -76,6 +84,7 @@ const parse = (argv: readonly string[]) => {
         from: text,
         schema: text,
         "database-url": text,
+        "database-schema": text,
         data: text,
         graph: text,
         thread: text,

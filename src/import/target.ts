@@ -36,14 +36,14 @@ export const checkpointKey = (checkpointNs: string, checkpointId: string): strin
   `${checkpointNs}\n${checkpointId.toLowerCase()}`;
 
 const FIND = `select metadata ->> '${IMPORTED_ID}' as "importedId", unfinished_runs > 0 as busy
-  from threads where thread_id = $1`;
+  from threadloom.threads where thread_id = $1`;
 
 const LIST_CHECKPOINTS = `
   select c.checkpoint_ns, c.checkpoint_id, (${COUNT_WRITES_OF_C} + coalesce(w.writes, 0))::integer as writes
-  from checkpoints c
+  from threadloom.checkpoints c
   left join (
     select checkpoint_ns, checkpoint_id, sum(cardinality(string_to_array(writes, E'\\n'))) as writes
-    from checkpoint_writes where thread_id = $1 group by checkpoint_ns, checkpoint_id
+    from threadloom.checkpoint_writes where thread_id = $1 group by checkpoint_ns, checkpoint_id
   ) w using (checkpoint_ns, checkpoint_id)
   where c.thread_id = $1`;
 
@@ -53,7 +53,7 @@ const FINISH = `
   with times as (
     select coalesce($5::timestamptz, now()) as first,
       greatest($6::timestamptz, coalesce($5::timestamptz, now()) + interval '1 millisecond') as last)
-  insert into threads (thread_id, status, metadata, interrupts, created_at, updated_at, state_updated_at)
+  insert into threadloom.threads (thread_id, status, metadata, interrupts, created_at, updated_at, state_updated_at)
   select $1, $2, $3::jsonb, $4::jsonb, first, last, last from times
   on conflict (thread_id) do update set status = excluded.status, interrupts = excluded.interrupts,
     updated_at = excluded.updated_at, state_updated_at = excluded.state_updated_at

@@ -6,22 +6,22 @@ import type { Queryable } from "../database/database.ts";
  * Index: runs_by_thread.
  */
 const FORGET = `with forgotten as (
-  delete from runs where run_id = $2 and thread_id = $1
+  delete from threadloom.runs where run_id = $2 and thread_id = $1
   returning run_id, created_at, graph_id, assistant_id, replaced_metadata, replaced_config,
     jsonb_build_object('graph_id', graph_id, 'assistant_id', assistant_id) as own),
 next as (
-  select r.run_id from runs r, forgotten f
+  select r.run_id from threadloom.runs r, forgotten f
   where r.thread_id = $1 and (r.created_at, r.run_id) > (f.created_at, f.run_id)
   order by r.created_at, r.run_id limit 1),
 taken_over as (
-  update runs r set
+  update threadloom.runs r set
     replaced_metadata = case when f.replaced_metadata is not null and (r.replaced_metadata = f.own
         or (r.replaced_metadata is null and r.graph_id = f.graph_id and r.assistant_id = f.assistant_id))
       then f.replaced_metadata else r.replaced_metadata end,
     replaced_config = coalesce(f.replaced_config, r.replaced_config)
   from forgotten f, next n
   where r.run_id = n.run_id and (f.replaced_metadata is not null or f.replaced_config is not null))
-update threads t set
+update threadloom.threads t set
   metadata = case when t.metadata @> f.own and f.replaced_metadata is not null
     then t.metadata - array['graph_id', 'assistant_id'] || f.replaced_metadata else t.metadata end,
   config = coalesce(f.replaced_config, t.config)

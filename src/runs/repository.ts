@@ -60,7 +60,7 @@ const RUN_COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata
   lease_until, available_at, created_at, updated_at`;
 
 const ASSISTANT = `assistant as (
-  select assistant_id, graph_id, config, context, metadata from assistants where assistant_id = $2)`;
+  select assistant_id, graph_id, config, context, metadata from threadloom.assistants where assistant_id = $2)`;
 
 const GRAPH = "jsonb_build_object('graph_id', a.graph_id, 'assistant_id', a.assistant_id)";
 // Not `||` alone: large metadata are compressed in their row, so that PostgreSQL would take the same ones made anew for
@@ -79,7 +79,7 @@ const KEPT_CONFIG = `case when $15::jsonb is null or t.config = (${KEPT}) then t
  * the run, see `runParameters`. `settled`: nothing was written to its state since this statement's snapshot, in which
  * the checkpoints are looked for; what waited for the thread's row may be newer.
  */
-const INSERT_RUN = `insert into runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context,
+const INSERT_RUN = `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context,
     kwargs, multitask_strategy, resumable, delete_thread, reader_id, attempt, worker_id,
     lease_until, available_at, replaced_metadata, replaced_config)
   select $3, $1, a.assistant_id, a.graph_id,
@@ -97,7 +97,7 @@ const INSERT_RUN = `insert into runs (run_id, thread_id, assistant_id, graph_id,
     case when $15::jsonb is not null and t.config <> t.config_before then t.config_before end
   from thread t, assistant a
   returning ${RUN_COLUMNS}, $12::uuid is not null and (select settled from thread)
-    and not exists (select from checkpoints where thread_id = $1) as starts_empty`;
+    and not exists (select from threadloom.checkpoints where thread_id = $1) as starts_empty`;
 
 /**
  * The whole of creating a run on an idle thread in one statement (4,575/s against 1,848/s for five statements;
@@ -108,9 +108,9 @@ const INSERT_RUN = `insert into runs (run_id, thread_id, assistant_id, graph_id,
  */
 const CREATE_ON_IDLE_THREAD = `with ${ASSISTANT},
 thread as (
-  update threads t set unfinished_runs = 1, status = 'busy', updated_at = now(),
+  update threadloom.threads t set unfinished_runs = 1, status = 'busy', updated_at = now(),
     metadata = ${WITH_GRAPH}, config = ${KEPT_CONFIG}
-  from assistant a, threads before
+  from assistant a, threadloom.threads before
   where t.thread_id = $1 and t.unfinished_runs = 0 and before.thread_id = $1
   returning t.metadata, t.config, before.metadata as before, before.config as config_before, t.state_updated_at = before.state_updated_at as settled)
 ${INSERT_RUN}`;
@@ -118,7 +118,7 @@ ${INSERT_RUN}`;
 /** The same with a thread of its own, for threadless runs and `if_not_exists: create`. */
 const CREATE_WITH_THREAD = `with ${ASSISTANT},
 thread as (
-  insert into threads (thread_id, unfinished_runs, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
+  insert into threadloom.threads (thread_id, unfinished_runs, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
   select $1, 1, 'busy', $16::jsonb || ${GRAPH}, coalesce($15::jsonb, '{}'), $17, $18::float8,
     now() + $18::float8 * interval '1 minute'
   from assistant a
@@ -129,9 +129,9 @@ ${INSERT_RUN}`;
 /** Behind others; the caller holds the thread's lock. $16: how many pending runs this one replaces. */
 const CREATE_BEHIND_OTHERS = `with ${ASSISTANT},
 thread as (
-  update threads t set unfinished_runs = t.unfinished_runs + 1 - $16::int, status = 'busy', updated_at = now(),
+  update threadloom.threads t set unfinished_runs = t.unfinished_runs + 1 - $16::int, status = 'busy', updated_at = now(),
     metadata = ${WITH_GRAPH}, config = ${KEPT_CONFIG}
-  from assistant a, threads before where t.thread_id = $1 and before.thread_id = $1
+  from assistant a, threadloom.threads before where t.thread_id = $1 and before.thread_id = $1
   returning t.metadata, t.config, before.metadata as before, before.config as config_before, false as settled)
 ${INSERT_RUN}`;
 
@@ -197,20 +197,23 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
   },
 
   async assistantExists(assistantId: string): Promise<boolean> {
-    const rows = await database.query("select 1 from assistants where assistant_id = $1", [assistantId]);
+    const rows = await database.query("select 1 from threadloom.assistants where assistant_id = $1", [
+      assistantId,
+    ]);
     return rows.length > 0;
   },
 
   async threadExists(threadId: string, queryable: Queryable = database): Promise<boolean> {
-    const rows = await queryable.query("select 1 from threads where thread_id = $1", [threadId]);
+    const rows = await queryable.query("select 1 from threadloom.threads where thread_id = $1", [threadId]);
     return rows.length > 0;
   },
 
   /** Locks the thread against every other change of its runs; false if there is none. */
   async lockThread(transaction: Queryable, threadId: string): Promise<boolean> {
-    const rows = await transaction.query("select 1 from threads where thread_id = $1 for no key update", [
-      threadId,
-    ]);
+    const rows = await transaction.query(
+      "select 1 from threadloom.threads where thread_id = $1 for no key update",
+      [threadId],
+    );
     return rows.length > 0;
   },
 
@@ -218,7 +221,7 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
   async lockThreads(transaction: Queryable, threadIds: readonly string[]): Promise<Set<string>> {
     if (threadIds.length === 0) return new Set();
     const rows = await transaction.query<{ thread_id: string }>(
-      "select thread_id from threads where thread_id = any($1::uuid[]) order by thread_id for no key update",
+      "select thread_id from threadloom.threads where thread_id = any($1::uuid[]) order by thread_id for no key update",
       [threadIds],
     );
     return new Set(rows.map((row) => row.thread_id));
@@ -228,7 +231,7 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
   async lockAllUnfinished(transaction: Queryable, threadIds: readonly string[]): Promise<void> {
     if (threadIds.length === 0) return;
     await transaction.query(
-      `select 1 from runs where thread_id = any($1::uuid[]) and status in ('pending', 'running')
+      `select 1 from threadloom.runs where thread_id = any($1::uuid[]) and status in ('pending', 'running')
        order by run_id for update`,
       [threadIds],
     );
@@ -237,7 +240,7 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
   /** In order of creation. Locks them: a worker that claims one of them now waits or has already done so. */
   async lockUnfinished(transaction: Queryable, threadId: string): Promise<UnfinishedRunRow[]> {
     return await transaction.query<UnfinishedRunRow>(
-      `select run_id, status, attempt from runs
+      `select run_id, status, attempt from threadloom.runs
        where thread_id = $1 and status in ('pending', 'running') order by created_at, run_id for update`,
       [threadId],
     );
@@ -248,7 +251,7 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
     { threadId, runId }: RunSelector,
   ): Promise<Pick<RunRow, "status" | "delete_thread"> | undefined> {
     const rows = await transaction.query<Pick<RunRow, "status" | "delete_thread">>(
-      "select status, delete_thread from runs where run_id = $1 and thread_id = $2 for update",
+      "select status, delete_thread from threadloom.runs where run_id = $1 and thread_id = $2 for update",
       [runId, threadId],
     );
     return rows[0];
@@ -256,23 +259,23 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
 
   /** With its runs. Its checkpoints are the caller's to delete. */
   async removeThread(transaction: Queryable, threadId: string): Promise<void> {
-    await transaction.query("delete from threads where thread_id = $1", [threadId]);
+    await transaction.query("delete from threadloom.threads where thread_id = $1", [threadId]);
   },
 
   async endPending(transaction: Queryable, runIds: string[]): Promise<void> {
     await transaction.query(
-      "update runs set status = 'interrupted', updated_at = now() where run_id = any($1::uuid[])",
+      "update threadloom.runs set status = 'interrupted', updated_at = now() where run_id = any($1::uuid[])",
       [runIds],
     );
   },
 
   async remove(transaction: Queryable, runIds: string[]): Promise<void> {
-    await transaction.query("delete from runs where run_id = any($1::uuid[])", [runIds]);
+    await transaction.query("delete from threadloom.runs where run_id = any($1::uuid[])", [runIds]);
   },
 
   async askToCancel(transaction: Queryable, runIds: string[], action: CancelAction): Promise<void> {
     await transaction.query(
-      `update runs set updated_at = now(),
+      `update threadloom.runs set updated_at = now(),
          cancel_action = case when cancel_action = 'rollback' then cancel_action else $2 end
        where run_id = any($1::uuid[]) and status = 'running'`,
       [runIds, action],
@@ -282,7 +285,7 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
   /** Takes runs that ended without being executed off their thread; the caller holds its lock. */
   async releaseThread(transaction: Queryable, threadId: string, ended: number): Promise<void> {
     await transaction.query(
-      `update threads set unfinished_runs = unfinished_runs - $2::int, updated_at = now(),
+      `update threadloom.threads set unfinished_runs = unfinished_runs - $2::int, updated_at = now(),
          expires_at = now() + ttl_minutes * interval '1 minute',
          status = case when unfinished_runs - $2::int > 0 then 'busy' else resting_status end
        where thread_id = $1`,
@@ -292,7 +295,7 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
 
   async find({ threadId, runId }: RunSelector, queryable: Queryable = database): Promise<RunRow | undefined> {
     const rows = await queryable.query<RunRow>(
-      `select ${RUN_COLUMNS} from runs where run_id = $1 and thread_id = $2`,
+      `select ${RUN_COLUMNS} from threadloom.runs where run_id = $1 and thread_id = $2`,
       [runId, threadId],
     );
     return rows[0];
@@ -301,7 +304,7 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
   /** In the order of the ids; those that are gone are missing. */
   async findAll(runIds: readonly string[]): Promise<RunRow[]> {
     return await database.query<RunRow>(
-      `select ${RUN_COLUMNS} from runs where run_id = any($1::uuid[]) order by array_position($1::uuid[], run_id)`,
+      `select ${RUN_COLUMNS} from threadloom.runs where run_id = any($1::uuid[]) order by array_position($1::uuid[], run_id)`,
       [runIds],
     );
   },
@@ -313,7 +316,7 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
    */
   async announceReader(runId: string, processId: string): Promise<void> {
     await database.query(
-      `update runs set reader_id = case when reader_id is null or reader_id = $2 then $2
+      `update threadloom.runs set reader_id = case when reader_id is null or reader_id = $2 then $2
          else '00000000-0000-0000-0000-000000000000' end
        where run_id = $1 and status in ('pending', 'running') and worker_id is distinct from $2`,
       [runId, processId],
@@ -322,32 +325,34 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
 
   /** `ended` also for a run that is gone. */
   async phaseOf(runId: string): Promise<"pending" | "running" | "ended"> {
-    const [row] = await database.query<{ status: RunStatus }>("select status from runs where run_id = $1", [
-      runId,
-    ]);
+    const [row] = await database.query<{ status: RunStatus }>(
+      "select status from threadloom.runs where run_id = $1",
+      [runId],
+    );
     return row?.status === "pending" || row?.status === "running" ? row.status : "ended";
   },
 
   /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
   async interrupts(threadId: string): Promise<JsonObject> {
     const rows = await database.query<{ interrupts: JsonObject }>(
-      "select interrupts from threads where thread_id = $1",
+      "select interrupts from threadloom.threads where thread_id = $1",
       [threadId],
     );
     return rows[0]?.interrupts ?? {};
   },
 
   async threadOf(runId: string): Promise<string | undefined> {
-    const rows = await database.query<{ thread_id: string }>("select thread_id from runs where run_id = $1", [
-      runId,
-    ]);
+    const rows = await database.query<{ thread_id: string }>(
+      "select thread_id from threadloom.runs where run_id = $1",
+      [runId],
+    );
     return rows[0]?.thread_id;
   },
 
   /** Newest first. Index: runs_by_thread. */
   async list(threadId: string, { limit, offset, status }: RunListOptions): Promise<RunRow[]> {
     return await database.query<RunRow>(
-      `select ${RUN_COLUMNS} from runs where thread_id = $1 and ($2::text is null or status = $2)
+      `select ${RUN_COLUMNS} from threadloom.runs where thread_id = $1 and ($2::text is null or status = $2)
        order by created_at desc, run_id desc limit $3 offset $4`,
       [threadId, status ?? null, limit, offset],
     );
@@ -360,7 +365,7 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
     status: "pending" | "running" | "all";
   }): Promise<RunSelector[]> {
     const rows = await database.query<{ thread_id: string; run_id: string }>(
-      `select thread_id, run_id from runs
+      `select thread_id, run_id from threadloom.runs
        where status = any($1::text[]) and ($2::uuid is null or thread_id = $2)
          and ($3::uuid[] is null or run_id = any($3)) order by created_at, run_id`,
       [

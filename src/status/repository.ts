@@ -2,8 +2,8 @@ import type { Database } from "../database/database.ts";
 
 /** Two partial indexes of the queue answer it: runs that have ended are not looked at. */
 const COUNT_UNFINISHED = `select
-  (select count(*) from runs where status = 'pending')::int as pending,
-  (select count(*) from runs where status = 'running')::int as running`;
+  (select count(*) from threadloom.runs where status = 'pending')::int as pending,
+  (select count(*) from threadloom.runs where status = 'running')::int as running`;
 
 export const createStatusRepository = (database: Database) => ({
   /** Throws what the database says if it is away. */

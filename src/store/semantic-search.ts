@@ -20,7 +20,7 @@ export interface OpenItems extends Items {
 }
 
 /** Whether items are indexed by something else than what is configured now. */
-const OTHERS = "select exists (select from store_vectors where embedded_by <> $1) as found";
+const OTHERS = "select exists (select from threadloom.store_vectors where embedded_by <> $1) as found";
 
 /**
  * The store's items, with semantic search if it is configured: loads the embedding model and makes the table.

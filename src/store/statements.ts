@@ -15,7 +15,7 @@ export const GET = `
          item.expires_at is not null as expires
   from jsonb_to_recordset($1::jsonb)
          as wanted (ordinal integer, namespace text[] collate "C", key text collate "C")
-  join store_items item on item.namespace = wanted.namespace and item.key = wanted.key
+  join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
   where ${ALIVE}`;
 
 /** Whether an item's value meets all conditions of the search; operands are boxed, see filters.ts. */
@@ -27,10 +27,10 @@ const MEETS_CONDITIONS = `
       when '$ne'  then (item.value -> field) is distinct from (operand -> 0)
       when '$in'  then (item.value -> field) in (select jsonb_array_elements(operand -> 0))
       when '$nin' then coalesce((item.value -> field) not in (select jsonb_array_elements(operand -> 0)), true)
-      when '$gt'  then store_number(item.value -> field) >  (operand ->> 0)::numeric
-      when '$gte' then store_number(item.value -> field) >= (operand ->> 0)::numeric
-      when '$lt'  then store_number(item.value -> field) <  (operand ->> 0)::numeric
-      when '$lte' then store_number(item.value -> field) <= (operand ->> 0)::numeric
+      when '$gt'  then threadloom.store_number(item.value -> field) >  (operand ->> 0)::numeric
+      when '$gte' then threadloom.store_number(item.value -> field) >= (operand ->> 0)::numeric
+      when '$lt'  then threadloom.store_number(item.value -> field) <  (operand ->> 0)::numeric
+      when '$lte' then threadloom.store_number(item.value -> field) <= (operand ->> 0)::numeric
     end, false)))`;
 
 /**
@@ -45,7 +45,7 @@ export const search = (everywhere: boolean): string => `
   cross join lateral (
     select item.namespace, item.key, item.value, item.created_at, item.updated_at,
            item.expires_at is not null as expires
-    from store_items item
+    from threadloom.store_items item
     where ${everywhere ? "true" : "item.namespace >= wanted.lower and item.namespace < wanted.upper"}
       and ${ALIVE}
       and ${MEETS_CONDITIONS}
@@ -83,26 +83,26 @@ export const searchByMeaning = (everywhere: boolean): string => `
       from (
         select vector.namespace, vector.key,
                coalesce(nullif(vector.embedding <=> wanted.query, 'NaN'), 1) as distance
-        from store_vectors vector
+        from threadloom.store_vectors vector
         where ${everywhere ? "true" : "vector.namespace >= wanted.lower and vector.namespace < wanted.upper"}
           and vector.embedded_by = wanted.embedded_by
         offset 0
       ) compared
       group by namespace, key
     ) nearest
-    join store_items item on item.namespace = nearest.namespace and item.key = nearest.key
+    join threadloom.store_items item on item.namespace = nearest.namespace and item.key = nearest.key
     where ${everywhere ? "true" : "item.namespace >= wanted.lower and item.namespace < wanted.upper"}
       and ${ALIVE}
       and ${MEETS_CONDITIONS}
     order by nearest.distance, item.namespace, item.key
     limit wanted.max_items offset wanted.skipped_items
   ) found
-  join store_items item on item.namespace = found.namespace and item.key = found.key
+  join threadloom.store_items item on item.namespace = found.namespace and item.key = found.key
   order by wanted.ordinal, found.distance, found.namespace, found.key`;
 
 /** An item that had expired is not updated but born anew. */
 export const PUT = `
-  insert into store_items as item (namespace, key, value, ttl_minutes, expires_at)
+  insert into threadloom.store_items as item (namespace, key, value, ttl_minutes, expires_at)
   select namespace, key, value, ttl_minutes, now() + ttl_minutes * interval '1 minute'
   from jsonb_to_recordset($1::jsonb)
          as wanted (namespace text[] collate "C", key text collate "C", value jsonb, ttl_minutes double precision)
@@ -115,11 +115,11 @@ export const PUT = `
     updated_at = now()`;
 
 export const DELETE = `
-  delete from store_items item
+  delete from threadloom.store_items item
   using (
     select item.namespace, item.key
     from ${ADDRESSES}
-    join store_items item on item.namespace = wanted.namespace and item.key = wanted.key
+    join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
     order by item.namespace, item.key
     for update of item
   ) locked
@@ -134,19 +134,19 @@ export const DELETE = `
  * snapshot and lock has another place and is left out, which is right in both cases. (In DELETE it would not be.)
  */
 export const REFRESH_EXPIRY = `
-  update store_items
+  update threadloom.store_items
   set expires_at = case when expires_at > now() then now() + ttl_minutes * interval '1 minute' else expires_at end
   where ctid = any(array(
     select item.ctid
     from ${ADDRESSES}
-    join store_items item on item.namespace = wanted.namespace and item.key = wanted.key
+    join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
     for update of item skip locked))`;
 
 export const DELETE_EXPIRED = `
-  delete from store_items
+  delete from threadloom.store_items
   where ctid = any(array(
     select ctid
-    from store_items
+    from threadloom.store_items
     where expires_at <= now()
     order by expires_at
     limit $1::bigint
@@ -172,7 +172,7 @@ const MATCHES_ALL = `
 export const listNamespaces = (everywhere: boolean): string => {
   const first = (lower: string): string => `
     select item.namespace
-    from store_items item
+    from threadloom.store_items item
     where item.namespace >= ${lower}
       ${everywhere ? "" : `and item.namespace < $6::text[]`}
       and ${ALIVE}

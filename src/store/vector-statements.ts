@@ -11,7 +11,7 @@ const SAME_ITEM = (one: string, other: string): string =>
 export const KNOWN_TEXTS = `
   select vector.namespace, vector.key, encode(vector.text_hash, 'hex') as hash
   from jsonb_to_recordset($1::jsonb) as wanted (${ADDRESS})
-  join store_vectors vector on ${SAME_ITEM("vector", "wanted")}`;
+  join threadloom.store_vectors vector on ${SAME_ITEM("vector", "wanted")}`;
 
 /**
  * $1 addresses, $2 all texts of these items: forgets the vectors of any other text and says which of the texts have
@@ -22,7 +22,7 @@ export const FORGET_OTHER_TEXTS = `
     select namespace, key, decode(hash, 'hex') as text_hash
     from jsonb_to_recordset($2::jsonb) as text_of_item (${ADDRESS}, hash text)
   ), forgotten as (
-    delete from store_vectors vector
+    delete from threadloom.store_vectors vector
     using jsonb_to_recordset($1::jsonb) as address (${ADDRESS})
     where ${SAME_ITEM("vector", "address")}
       and not exists (
@@ -31,12 +31,12 @@ export const FORGET_OTHER_TEXTS = `
   select namespace, key, encode(text_hash, 'hex') as hash
   from wanted
   where not exists (
-    select from store_vectors vector
+    select from threadloom.store_vectors vector
     where ${SAME_ITEM("vector", "wanted")} and vector.text_hash = wanted.text_hash)`;
 
 /** $1 texts with their vectors as pgvector writes them, $2 what made the vectors. */
 export const ADD_VECTORS = `
-  insert into store_vectors (namespace, key, text_hash, embedded_by, embedding)
+  insert into threadloom.store_vectors (namespace, key, text_hash, embedded_by, embedding)
   select namespace, key, decode(hash, 'hex'), $2::text, embedding::vector
   from jsonb_to_recordset($1::jsonb) as text_of_item (${ADDRESS}, hash text, embedding text)
   order by namespace, key

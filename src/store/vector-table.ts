@@ -12,14 +12,14 @@ const CREATE_EXTENSION = "create extension if not exists vector";
  * as part of the key it is short, since the address before it may take nearly all that an index entry can hold.
  */
 const createTable = (dims: number): string => `
-  create table if not exists store_vectors (
+  create table if not exists threadloom.store_vectors (
     namespace   text[] collate "C" not null,
     key         text collate "C" not null,
     text_hash   bytea not null,
     embedded_by text not null,
     embedding   vector(${dims}) not null,
     primary key (namespace, key, text_hash),
-    foreign key (namespace, key) references store_items on delete cascade
+    foreign key (namespace, key) references threadloom.store_items on delete cascade
   )`;
 
 const NO_EXTENSION =
@@ -45,7 +45,7 @@ const ensureExtension = async (transaction: Queryable): Promise<void> => {
 /** Whether there are vectors here, of this server or of one that was configured otherwise. */
 export const hasVectorTable = async (database: Queryable): Promise<boolean> => {
   const [row] = await database.query<{ found: boolean }>(
-    "select to_regclass('store_vectors') is not null as found",
+    "select to_regclass('threadloom.store_vectors') is not null as found",
   );
   return row?.found === true;
 };
@@ -64,7 +64,7 @@ export const prepareVectorTable = async (database: Database, dims: number): Prom
     await transaction.query(createTable(dims));
     const [column] = await transaction.query<{ dims: number }>(
       `select atttypmod as dims from pg_attribute
-       where attrelid = 'store_vectors'::regclass and attname = 'embedding'`,
+       where attrelid = 'threadloom.store_vectors'::regclass and attname = 'embedding'`,
     );
     if (column?.dims !== dims) {
       throw new StartError(

@@ -20,8 +20,8 @@ export interface EventSource {
  * is locked against a takeover while the events are written, and nothing is if the attempt has lost the run.
  */
 const APPEND = `with held as (
-  select run_id from runs where run_id = $2 and attempt = $3 and status = 'running' for share)
-insert into run_events (thread_id, run_id, seq, event, data)
+  select run_id from threadloom.runs where run_id = $2 and attempt = $3 and status = 'running' for share)
+insert into threadloom.run_events (thread_id, run_id, seq, event, data)
 select $1, held.run_id, e.seq, e.event, e.data
 from held, unnest($4::bigint[], $5::text[], $6::text[]) as e(seq, event, data)
 returning seq`;
@@ -55,7 +55,7 @@ export const createEventLog = (database: Database) => ({
   /** Events after `after`, in order. Index: the primary key (run_id, seq). */
   async read(runId: string, after: number, limit: number): Promise<RunEvent[]> {
     return await database.query<RunEvent>(
-      "select seq::float8 as seq, event, data from run_events where run_id = $1 and seq > $2 order by seq limit $3",
+      "select seq::float8 as seq, event, data from threadloom.run_events where run_id = $1 and seq > $2 order by seq limit $3",
       [runId, after, limit],
     );
   },
@@ -63,8 +63,8 @@ export const createEventLog = (database: Database) => ({
   /** Whether all that came after the event with this id is kept; nothing came after one beyond the last. */
   async hasAllAfter(runId: string, seq: number): Promise<boolean> {
     const rows = await database.query<{ whole: boolean | null }>(
-      `select exists (select from run_events where run_id = $1 and seq = $2)
-         or (select max(seq) from run_events where run_id = $1) < $2 as whole`,
+      `select exists (select from threadloom.run_events where run_id = $1 and seq = $2)
+         or (select max(seq) from threadloom.run_events where run_id = $1) < $2 as whole`,
       [runId, seq],
     );
     return rows[0]?.whole ?? false;
@@ -73,7 +73,7 @@ export const createEventLog = (database: Database) => ({
   /** The id of the last event, -1 if there is none. */
   async lastSeq(runId: string): Promise<number> {
     const rows = await database.query<{ seq: number }>(
-      "select coalesce(max(seq), -1)::float8 as seq from run_events where run_id = $1",
+      "select coalesce(max(seq), -1)::float8 as seq from threadloom.run_events where run_id = $1",
       [runId],
     );
     return rows[0]?.seq ?? -1;
@@ -82,7 +82,7 @@ export const createEventLog = (database: Database) => ({
   /** The first event of the newest attempt that has any; every stream begins with it, also one that is joined late. */
   async opening(runId: string): Promise<RunEvent | undefined> {
     const rows = await database.query<RunEvent>(
-      `select seq::float8 as seq, event, data from run_events
+      `select seq::float8 as seq, event, data from threadloom.run_events
        where run_id = $1 and event = 'metadata' order by seq desc limit 1`,
       [runId],
     );
@@ -92,8 +92,8 @@ export const createEventLog = (database: Database) => ({
   /** Removes up to `limit` events of ended runs that are older than the retention; returns how many. */
   async deleteExpired(retentionSeconds: number, limit: number): Promise<number> {
     const rows = await database.query(
-      `delete from run_events where (run_id, seq) in (
-         select e.run_id, e.seq from run_events e join runs r on r.run_id = e.run_id
+      `delete from threadloom.run_events where (run_id, seq) in (
+         select e.run_id, e.seq from threadloom.run_events e join threadloom.runs r on r.run_id = e.run_id
          where e.created_at < now() - make_interval(secs => $1::float8) and r.status not in ('pending', 'running')
          order by e.created_at limit $2)
        returning 1`,

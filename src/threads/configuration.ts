@@ -26,8 +26,8 @@ interface ConfigurationRow {
 const CONFIGURATIONS = `
   select t.thread_id, t.metadata, t.config, a.metadata as assistant_metadata, a.config as assistant_config,
          a.context as assistant_context
-    from threads t
-    left join assistants a on a.assistant_id = case
+    from threadloom.threads t
+    left join threadloom.assistants a on a.assistant_id = case
       when t.metadata ->> 'assistant_id' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
       then (t.metadata ->> 'assistant_id')::uuid end
    where t.thread_id = any($1::uuid[])`;

@@ -54,19 +54,19 @@ export interface ThreadRepository {
 
 // One statement, no look before it: two creators of one id meet at the primary key.
 const INSERT = `
-  insert into threads (thread_id, metadata, ttl_strategy, ttl_minutes, expires_at)
+  insert into threadloom.threads (thread_id, metadata, ttl_strategy, ttl_minutes, expires_at)
   values ($1, $2::jsonb, $3, $4::float8, now() + $4::float8 * interval '1 minute')
   on conflict (thread_id) do nothing
   returning ${RECORD_COLUMNS}`;
 
-const FIND = `select ${RECORD_COLUMNS} from threads where thread_id = $1`;
+const FIND = `select ${RECORD_COLUMNS} from threadloom.threads where thread_id = $1`;
 
 const STANDING = `
   select metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy, xmin::text as version
-    from threads where thread_id = $1`;
+    from threadloom.threads where thread_id = $1`;
 
 const PATCH = `
-  update threads
+  update threadloom.threads
      set metadata = metadata || $2::jsonb,
          ttl_strategy = coalesce($3, ttl_strategy),
          ttl_minutes = coalesce($4::float8, ttl_minutes),
@@ -80,31 +80,31 @@ const PATCH = `
 // Locked in the order of their ids, so that two deletions of the same threads wait for each other and don't deadlock.
 const DELETE = `
   with doomed as (
-    select thread_id from threads
+    select thread_id from threadloom.threads
      where thread_id = any($1::uuid[]) and (unfinished_runs = 0 or not $2)
      order by thread_id for update)
-  delete from threads using doomed where threads.thread_id = doomed.thread_id
+  delete from threadloom.threads using doomed where threads.thread_id = doomed.thread_id
   returning threads.thread_id`;
 
 // Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing.
 const LOCK_FOR_PRUNE = `
-  update threads set expires_at = case ttl_strategy when 'keep_latest' then null else expires_at end
+  update threadloom.threads set expires_at = case ttl_strategy when 'keep_latest' then null else expires_at end
    where thread_id = $1 and unfinished_runs = 0
   returning thread_id`;
 
 // A copy has no run: a busy thread is, for the copy, stopped at its last checkpoint. What that means for the status
 // depends on the graph; the caller settles it.
 const INSERT_COPY = `
-  insert into threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at,
+  insert into threadloom.threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at,
     state_updated_at)
   select $2, case when status = 'busy' then 'idle' else status end, metadata, config, interrupts, error,
          ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute', state_updated_at
-    from threads where thread_id = $1
+    from threadloom.threads where thread_id = $1
   returning ${RECORD_COLUMNS},
-    (select original.status = 'busy' from threads original where original.thread_id = $1) as was_busy`;
+    (select original.status = 'busy' from threadloom.threads original where original.thread_id = $1) as was_busy`;
 
 const RECORD_OUTCOME = `
-  update threads
+  update threadloom.threads
      set status = $2, interrupts = $3::jsonb, error = null, updated_at = now(), state_updated_at = now(),
          expires_at = now() + ttl_minutes * interval '1 minute'
    where thread_id = $1 and unfinished_runs = 0`;

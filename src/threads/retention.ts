@@ -47,19 +47,19 @@ const isExpired = (strategy: ThreadTtl["strategy"]): string =>
 // Index: threads_by_expiry. Runs and events hang on the thread and go with it.
 const DELETE_EXPIRED = `
   with expired as (
-    select thread_id from threads where ${isExpired("delete")}
+    select thread_id from threadloom.threads where ${isExpired("delete")}
     order by expires_bin limit $2 for update skip locked)
-  delete from threads t using expired e where t.thread_id = e.thread_id
+  delete from threadloom.threads t using expired e where t.thread_id = e.thread_id
   returning t.thread_id`;
 
 // The same index. `no key update` is what creating a run conflicts with.
 const LOCK_EXPIRED = `
-  select thread_id from threads where ${isExpired("keep_latest")}
+  select thread_id from threadloom.threads where ${isExpired("keep_latest")}
   order by expires_bin limit 1 for no key update skip locked`;
 
 // Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing. The row
 // does change, which an update of the state sees that has read what is freed here.
-const MARK_PRUNED = "update threads set expires_at = null where thread_id = $1";
+const MARK_PRUNED = "update threadloom.threads set expires_at = null where thread_id = $1";
 
 export const createRetention = (options: RetentionOptions): Retention => {
   const { database, checkpoints, onThreadsDeleted, logger } = options;

@@ -46,8 +46,8 @@ type CountedRow = ThreadRecordRow & { total: string };
  * runs_pending, runs_one_running_per_thread and threads_by_resting_status.
  */
 const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
-  busy: `thread_id in (select thread_id from runs where status = 'pending'
-    union all select thread_id from runs where status = 'running')`,
+  busy: `thread_id in (select thread_id from threadloom.runs where status = 'pending'
+    union all select thread_id from threadloom.runs where status = 'running')`,
   interrupted: "resting_status = 'interrupted' and resting_status <> 'idle'",
   error: "resting_status = 'error' and resting_status <> 'idle'",
 };
@@ -82,7 +82,7 @@ const conditions = (filter: RowFilter): { where: string; values: unknown[] } => 
 
 const RECORDS = `
   select record.* from unnest($1::uuid[]) with ordinality as wanted (id, place)
-  cross join lateral (select ${RECORD_COLUMNS} from threads where thread_id = wanted.id) record
+  cross join lateral (select ${RECORD_COLUMNS} from threadloom.threads where thread_id = wanted.id) record
   order by wanted.place`;
 
 const limitAndOffset = (parametersBefore: number): string =>
@@ -112,7 +112,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
   const count = async (filter: RowFilter, signal?: AbortSignal): Promise<number> => {
     const { where, values } = conditions(filter);
     const rows = await database.boundedRead<{ total: string }>(
-      `select count(*) as total from threads ${where}`,
+      `select count(*) as total from threadloom.threads ${where}`,
       values,
       signal,
     );
@@ -129,9 +129,9 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     const keys = sortKeys(search.sortBy).join(", ");
     const rows = await database.boundedRead<CountedRow>(
       `select page.total, record.*
-         from (select ${keys}, count(*) over () as total from threads ${where}
+         from (select ${keys}, count(*) over () as total from threadloom.threads ${where}
                 order by ${order} ${limitAndOffset(values.length)}) page
-        cross join lateral (select ${RECORD_COLUMNS} from threads where thread_id = page.thread_id) record
+        cross join lateral (select ${RECORD_COLUMNS} from threadloom.threads where thread_id = page.thread_id) record
         order by ${order.replaceAll(/(\w+) (asc|desc)/g, "page.$1 $2")}`,
       [...values, search.limit, search.offset],
       signal,
@@ -149,7 +149,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
   const orderedPage = async (search: RowSearch, signal: AbortSignal | undefined): Promise<RowPage> => {
     const { where, values } = conditions(search);
     const rows = await database.boundedRead<ThreadRecordRow>(
-      `select ${RECORD_COLUMNS} from threads ${where}
+      `select ${RECORD_COLUMNS} from threadloom.threads ${where}
         order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
       [...values, search.limit + 1, search.offset],
       signal,
@@ -168,7 +168,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     async candidates(search, limit, signal) {
       const { where, values } = conditions(search);
       return await database.boundedRead<Candidate>(
-        `select ${CANDIDATE_COLUMNS} from threads ${where}
+        `select ${CANDIDATE_COLUMNS} from threadloom.threads ${where}
           order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
         [...values, limit, 0],
         signal,

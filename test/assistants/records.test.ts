@@ -153,7 +153,7 @@ test("every graph has a system assistant from boot, under an id that clients can
 });
 
 test("replicas that boot at once make each system assistant once, and leave a user's version of it alone", async () => {
-  await server.database.query("delete from assistants where assistant_id = $1", [AGENT_ID]);
+  await server.database.query("delete from threadloom.assistants where assistant_id = $1", [AGENT_ID]);
   const boots = Array.from({ length: 8 }, (_, boot) =>
     server.assistants.ensureSystemAssistants(
       boot % 2 === 0 ? server.graphs.ids : [...server.graphs.ids].reverse(),
@@ -241,16 +241,17 @@ test("deleting takes the assistant and all its versions away, once", async () =>
   expect(answer.text).toBe("");
   expect((await server.client.get(`/assistants/${assistant_id}`)).status).toBe(404);
   expect((await server.client.delete(`/assistants/${assistant_id}`)).status).toBe(404);
-  const left = await server.database.query("select from assistant_versions where assistant_id = $1", [
-    assistant_id,
-  ]);
+  const left = await server.database.query(
+    "select from threadloom.assistant_versions where assistant_id = $1",
+    [assistant_id],
+  );
   expect(left).toHaveLength(0);
 });
 
 test("the assistant that a graph's id stands for stays, with its threads, and with its graph", async () => {
   const thread = randomUUID();
   await server.database.query(
-    "insert into threads (thread_id, metadata) values ($1, jsonb_build_object('assistant_id', $2::text))",
+    "insert into threadloom.threads (thread_id, metadata) values ($1, jsonb_build_object('assistant_id', $2::text))",
     [thread, AGENT_ID],
   );
   for (const reference of ["agent", AGENT_ID, AGENT_ID.toUpperCase()]) {
@@ -264,7 +265,9 @@ test("the assistant that a graph's id stands for stays, with its threads, and wi
   }
   expect((await server.client.patch("/assistants/agent").send({ graph_id: "agent" })).status).toBe(200);
   expect((await server.client.get("/assistants/agent")).body).toMatchObject({ graph_id: "agent" });
-  expect(await server.database.query("select from threads where thread_id = $1", [thread])).toHaveLength(1);
+  expect(
+    await server.database.query("select from threadloom.threads where thread_id = $1", [thread]),
+  ).toHaveLength(1);
 });
 
 test("the assistant of a graph that is no longer deployed can be deleted", async () => {
@@ -276,14 +279,17 @@ test("the assistant of a graph that is no longer deployed can be deleted", async
 test("its threads stay, unless their deletion is asked for; other assistants' threads stay in any case", async () => {
   const addThreads = async (assistantId: string, count: number) => {
     await server.database.query(
-      `insert into threads (thread_id, metadata)
+      `insert into threadloom.threads (thread_id, metadata)
        select gen_random_uuid(), jsonb_build_object('assistant_id', $1::text) from generate_series(1, $2)`,
       [assistantId, count],
     );
   };
   const countThreads = async (assistantId: string) =>
-    (await server.database.query("select from threads where metadata ->> 'assistant_id' = $1", [assistantId]))
-      .length;
+    (
+      await server.database.query("select from threadloom.threads where metadata ->> 'assistant_id' = $1", [
+        assistantId,
+      ])
+    ).length;
   const [kept, purged, other] = [await create(), await create(), await create()];
   await addThreads(kept.assistant_id, 3);
   await addThreads(purged.assistant_id, 450); // more than a batch

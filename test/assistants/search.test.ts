@@ -5,7 +5,7 @@ let server: Awaited<ReturnType<typeof startAssistants>>;
 const ids: string[] = [];
 beforeAll(async () => {
   server = await startAssistants();
-  await server.database.query("delete from assistants");
+  await server.database.query("delete from threadloom.assistants");
   const assistants = [
     { graph_id: "agent", name: "Alpha", metadata: { team: "blue", tags: ["a", "b"], deep: { x: 1, y: 2 } } },
     { graph_id: "agent", name: "beta 100%", metadata: { team: "red" } },

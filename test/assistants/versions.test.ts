@@ -163,9 +163,10 @@ test("updates and deletion at once leave no half of an assistant", async () => {
   ]);
   expect(answers.every(({ status }) => [200, 204, 404].includes(status))).toBe(true);
   expect((await server.client.get(`/assistants/${assistant_id}`)).status).toBe(404);
-  const left = await server.database.query("select from assistant_versions where assistant_id = $1", [
-    assistant_id,
-  ]);
+  const left = await server.database.query(
+    "select from threadloom.assistant_versions where assistant_id = $1",
+    [assistant_id],
+  );
   expect(left).toHaveLength(0);
 });
 

@@ -3,6 +3,7 @@ import { pino } from "pino";
 import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
 import { openDatabase, type Database } from "../../src/database/database.ts";
 import { migrate } from "../../src/database/migrate.ts";
+import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
 import { boundCopy } from "../../src/graphs/runnable-graph.ts";
 import { startTcpProxy } from "../helpers/tcp-proxy.ts";
 import {
@@ -35,9 +36,9 @@ const makeRuns = async (
 ): Promise<{ threadId: string; runId: string }[]> => {
   const runs = Array.from({ length: count }, () => ({ threadId: randomUUID(), runId: randomUUID() }));
   const threadIds = runs.map(({ threadId }) => threadId);
-  await database.query("insert into threads (thread_id) select unnest($1::uuid[])", [threadIds]);
+  await database.query("insert into threadloom.threads (thread_id) select unnest($1::uuid[])", [threadIds]);
   await database.query(
-    `insert into runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, attempt)
+    `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, attempt)
      select run_id, thread_id, run_id, 'bench', 'running', '{}', 'enqueue', 1
      from unnest($1::uuid[], $2::uuid[]) as new (run_id, thread_id)`,
     [runs.map(({ runId }) => runId), threadIds],
@@ -158,7 +159,7 @@ export const checkpoints: Scenario = {
   about: "savers alone, without HTTP: a first turn; ten steps with the database here, and 2 ms away",
   async run(bench) {
     const own = await bench.server.createDatabase(OWN_DATABASE);
-    await migrate(own, logger);
+    await migrate(own, { schema: DEFAULT_SCHEMA, logger });
     await withSavers(bench, own, bench.libraries, async (savers) => {
       await firstTurns(bench, savers);
       await tenSteps(bench, savers, { roundTripMs: 0, count: 40, wanted: "<= official" });

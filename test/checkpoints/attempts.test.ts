@@ -40,7 +40,7 @@ const countRows = async (threadId: string): Promise<Record<string, number>> => {
   const counts: Record<string, number> = {};
   for (const table of ["checkpoints", "checkpoint_writes", "checkpoint_elements", "checkpoint_contents"]) {
     const [row] = await opened.database.query<{ count: number }>(
-      `select count(*)::integer as count from ${table} where thread_id = $1`,
+      `select count(*)::integer as count from threadloom.${table} where thread_id = $1`,
       [threadId],
     );
     counts[table] = row?.count ?? 0;
@@ -87,7 +87,7 @@ describe("the saver of an attempt", () => {
     await put(saver, run.threadId, { a: 1 });
     await saver.flush();
     const before = await countRows(run.threadId);
-    await opened.database.query("update runs set attempt = 2 where run_id = $1", [run.runId]);
+    await opened.database.query("update threadloom.runs set attempt = 2 where run_id = $1", [run.runId]);
 
     const id = await put(saver, run.threadId, {
       list: [new HumanMessage("x".repeat(600))],
@@ -109,11 +109,13 @@ describe("the saver of an attempt", () => {
 
   it("stores nothing for a run that has ended or is gone", async () => {
     const run = await aRunningRun(opened.database);
-    await opened.database.query("update runs set status = 'interrupted' where run_id = $1", [run.runId]);
+    await opened.database.query("update threadloom.runs set status = 'interrupted' where run_id = $1", [
+      run.runId,
+    ]);
     const ended = opened.storage.saverForAttempt(run);
     await put(ended, run.threadId, { a: 1 });
     await expect(ended.flush()).rejects.toBeInstanceOf(LeaseLostError);
-    await opened.database.query("delete from runs where run_id = $1", [run.runId]);
+    await opened.database.query("delete from threadloom.runs where run_id = $1", [run.runId]);
     const gone = opened.storage.saverForAttempt({ ...run, durability: "sync" });
     await expect(put(gone, run.threadId, { a: 1 })).rejects.toBeInstanceOf(LeaseLostError);
     expect(await opened.storage.readHead(run.threadId)).toBeUndefined();
@@ -124,7 +126,9 @@ describe("the saver of an attempt", () => {
     const saver = opened.storage.saverForAttempt(run);
     let flushed: Promise<void> | undefined;
     await opened.database.transaction(async (transaction) => {
-      await transaction.query("update runs set attempt = attempt + 1 where run_id = $1", [run.runId]);
+      await transaction.query("update threadloom.runs set attempt = attempt + 1 where run_id = $1", [
+        run.runId,
+      ]);
       await put(saver, run.threadId, { a: 1 });
       flushed = saver.flush();
       flushed.catch(() => undefined);
@@ -165,9 +169,9 @@ describe("the saver of an attempt", () => {
     const lost = await put(saver, run.threadId, { list: [...list(0, 3), ...crashed] }, before);
     await saver.flush();
     // What was committed last, without waiting for the disk, is what a crash takes.
-    await opened.database.query("delete from checkpoints where checkpoint_id = $1", [lost]);
+    await opened.database.query("delete from threadloom.checkpoints where checkpoint_id = $1", [lost]);
     await opened.database.query(
-      "delete from checkpoint_elements where thread_id = $1 and (list_id, position) not in (select list_id, min(position) from checkpoint_elements where thread_id = $1 group by list_id)",
+      "delete from threadloom.checkpoint_elements where thread_id = $1 and (list_id, position) not in (select list_id, min(position) from threadloom.checkpoint_elements where thread_id = $1 group by list_id)",
       [run.threadId],
     );
     await put(saver, run.threadId, { list: [...list(0, 3), ...crashed, ...list(6, 9)] }, lost);
@@ -194,7 +198,7 @@ describe("the saver of an attempt", () => {
     const saver = opened.storage.saverForAttempt(run);
     const inserts = async (): Promise<number> => {
       const [row] = await opened.database.query<{ count: number }>(
-        "select count(distinct xmin::text)::integer as count from checkpoints where thread_id = $1",
+        "select count(distinct xmin::text)::integer as count from threadloom.checkpoints where thread_id = $1",
         [run.threadId],
       );
       return row?.count ?? 0;

@@ -57,7 +57,7 @@ describe("the memory of a run that makes checkpoints without end", () => {
       let accepted = 0;
       let writing: Promise<void> | undefined;
       await opened.database.transaction(async (transaction) => {
-        await transaction.query("select from runs where run_id = $1 for update", [run.runId]);
+        await transaction.query("select from threadloom.runs where run_id = $1 for update", [run.runId]);
         writing = (async () => {
           for (let step = 0; step < count; step += 1) {
             await put(saver, run.threadId, step, size);

@@ -42,12 +42,15 @@ export const aRunningRun = async (
   threadId: string = randomUUID(),
 ): Promise<{ threadId: string; runId: string; attempt: number }> => {
   const runId = randomUUID();
-  await database.query("insert into threads (thread_id) values ($1) on conflict do nothing", [threadId]);
-  await database.query("update runs set status = 'success' where thread_id = $1 and status = 'running'", [
+  await database.query("insert into threadloom.threads (thread_id) values ($1) on conflict do nothing", [
     threadId,
   ]);
   await database.query(
-    `insert into runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, attempt)
+    "update threadloom.runs set status = 'success' where thread_id = $1 and status = 'running'",
+    [threadId],
+  );
+  await database.query(
+    `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, attempt)
      values ($1, $2, $1, 'test', 'running', '{}', 'enqueue', 1)`,
     [runId, threadId],
   );

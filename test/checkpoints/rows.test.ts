@@ -29,10 +29,10 @@ const at = (threadId: string, checkpointId?: string) => ({
 /** How often a text stands in all that is stored of a thread. */
 const occurrences = async (threadId: string, text: string): Promise<number> => {
   const rows = await opened.database.query<{ text: string }>(
-    `select record as text from checkpoints where thread_id = $1
-     union all select writes from checkpoint_writes where thread_id = $1
-     union all select elements from checkpoint_elements where thread_id = $1
-     union all select content from checkpoint_contents where thread_id = $1`,
+    `select record as text from threadloom.checkpoints where thread_id = $1
+     union all select writes from threadloom.checkpoint_writes where thread_id = $1
+     union all select elements from threadloom.checkpoint_elements where thread_id = $1
+     union all select content from threadloom.checkpoint_contents where thread_id = $1`,
     [threadId],
   );
   return rows.reduce((sum, row) => sum + row.text.split(text).length - 1, 0);
@@ -182,7 +182,7 @@ describe("rows from before migration 0007", () => {
     const checkpointId = uuid6(0);
     const shape = '[["messages","a"],[["node",["a"]]]]';
     await database.query(
-      "insert into checkpoint_shapes (hash, shape) values ($1, $2) on conflict do nothing",
+      "insert into threadloom.checkpoint_shapes (hash, shape) values ($1, $2) on conflict do nothing",
       [contentHash(shape), shape],
     );
     // As the migration makes it of the former columns body and channels.
@@ -191,12 +191,12 @@ describe("rows from before migration 0007", () => {
       '{"messages":{"l":[[77,0,1]]},"a":{"v":{"b":1}},"__pregel_tasks":{"v":[]}}',
     ].join("\u001d");
     await database.query(
-      `insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments)
+      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments)
        values ($1, '', $2, $3, $4, $5, '{77,0,1}')`,
       [run.threadId, checkpointId, { ...metadata, graph_id: "chat" }, contentHash(shape), record],
     );
     await database.query(
-      `insert into checkpoint_elements (thread_id, list_id, position, count, elements)
+      `insert into threadloom.checkpoint_elements (thread_id, list_id, position, count, elements)
        values ($1, 77, 0, 1, $2)`,
       [
         run.threadId,
@@ -204,7 +204,7 @@ describe("rows from before migration 0007", () => {
       ],
     );
     await database.query(
-      `insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, writes)
+      `insert into threadloom.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, writes)
        values ($1, '', $2, $3, $4, '0,"a",{"v":2}')`,
       [run.threadId, checkpointId, randomUUID(), run.runId],
     );

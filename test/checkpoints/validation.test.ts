@@ -29,7 +29,9 @@ const initializer = {
   },
   /** The suite expects each to be empty. */
   async createCheckpointer() {
-    await database.query("truncate checkpoints, checkpoint_writes, checkpoint_elements, checkpoint_contents");
+    await database.query(
+      "truncate threadloom.checkpoints, threadloom.checkpoint_writes, threadloom.checkpoint_elements, threadloom.checkpoint_contents",
+    );
     return createCheckpointStorage({ database, logger: pino({ level: "silent" }) }).saver;
   },
 };

@@ -28,21 +28,21 @@ const query = async <Row extends pg.QueryResultRow>(
 
 test("a fresh database is migrated and empty", async () => {
   const { connectionString } = await aDatabase();
-  expect(await query(connectionString, "select count(*)::int as threads from threads")).toEqual([
+  expect(await query(connectionString, "select count(*)::int as threads from threadloom.threads")).toEqual([
     { threads: 0 },
   ]);
-  expect((await query(connectionString, "select from migrations")).length).toBeGreaterThan(0);
+  expect((await query(connectionString, "select from threadloom.migrations")).length).toBeGreaterThan(0);
 });
 
 test("databases that are made at once don't see each other's rows", async () => {
   const databases = await Promise.all([aDatabase(), aDatabase(), aDatabase(), aDatabase()]);
   await query(
     databases[0]!.connectionString,
-    "insert into threads (thread_id) values ('00000000-0000-7000-8000-000000000000')",
+    "insert into threadloom.threads (thread_id) values ('00000000-0000-7000-8000-000000000000')",
   );
   const counts = await Promise.all(
     databases.map(({ connectionString }) =>
-      query<{ threads: number }>(connectionString, "select count(*)::int as threads from threads"),
+      query<{ threads: number }>(connectionString, "select count(*)::int as threads from threadloom.threads"),
     ),
   );
   expect(counts.map((rows) => rows[0]?.threads)).toEqual([1, 0, 0, 0]);

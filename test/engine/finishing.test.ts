@@ -15,12 +15,15 @@ test("a run doesn't end as success on a checkpoint that a crash of the database 
   const { database } = opened;
   const queue = createQueue(database, 3);
   const run = await aRunningRun(database);
-  await database.query("update threads set unfinished_runs = 1 where thread_id = $1", [run.threadId]);
+  await database.query("update threadloom.threads set unfinished_runs = 1 where thread_id = $1", [
+    run.threadId,
+  ]);
   const lastCheckpoint = { checkpointNs: "", checkpointId: randomUUID() };
   expect(await queue.finish(run.threadId, run, SUCCESS, { lastCheckpoint })).toBeUndefined();
-  const [row] = await database.query<{ status: string }>("select status from runs where run_id = $1", [
-    run.runId,
-  ]);
+  const [row] = await database.query<{ status: string }>(
+    "select status from threadloom.runs where run_id = $1",
+    [run.runId],
+  );
   expect(row?.status).toBe("running");
   expect(await queue.finish(run.threadId, run, SUCCESS)).toEqual({ waiting: 0 });
 });

@@ -33,11 +33,16 @@ describe("a process that stops", () => {
       const threadId = await api.aThread();
       const run = await api.aRun(threadId, { assistant_id: "gate", input: { label: `unheard ${action}` } });
       await eventually("it is at its gate", () => isAtGate(`unheard ${action}`));
-      await query(server, "update runs set cancel_action = $2 where run_id = $1", [run.run_id, action]);
+      await query(server, "update threadloom.runs set cancel_action = $2 where run_id = $1", [
+        run.run_id,
+        action,
+      ]);
       await server.close();
-      const rows = await query(server, "select status from runs where run_id = $1", [run.run_id]);
+      const rows = await query(server, "select status from threadloom.runs where run_id = $1", [run.run_id]);
       expect(rows).toEqual(action === "rollback" ? [] : [{ status: "interrupted" }]);
-      expect(await query(server, "select unfinished_runs from threads")).toEqual([{ unfinished_runs: 0 }]);
+      expect(await query(server, "select unfinished_runs from threadloom.threads")).toEqual([
+        { unfinished_runs: 0 },
+      ]);
     },
   );
 
@@ -48,7 +53,9 @@ describe("a process that stops", () => {
     await eventually("it is at its gate", () => isAtGate("wanted"));
     await server.close();
     expect(
-      await query(server, "select status, lost_attempts from runs where run_id = $1", [run.run_id]),
+      await query(server, "select status, lost_attempts from threadloom.runs where run_id = $1", [
+        run.run_id,
+      ]),
     ).toEqual([{ status: "pending", lost_attempts: 0 }]);
   });
 });

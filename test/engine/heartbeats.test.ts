@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { openDatabase } from "../../src/database/database.ts";
 import type { StopReason } from "../../src/engine/attempt.ts";
 import type { Execution } from "../../src/engine/execution.ts";
+import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
 import { createHeartbeat } from "../../src/engine/heartbeat.ts";
 import { createQueue } from "../../src/engine/queue.ts";
 import { apiOf } from "../helpers/api.ts";
@@ -26,7 +27,7 @@ const start = async (options: TestServerOptions): Promise<TestServer> => {
 const attemptsOf = async (server: TestServer, ...runIds: string[]) =>
   await query<{ status: string; attempt: number }>(
     server,
-    "select status, attempt from runs where run_id = any($1::uuid[]) order by created_at",
+    "select status, attempt from threadloom.runs where run_id = any($1::uuid[]) order by created_at",
     [runIds],
   );
 
@@ -35,7 +36,7 @@ const untilRenewed = async (server: TestServer, runId: string): Promise<void> =>
   const leaseOf = async (): Promise<number> => {
     const [row] = await query<{ lease_until: Date }>(
       server,
-      "select lease_until from runs where run_id = $1",
+      "select lease_until from threadloom.runs where run_id = $1",
       [runId],
     );
     return row?.lease_until.getTime() ?? 0;
@@ -161,7 +162,7 @@ describe("a heartbeat's thread", () => {
     const run = await api.aRun(await api.aThread(), { assistant_id: "gate", input: { label: "held" } });
     await query(
       server,
-      `update runs set status = 'running', attempt = 1, worker_id = gen_random_uuid(),
+      `update threadloom.runs set status = 'running', attempt = 1, worker_id = gen_random_uuid(),
          lease_until = now() + interval '2 s' where run_id = $1`,
       [run.run_id],
     );
@@ -178,6 +179,7 @@ describe("a heartbeat's thread", () => {
     const heartbeat = createHeartbeat({
       queue: createQueue(database, 3),
       connectionString,
+      schema: DEFAULT_SCHEMA,
       preparedStatements: true,
       leaseSeconds: 2,
       heartbeatSeconds: 0.2,
@@ -223,10 +225,10 @@ describe("a heartbeat's thread", () => {
   test("tells of an attempt that was lost, and of one that is to be cancelled, but of none that ended", async () => {
     const { server, runId, execution, heartbeat, reasons } = await startBeating({});
     await untilRenewed(server, runId);
-    await query(server, "update runs set cancel_action = 'interrupt' where run_id = $1", [runId]);
+    await query(server, "update threadloom.runs set cancel_action = 'interrupt' where run_id = $1", [runId]);
     await eventually("it is to be cancelled", () => reasons.length > 0);
     expect(reasons[0]).toEqual({ kind: "cancel", action: "interrupt" });
-    await query(server, "update runs set attempt = 2 where run_id = $1", [runId]);
+    await query(server, "update threadloom.runs set attempt = 2 where run_id = $1", [runId]);
     await eventually("it is lost", () => reasons.some(({ kind }) => kind === "lease-lost"));
     heartbeat.ended(execution);
     // Another attempt of the same run, in the same hands.

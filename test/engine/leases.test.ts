@@ -20,17 +20,17 @@ const start = async (options: TestServerOptions = {}): Promise<TestServer> => {
 const QUICK = { leaseSeconds: 1, heartbeatSeconds: 0.25, sweepSeconds: 0.2 };
 
 /** Long enough that nobody takes the run from whoever is said to have it. */
-const TAKE_OVER = `update runs set attempt = attempt + 1, worker_id = gen_random_uuid(),
+const TAKE_OVER = `update threadloom.runs set attempt = attempt + 1, worker_id = gen_random_uuid(),
   lease_until = now() + interval '1 hour' where run_id = $1`;
 
 const rowsOf = async (server: TestServer, runId: string) => {
   const [row] = await query<{ state: object }>(
     server,
     `select jsonb_build_object(
-       'run', (select to_jsonb(r) - 'lease_until' from runs r where run_id = $1),
-       'events', (select count(*) from run_events where run_id = $1),
-       'checkpoints', (select count(*) from checkpoints where run_id = $1),
-       'writes', (select count(*) from checkpoint_writes w join checkpoints c using (thread_id, checkpoint_ns, checkpoint_id)
+       'run', (select to_jsonb(r) - 'lease_until' from threadloom.runs r where run_id = $1),
+       'events', (select count(*) from threadloom.run_events where run_id = $1),
+       'checkpoints', (select count(*) from threadloom.checkpoints where run_id = $1),
+       'writes', (select count(*) from threadloom.checkpoint_writes w join threadloom.checkpoints c using (thread_id, checkpoint_ns, checkpoint_id)
                   where c.run_id = $1)) as state`,
     [runId],
   );
@@ -48,7 +48,9 @@ describe("a lease", () => {
     });
     const events = await stream.rest();
     expect(dataOf(events, "metadata")).toEqual([{ run_id: expect.any(String), attempt: 1 }]);
-    const rows = await query(server, "select status, attempt from runs where thread_id = $1", [threadId]);
+    const rows = await query(server, "select status, attempt from threadloom.runs where thread_id = $1", [
+      threadId,
+    ]);
     expect(rows).toEqual([{ status: "success", attempt: 1 }]);
   });
 
@@ -63,7 +65,7 @@ describe("a lease", () => {
     });
     await eventually("the run is at its gate", () => isAtGate("fenced"));
     await eventually("its events are logged", async () => {
-      const rows = await query(server, "select 1 from run_events where run_id = $1", [run.run_id]);
+      const rows = await query(server, "select 1 from threadloom.run_events where run_id = $1", [run.run_id]);
       return rows.length >= 3;
     });
     await query(server, TAKE_OVER, [run.run_id]);
@@ -89,7 +91,7 @@ describe("a lease", () => {
     await expect(stream.rest()).rejects.toThrow();
     expect(isAtGate("taken")).toBe(false);
     // As if the one who took it had died at once.
-    await query(server, "update runs set lease_until = now() - interval '1 s' where run_id = $1", [
+    await query(server, "update threadloom.runs set lease_until = now() - interval '1 s' where run_id = $1", [
       run?.run_id,
     ]);
     await eventually("a third attempt is at its gate", () => isAtGate("taken"));
@@ -112,7 +114,7 @@ describe("a lease", () => {
       // A worker took it, was asked to cancel it, and died.
       await query(
         server,
-        `update runs set status = 'running', attempt = 1, worker_id = gen_random_uuid(), cancel_action = $2,
+        `update threadloom.runs set status = 'running', attempt = 1, worker_id = gen_random_uuid(), cancel_action = $2,
            lease_until = now() - interval '1 s' where run_id = $1`,
         [run.run_id, action],
       );
@@ -138,7 +140,7 @@ describe("a lease", () => {
     const joined = api.join(threadId, run.run_id);
     await query(
       server,
-      `update runs set status = 'running', attempt = 2, lost_attempts = 1, worker_id = gen_random_uuid(),
+      `update threadloom.runs set status = 'running', attempt = 2, lost_attempts = 1, worker_id = gen_random_uuid(),
          lease_until = now() - interval '1 s' where run_id = $1`,
       [run.run_id],
     );

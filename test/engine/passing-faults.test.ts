@@ -51,11 +51,11 @@ const DEMOTED = "25006";
 const DISK_FULL = "53100";
 
 const WHEN = {
-  created: "insert on runs for each row",
-  claimed: "update on runs for each row when (old.status = 'pending' and new.status = 'running')",
-  ended: "update on runs for each row when (new.status = 'success')",
-  logged: "insert on run_events for each row",
-  "given a checkpoint": "insert on checkpoints for each row",
+  created: "insert on threadloom.runs for each row",
+  claimed: "update on threadloom.runs for each row when (old.status = 'pending' and new.status = 'running')",
+  ended: "update on threadloom.runs for each row when (new.status = 'success')",
+  logged: "insert on threadloom.run_events for each row",
+  "given a checkpoint": "insert on threadloom.checkpoints for each row",
 };
 const CASES: [string, keyof typeof WHEN][] = [
   [DEADLOCK, "created"],
@@ -81,9 +81,9 @@ test.each(CASES)("a run goes on in its first attempt after %s while it is %s", a
   expect(answer.text).not.toContain("__error__");
   expect(answer.status).toBe(200);
   expect(textsOf(answer.body.messages)).toEqual(["first", "second"]);
-  expect(await query(server, "select status, attempt from runs where thread_id = $1", [threadId])).toEqual([
-    { status: "success", attempt: 1 },
-  ]);
+  expect(
+    await query(server, "select status, attempt from threadloom.runs where thread_id = $1", [threadId]),
+  ).toEqual([{ status: "success", attempt: 1 }]);
   await untilRefusedAtAll();
   const [run] = await api.runs(threadId);
   const events = await readStream(`${server.url}/threads/${threadId}/runs/${run?.run_id}/stream`, {

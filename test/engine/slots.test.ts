@@ -23,7 +23,7 @@ afterEach(async () => {
 afterAll(() => server.close());
 
 const statuses = async (): Promise<string[]> =>
-  (await query<{ status: string }>(server, "select status from runs order by created_at")).map(
+  (await query<{ status: string }>(server, "select status from threadloom.runs order by created_at")).map(
     ({ status }) => status,
   );
 const held = async (label: string): Promise<RunRecord> =>
@@ -99,7 +99,7 @@ describe("the slots of a process", () => {
       expect(isAtGate("e5")).toBe(false);
       const workers = await query<{ workers: number }>(
         server,
-        "select count(distinct worker_id)::int as workers from runs where status = 'running'",
+        "select count(distinct worker_id)::int as workers from threadloom.runs where status = 'running'",
       );
       expect(workers).toEqual([{ workers: 2 }]);
       openGate("e3");

@@ -86,7 +86,7 @@ const command = fc.oneof(
 const statusesOf = async (threadId: string, runIds: readonly string[]): Promise<Status[]> => {
   const rows = await query<{ run_id: string; status: Status }>(
     server,
-    "select run_id, status from runs where thread_id = $1",
+    "select run_id, status from threadloom.runs where thread_id = $1",
     [threadId],
   );
   const found = new Map(rows.map((row) => [row.run_id, row.status]));
@@ -199,12 +199,12 @@ describe("the strategies, on two servers", () => {
           threadId,
           created.map((run) => run.run_id),
         );
-        const stored = await query(server, "select 1 from runs where thread_id = $1", [threadId]);
+        const stored = await query(server, "select 1 from threadloom.runs where thread_id = $1", [threadId]);
         expect(stored).toHaveLength(statuses.filter((status) => status !== "gone").length);
         for (const status of statuses) expect(["success", "interrupted", "gone"]).toContain(status);
         const [thread] = await query<{ unfinished_runs: number }>(
           server,
-          "select unfinished_runs from threads where thread_id = $1",
+          "select unfinished_runs from threadloom.threads where thread_id = $1",
           [threadId],
         );
         expect(thread?.unfinished_runs).toBe(0);

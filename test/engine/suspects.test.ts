@@ -29,7 +29,7 @@ const abandoned = async (count: number, lost: number): Promise<{ threadId: strin
   }
   await query(
     server,
-    `update runs set status = 'running', attempt = $2 + 1, lost_attempts = $2, available_at = now(),
+    `update threadloom.runs set status = 'running', attempt = $2 + 1, lost_attempts = $2, available_at = now(),
        worker_id = gen_random_uuid(), lease_until = now() - interval '1 second'
      where run_id = any($1::uuid[])`,
     [runs.map((run) => run.runId), lost],
@@ -41,7 +41,7 @@ const running = async (runIds: string[]): Promise<number> =>
   (
     await query<{ count: number }>(
       server,
-      `select count(*)::int as count from runs where run_id = any($1::uuid[]) and status = 'running'
+      `select count(*)::int as count from threadloom.runs where run_id = any($1::uuid[]) and status = 'running'
          and lease_until > now()`,
       [runIds],
     )
@@ -59,9 +59,11 @@ test("runs in their last attempt are executed one at a time, for one of them may
   let most = 0;
   await eventually("all have ended", async () => {
     most = Math.max(most, await running(ids));
-    const rows = await query(server, "select 1 from runs where run_id = any($1) and status = 'success'", [
-      ids,
-    ]);
+    const rows = await query(
+      server,
+      "select 1 from threadloom.runs where run_id = any($1) and status = 'success'",
+      [ids],
+    );
     return rows.length === 3;
   });
   expect(most).toBe(1);
@@ -69,7 +71,7 @@ test("runs in their last attempt are executed one at a time, for one of them may
 
 test("what was handed back ten times is not given up at its first lost worker", async () => {
   const [run] = await abandoned(1, 0);
-  await query(server, "update runs set attempt = 11 where run_id = $1", [run?.runId]);
+  await query(server, "update threadloom.runs set attempt = 11 where run_id = $1", [run?.runId]);
   await api.untilRunIs(run?.threadId ?? "", run?.runId ?? "", "success");
 });
 

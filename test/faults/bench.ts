@@ -102,7 +102,7 @@ export const openBench = async (connectionString: string) => {
       const unfinished = async (): Promise<number> =>
         (
           await query<{ count: number }>(
-            "select count(*)::int as count from runs where status in ('pending', 'running')",
+            "select count(*)::int as count from threadloom.runs where status in ('pending', 'running')",
           )
         )[0]?.count ?? 0;
       await eventually("every run has ended", async () => (await unfinished()) === 0, withinMs).catch(
@@ -118,17 +118,17 @@ export const openBench = async (connectionString: string) => {
      */
     async doubledWinners(): Promise<number> {
       const forks = await query(
-        `select 1 from checkpoints where checkpoint_ns = '' and parent_id is not null
+        `select 1 from threadloom.checkpoints where checkpoint_ns = '' and parent_id is not null
          group by thread_id, parent_id having count(*) > 1`,
       );
       const lateEvents = await query(
-        `select 1 from run_events early join run_events late on late.run_id = early.run_id
+        `select 1 from threadloom.run_events early join threadloom.run_events late on late.run_id = early.run_id
            and late.seq / 100000000 > early.seq / 100000000 and late.created_at < early.created_at
          group by early.run_id, early.seq`,
       );
       const miscounted = await query(
-        `select 1 from threads t where unfinished_runs <>
-           (select count(*) from runs r where r.thread_id = t.thread_id and r.status in ('pending', 'running'))`,
+        `select 1 from threadloom.threads t where unfinished_runs <>
+           (select count(*) from threadloom.runs r where r.thread_id = t.thread_id and r.status in ('pending', 'running'))`,
       );
       return forks.length + lateEvents.length + miscounted.length;
     },

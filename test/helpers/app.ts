@@ -16,6 +16,7 @@ const TEST_CONFIG: Config = {
   databaseDirectUrl: undefined,
   databasePoolSize: 10,
   databasePreparedStatements: true,
+  databaseSchema: "threadloom",
   jobsPerWorker: 10,
   apiKeys: [],
   unsafeNoAuth: false,

@@ -47,6 +47,8 @@ export const freshDatabase = async (): Promise<FreshDatabase> => {
     for (let attempt = 1; ; attempt += 1) {
       try {
         await client.query(`create database ${name} template ${template} strategy file_copy`);
+        // The user may be called like the schema, which is then in sight: a statement that forgot to name it must fail.
+        await client.query(`alter database ${name} set search_path to public`);
         return;
       } catch (error) {
         if (sqlState(error) !== OBJECT_IN_USE || attempt >= ATTEMPTS_AT_MOST) throw error;

@@ -6,6 +6,7 @@ import { findPostmaster, type Postmaster } from "../../src/database/embedded-clu
 import { findPlace } from "../../src/database/embedded-place.ts";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
 import { migrate } from "../../src/database/migrate.ts";
+import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
 import { databaseNamed } from "./database.ts";
 import { endServer, removeLeftovers, temporaryFolder, type TemporaryFolder } from "./temporary-folder.ts";
 
@@ -104,7 +105,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await client.connect();
     if (external !== undefined) await dropLeftovers(client);
     await client.query(`create database ${template}`);
-    await migrate(databaseNamed(serverUrl, template), logger);
+    await migrate(databaseNamed(serverUrl, template), { schema: DEFAULT_SCHEMA, logger });
     // Nobody may connect to it any more: a template in use can't be copied.
     await client.query(`alter database ${template} allow_connections false`);
     project.provide("serverUrl", serverUrl);

@@ -70,7 +70,7 @@ export const startAssistants = async (options: TestAppOptions = {}) => {
     repository: createAssistantRepository(database),
     graphs,
     deleteThreads: (threadIds) =>
-      database.query("delete from threads where thread_id = any($1::uuid[])", [threadIds]),
+      database.query("delete from threadloom.threads where thread_id = any($1::uuid[])", [threadIds]),
   });
   await assistants.ensureSystemAssistants(graphs.ids);
   const status = createStatusService({ database, repository: createStatusRepository(database) });

@@ -15,7 +15,7 @@ const STATEMENTS: Record<string, { text: string; values: unknown[] }> = {
   "nul-in-text": { text: "select $1::text", values: ["a\0b"] },
   surrogate: { text: "select $1::jsonb", values: ['"\\ud800"'] },
   "too-large": {
-    text: "insert into assistants (assistant_id, graph_id, name, version) values (gen_random_uuid(), $1, '', 1)",
+    text: "insert into threadloom.assistants (assistant_id, graph_id, name, version) values (gen_random_uuid(), $1, '', 1)",
     values: [],
   },
   "our-fault": { text: "select nonsense", values: [] },

@@ -117,12 +117,12 @@ const statesOf = async (graphId: string, saver: BaseCheckpointSaver, threadId: s
 
 const countRows = async ({ database }: OpenStorage): Promise<unknown> => {
   const [row] = await database.query(
-    `select (select count(*)::integer from threads) as threads,
-       (select count(*)::integer from checkpoints) as checkpoints,
-       (select count(*)::integer from checkpoint_writes) as writes,
-       (select sum(count)::integer from checkpoint_elements) as elements,
-       (select sum(octet_length(replace(elements, E'\n', '')))::integer from checkpoint_elements) as bytes,
-       (select count(*)::integer from checkpoint_contents) as contents`,
+    `select (select count(*)::integer from threadloom.threads) as threads,
+       (select count(*)::integer from threadloom.checkpoints) as checkpoints,
+       (select count(*)::integer from threadloom.checkpoint_writes) as writes,
+       (select sum(count)::integer from threadloom.checkpoint_elements) as elements,
+       (select sum(octet_length(replace(elements, E'\n', '')))::integer from threadloom.checkpoint_elements) as bytes,
+       (select count(*)::integer from threadloom.checkpoint_contents) as contents`,
   );
   return row;
 };
@@ -147,7 +147,7 @@ describe("an import", () => {
       await importInto(target, { threadId: LONG });
       const { total_bytes: bytes } = await target.storage.storage(LONG);
       const [elements] = await target.database.query<{ count: number }>(
-        "select sum(count)::integer as count from checkpoint_elements",
+        "select sum(count)::integer as count from threadloom.checkpoint_elements",
       );
       expect(elements!.count).toBe(40);
       expect(bytes).toBeLessThan(150_000);
@@ -193,7 +193,7 @@ describe("an import", () => {
 
   it("leaves threads alone that are somebody else's here, or that went on here", () =>
     withTarget(async (target) => {
-      await target.database.query("insert into threads (thread_id) values ($1)", [LONG]);
+      await target.database.query("insert into threadloom.threads (thread_id) values ($1)", [LONG]);
       const foreign = await importInto(target, { threadId: LONG });
       expect(foreign.skipped).toEqual([
         { threadId: LONG, reason: expect.stringContaining("not imported") as string },
@@ -318,7 +318,7 @@ describe("npm run import", () => {
         const first = start(...options, "--database-url", connectionString);
         const stored = async (): Promise<number> => {
           const [row] = await target.database.query<{ count: number }>(
-            "select count(*)::integer from checkpoints",
+            "select count(*)::integer from threadloom.checkpoints",
           );
           return row!.count;
         };

@@ -16,7 +16,7 @@ beforeAll(async () => {
     assistant_id: "counter",
     input: saying("hello ".repeat(200)),
   });
-  await query(server, "delete from checkpoint_elements where thread_id = $1", [threadId]);
+  await query(server, "delete from threadloom.checkpoint_elements where thread_id = $1", [threadId]);
   // It remembers nothing of what is gone.
   other = await startTestServer({ connectionString: server.connectionString });
   api = apiOf(other);

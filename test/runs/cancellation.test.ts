@@ -72,7 +72,9 @@ describe.each(places)("cancelling on %s", (_, place) => {
     expect((await api.get(`/threads/${threadId}/runs/${runId}`)).status).toBe(404);
     expect(await api.history(threadId)).toEqual([]);
     expect(await api.thread(threadId)).toMatchObject({ status: "idle", values: null });
-    expect(await query(server, "select 1 from checkpoints where thread_id = $1", [threadId])).toEqual([]);
+    expect(
+      await query(server, "select 1 from threadloom.checkpoints where thread_id = $1", [threadId]),
+    ).toEqual([]);
   });
 
   test("a run that does not listen is cut off, and nothing that it does later counts", async () => {
@@ -287,7 +289,7 @@ describe("a client that leaves", () => {
     await holder.connect();
     try {
       await holder.query("begin");
-      await holder.query("select 1 from threads where thread_id = $1 for update", [threadId]);
+      await holder.query("select 1 from threadloom.threads where thread_id = $1 for update", [threadId]);
       const abort = new AbortController();
       const answer = fetch(`${server.url}/threads/${threadId}/runs/${way}`, {
         method: "POST",

@@ -32,7 +32,7 @@ test("a question is shown when it is stored: whoever reads the state at once fin
   await holder.connect();
   try {
     await holder.query("begin");
-    await holder.query("lock table checkpoints in share mode");
+    await holder.query("lock table threadloom.checkpoints in share mode");
     const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, {
       body: { assistant_id: "question", input: {}, stream_mode: "updates" },
     });

@@ -29,13 +29,15 @@ describe("a recursion_limit above what the server takes", () => {
       expect(status).toBe(422);
       expect(body.detail).toMatch(/^'config\.recursion_limit': must be at most 4;/);
     }
-    expect(await query(server, "select 1 from runs")).toEqual([]);
-    expect(await query(server, "select 1 from assistants where name = 'endless' or version > 1")).toEqual([]);
+    expect(await query(server, "select 1 from threadloom.runs")).toEqual([]);
+    expect(
+      await query(server, "select 1 from threadloom.assistants where name = 'endless' or version > 1"),
+    ).toEqual([]);
     expect((await api.aFinishedRun(threadId, { ...run, ...config(4) }))["count"]).toBe(1);
   });
 
   test("that was stored before is held to it all the same", async () => {
-    await query(server, "update assistants set config = $1 where graph_id = 'ten-steps'", [
+    await query(server, "update threadloom.assistants set config = $1 where graph_id = 'ten-steps'", [
       config(1_000).config,
     ]);
     const result = await api.aFinishedRun(await api.aThread(), { assistant_id: "ten-steps", input: {} });

@@ -57,7 +57,7 @@ describe("the rollback of a run that went on behind a static interrupt", () => {
     const writes = () =>
       query(
         server,
-        "select to_jsonb(w) as row from checkpoint_writes w where thread_id = $1 order by task_id",
+        "select to_jsonb(w) as row from threadloom.checkpoint_writes w where thread_id = $1 order by task_id",
         [threadId],
       );
     const before = { state: await api.state(threadId), writes: await writes() };

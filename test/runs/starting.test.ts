@@ -34,7 +34,7 @@ describe("the first run of a thread", () => {
       // Both statements wait for the thread's row, the update first: when it is stored, the creation of the run goes
       // on with a snapshot from before.
       await holder.query("begin");
-      await holder.query("select 1 from threads where thread_id = $1 for update", [threadId]);
+      await holder.query("select 1 from threadloom.threads where thread_id = $1 for update", [threadId]);
       const updated = api.post(`/threads/${threadId}/state`, { values: say("updated") });
       await eventually("the update waits for the thread", async () => (await waiting()) === 1);
       const ran = api.post<{ messages: { content: string }[] }>(`/threads/${threadId}/runs/wait`, {

@@ -34,9 +34,11 @@ const untilGone = (threadId: string) => eventually(`thread ${threadId} is gone`,
 /** What another process than the creator reads stays a minute longer: this lets the minute pass. */
 const untilRemoved = async (threadId: string): Promise<void> => {
   await api.untilQuiet(threadId);
-  await query(server, "update runs set updated_at = updated_at - interval '61 s' where thread_id = $1", [
-    threadId,
-  ]);
+  await query(
+    server,
+    "update threadloom.runs set updated_at = updated_at - interval '61 s' where thread_id = $1",
+    [threadId],
+  );
   await untilGone(threadId);
 };
 
@@ -209,7 +211,7 @@ describe("a batch", () => {
     );
     await query(
       server,
-      `create trigger go_away before insert on runs for each row when (new.metadata ->> 'index' = 'last')
+      `create trigger go_away before insert on threadloom.runs for each row when (new.metadata ->> 'index' = 'last')
        execute function go_away()`,
     );
     onTestFinished(async () => {

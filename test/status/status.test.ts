@@ -144,12 +144,14 @@ test("info tells the versions, what the server can do, and where it runs", async
 
 test("metrics count the runs that have not ended, in both formats", async () => {
   const { client, database } = await aStatus({ workers: () => ({ max: 10, active: 3 }) });
-  await database.query(`insert into threads (thread_id) select gen_random_uuid() from generate_series(1, 6)`);
   await database.query(
-    `insert into runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
+    `insert into threadloom.threads (thread_id) select gen_random_uuid() from generate_series(1, 6)`,
+  );
+  await database.query(
+    `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
      select gen_random_uuid(), thread_id, gen_random_uuid(), 'agent',
        (array['pending', 'pending', 'pending', 'running', 'success', 'error'])[row_number() over ()], '{}', 'enqueue'
-     from threads`,
+     from threadloom.threads`,
   );
   const { body } = await client.get("/metrics?format=json");
   expect(body.queue).toEqual({ num_pending: 3, num_running: 1 });

@@ -88,7 +88,7 @@ describe("the time to live of store items", () => {
       expiry: { defaultMinutes: 10, refreshOnRead: true },
     });
     const minutes = async () =>
-      await open.database.query("select ttl_minutes from store_items").then(([row]) => row);
+      await open.database.query("select ttl_minutes from threadloom.store_items").then(([row]) => row);
     await open.service.put({ ...item, ttl: 5 });
     expect(await minutes()).toEqual({ ttl_minutes: 5 });
     await open.service.put(item);
@@ -101,7 +101,7 @@ describe("the time to live of store items", () => {
 
   it("ends one life: an item put after it expired is a new one", async () => {
     await open.service.put({ ...item, ttl: 1 });
-    await open.database.query("update store_items set created_at = now() - interval '1 day'");
+    await open.database.query("update threadloom.store_items set created_at = now() - interval '1 day'");
     await open.age(2);
     await open.service.put(item);
     const again = await open.service.get({ ...address, refresh_ttl: undefined });

@@ -40,12 +40,13 @@ export const openStore = async (expiry: StoreExpiry = DEFAULT_EXPIRY): Promise<O
     service: createStoreService({ repository, items, expiry }),
     store: new PostgresStore({ repository, items, expiry }),
     async age(minutes) {
-      await database.query("update store_items set expires_at = expires_at - $1 * interval '1 minute'", [
-        minutes,
-      ]);
+      await database.query(
+        "update threadloom.store_items set expires_at = expires_at - $1 * interval '1 minute'",
+        [minutes],
+      );
     },
     async empty() {
-      await database.query("truncate store_items cascade");
+      await database.query("truncate threadloom.store_items cascade");
     },
     async close() {
       await database.close();

@@ -7,6 +7,7 @@ import pg from "pg";
 import { createCluster, readPassword, startServer, SUPERUSER } from "../../src/database/embedded-cluster.ts";
 import { findPlace, makePlace, type Binaries } from "../../src/database/embedded-place.ts";
 import { migrate } from "../../src/database/migrate.ts";
+import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
 import { databaseNamed, type FreshDatabase } from "../helpers/database.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 import { logger } from "./open-store.ts";
@@ -111,7 +112,7 @@ export const openPgvector = async (source: PgvectorSource): Promise<PgvectorServ
       const name = `threadloom_test_${Math.floor(Date.now() / 1000)}_${randomBytes(6).toString("hex")}`;
       await runAt(url, `create database ${name}`);
       const connectionString = databaseNamed(url, name);
-      await migrate(connectionString, logger);
+      await migrate(connectionString, { schema: DEFAULT_SCHEMA, logger });
       return {
         connectionString,
         drop: async () => void (await runAt(url, `drop database if exists ${name} with (force)`)),

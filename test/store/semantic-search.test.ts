@@ -103,7 +103,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     await pgvector?.close();
   });
   beforeEach(async () => {
-    await database.query("truncate store_items cascade");
+    await database.query("truncate threadloom.store_items cascade");
     asked = [];
     before = () => undefined;
     open = openWith();
@@ -114,7 +114,9 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
   const keys = async (query: string, options: object = {}, at: Open = open) =>
     (await at.store.search(["n"], { query, ...options })).map(({ key }) => key);
   const vectors = async (): Promise<number> =>
-    (await database.query<{ count: number }>("select count(*)::int as count from store_vectors"))[0]!.count;
+    (
+      await database.query<{ count: number }>("select count(*)::int as count from threadloom.store_vectors")
+    )[0]!.count;
 
   it("gives the most similar items first, with their scores", async () => {
     await put("tea", { text: "Ada drinks green tea" });
@@ -192,7 +194,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     await open.service.put({ namespace: ["n"], key: "expired", value: { text: "tea" }, ttl: 5, index: null });
     await put("stays", { text: "tea" });
     await open.service.delete({ namespace: ["n"], key: "deleted" });
-    await database.query("update store_items set expires_at = now() where expires_at is not null");
+    await database.query("update threadloom.store_items set expires_at = now() where expires_at is not null");
     expect(await keys("tea")).toEqual(["stays"]);
     await open.service.deleteExpired(10);
     expect(await vectors()).toBe(1);

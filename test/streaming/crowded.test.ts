@@ -26,5 +26,5 @@ test("streams of runs that had to wait for a slot end cleanly with their last ev
   // `rest` rejects if the connection is cut.
   const events = await Promise.all(streams.map((stream) => stream.rest()));
   expect(events.map((ofOne) => ofOne.length)).toEqual(Array<number>(STREAMS).fill(11));
-  expect(await query(server, "select from run_events")).toEqual([]);
+  expect(await query(server, "select from threadloom.run_events")).toEqual([]);
 });

@@ -44,7 +44,7 @@ beforeAll(async () => {
     await put(id, aLargeText());
     ids.unshift(id);
   }
-  await room.database.query("update threads set updated_at = now(), state_updated_at = now()");
+  await room.database.query("update threadloom.threads set updated_at = now(), state_updated_at = now()");
   long = (await room.aThread({ metadata: { kind: "long" } })).thread_id;
   for (let index = 0; index < STATES; index += 1) await put(long, aLargeText());
 });

@@ -85,9 +85,9 @@ describe("a name that every object inherits", () => {
     // As that version wrote it: the text of `Object`, where the write's index belongs.
     await query(
       server,
-      `insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, writes, segments, contents)
+      `insert into threadloom.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, writes, segments, contents)
        select thread_id, '', checkpoint_id, '00000000-0000-0000-0000-000000000000', run_id, $2, '{}', '{}'
-       from checkpoints where thread_id = $1 order by checkpoint_id desc limit 1`,
+       from threadloom.checkpoints where thread_id = $1 order by checkpoint_id desc limit 1`,
       [threadId, `${String(Object)},"constructor",{"v":1}`],
     );
     await expectToWork();
@@ -108,8 +108,8 @@ describe("a thread of which a row can't be read", () => {
   beforeEach(async () => {
     await query(
       server,
-      `update checkpoints set record = 'no JSON' where thread_id = $1 and checkpoint_id =
-         (select checkpoint_id from checkpoints where thread_id = $1 order by checkpoint_id desc limit 1)`,
+      `update threadloom.checkpoints set record = 'no JSON' where thread_id = $1 and checkpoint_id =
+         (select checkpoint_id from threadloom.checkpoints where thread_id = $1 order by checkpoint_id desc limit 1)`,
       [threadId],
     );
   });

@@ -104,7 +104,7 @@ it("leaves a thread alone on which a run is just being created", async () => {
   const before = await historyOf(id);
   let pruned: ReturnType<typeof prune> | undefined;
   await room.database.transaction(async (creation) => {
-    await creation.query("update threads set unfinished_runs = 1 where thread_id = $1", [id]);
+    await creation.query("update threadloom.threads set unfinished_runs = 1 where thread_id = $1", [id]);
     pruned = prune(id);
     await eventually("the prune waits for the thread", async () => {
       const waiting = await room.database.query(
@@ -121,9 +121,10 @@ it("stores nothing of an update that the graph refuses after it has written", as
   const { thread_id: id } = await room.aThread();
   await room.run("throwing", id, { count: 1 });
   const writes = async () =>
-    await room.database.query("select checkpoint_id, writes from checkpoint_writes where thread_id = $1", [
-      id,
-    ]);
+    await room.database.query(
+      "select checkpoint_id, writes from threadloom.checkpoint_writes where thread_id = $1",
+      [id],
+    );
   const before = await writes();
   expect((await update(id, { values: { count: "many" }, as_node: "tick" })).status).toBe(422);
   expect(await writes()).toEqual(before);

@@ -179,7 +179,10 @@ describe("reading, updating and deleting a thread", () => {
 
 describe("pruning threads", () => {
   const makeBusy = (id: string) =>
-    room.database.query("update threads set unfinished_runs = 1, status = 'busy' where thread_id = $1", [id]);
+    room.database.query(
+      "update threadloom.threads set unfinished_runs = 1, status = 'busy' where thread_id = $1",
+      [id],
+    );
 
   it("deletes those that exist and have no run in progress", async () => {
     const [one, two, busy] = [await room.aThread(), await room.aThread(), await room.aThread()];

@@ -19,9 +19,9 @@ beforeAll(async () => {
 });
 afterAll(async () => await room.close());
 afterEach(async () => {
-  await room.database.query("delete from threads");
+  await room.database.query("delete from threadloom.threads");
   for (const table of ["checkpoints", "checkpoint_writes", "checkpoint_elements", "checkpoint_contents"]) {
-    await room.database.query(`delete from ${table}`);
+    await room.database.query(`delete from threadloom.${table}`);
   }
 });
 
@@ -37,13 +37,13 @@ const retention = () =>
 const countRows = async (): Promise<Record<string, number>> => {
   const tables = await room.database.query<{ name: string }>(
     `select table_name as name from information_schema.tables
-     where table_schema = 'public' and table_type = 'BASE TABLE'
+     where table_schema = 'threadloom' and table_type = 'BASE TABLE'
        and table_name not in ('migrations', 'checkpoint_shapes') order by table_name`,
   );
   const counts: Record<string, number> = {};
   for (const { name } of tables) {
     const [row] = await room.database.query<{ rows: number }>(
-      `select count(*)::integer as rows from "${name}"`,
+      `select count(*)::integer as rows from threadloom."${name}"`,
     );
     counts[name] = row?.rows ?? -1;
   }
@@ -51,9 +51,10 @@ const countRows = async (): Promise<Record<string, number>> => {
 };
 
 const letPass = async (minutes: number): Promise<void> => {
-  await room.database.query("update threads set expires_at = expires_at - $1::float8 * interval '1 minute'", [
-    minutes,
-  ]);
+  await room.database.query(
+    "update threadloom.threads set expires_at = expires_at - $1::float8 * interval '1 minute'",
+    [minutes],
+  );
 };
 
 /** A conversation with values that are kept apart, with a run and its events. */
@@ -65,12 +66,12 @@ const aConversation = async (ttl: object | undefined, turns = 3): Promise<string
   }
   const runId = randomUUID();
   await room.database.query(
-    `insert into runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
+    `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
      values ($1, $2, $1, 'counter', 'success', '{}', 'enqueue')`,
     [runId, id],
   );
   await room.database.query(
-    "insert into run_events (thread_id, run_id, seq, event, data) values ($2, $1, 0, 'values', '{}')",
+    "insert into threadloom.run_events (thread_id, run_id, seq, event, data) values ($2, $1, 0, 'values', '{}')",
     [runId, id],
   );
   return id;
@@ -130,17 +131,17 @@ describe("a sweep", () => {
     expect(rowsOfOne.checkpoint_elements).toBeGreaterThan(0);
     // Of the second thread: no long text is left, and of the elements only the short message.
     const [left] = await room.database.query<{ contents: number; elements: number; bytes: number }>(
-      `select (select count(*)::integer from checkpoint_contents where thread_id = $1) as contents,
-         (select count(*)::integer from checkpoint_elements where thread_id = $1 and count > 0) as elements,
-         (select coalesce(sum(octet_length(elements)), 0)::integer from checkpoint_elements where thread_id = $1)
+      `select (select count(*)::integer from threadloom.checkpoint_contents where thread_id = $1) as contents,
+         (select count(*)::integer from threadloom.checkpoint_elements where thread_id = $1 and count > 0) as elements,
+         (select coalesce(sum(octet_length(elements)), 0)::integer from threadloom.checkpoint_elements where thread_id = $1)
            as bytes`,
       [id],
     );
     expect(left).toMatchObject({ contents: 0, elements: 1 });
     expect(left!.bytes).toBeLessThan(300);
     const dangling = await room.database.query(
-      `select 1 from checkpoint_contents k where not exists (
-         select 1 from checkpoints c where c.thread_id = k.thread_id and k.hash = any(c.contents))`,
+      `select 1 from threadloom.checkpoint_contents k where not exists (
+         select 1 from threadloom.checkpoints c where c.thread_id = k.thread_id and k.hash = any(c.contents))`,
     );
     expect(dangling).toEqual([]);
   });
@@ -185,11 +186,13 @@ describe("a sweep", () => {
     const [locked, free] = [await aConversation({ ttl: 1 }, 1), await aConversation({ ttl: 1 }, 1)];
     await letPass(2);
     await room.database.query(
-      "update threads set unfinished_runs = 1, status = 'busy' where thread_id = any($1)",
+      "update threadloom.threads set unfinished_runs = 1, status = 'busy' where thread_id = any($1)",
       [ids],
     );
     await room.database.transaction(async (transaction) => {
-      await transaction.query("update threads set updated_at = now() where thread_id = $1", [locked]);
+      await transaction.query("update threadloom.threads set updated_at = now() where thread_id = $1", [
+        locked,
+      ]);
       expect(await retention().sweep(100)).toEqual({ deleted: 1, pruned: 0, failed: 0 });
     });
     expect(await statusOf(free)).toBe(404);
@@ -200,7 +203,7 @@ describe("a sweep", () => {
 
   it("removes each thread once when several processes sweep at the same time", async () => {
     await room.database.query(
-      `insert into threads (thread_id, ttl_strategy, ttl_minutes, expires_at)
+      `insert into threadloom.threads (thread_id, ttl_strategy, ttl_minutes, expires_at)
        select gen_random_uuid(), case when i % 3 = 0 then 'keep_latest' else 'delete' end, 1, now() - interval '1 second'
        from generate_series(1, 300) as i`,
     );
@@ -252,7 +255,7 @@ describe("a sweep", () => {
 describe("the clock of a thread", () => {
   const expiresIn = async (id: string): Promise<number> => {
     const [row] = await room.database.query<{ minutes: number }>(
-      "select extract(epoch from expires_at - now())::float8 / 60 as minutes from threads where thread_id = $1",
+      "select extract(epoch from expires_at - now())::float8 / 60 as minutes from threadloom.threads where thread_id = $1",
       [id],
     );
     return row!.minutes;
@@ -275,7 +278,10 @@ describe("the clock of a thread", () => {
     const id = await aConversation(undefined, 1);
     await room.request("POST", `/threads/${id}/state`, { values: { count: 1 } });
     await room.request("PATCH", `/threads/${id}`, { metadata: { title: "renamed" } });
-    const [row] = await room.database.query("select expires_at from threads where thread_id = $1", [id]);
+    const [row] = await room.database.query(
+      "select expires_at from threadloom.threads where thread_id = $1",
+      [id],
+    );
     expect(row).toEqual({ expires_at: null });
   });
 });
@@ -336,7 +342,7 @@ describe("langgraph.json", () => {
       expect(put.status).toBe(204);
       const client = new pg.Client({ connectionString: server.connectionString });
       await client.connect();
-      const { rows } = await client.query("select ttl_minutes from store_items");
+      const { rows } = await client.query("select ttl_minutes from threadloom.store_items");
       await client.end();
       expect(rows).toEqual([{ ttl_minutes: 5 }]);
     } finally {

@@ -88,7 +88,7 @@ describe("a thread with a run in progress", () => {
       "checkpoint_contents",
     ]) {
       const rows = await database.query<{ count: string }>(
-        `select count(*) from ${table} where thread_id = $1`,
+        `select count(*) from threadloom.${table} where thread_id = $1`,
         [id],
       );
       expect([table, rows[0]?.count]).toEqual([table, "0"]);

@@ -28,12 +28,12 @@ beforeAll(async () => {
   }
   // No two in one millisecond, which is as exact as times are shown.
   await room.database.query(
-    `update threads set created_at =
+    `update threadloom.threads set created_at =
        date_trunc('milliseconds', created_at) + (metadata ->> 'index')::int * interval '1 millisecond'`,
   );
   // Every sort key in an order of its own, with some threads of equal keys.
   await room.database.query(
-    `update threads set
+    `update threadloom.threads set
        status = ($2::text[])[1 + (metadata ->> 'index')::int % 4],
        updated_at = created_at + ((metadata ->> 'index')::int % 5) * interval '1 hour',
        state_updated_at = created_at - (metadata ->> 'index')::int * interval '1 minute'
@@ -42,10 +42,10 @@ beforeAll(async () => {
   );
   // A thread is busy as long as it has runs that have not ended.
   await room.database.query(
-    `insert into runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
+    `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
      select gen_random_uuid(), thread_id, gen_random_uuid(), 'none',
        case when (metadata ->> 'index')::int % 8 = 1 then 'pending' else 'running' end, '{}', 'enqueue'
-     from threads where status = 'busy'`,
+     from threadloom.threads where status = 'busy'`,
   );
   threads = await Promise.all(
     threads.map(async ({ thread_id: id }) => (await room.request<Thread>("GET", `/threads/${id}`)).body),

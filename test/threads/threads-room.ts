@@ -142,7 +142,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
     async run(graphId, threadId, input) {
       const graph = await graphs.resolve(graphId, {}, { checkpointer: checkpoints.saver });
       await database.query(
-        "update threads set updated_at = now(), metadata = metadata || jsonb_build_object('graph_id', $2::text) where thread_id = $1",
+        "update threadloom.threads set updated_at = now(), metadata = metadata || jsonb_build_object('graph_id', $2::text) where thread_id = $1",
         [threadId, graphId],
       );
       await graph.invoke(input, { configurable: { thread_id: threadId } });

@@ -37,7 +37,7 @@ const aRunThread = async (graphId: string, input: unknown): Promise<string> => {
 };
 
 const setBusy = (id: string, runs: number) =>
-  room.database.query("update threads set unfinished_runs = $2 where thread_id = $1", [id, runs]);
+  room.database.query("update threadloom.threads set unfinished_runs = $2 where thread_id = $1", [id, runs]);
 
 describe("updating the state of a thread", () => {
   it("writes a checkpoint after the newest, through the reducers, and says where it is", async () => {

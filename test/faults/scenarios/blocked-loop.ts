@@ -16,7 +16,7 @@ const NEIGHBOURS = 3;
 
 const attemptsOf = async (bench: Bench, runIds: readonly string[]): Promise<number[]> => {
   const rows = await bench.query<{ attempt: number }>(
-    "select attempt from runs where run_id = any($1::uuid[]) order by attempt",
+    "select attempt from threadloom.runs where run_id = any($1::uuid[]) order by attempt",
     [runIds],
   );
   return rows.map(({ attempt }) => attempt);

@@ -138,7 +138,7 @@ export const stoppedDatabase = (): Scenario => ({
     const lost = await bench.untilAllEnded(60_000);
     const doubled = await bench.doubledWinners();
     const faults = await faultsOf(server.api, [...runs, ...late]);
-    const attempts = await bench.query<{ most: number }>("select max(attempt) as most from runs");
+    const attempts = await bench.query<{ most: number }>("select max(attempt) as most from threadloom.runs");
     return {
       figure: `meanwhile ${[...answers].map(([what, count]) => `${count} x ${what}`).join(", ")}; ready after ${readyMs} ms; ${runs.length + late.length} runs, lost ${lost}; doubled ${doubled}; at most ${attempts[0]?.most} attempts`,
       complaints: [
@@ -156,8 +156,9 @@ export const stoppedDatabase = (): Scenario => ({
 });
 
 const attemptsOf = async (bench: Bench, runId: string): Promise<number> =>
-  (await bench.query<{ attempt: number }>("select attempt from runs where run_id = $1", [runId]))[0]
-    ?.attempt ?? -1;
+  (
+    await bench.query<{ attempt: number }>("select attempt from threadloom.runs where run_id = $1", [runId])
+  )[0]?.attempt ?? -1;
 
 /** 6: connections that are dead and do not say so. */
 export const halfOpenConnections = (): Scenario => ({
@@ -233,7 +234,9 @@ export const slowDatabase = (): Scenario => ({
       );
       const lost = await bench.untilAllEnded(60_000);
       const faults = await faultsOf(server.api, runs);
-      const [most] = await bench.query<{ attempts: number }>("select max(attempt) as attempts from runs");
+      const [most] = await bench.query<{ attempts: number }>(
+        "select max(attempt) as attempts from threadloom.runs",
+      );
       return {
         figure: `${runs.length} runs of 12 s: ${most?.attempts} attempt at most; lost ${lost}`,
         complaints: [

@@ -124,8 +124,12 @@ export const rollingRestart = ({
     stopped = true;
     await Promise.all(clients);
     const lost = await bench.untilAllEnded(20_000);
-    const bad = await bench.query<{ status: string }>("select status from runs where status <> 'success'");
-    const [stored] = await bench.query<{ count: number }>("select count(*)::int as count from runs");
+    const bad = await bench.query<{ status: string }>(
+      "select status from threadloom.runs where status <> 'success'",
+    );
+    const [stored] = await bench.query<{ count: number }>(
+      "select count(*)::int as count from threadloom.runs",
+    );
     return {
       figure: `${requests} requests: ${failures.length} failed, ${closed} closed connections, ${resumed} streams resumed elsewhere; ${stored?.count} runs, lost ${lost}; a stop took ${seconds(Math.max(...durations))} at most`,
       complaints: [
@@ -164,7 +168,7 @@ export const manyClaimers = ({ claimers, runs }: { claimers: number; runs: numbe
     await Promise.all([...Array.from({ length: 8 }, client), ...workers]);
     const lost = await bench.untilAllEnded(90_000);
     const counts = await bench.query<{ attempt: number; status: string; count: number }>(
-      "select attempt, status, count(*)::int as count from runs group by 1, 2",
+      "select attempt, status, count(*)::int as count from threadloom.runs group by 1, 2",
     );
     const doubled = await bench.doubledWinners();
     return {
@@ -216,7 +220,7 @@ export const cutStreams = (): Scenario => ({
     for (let total = 2; cuts < total; cuts += 1) {
       const { runId, events, gapMs } = await read(cuts);
       const log = await bench.query<{ seq: number; event: string; data: string }>(
-        "select seq::integer as seq, event, data from run_events where run_id = $1 order by seq",
+        "select seq::integer as seq, event, data from threadloom.run_events where run_id = $1 order by seq",
         [runId],
       );
       total = log.length;

@@ -30,7 +30,7 @@ interface StoredRun {
   attempt: number;
 }
 const runsOf = (threadId: string): Promise<StoredRun[]> =>
-  query(database, "select status, attempt from runs where thread_id = $1", [threadId]);
+  query(database, "select status, attempt from threadloom.runs where thread_id = $1", [threadId]);
 
 describe("a connection that dies between commit and answer", () => {
   test("does not double the run that was being created: its caller gets it, executed once", async () => {
@@ -68,7 +68,9 @@ describe("a connection that dies between commit and answer", () => {
       });
       const [run] = await api
         .aThread()
-        .then(() => query<{ run_id: string }>(database, "select run_id from runs where status = 'running'"));
+        .then(() =>
+          query<{ run_id: string }>(database, "select run_id from threadloom.runs where status = 'running'"),
+        );
       expect(run).toBeDefined();
       proxy.loseNextAnswer(ofRequests);
       const { body } = await waiting;
@@ -84,7 +86,7 @@ describe("a connection that dies between commit and answer", () => {
     );
     await query(
       database,
-      `create trigger linger before update on runs for each row
+      `create trigger linger before update on threadloom.runs for each row
        when (old.status = 'pending' and new.status = 'running') execute function linger()`,
     );
     onTestFinished(async () => {
@@ -118,7 +120,7 @@ describe("a connection that dies between commit and answer", () => {
     );
     await query(
       database,
-      "create trigger linger before insert on checkpoints for each row execute function linger()",
+      "create trigger linger before insert on threadloom.checkpoints for each row execute function linger()",
     );
     onTestFinished(async () => {
       await query(database, "drop function if exists linger cascade");
@@ -146,7 +148,7 @@ describe("a connection that dies between commit and answer", () => {
     );
     await query(
       database,
-      `create constraint trigger linger after insert on runs deferrable initially deferred
+      `create constraint trigger linger after insert on threadloom.runs deferrable initially deferred
        for each row when (new.metadata ? 'lingers') execute function linger()`,
     );
     onTestFinished(async () => {
@@ -172,7 +174,7 @@ describe("a connection that dies between commit and answer", () => {
     );
     const stored = await query<{ run_id: string }>(
       database,
-      "select run_id from runs where metadata ? 'batch' order by created_at",
+      "select run_id from threadloom.runs where metadata ? 'batch' order by created_at",
     );
     expect(stored.map((run) => run.run_id)).toEqual(answer.body.map((run) => run.run_id));
   });
