@@ -180,7 +180,7 @@ test("a graph id with a slash or a space is a reference too, percent-encoded", a
   expect(answer.body).toMatchObject({ graph_id: "team/my graph", description: "Graph team/my graph" });
 });
 
-test.each(["nope", "a/b c", "\0", "😀", randomUUID()])(
+test.each(["nope", "a/b c", "😀", randomUUID()])(
   "an unknown assistant is a 404 that names it: %j",
   async (reference) => {
     const path = `/assistants/${encodeURIComponent(reference)}`;
