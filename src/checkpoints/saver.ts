@@ -1,6 +1,8 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import {
   BaseCheckpointSaver,
+  ERROR,
+  INTERRUPT,
   maxChannelVersion,
   TASKS,
   WRITES_IDX_MAP,
@@ -62,6 +64,8 @@ const PAGE_CHECKPOINTS = 50;
  */
 export abstract class DifferenceSaver extends BaseCheckpointSaver {
   filter: TupleFilter | undefined;
+  /** See AttemptSaver. */
+  endsWithWrites = false;
   private readonly own: OwnMetadata;
 
   constructor(
@@ -144,6 +148,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
     const { threadId, key, checkpointNs, checkpointId: parentId } = requirePlace(config);
+    if (checkpointNs === "") this.endsWithWrites = false;
     requireUuid(checkpoint.id);
     if (parentId !== undefined) requireUuid(parentId);
     const writer = this.writer(key, false);
@@ -194,6 +199,9 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
       throw new Error("The writes of a task can't be stored without a checkpoint_id.");
     requireUuid(checkpointId);
     requireSeparable("task id", taskId);
+    if (checkpointNs === "") {
+      this.endsWithWrites = !writes.some(([channel]) => channel === ERROR || channel === INTERRUPT);
+    }
     const writer = this.writer(key, false);
     const stored: QueuedWrites["writes"] = new Map();
     for (const [position, [channel, value]] of writes.entries()) {

@@ -47,6 +47,11 @@ export interface AttemptSaver extends BaseCheckpointSaver {
   /** To be set before the first read; without one all is given out. */
   filter: TupleFilter | undefined;
   /**
+   * True if the last thing that it was given of the root graph is what a task wrote, and no task of that step has failed
+   * or asked a question: if the run fails now, a reducer may have refused it.
+   */
+  readonly endsWithWrites: boolean;
+  /**
    * Resolves when all it was given is committed. Rejects with a `LeaseLostError` if the attempt is no longer the
    * run's current one, or with the database's error; both stay: it refuses everything afterwards.
    */

@@ -1,7 +1,7 @@
 import type { AttemptSaver, CheckpointStorage } from "../checkpoints/types.ts";
 import type { CancelAction, ClaimedRunRow } from "../database/tables.ts";
 import type { Graphs } from "../graphs/graphs.ts";
-import { withoutRefused } from "../graphs/pending-writes.ts";
+import { noteRefused, withoutRefused } from "../graphs/pending-writes.ts";
 import type { GraphRunOptions, RunnableGraph } from "../graphs/runnable-graph.ts";
 import { LeaseLostError } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -106,6 +106,7 @@ export const startAttempt = (
   const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
   let detached = false;
   let saver: AttemptSaver | undefined;
+  let graph: RunnableGraph | undefined;
 
   /** While who streams the graph waits, the graph must, too: what it streams meanwhile is kept for it. */
   let pausing: Promise<void> | undefined;
@@ -156,9 +157,10 @@ export const startAttempt = (
       // No checkpoint is made between its steps.
       ...(kwargs.durability === "exit" ? { beforeStep: beforeNextStep } : {}),
     };
-    const graph = await graphs.resolve(run.graph_id, options, bindings, "threads.create_run");
+    const resolved = await graphs.resolve(run.graph_id, options, bindings, "threads.create_run");
+    graph = resolved;
     // What this very run wrote it has to answer for: a later attempt fails as the first one did.
-    if (!resumes) own.filter = (tuple, read) => withoutRefused(graph, tuple, read);
+    if (!resumes) own.filter = (tuple, read) => withoutRefused(resolved, tuple, read);
     const convert = createChunkConverter(kwargs.stream_mode, (event, data) => channel.emit(event, data));
     // Without subgraphs LangGraph leaves the namespace out.
     const wholeOf = (chunk: unknown): StreamChunk =>
@@ -175,9 +177,9 @@ export const startAttempt = (
         ? (kwargs.input ?? null)
         : await toCommand(kwargs.command, () => interruptsOf(run.thread_id));
     if (requestModes(kwargs.stream_mode).events)
-      await readEvents(graph, input, options, channel, { onChunk, pause });
+      await readEvents(resolved, input, options, channel, { onChunk, pause });
     else {
-      const stream = await graph.stream(input, options);
+      const stream = await resolved.stream(input, options);
       for await (const chunk of stream) {
         // Who sees a question may answer it, or read the state, at once: it must be stored by then.
         if (isInterruptChunk(wholeOf(chunk)[2])) await own.flush();
@@ -213,6 +215,9 @@ export const startAttempt = (
       return { kind: "completed", ...observed, lastUnsafe: saver?.lastUnsafe };
     } catch (error) {
       graphEnded();
+      if (graph !== undefined && saver?.endsWithWrites && stopReason === undefined) {
+        await noteRefused(graph, saver, run.thread_id).catch(() => undefined);
+      }
       await keepProgress();
       if (stopReason !== undefined) return { kind: "stopped", reason: stopReason };
       if (error instanceof LeaseLostError) return { kind: "stopped", reason: { kind: "lease-lost" } };

@@ -7,7 +7,11 @@
  * are the thread's last good state.
  */
 
-import type { CheckpointPendingWrite, CheckpointTuple } from "@langchain/langgraph-checkpoint";
+import type {
+  BaseCheckpointSaver,
+  CheckpointPendingWrite,
+  CheckpointTuple,
+} from "@langchain/langgraph-checkpoint";
 import { isPassing } from "../database/passing-faults.ts";
 import { sqlState, StateStorageError } from "../lib/errors.ts";
 import { makesSnapshots, type RunnableGraph } from "./runnable-graph.ts";
@@ -23,8 +27,9 @@ interface JudgedWrites {
 const COMMAND = "00000000-0000-0000-0000-000000000000";
 /** The node of a `StateGraph` that takes the input from the channel of this name. */
 const INPUT = "__start__";
+const ERROR = "__error__";
 /** Writes that say something of a task, and that no reducer ever sees. */
-const NOTES: ReadonlySet<string> = new Set(["__error__", "__interrupt__", "__scheduled__", "__resume__"]);
+const NOTES: ReadonlySet<string> = new Set([ERROR, "__interrupt__", "__scheduled__", "__resume__"]);
 /** Each try applies all writes to the whole state: what is still unknown after so many is refused. */
 const TRIES_AT_MOST = 16;
 
@@ -127,12 +132,37 @@ export const withErrors = async (
   read: Read,
 ): Promise<CheckpointTuple> => {
   const { writes, refused } = await judge(graph, tuple.pendingWrites ?? [], read);
-  const failed = new Set(writes.filter(([, channel]) => channel === "__error__").map(([taskId]) => taskId));
+  const failed = new Set(writes.filter(([, channel]) => channel === ERROR).map(([taskId]) => taskId));
   const errors = [...refused]
     .filter(([taskId]) => !failed.has(taskId))
-    .map(([taskId, error]): CheckpointPendingWrite => {
-      const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
-      return [taskId, "__error__", { name, message }];
-    });
+    .map(([taskId, error]): CheckpointPendingWrite => [taskId, ERROR, describe(error)]);
   return { ...tuple, pendingWrites: [...writes, ...errors] };
+};
+
+/** As LangGraph keeps what a task has thrown. */
+const describe = (error: unknown): { name: string; message: string } =>
+  error instanceof Error
+    ? { name: error.name, message: error.message }
+    : { name: "Error", message: String(error) };
+
+/**
+ * After a run has failed: stores with the tasks of its last step whose writes were refused that they have failed, as
+ * LangGraph does it for a task that throws. A history shows it, which applies no pending writes. Rejects with what
+ * `saver` does.
+ */
+export const noteRefused = async (
+  graph: RunnableGraph,
+  saver: BaseCheckpointSaver & { filter: unknown },
+  threadId: string,
+): Promise<void> => {
+  let refused: JudgedWrites["refused"] = new Map();
+  saver.filter = async (tuple: CheckpointTuple, read: Read): Promise<CheckpointTuple> => {
+    ({ refused } = await judge(graph, tuple.pendingWrites ?? [], read));
+    return tuple;
+  };
+  const tuple = await saver.getTuple({ configurable: { thread_id: threadId, checkpoint_ns: "" } });
+  for (const [taskId, error] of refused) {
+    if (tuple === undefined || taskId === COMMAND) continue;
+    await saver.putWrites(tuple.config, [[ERROR, describe(error)]], taskId);
+  }
 };

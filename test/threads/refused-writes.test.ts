@@ -68,6 +68,7 @@ describe.each(BAD_MESSAGES)("after an input with %s", (_, messages, error) => {
     const state = await api.state(threadId);
     expect(state.next).toEqual(["__start__"]);
     expect(tasksOf(state)).toEqual([["__start__", expect.stringContaining(error)]]);
+    expect(tasksOf((await api.history(threadId))[0]!)).toEqual(tasksOf(state));
     expect(await api.aFinishedRun(threadId, { assistant_id: "refusing", input: null })).toMatchObject({
       count: 1,
     });
@@ -118,10 +119,12 @@ describe("after a step of which one task's writes are refused", () => {
     expect(error).toBe("-1 is not positive");
     const state = await api.state(threadId);
     expect([state.values.positive, state.next]).toEqual([0, ["write"]]);
-    expect(tasksOf(state).sort()).toEqual([
+    const tasks = [
       ["other", null],
       ["write", "-1 is not positive"],
-    ]);
+    ];
+    expect(tasksOf(state).sort()).toEqual(tasks);
+    expect(tasksOf((await api.history(threadId))[0]!).sort()).toEqual(tasks);
     await expectToGoOn();
   });
 
