@@ -109,7 +109,7 @@ export const createServer = async (
     closers.push(() => signals.close());
 
     const { threadExpiry, storeExpiry, storeIndex } = await readGraphConfig(config.graphConfigFile);
-    const storeRepository = createStoreRepository(database);
+    const storeRepository = createStoreRepository(database, database);
     const storeItems = await openItems({ database, repository: storeRepository, index: storeIndex, logger });
     closers.push(() => storeItems.close());
     const checkpoints = createCheckpointStorage({ database, logger });

@@ -1,5 +1,6 @@
 import type { ExpressionBuilder } from "kysely";
 import { sql } from "kysely";
+import { roomyPage, type PageColumns } from "../database/bounded-reads.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import type { AssistantRow, AssistantVersionRow, Tables } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -87,6 +88,10 @@ order by thread_id limit $3`;
 /** An assistant has few versions: counting them all costs no more than sorting them. */
 const VERSIONS = `select ${SNAPSHOT}, count(*) over ()::int as total from threadloom.assistant_versions
 where assistant_id = $1 and metadata @> $2::jsonb order by version desc limit $3 offset $4`;
+
+type CountedRow<Row> = Row & PageColumns & { total: number };
+
+const toRow = <Row>({ total: _, weight_before: __, page_rows: ___, ...row }: CountedRow<Row>) => row;
 
 type Filter = Pick<AssistantFilter, "graph_id" | "name" | "metadata">;
 
@@ -199,6 +204,7 @@ export const createAssistantRepository = (database: Database) => {
     async search(
       search: AssistantSearch,
       fields: readonly AssistantField[],
+      signal?: AbortSignal,
     ): Promise<{ rows: Partial<AssistantRow>[]; total: number | undefined }> {
       const order = search.sort_order ?? "desc";
       const sortBy = search.sort_by ?? "created_at";
@@ -216,40 +222,48 @@ export const createAssistantRepository = (database: Database) => {
         .where(filter)
         .orderBy(sortBy, order);
       if (sortBy !== "assistant_id") query = query.orderBy("assistant_id", order); // pages must not overlap
-      const found = await query.limit(search.limit).offset(search.offset).execute();
-      return {
-        rows: found.map(({ total: _total, ...row }) => row),
-        total: found[0]?.total ?? undefined,
-      };
+      const page = query.limit(search.limit).offset(search.offset).compile();
+      const found = await database.boundedRead<CountedRow<Partial<AssistantRow>>>(
+        roomyPage(page.sql),
+        [...page.parameters],
+        signal,
+      );
+      return { rows: found.map((row) => toRow(row)), total: found[0]?.total };
     },
 
-    async count(filter: Filter): Promise<number> {
-      const { count } = await kysely
+    async count(filter: Filter, signal?: AbortSignal): Promise<number> {
+      const { sql: text, parameters } = kysely
         .selectFrom("assistants")
         .select(sql<number>`count(*)::int`.as("count"))
         .where(matches(filter))
-        .executeTakeFirstOrThrow();
-      return count;
+        .compile();
+      const rows = await database.boundedRead<{ count: number }>(text, [...parameters], signal);
+      return rows[0]?.count ?? 0;
     },
 
     /** Newest first, and like `search` with how many there are in all. */
     async versions(
       assistantId: string,
       search: AssistantVersionsSearch,
+      signal?: AbortSignal,
     ): Promise<{ rows: AssistantVersionRow[]; total: number | undefined }> {
-      const found = await database.query<AssistantVersionRow & { total: number }>(VERSIONS, [
-        assistantId,
-        JSON.stringify(search.metadata ?? {}),
-        search.limit,
-        search.offset,
-      ]);
-      return { rows: found, total: found[0]?.total };
+      const found = await database.boundedRead<CountedRow<AssistantVersionRow>>(
+        roomyPage(VERSIONS),
+        [assistantId, JSON.stringify(search.metadata ?? {}), search.limit, search.offset],
+        signal,
+      );
+      return { rows: found.map((row) => toRow(row)), total: found[0]?.total };
     },
 
-    async countVersions(assistantId: string, metadata: JsonObject | undefined): Promise<number> {
-      const rows = await database.query<{ count: number }>(
+    async countVersions(
+      assistantId: string,
+      metadata: JsonObject | undefined,
+      signal?: AbortSignal,
+    ): Promise<number> {
+      const rows = await database.boundedRead<{ count: number }>(
         "select count(*)::int as count from threadloom.assistant_versions where assistant_id = $1 and metadata @> $2::jsonb",
         [assistantId, JSON.stringify(metadata ?? {})],
+        signal,
       );
       return rows[0]?.count ?? 0;
     },

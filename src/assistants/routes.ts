@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { callerGone } from "../lib/caller-gone.ts";
 import { errorAnswer } from "../lib/json-schemas.ts";
 import { paginationHeaders } from "../lib/pagination.ts";
 import type { RoutePlugin } from "../lib/route-plugin.ts";
@@ -55,7 +56,7 @@ export const createAssistantRoutes =
         },
       },
       async (request, reply) => {
-        const page = await service.search(request.body);
+        const page = await service.search(request.body, callerGone(reply.raw));
         void reply.headers(paginationHeaders(page));
         return page.items;
       },
@@ -71,7 +72,7 @@ export const createAssistantRoutes =
           response: { 200: z.int(), ...invalid },
         },
       },
-      async (request) => await service.count(request.body),
+      async (request, reply) => await service.count(request.body, callerGone(reply.raw)),
     );
 
     app.get(
@@ -137,7 +138,7 @@ export const createAssistantRoutes =
         },
       },
       async (request, reply) => {
-        const page = await service.versions(request.params.assistant_id, request.body);
+        const page = await service.versions(request.params.assistant_id, request.body, callerGone(reply.raw));
         void reply.headers(paginationHeaders(page));
         return page.items;
       },

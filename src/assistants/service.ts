@@ -212,29 +212,34 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
       if (!(await repository.remove(assistant_id))) throw assistantNotFound(reference);
     },
 
-    async search(search: AssistantSearch): Promise<Page<Partial<Assistant>>> {
+    /** A page that would get too large ends early; its `total` is the true one. */
+    async search(search: AssistantSearch, signal?: AbortSignal): Promise<Page<Partial<Assistant>>> {
       const fields =
         search.select === undefined || search.select.length === 0 ? ASSISTANT_FIELDS : search.select;
-      const { rows, total } = await repository.search(search, [...new Set(fields)]);
+      const { rows, total } = await repository.search(search, [...new Set(fields)], signal);
       return {
         items: rows.map(toExtract),
-        total: total ?? (search.offset === 0 ? 0 : await repository.count(search)),
+        total: total ?? (search.offset === 0 ? 0 : await repository.count(search, signal)),
         offset: search.offset,
       };
     },
 
-    async count(filter: AssistantFilter): Promise<number> {
-      return await repository.count(filter);
+    async count(filter: AssistantFilter, signal?: AbortSignal): Promise<number> {
+      return await repository.count(filter, signal);
     },
 
     /** Newest first. */
-    async versions(reference: string, search: AssistantVersionsSearch): Promise<Page<Assistant>> {
+    async versions(
+      reference: string,
+      search: AssistantVersionsSearch,
+      signal?: AbortSignal,
+    ): Promise<Page<Assistant>> {
       const assistantId = assistantIdOf(reference);
-      const { rows, total } = await repository.versions(assistantId, search);
+      const { rows, total } = await repository.versions(assistantId, search, signal);
       if (total === undefined) await find(reference);
       return {
         items: rows.map(toVersion),
-        total: total ?? (await repository.countVersions(assistantId, search.metadata)),
+        total: total ?? (await repository.countVersions(assistantId, search.metadata, signal)),
         offset: search.offset,
       };
     },

@@ -22,6 +22,27 @@ const PATIENCE_MS = 5_000;
 /** `statement_timeout` was reached. */
 const CANCELLED = "57014";
 
+/** A page of records that clients wrote as they like ends with the one with which it has so many bytes. */
+export const PAGE_BYTES_AT_MOST = 16 * 1024 * 1024;
+
+/** What `roomyPage` adds to each row. */
+export interface PageColumns {
+  page_rows: string;
+  weight_before: string | null;
+}
+
+/**
+ * The same statement, its rows in the same order, without those that a page has no room for. What they weigh is found
+ * in the database: they are not sent here. `page_rows` is how many there were; `weight` is SQL for the bytes of a row of
+ * `page`.
+ */
+export const roomyPage = (statement: string, weight = "octet_length(page::text)"): string => `
+  select * from (
+    select page.*, count(*) over () as page_rows,
+      sum(${weight}) over (rows between unbounded preceding and 1 preceding) as weight_before
+    from (${statement}) page
+  ) page where coalesce(weight_before, 0) < ${PAGE_BYTES_AT_MOST}`;
+
 /**
  * The limit is local to a transaction: for a whole connection a pooler would either refuse it or leave it to whoever
  * gets the connection next. A cancel request would save two round trips, but one that comes late hits the statement

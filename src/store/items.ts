@@ -45,6 +45,8 @@ export interface Items {
    * `unavailable` if the embedding model fails.
    */
   search(searches: readonly ItemQuery[]): Promise<FoundItem[][]>;
+  /** The same for one search of somebody outside, whose page may be cut; see `StoreRepository`. */
+  searchPage(search: ItemQuery, signal?: AbortSignal): Promise<{ items: FoundItem[]; isCut: boolean }>;
 }
 
 /** LangGraph's own stores would answer such a query with any items: a caller could not tell that from a result. */
@@ -56,6 +58,21 @@ export const createItems = ({ repository, vectors, index }: ItemsOptions): Items
   const vectorsOf = async (texts: ReadonlyMap<string, string>): Promise<Map<string, string>> => {
     const made = (await index?.embedder.documents([...texts.values()])) ?? [];
     return new Map([...texts.keys()].map((hash, place) => [hash, made[place]!]));
+  };
+
+  /** The searches, with the vectors of what they look for by meaning. */
+  const withVectors = async (searches: readonly ItemQuery[]): Promise<readonly ItemSearch[]> => {
+    const queries = [...new Set(searches.flatMap(({ query = "" }) => (query === "" ? [] : [query])))];
+    if (queries.length === 0) return searches;
+    if (index === undefined) throw noQuery();
+    const { embed, embedder } = index;
+    const vectorOf = new Map(
+      await Promise.all(queries.map(async (query) => [query, await embedder.query(query)] as const)),
+    );
+    return searches.map((search) => {
+      const vector = vectorOf.get(search.query ?? "");
+      return vector === undefined ? search : { ...search, near: { vector, embeddedBy: embed } };
+    });
   };
 
   return {
@@ -87,20 +104,11 @@ export const createItems = ({ repository, vectors, index }: ItemsOptions): Items
       await vectors.put(items, textsOfItems, await vectorsOf(texts), embed);
     },
 
-    async search(searches) {
-      const queries = [...new Set(searches.flatMap(({ query = "" }) => (query === "" ? [] : [query])))];
-      if (queries.length === 0) return await repository.search(searches);
-      if (index === undefined) throw noQuery();
-      const { embed, embedder } = index;
-      const vectorOf = new Map(
-        await Promise.all(queries.map(async (query) => [query, await embedder.query(query)] as const)),
-      );
-      return await repository.search(
-        searches.map((search) => {
-          const vector = vectorOf.get(search.query ?? "");
-          return vector === undefined ? search : { ...search, near: { vector, embeddedBy: embed } };
-        }),
-      );
+    search: async (searches) => await repository.search(await withVectors(searches)),
+
+    async searchPage(search, signal) {
+      const [prepared = search] = await withVectors([search]);
+      return await repository.searchPage(prepared, signal);
     },
   };
 };

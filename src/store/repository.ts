@@ -1,3 +1,4 @@
+import { roomyPage, type BoundedReads, type PageColumns } from "../database/bounded-reads.ts";
 import type { Queryable } from "../database/database.ts";
 import type { StoreItemRow } from "../database/tables.ts";
 import type { ItemAddress } from "./addresses.ts";
@@ -9,7 +10,7 @@ import {
   listNamespaces,
   PUT,
   REFRESH_EXPIRY,
-  search,
+  search as searchItems,
   searchByMeaning,
 } from "./statements.ts";
 
@@ -68,12 +69,19 @@ export interface StoreRepository {
    * For each search its items: the nearest first, or the last updated first. At most two statements, and one for each vector (see below).
    */
   search(searches: readonly ItemSearch[]): Promise<FoundItem[][]>;
+  /**
+   * One search of somebody outside: a bounded read (see database/bounded-reads.ts), whose page ends early when it gets too
+   * large. `isCut`: there are more items within the limit.
+   */
+  searchPage(search: ItemSearch, signal?: AbortSignal): Promise<{ items: FoundItem[]; isCut: boolean }>;
   /** Stores items, whole: an older value and its time to live are replaced. No address twice. One statement. */
   put(items: readonly NewItem[]): Promise<void>;
   /** Removes items; it's no error if they don't exist. One statement. */
   delete(addresses: readonly ItemAddress[]): Promise<void>;
   /** The namespaces that hold items, in byte order of their labels, none twice. */
   listNamespaces(query: NamespaceSearch): Promise<string[][]>;
+  /** The same for somebody outside: a bounded read. */
+  listNamespacesFor(query: NamespaceSearch, signal: AbortSignal | undefined): Promise<string[][]>;
   /** Removes up to `limit` expired items, the longest expired first; returns how many. */
   deleteExpired(limit: number): Promise<number>;
 }
@@ -114,13 +122,52 @@ const itemOf = ({ namespace, key, value, created_at, updated_at }: FoundRow): St
   updated_at,
 });
 
+type Read = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
+
+const findNamespaces = async (
+  read: Read,
+  { matches, maxDepth, limit, offset }: NamespaceSearch,
+): Promise<string[][]> => {
+  const count = wholeCount(limit);
+  if (count === 0) return [];
+  const { lower, upper } = rangeOf(leadingLabels(matches));
+  const skipped = wholeCount(offset);
+  const values = [
+    lower,
+    JSON.stringify(matches.map(({ matchType, path }) => ({ suffix: matchType === "suffix", path }))),
+    Math.min(maxDepth ?? ANY_DEPTH, ANY_DEPTH),
+    skipped,
+    skipped + count,
+  ];
+  const rows = await read<{ namespace: string[] }>(
+    listNamespaces(upper === null),
+    upper === null ? values : [...values, upper],
+  );
+  return rows.map(({ namespace }) => namespace);
+};
+
+const wantedOf = ({ namespacePrefix, conditions, limit, offset, near }: ItemSearch, ordinal: number) => ({
+  ordinal,
+  ...rangeOf(namespacePrefix),
+  conditions: conditions.length === 0 ? null : conditions,
+  max_items: wholeCount(limit),
+  skipped_items: wholeCount(offset),
+  embedded_by: near?.embeddedBy,
+  query: near?.vector,
+});
+
+const foundItemOf = (row: FoundRow): FoundItem =>
+  row.score === undefined ? itemOf(row) : { ...itemOf(row), score: row.score };
+
 /**
  * The store's SQL. Every method takes a list, because LangGraph hands over all operations of a tick at once, and
  * the list goes to Postgres as one JSON parameter, so that one prepared statement serves any number.
  *
  * Reads that meet items with a time to live send one statement more, which refreshes them.
  */
-export const createStoreRepository = (database: Queryable): StoreRepository => {
+export const createStoreRepository = (database: Queryable, reads: BoundedReads): StoreRepository => {
+  const query: Read = (text, values) => database.query(text, values);
+
   const refreshExpiry = async (rows: readonly FoundRow[], refreshes: (ordinal: number) => boolean) => {
     const addresses = rows
       .filter(({ expires, ordinal }) => expires && refreshes(ordinal))
@@ -141,28 +188,17 @@ export const createStoreRepository = (database: Queryable): StoreRepository => {
 
     async search(searches) {
       const found: FoundItem[][] = searches.map(() => []);
-      const wanted = searches.map(({ namespacePrefix, conditions, limit, offset, near }, ordinal) => ({
-        ordinal,
-        ...rangeOf(namespacePrefix),
-        conditions: conditions.length === 0 ? null : conditions,
-        max_items: wholeCount(limit),
-        skipped_items: wholeCount(offset),
-        embedded_by: near?.embeddedBy,
-        query: near?.vector,
-      }));
+      const wanted = searches.map(wantedOf);
       const run = async (text: string, group: typeof wanted): Promise<void> => {
         if (group.length === 0) return;
         const rows = await database.query<FoundRow>(text, [JSON.stringify(group)]);
-        for (const row of rows) {
-          const item = itemOf(row);
-          found[row.ordinal]!.push(row.score === undefined ? item : { ...item, score: row.score });
-        }
+        for (const row of rows) found[row.ordinal]!.push(foundItemOf(row));
         await refreshExpiry(rows, (ordinal) => searches[ordinal]!.refreshTtl);
       };
       for (const everywhere of [false, true]) {
         const group = wanted.filter(({ upper }) => (upper === null) === everywhere);
         await run(
-          search(everywhere),
+          searchItems(everywhere),
           group.filter(({ query }) => query === undefined),
         );
         for (const one of group.filter(({ query }) => query !== undefined)) {
@@ -170,6 +206,19 @@ export const createStoreRepository = (database: Queryable): StoreRepository => {
         }
       }
       return found;
+    },
+
+    async searchPage(search, signal) {
+      const wanted = wantedOf(search, 0);
+      const everywhere = wanted.upper === null;
+      const statement = wanted.query === undefined ? searchItems(everywhere) : searchByMeaning(everywhere);
+      const rows = await reads.boundedRead<FoundRow & PageColumns>(
+        roomyPage(statement, "octet_length(value::text)"),
+        [JSON.stringify([wanted])],
+        signal,
+      );
+      await refreshExpiry(rows, () => search.refreshTtl);
+      return { items: rows.map(foundItemOf), isCut: rows.length < Number(rows[0]?.page_rows ?? 0) };
     },
 
     async put(items) {
@@ -189,24 +238,9 @@ export const createStoreRepository = (database: Queryable): StoreRepository => {
       ]);
     },
 
-    async listNamespaces({ matches, maxDepth, limit, offset }) {
-      const count = wholeCount(limit);
-      if (count === 0) return [];
-      const { lower, upper } = rangeOf(leadingLabels(matches));
-      const skipped = wholeCount(offset);
-      const values = [
-        lower,
-        JSON.stringify(matches.map(({ matchType, path }) => ({ suffix: matchType === "suffix", path }))),
-        Math.min(maxDepth ?? ANY_DEPTH, ANY_DEPTH),
-        skipped,
-        skipped + count,
-      ];
-      const rows = await database.query<{ namespace: string[] }>(
-        listNamespaces(upper === null),
-        upper === null ? values : [...values, upper],
-      );
-      return rows.map(({ namespace }) => namespace);
-    },
+    listNamespaces: (search) => findNamespaces(query, search),
+    listNamespacesFor: (search, signal) =>
+      findNamespaces((text, values) => reads.boundedRead(text, values, signal), search),
 
     async deleteExpired(limit) {
       return (await database.query(DELETE_EXPIRED, [limit])).length;

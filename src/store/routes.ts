@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { callerGone } from "../lib/caller-gone.ts";
 import { errorAnswer } from "../lib/json-schemas.ts";
 import type { RoutePlugin } from "../lib/route-plugin.ts";
 import {
@@ -84,7 +85,11 @@ export const createStoreRoutes =
           response: { 200: itemsAnswer, ...invalid },
         },
       },
-      async (request) => ({ items: await service.search(request.body) }),
+      async (request, reply) => {
+        const { items, next } = await service.search(request.body, callerGone(reply.raw));
+        if (next !== undefined) reply.header("x-pagination-next", next);
+        return { items };
+      },
     );
 
     app.post(
@@ -97,6 +102,8 @@ export const createStoreRoutes =
           response: { 200: namespacesAnswer, ...invalid },
         },
       },
-      async (request) => ({ namespaces: await service.listNamespaces(request.body) }),
+      async (request, reply) => ({
+        namespaces: await service.listNamespaces(request.body, callerGone(reply.raw)),
+      }),
     );
   };

@@ -19,6 +19,12 @@ export interface StoreServiceOptions {
   expiry: StoreExpiry;
 }
 
+export interface ItemPage {
+  items: ItemRecord[];
+  /** Offset of the items that the page had no room for; undefined if it holds all that were asked for. */
+  next: number | undefined;
+}
+
 export interface StoreService {
   /**
    * Stores an item, or replaces it with its time to live. Throws `invalid` if it's to be indexed and no semantic
@@ -31,8 +37,8 @@ export interface StoreService {
    * Items, the last updated first, or with a `query` the most similar. Throws `invalid` for an unknown operator, and
    * for a `query` where no semantic search is configured; `unavailable` if the query can't be embedded.
    */
-  search(request: ItemSearchRequest): Promise<ItemRecord[]>;
-  listNamespaces(request: NamespacesRequest): Promise<string[][]>;
+  search(request: ItemSearchRequest, signal?: AbortSignal): Promise<ItemPage>;
+  listNamespaces(request: NamespacesRequest, signal?: AbortSignal): Promise<string[][]>;
   /** The sweep: removes up to `limit` items whose time has passed; returns how many. */
   deleteExpired(limit: number): Promise<number>;
 }
@@ -69,18 +75,22 @@ export const createStoreService = ({ repository, items, expiry }: StoreServiceOp
     await repository.delete([{ namespace, key }]);
   },
 
-  async search({ namespace_prefix: namespacePrefix = [], filter, limit, offset, query, refresh_ttl }) {
+  async search(
+    { namespace_prefix: namespacePrefix = [], filter, limit, offset, query, refresh_ttl },
+    signal,
+  ) {
     const conditions = filterConditions(filter);
     const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
-    const [found] = await items.search([{ namespacePrefix, conditions, limit, offset, refreshTtl, query }]);
-    return (found ?? []).map(recordOf);
+    const search = { namespacePrefix, conditions, limit, offset, refreshTtl, query };
+    const { items: found, isCut } = await items.searchPage(search, signal);
+    return { items: found.map(recordOf), next: isCut ? offset + found.length : undefined };
   },
 
-  async listNamespaces({ prefix, suffix, max_depth: maxDepth, limit, offset }) {
+  async listNamespaces({ prefix, suffix, max_depth: maxDepth, limit, offset }, signal) {
     const matches: NamespaceMatch[] = [];
     if (prefix !== undefined) matches.push({ matchType: "prefix", path: prefix });
     if (suffix !== undefined) matches.push({ matchType: "suffix", path: suffix });
-    return await repository.listNamespaces({ matches, maxDepth, limit, offset });
+    return await repository.listNamespacesFor({ matches, maxDepth, limit, offset }, signal);
   },
 
   deleteExpired: (limit) => repository.deleteExpired(limit),

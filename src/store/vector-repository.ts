@@ -45,7 +45,7 @@ export const createVectorRepository = (database: Database): VectorRepository => 
     try {
       await database.transaction(async (transaction) => {
         // First, since it locks the items: from here on nobody else changes their vectors.
-        await createStoreRepository(transaction).put(items);
+        await createStoreRepository(transaction, database).put(items);
         const missing = await transaction.query<TextOfItem>(FORGET_OTHER_TEXTS, [
           addressJson(items),
           JSON.stringify(texts),

@@ -17,8 +17,8 @@ describe("the time to live of store items", () => {
     await open.empty();
   });
 
-  const search = async (refresh?: boolean) =>
-    await open.service.search({
+  const search = async (refresh?: boolean) => {
+    const { items } = await open.service.search({
       namespace_prefix: ["n"],
       filter: undefined,
       limit: 10,
@@ -26,6 +26,8 @@ describe("the time to live of store items", () => {
       query: undefined,
       refresh_ttl: refresh,
     });
+    return items;
+  };
   const list = async () =>
     await open.service.listNamespaces({
       prefix: undefined,

@@ -31,7 +31,7 @@ export const openStore = async (expiry: StoreExpiry = DEFAULT_EXPIRY): Promise<O
     preparedStatements: true,
     logger,
   });
-  const repository = createStoreRepository(database);
+  const repository = createStoreRepository(database, database);
   const items = createItems({ repository });
   return {
     database,

@@ -73,7 +73,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     store: PostgresStore;
   }
   const openWith = (own: Partial<EmbeddingModel> = {}, embed = "test:model"): Open => {
-    const repository = createStoreRepository(database);
+    const repository = createStoreRepository(database, database);
     const embedder = createEmbedder({ ...model, ...own }, DIMS);
     const items = createItems({
       repository,
@@ -318,7 +318,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
   it("forgets the vectors of what is stored while no semantic search is configured", async () => {
     await put("k", { text: "tea" });
     await put("other", { text: "tea" });
-    const repository = createStoreRepository(database);
+    const repository = createStoreRepository(database, database);
     const items = await openItems({ database, repository, index: undefined, logger });
     const store = new PostgresStore({ repository, items, expiry: DEFAULT_EXPIRY });
     await store.put(["n"], "k", { text: "coffee" });
