@@ -39,6 +39,8 @@ export interface Config {
   /** Names by which this server is called, beside those of loopback; `.example` is every one below it, `*` any. */
   readonly allowedHosts: readonly string[];
   readonly bodyLimitBytes: number;
+  /** Items of lists and members of objects that a request's body may have. */
+  readonly bodyElementsAtMost: number;
   /** Seconds after which an attempt ends as `timeout`. */
   readonly runTimeoutSeconds: number;
   /** Steps that a run may ask for at most. */
@@ -334,7 +336,14 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
       .string()
       .pipe(z.coerce.number<string>().min(0.001).max(200))
       .transform((megabytes) => Math.round(megabytes * BYTES_PER_MEGABYTE)),
-    description: "Megabytes that a request's body may have.",
+    description:
+      "Megabytes that a request's body may have; large ones may take four times as much at the same time.",
+  },
+  bodyElementsAtMost: {
+    environment: ["BODY_ELEMENTS"],
+    default: "250000",
+    ...wholeNumber(1_000, 10_000_000),
+    description: "Items of lists and members of objects that a request's body may have, all levels together.",
   },
   logLevel: {
     environment: ["LOG_LEVEL"],

@@ -3,10 +3,12 @@ import { resolve } from "node:path";
 import { databaseName } from "./banner.ts";
 import { createCheckpointStorage } from "./checkpoints/storage.ts";
 import { openDatabase } from "./database/database.ts";
+import { hasCluster } from "./database/embedded-place.ts";
 import { startEmbeddedPostgres } from "./database/embedded.ts";
 import { migrate } from "./database/migrate.ts";
 import { isSession } from "./database/pooling.ts";
 import { isUnusable } from "./database/passing-faults.ts";
+import { GraphLoadError, readGraphConfig } from "./graphs/config.ts";
 import { IMPORT_HELP, parseImportCommand, type ImportCommand } from "./import/command-line.ts";
 import { importThreads, THREADS_AT_A_TIME } from "./import/importer.ts";
 import { createProgressLine, type Progress } from "./import/progress.ts";
@@ -14,6 +16,7 @@ import { reportText, totalsText } from "./import/report.ts";
 import { openSource } from "./import/source.ts";
 import { sqlState, StartError } from "./lib/errors.ts";
 import { createLogger } from "./lib/logger.ts";
+import { nearestWord } from "./lib/nearest-word.ts";
 
 const explain = async <Result>(name: string, work: Promise<Result>): Promise<Result> => {
   try {
@@ -29,26 +32,30 @@ const explain = async <Result>(name: string, work: Promise<Result>): Promise<Res
   }
 };
 
+/** A typing mistake would be kept with every thread, and found out when the first of them is to go on. */
+const assertGraph = async (graphId: string, graphConfigFile: string): Promise<void> => {
+  const { path, entries } = await readGraphConfig(graphConfigFile);
+  const ids = entries.map(({ id }) => id);
+  if (ids.includes(graphId)) return;
+  const nearest = nearestWord(graphId, ids);
+  throw new StartError(
+    `${path} names no graph '${graphId}'. ${nearest === undefined ? "" : `Did you mean '${nearest}'? `}` +
+      `It names ${ids.join(", ")}; name another file with --config.`,
+  );
+};
+
 /** Answers the exit code. */
 const run = async (command: ImportCommand, signal: AbortSignal): Promise<number> => {
   const { from, schema, dryRun, threadId, graphId } = command;
   const logger = createLogger({ level: "warn", pretty: process.stdout.isTTY === true });
   const closers: (() => Promise<void>)[] = [];
-  try {
-    const source = openSource({
-      connectionString: from,
-      schema,
-      name: databaseName(from),
-      poolSize: THREADS_AT_A_TIME,
-    });
-    closers.push(() => source.close());
-    await explain(databaseName(from), source.assertTables());
-    if (threadId !== undefined && !(await source.hasThread(threadId))) {
-      throw new StartError(`The database ${databaseName(from)} has no thread '${threadId}'.`);
-    }
+  /** This server's database, ready for what is to come; undefined in a dry run if there is none yet. */
+  const openHere = async () => {
     let connectionString = command.databaseUrl;
     if (connectionString === undefined) {
-      const postgres = await startEmbeddedPostgres({ dataFolder: resolve(command.dataFolder), logger });
+      const dataFolder = resolve(command.dataFolder);
+      if (dryRun && !(await hasCluster(dataFolder))) return undefined;
+      const postgres = await startEmbeddedPostgres({ dataFolder, logger });
       closers.push(() => postgres.close());
       connectionString = postgres.connectionString;
     }
@@ -73,6 +80,22 @@ const run = async (command: ImportCommand, signal: AbortSignal): Promise<number>
     });
     closers.push(() => database.close());
     await explain(databaseName(connectionString), database.query("select 1"));
+    return { database, checkpoints: createCheckpointStorage({ database, logger }) };
+  };
+  try {
+    if (graphId !== undefined) await assertGraph(graphId, command.graphConfigFile);
+    const source = openSource({
+      connectionString: from,
+      schema,
+      name: databaseName(from),
+      poolSize: THREADS_AT_A_TIME,
+    });
+    closers.push(() => source.close());
+    await explain(databaseName(from), source.assertTables());
+    if (threadId !== undefined && !(await source.hasThread(threadId))) {
+      throw new StartError(`The database ${databaseName(from)} has no thread '${threadId}'.`);
+    }
+    const here = await openHere();
     if (dryRun && threadId === undefined) process.stdout.write(totalsText(await source.totals()));
 
     const line = createProgressLine({
@@ -82,8 +105,7 @@ const run = async (command: ImportCommand, signal: AbortSignal): Promise<number>
     let last: Progress | undefined;
     const report = await importThreads({
       source,
-      database,
-      checkpoints: createCheckpointStorage({ database, logger }),
+      here,
       threadId,
       graphId,
       dryRun,
@@ -116,7 +138,11 @@ try {
   process.exitCode = await main();
 } catch (error) {
   const text =
-    error instanceof StartError ? error.message : error instanceof Error ? error.stack : String(error);
+    error instanceof StartError || error instanceof GraphLoadError
+      ? error.message
+      : error instanceof Error
+        ? error.stack
+        : String(error);
   process.stderr.write(`threadloom import: ${text}\n`);
   process.exitCode = 1;
 }

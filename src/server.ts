@@ -268,7 +268,7 @@ export const createServer = async (
     const app = await createApp({
       logger,
       authenticate: createAuthenticate(config.apiKeys),
-      bodyLimit: config.bodyLimitBytes,
+      bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
       origins,
       ...(config.apiKeys.length === 0 ? { siteCheck: createSiteCheck({ ...config, origins }) } : {}),
       routes: [

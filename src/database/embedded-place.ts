@@ -101,6 +101,9 @@ const ensureSystemUser = async (): Promise<ServerUser> => {
   );
 };
 
+const systemPlaceOf = (wished: string): string =>
+  join(SYSTEM_FOLDER, createHash("sha256").update(wished).digest("hex").slice(0, 16), "postgres");
+
 /**
  * Decides where the data of a wished data folder live, without making anything but, as root, the system user.
  * The same folder gives the same place every time.
@@ -115,8 +118,16 @@ export const findPlace = async (wishedFolder: string): Promise<Place> => {
   }
   const user = await ensureSystemUser();
   if (await isReachable(wished, user)) return { folder: join(wished, "postgres"), user };
-  const name = createHash("sha256").update(wished).digest("hex").slice(0, 16);
-  return { folder: join(SYSTEM_FOLDER, name, "postgres"), user };
+  return { folder: systemPlaceOf(wished), user };
+};
+
+/** Whether there is a finished cluster for the wished data folder. Makes nothing at all. */
+export const hasCluster = async (wishedFolder: string): Promise<boolean> => {
+  const wished = resolve(wishedFolder);
+  for (const folder of [join(wished, "postgres"), systemPlaceOf(wished)]) {
+    if (await exists(join(folder, "cluster/data/PG_VERSION"))) return true;
+  }
+  return false;
 };
 
 /** Gives a file or folder to the user that the server runs as. */

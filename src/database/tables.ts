@@ -85,6 +85,8 @@ export interface RunsTable {
   reader_id: string | null;
   lease_until: NullableTimestamp;
   available_at: Timestamp;
+  /** When the first attempt began. */
+  started_at: NullableTimestamp;
   /** For a rollback alone, see runs/forgetting.ts. */
   replaced_metadata: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
   /** The same of its thread's config. */

@@ -43,7 +43,7 @@ export interface HeartbeatRow {
 
 const CLAIMED_COLUMNS = `r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.status, r.metadata, r.config, r.context,
   r.kwargs, r.multitask_strategy, r.resumable, r.delete_thread, r.error, r.cancel_action, r.attempt, r.lost_attempts, r.worker_id,
-  r.reader_id, r.lease_until, r.available_at, r.created_at, r.updated_at`;
+  r.reader_id, r.lease_until, r.available_at, r.started_at, r.created_at, r.updated_at`;
 
 /**
  * Takes up to $3 runs, oldest first: of each thread only the oldest available one, and none while another of
@@ -68,6 +68,7 @@ const claimStatement = (which: string): string => `with next as (
   limit $3
   for update skip locked)
 update threadloom.runs r set status = 'running', attempt = r.attempt + 1, worker_id = $1,
+  started_at = coalesce(r.started_at, now()),
   lease_until = now() + make_interval(secs => $2::float8), updated_at = now()
 from next where r.run_id = next.run_id
 returning ${CLAIMED_COLUMNS},

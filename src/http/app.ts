@@ -5,7 +5,7 @@ import { unavailable } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { RoutePlugin } from "../lib/route-plugin.ts";
-import { acceptBodies } from "./bodies.ts";
+import { acceptBodies, type BodyLimits } from "./bodies.ts";
 import { allowOriginOf, allowOrigins } from "./cors.ts";
 import { answerError, answerUnknownRoute, answerUnreadable } from "./errors.ts";
 import { describeApi } from "./openapi.ts";
@@ -16,8 +16,7 @@ import { validatorCompiler } from "./validation.ts";
 export interface AppOptions {
   logger: Logger;
   authenticate: Authenticate;
-  /** Bytes that a request's body may have. */
-  bodyLimit: number;
+  bodyLimits: BodyLimits;
   origins: AllowedOrigins;
   /** Undefined if callers bring a key: then it doesn't matter where they come from. */
   siteCheck?: SiteCheck;
@@ -41,7 +40,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     ) as FastifyBaseLogger,
     // A line per request would cost as much as answering it; a proxy in front logs requests.
     logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: options.bodyLimit,
+    bodyLimit: options.bodyLimits.bytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
     genReqId: () => newId(),
     // Streams are ended by the server itself before it closes; see streaming/.
@@ -73,7 +72,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     }
   });
   await allowOrigins(app, options.origins);
-  acceptBodies(app);
+  acceptBodies(app, options.bodyLimits);
   let closing = false;
   app.addHook("preClose", (done) => {
     closing = true;

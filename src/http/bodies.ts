@@ -1,51 +1,33 @@
-import type { FastifyInstance } from "fastify";
-import { invalid, malformed } from "../lib/errors.ts";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { IncomingMessage } from "node:http";
+import { invalid, malformed, tooLarge, unavailable } from "../lib/errors.ts";
+import { createBodyBudget, type BodyCharge } from "./body-budget.ts";
+import { assertBearable } from "./json-text.ts";
 
-/**
- * Nesting that a body may have. `JSON.parse` takes millions of levels, but `JSON.stringify` overflows the stack
- * at about 5,000 and `jsonb` fails at 50,000: such a value could be taken in and never be given back.
- */
-const NESTING_AT_MOST = 500;
+declare module "fastify" {
+  interface FastifyRequest {
+    bodyCharge: BodyCharge | null;
+  }
+}
+
+/** What bodies may take. */
+export interface BodyLimits {
+  /** Bytes of one body, on the routes that take values of graphs and items of the store (`largeBody`). */
+  bytes: number;
+  /** Elements of one body on those routes. */
+  elements: number;
+}
+
+/** Searches, counts, metadata and names: an honest one has a few kilobytes. */
+const SMALL_ROUTE = { bytes: 1_000_000, elements: 20_000 };
+
+/** Bodies of full size that may be taken in at the same time. */
+const FULL_BODIES_AT_ONCE = 4;
 
 const JSON_TYPE = "application/json";
 
 /** Characters of a parser's complaint that are passed on; it quotes the body. */
 const COMPLAINT_AT_MOST = 200;
-
-const QUOTE = 34;
-const BACKSLASH = 92;
-const OPENING = new Set([91, 123]);
-const CLOSING = new Set([93, 125]);
-
-/** The position of the quote that ends the string which starts at `start`, or the end of the text. */
-const endOfString = (text: string, start: number): number => {
-  let end = start;
-  do {
-    end = text.indexOf('"', end + 1);
-    if (end === -1) return text.length;
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes += 1;
-    if (backslashes % 2 === 0) return end;
-  } while (end < text.length);
-  return end;
-};
-
-/**
- * Before parsing, because parsing is what costs: a million levels take `JSON.parse` 130 to 270 ms, this gives up
- * after the 501st bracket. An honest body of 100 KB takes it 0.1 ms.
- */
-const assertShallow = (text: string): void => {
-  if (text.length <= NESTING_AT_MOST) return;
-  let depth = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (code === QUOTE) index = endOfString(text, index);
-    else if (OPENING.has(code)) {
-      depth += 1;
-      if (depth > NESTING_AT_MOST) throw invalid(`The body is nested deeper than ${NESTING_AT_MOST} levels.`);
-    } else if (CLOSING.has(code)) depth -= 1;
-  }
-};
 
 /**
  * Refuses what parses and yet can't be kept: a number beyond the range (1e400 is Infinity, which JSON can't
@@ -66,9 +48,9 @@ const assertStorable = (value: unknown): void => {
   }
 };
 
-const parseBody = (text: string): unknown => {
+const parseBody = (text: string, elementsAtMost: number): unknown => {
   if (text.trim() === "") return undefined;
-  assertShallow(text);
+  assertBearable(text, elementsAtMost);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -80,22 +62,85 @@ const parseBody = (text: string): unknown => {
   return value;
 };
 
+/** Reads a body as it arrives, and gives up at the byte that is one too many. */
+const readText = (
+  request: FastifyRequest,
+  payload: IncomingMessage,
+  done: (error: Error | null, text: string) => void,
+): void => {
+  const bytesAtMost = request.routeOptions.bodyLimit ?? 0;
+  if (Number(request.headers["content-length"]) > bytesAtMost) return done(tooLarge(bytesAtMost), "");
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const stop = (): void => {
+    payload.off("data", onData).off("end", onEnd).off("error", onError);
+  };
+  const refuse = (error: Error): void => {
+    stop();
+    payload.resume(); // or its sender would wait for ever until we take the rest
+    done(error, "");
+  };
+  const onData = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    if (bytes > bytesAtMost) refuse(tooLarge(bytesAtMost));
+    else if (request.bodyCharge?.grow(chunk.length) === false) {
+      refuse(unavailable("This server is taking in as much data as it can; nothing was stored."));
+    } else chunks.push(chunk);
+  };
+  const onEnd = (): void => {
+    stop();
+    done(null, (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)).toString("utf8"));
+  };
+  const onError = (error: Error): void => {
+    stop();
+    done(malformed("The body did not arrive whole.", error), "");
+  };
+  payload.on("data", onData).on("end", onEnd).on("error", onError);
+};
+
+/** Parses every body as JSON, within the limits of its route and the budget of all. */
+const parseAsJson = (app: FastifyInstance, { bytes, elements }: BodyLimits): void => {
+  const budget = createBodyBudget(bytes * FULL_BODIES_AT_ONCE);
+  app.decorateRequest("bodyCharge", null);
+  app.decorateRequest("releaseBody", function releaseBody() {
+    this.bodyCharge?.release();
+    this.body = undefined;
+  });
+  app.addHook("onRoute", (route) => {
+    route.bodyLimit = route.config?.largeBody ? bytes : Math.min(bytes, SMALL_ROUTE.bytes);
+  });
+  app.addHook("preParsing", (request, reply, payload, done) => {
+    const { headers } = request;
+    if (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined) {
+      const charge = budget.open();
+      request.bodyCharge = charge;
+      reply.raw.once("close", () => charge.release());
+    }
+    done(null, payload);
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (request, payload, done) => {
+    readText(request, payload, (error, text) => {
+      if (error !== null) return done(error, undefined);
+      const { largeBody = false } = request.routeOptions.config;
+      try {
+        done(null, parseBody(text, largeBody ? elements : Math.min(elements, SMALL_ROUTE.elements)));
+      } catch (refusal) {
+        done(refusal as Error, undefined);
+      }
+    });
+  });
+};
+
 /**
  * Bodies are JSON whatever their content type says: Studio and proxies send `text/plain`, and body-less POSTs
  * come with any type or none. An empty body is `undefined`.
  */
-export const acceptBodies = (app: FastifyInstance): void => {
+export const acceptBodies = (app: FastifyInstance, limits: BodyLimits): void => {
   // Fastify answers 415 to a type that it can't read, an empty one for instance, before any parser is asked.
   app.addHook("onRequest", (request, _reply, done) => {
     if (request.headers["content-type"] !== undefined) request.headers["content-type"] = JSON_TYPE;
     done();
   });
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => {
-    try {
-      done(null, parseBody(body as string));
-    } catch (error) {
-      done(error as Error, undefined);
-    }
-  });
+  parseAsJson(app, limits);
 };

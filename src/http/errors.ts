@@ -12,11 +12,12 @@ const STATUS: Record<ErrorKind, number> = {
   forbidden: 403,
   not_found: 404,
   conflict: 409,
+  too_large: 413,
   invalid: 422,
   unavailable: 503,
 };
 
-/** Seconds after which a client may try again while the database is away. */
+/** Seconds after which a client may try again while the database is away or memory is short. */
 const RETRY_AFTER_SECONDS = 1;
 
 /** What PostgreSQL says of values that it can't keep, by SQLSTATE. The edge refuses them; this is the net below. */
@@ -43,7 +44,6 @@ interface Refusal {
 
 /** Fastify's own refusals in our words. */
 const SENTENCES: Record<string, string> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: "The body is larger than this server accepts.",
   FST_ERR_BAD_URL: "The path is not validly percent-encoded.",
   FST_ERR_MAX_PARAM_LENGTH: "A part of the path is longer than this server accepts.",
 };
@@ -88,6 +88,8 @@ export const answerError = (error: unknown, request: FastifyRequest, reply: Fast
     request.log.warn({ err: error }, "a request can't be served at the moment");
     void reply.header("retry-after", RETRY_AFTER_SECONDS);
   }
+  // The rest of it would have to be read first, only to be thrown away.
+  if (refusal.status === 413) void reply.header("connection", "close");
   void reply.code(refusal.status).send({ detail: refusal.detail });
 };
 

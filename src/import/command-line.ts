@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { OPTIONS } from "../config-options.ts";
+import { graphConfigFileOf } from "../config.ts";
 import { StartError } from "../lib/errors.ts";
 
 export interface ImportCommand {
@@ -13,6 +14,8 @@ export interface ImportCommand {
   dataFolder: string;
   threadId: string | undefined;
   graphId: string | undefined;
+  /** Path of langgraph.json, which knows the graphs. */
+  graphConfigFile: string;
   dryRun: boolean;
 }
 
@@ -27,9 +30,10 @@ export const IMPORT_HELP = `Copies threads from a database that @langchain/langg
   --database-schema <name>  The schema of this server's tables. Default: DATABASE_SCHEMA, else threadloom
   --data <folder>       Folder of the embedded PostgreSQL. Default: .threadloom
   --graph <id>          The graph of these threads, as langgraph.json calls it: the source doesn't say. Without it they
-                        get one with their next run
+                        get one with their next run. Was it a wrong one, run it again with the right one
+  --config <path>       The langgraph.json that --graph is looked up in. Default: LANGGRAPH_CONFIG, else langgraph.json
   --thread <id>         Only this thread
-  --dry-run             Say what there is to do, and write nothing
+  --dry-run             Say what there is to do, and make and write nothing
   --help, -h            Print this
 
 It may be stopped at any time, and run again: what is here already is left as it is, and only what is new is copied.
@@ -71,6 +75,7 @@ export const parseImportCommand = (
     dataFolder: values.data ?? given(dataFolder.environment) ?? dataFolder.default ?? "",
     threadId: values.thread,
     graphId: values.graph,
+    graphConfigFile: values.config ?? graphConfigFileOf([], environment),
     dryRun: values["dry-run"] === true,
   };
 };
@@ -87,6 +92,7 @@ const parse = (argv: readonly string[]) => {
         "database-schema": text,
         data: text,
         graph: text,
+        config: text,
         thread: text,
         "dry-run": { type: "boolean" },
         help: { type: "boolean", short: "h" },

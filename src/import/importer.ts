@@ -4,13 +4,13 @@ import { isPassing } from "../database/passing-faults.ts";
 import { isUuid } from "../lib/ids.ts";
 import type { Progress } from "./progress.ts";
 import type { Source } from "./source.ts";
-import { createTarget } from "./target.ts";
+import { createTarget, NO_TARGET } from "./target.ts";
 import { createThreadCopy, type CopiedThread } from "./thread-copy.ts";
 
 export interface ImporterOptions {
   source: Source;
-  database: Database;
-  checkpoints: CheckpointStorage;
+  /** Where the threads come to; undefined in a dry run if there is no such database yet. */
+  here: { database: Database; checkpoints: CheckpointStorage } | undefined;
   /** Only this thread. */
   threadId: string | undefined;
   /** The graph of the threads, if they all are of one: the source doesn't know. */
@@ -25,6 +25,8 @@ export interface ImporterOptions {
 export interface ImportReport {
   copied: number;
   already: number;
+  /** Threads that were here as those of another graph. */
+  corrected: number;
   stopped: boolean;
   checkpoints: number;
   seconds: number;
@@ -44,11 +46,12 @@ export const THREADS_AT_A_TIME = 4;
  * a kill, and started again. Throws when a database is away.
  */
 export const importThreads = async (options: ImporterOptions): Promise<ImportReport> => {
-  const { source, database, checkpoints, threadId, graphId, dryRun, onProgress, signal } = options;
+  const { source, here, threadId, graphId, dryRun, onProgress, signal } = options;
   const startedAt = performance.now();
   const report: ImportReport = {
     copied: 0,
     already: 0,
+    corrected: 0,
     stopped: false,
     checkpoints: 0,
     seconds: 0,
@@ -68,8 +71,8 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
     });
   const copy = createThreadCopy({
     source,
-    target: createTarget(database, checkpoints),
-    checkpoints,
+    target: here === undefined ? NO_TARGET : createTarget(here.database, here.checkpoints),
+    checkpoints: here?.checkpoints,
     graphId,
     dryRun,
     onCheckpoints(count) {

@@ -21,9 +21,13 @@ export const reportText = (report: ImportReport, { dryRun }: { dryRun: boolean }
   const { copied, already, checkpoints, seconds, renamed } = report;
   const verb = dryRun ? "to copy" : "copied";
   const rate = !dryRun && seconds > 0 ? `, ${number.format(Math.round(copied / seconds))} threads/s` : "";
+  const correction = dryRun ? "here already would get the graph" : "here already got the graph";
   const lines = [
     `${count(copied, "thread")} ${verb} (${count(checkpoints, "checkpoint")}) in ${seconds.toFixed(1)} s${rate}; ` +
       `${number.format(already)} already here.`,
+    ...(report.corrected > 0
+      ? [`${count(report.corrected, "thread")} ${correction} that --graph names.`]
+      : []),
     ...listed("left alone", report.skipped),
     ...listed("could not be copied", report.failed),
   ];

@@ -12,7 +12,7 @@ export const IMPORTED_ID = "imported_thread_id";
 /** What this server has of a thread. */
 export interface Existing {
   /** Undefined: there is no record of the thread, though there may be checkpoints of an import that was cut short. */
-  record: { importedId: string | null; busy: boolean } | undefined;
+  record: { importedId: string | null; graphId: string | null; busy: boolean } | undefined;
   /** Writes of tasks by checkpoint, see `checkpointKey`. */
   checkpoints: Map<string, number>;
 }
@@ -30,12 +30,22 @@ export interface Target {
   existing(key: string): Promise<Existing>;
   /** Writes the thread's record, by which it becomes visible. */
   finish(thread: FinishedThread): Promise<void>;
+  /** Says that a thread that is here is one of this graph. A thread that has a run in progress stays as it is. */
+  assign(key: string, graphId: string): Promise<void>;
 }
+
+/** A database that isn't there yet, for a dry run. */
+export const NO_TARGET: Target = {
+  existing: () => Promise.resolve({ record: undefined, checkpoints: new Map() }),
+  finish: () => Promise.reject(new Error("There is no database to write to.")),
+  assign: () => Promise.reject(new Error("There is no database to write to.")),
+};
 
 export const checkpointKey = (checkpointNs: string, checkpointId: string): string =>
   `${checkpointNs}\n${checkpointId.toLowerCase()}`;
 
-const FIND = `select metadata ->> '${IMPORTED_ID}' as "importedId", unfinished_runs > 0 as busy
+const FIND = `select metadata ->> '${IMPORTED_ID}' as "importedId",
+    metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy
   from threadloom.threads where thread_id = $1`;
 
 const LIST_CHECKPOINTS = `
@@ -56,8 +66,10 @@ const FINISH = `
   insert into threadloom.threads (thread_id, status, metadata, interrupts, created_at, updated_at, state_updated_at)
   select $1, $2, $3::jsonb, $4::jsonb, first, last, last from times
   on conflict (thread_id) do update set status = excluded.status, interrupts = excluded.interrupts,
-    updated_at = excluded.updated_at, state_updated_at = excluded.state_updated_at
+    metadata = threads.metadata || excluded.metadata, updated_at = excluded.updated_at, state_updated_at = excluded.state_updated_at
   where threads.unfinished_runs = 0`;
+
+const ASSIGN = `update threadloom.threads set metadata = metadata || $2::jsonb where thread_id = $1 and unfinished_runs = 0`;
 
 /** In a dry run the database may not have been migrated yet. */
 const UNDEFINED_TABLE = "42P01";
@@ -66,7 +78,7 @@ export const createTarget = (database: Database, checkpoints: CheckpointStorage)
   async existing(key) {
     let record: Existing["record"];
     try {
-      [record] = await database.query<{ importedId: string | null; busy: boolean }>(FIND, [key]);
+      [record] = await database.query<NonNullable<Existing["record"]>>(FIND, [key]);
     } catch (error) {
       if (sqlState(error) === UNDEFINED_TABLE) return { record: undefined, checkpoints: new Map() };
       throw error;
@@ -87,7 +99,7 @@ export const createTarget = (database: Database, checkpoints: CheckpointStorage)
     const interrupts = interruptsOf(await checkpoints.readHead(key));
     const metadata: JsonObject = {
       [IMPORTED_ID]: sourceId,
-      ...(graphId === undefined ? {} : { graph_id: graphId, assistant_id: systemAssistantId(graphId) }),
+      ...(graphId === undefined ? {} : graphOf(graphId)),
     };
     await database.query(FINISH, [
       key,
@@ -98,7 +110,14 @@ export const createTarget = (database: Database, checkpoints: CheckpointStorage)
       timeOf(lastTime),
     ]);
   },
+
+  async assign(key, graphId) {
+    await database.query(ASSIGN, [key, toJsonb(JSON.stringify(graphOf(graphId))).jsonb]);
+  },
 });
+
+/** What the metadata of a thread say of the graph that ran on it. */
+const graphOf = (graphId: string) => ({ graph_id: graphId, assistant_id: systemAssistantId(graphId) });
 
 const timeOf = (text: string | null): string | null =>
   text === null || Number.isNaN(Date.parse(text)) ? null : new Date(text).toISOString();

@@ -10,8 +10,8 @@ import { ownField } from "../lib/names.ts";
 export interface CopiedThread {
   /** The id that it has here. */
   key: string;
-  /** `skipped`: it was left alone, for the `reason`. `stopped`: there is more, for the next time. */
-  outcome: "copied" | "already" | "skipped" | "stopped";
+  /** `corrected`: it was here, as one of another graph. `skipped`: it was left alone, for the `reason`. `stopped`: there is more, for the next time. */
+  outcome: "copied" | "already" | "corrected" | "skipped" | "stopped";
   reason?: string;
   checkpoints: number;
 }
@@ -19,7 +19,8 @@ export interface CopiedThread {
 export interface ThreadCopyOptions {
   source: Source;
   target: Target;
-  checkpoints: CheckpointStorage;
+  /** Undefined in a dry run that has no database to look into. */
+  checkpoints: CheckpointStorage | undefined;
   graphId: string | undefined;
   dryRun: boolean;
   /** Told after each page how many checkpoints are stored. */
@@ -53,12 +54,16 @@ export const createThreadCopy = (options: ThreadCopyOptions) => {
       const stored = existing.get(checkpointKey(checkpointNs, checkpointId));
       return stored === undefined || stored < writes;
     });
-    if (missing.length === 0 && record !== undefined) return { key, outcome: "already", checkpoints: 0 };
     const known = new Set(keys.map((of) => checkpointKey(of.checkpointNs, of.checkpointId)));
-    if (record !== undefined && (record.busy || [...existing.keys()].some((of) => !known.has(of)))) {
-      return skipped("it went on here and there since it was imported");
+    const wentOn = record !== undefined && (record.busy || [...existing.keys()].some((of) => !known.has(of)));
+    if (missing.length === 0 && record !== undefined) {
+      // A thread that ran here knows its graph better than whoever imports.
+      const isOther = graphId !== undefined && record.graphId !== graphId && !wentOn;
+      if (isOther && !dryRun) await target.assign(key, graphId);
+      return { key, outcome: isOther ? "corrected" : "already", checkpoints: 0 };
     }
-    if (dryRun) return { key, outcome: "copied", checkpoints: missing.length };
+    if (wentOn) return skipped("it went on here and there since it was imported");
+    if (dryRun || checkpoints === undefined) return { key, outcome: "copied", checkpoints: missing.length };
 
     // What has no record yet is invisible: nobody can run it meanwhile. Else a run that begins wins.
     const saver = record === undefined ? checkpoints.saverForImport() : checkpoints.saverForIdleThread();

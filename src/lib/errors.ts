@@ -18,9 +18,11 @@ export type ErrorKind =
   | "not_found"
   /** The request contradicts the present state, e.g. a run is in progress. HTTP 409. */
   | "conflict"
+  /** The body has more bytes than the route takes. HTTP 413. */
+  | "too_large"
   /** A field does not validate; the sentence names it. HTTP 422. */
   | "invalid"
-  /** The database can't be reached for now; nothing was stored. HTTP 503 with Retry-After. */
+  /** The database can't be reached for now, or memory is short; nothing was stored. HTTP 503 with Retry-After. */
   | "unavailable";
 
 /** An error whose message is meant for the caller. */
@@ -44,6 +46,8 @@ export const forbidden = refusal("forbidden");
 export const invalid = refusal("invalid");
 export const conflict = refusal("conflict");
 export const unavailable = refusal("unavailable");
+export const tooLarge = (bytesAtMost: number) =>
+  new ThreadloomError("too_large", `The body is larger than the ${bytesAtMost} bytes that are taken here.`);
 
 export const assistantNotFound = (reference: string) =>
   new ThreadloomError("not_found", `Assistant '${reference}' not found.`);

@@ -8,20 +8,45 @@ import { isInherited } from "./names.ts";
  * and what is kept as text (a run's input), where anything goes that JSON can say.
  */
 
+const UNSTORABLE = "holds a NUL character or half a surrogate pair, which can't be stored";
+
 /** NUL (SQLSTATE 22P05) or a surrogate without its other half (22P02). */
 const hasNul = (text: string): boolean => text.includes("\0");
 const isStorableText = (text: string): boolean => !hasNul(text) && text.isWellFormed();
 
-const isStorable = (value: unknown): boolean => {
-  if (typeof value === "string") return isStorableText(value);
-  if (Array.isArray(value)) return value.every(isStorable);
-  if (typeof value === "object" && value !== null) {
-    return Object.entries(value).every(([key, item]) => isStorableText(key) && isStorable(item));
-  }
-  return true;
-};
+/** Size of what is kept beside a thread, a run or an assistant, and is merged, compared and sent with each of them. */
+const ELEMENTS_AT_MOST = 20_000;
+const CHARACTERS_AT_MOST = 1_000_000;
 
-const UNSTORABLE = "holds a NUL character or half a surrogate pair, which can't be stored";
+/** Why PostgreSQL can't keep a value, or should not, as the end of a sentence; undefined if it can. */
+const complaintOf = (root: unknown, isBounded: boolean): string | undefined => {
+  let elements = 0;
+  let characters = 0;
+  const refusesText = (text: string): boolean => {
+    characters += text.length;
+    return !isStorableText(text);
+  };
+  const complaintOfItem = (value: unknown): string | undefined => {
+    elements += 1;
+    if (typeof value === "string") {
+      if (refusesText(value)) return UNSTORABLE;
+    } else if (Array.isArray(value)) {
+      for (const item of value) {
+        const complaint = complaintOfItem(item);
+        if (complaint !== undefined) return complaint;
+      }
+    } else if (typeof value === "object" && value !== null) {
+      for (const [key, item] of Object.entries(value)) {
+        const complaint = refusesText(key) ? UNSTORABLE : complaintOfItem(item);
+        if (complaint !== undefined) return complaint;
+      }
+    }
+    if (!isBounded) return undefined;
+    if (elements > ELEMENTS_AT_MOST) return `holds more than ${ELEMENTS_AT_MOST} elements`;
+    return characters > CHARACTERS_AT_MOST ? `holds more than ${CHARACTERS_AT_MOST} characters` : undefined;
+  };
+  return complaintOfItem(root);
+};
 
 /**
  * Text that PostgreSQL can store. For every id, name and key that a caller sends: half a surrogate pair makes even the
@@ -45,8 +70,17 @@ export const jsonObject = z
   })
   .meta({ type: "object", additionalProperties: true });
 
-/** An object that is stored as `jsonb`. */
-export const storableObject = jsonObject.refine(isStorable, { error: UNSTORABLE });
+const jsonbObject = (isBounded: boolean) =>
+  jsonObject.superRefine((value, context) => {
+    const complaint = complaintOf(value, isBounded);
+    if (complaint !== undefined) context.addIssue({ code: "custom", message: complaint });
+  });
+
+/** An object that is stored as `jsonb` beside a record: metadata, a configuration, a context, or a filter of them. */
+export const storableObject = jsonbObject(true);
+
+/** An object that is stored as `jsonb` for its own sake, as large as a body may be. */
+export const storableValue = jsonbObject(false);
 
 /** Any JSON value, or none: a key that is missing is `undefined`. */
 export const jsonValue = z.unknown().optional();

@@ -2,3 +2,17 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 
 /** What a room's `routes.ts` makes: a Fastify plugin whose handlers' types come from the zod schemas. */
 export type RoutePlugin = FastifyPluginAsyncZod;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The route takes values of graphs or of the store, which may be large. All others take what is small. */
+    largeBody?: boolean;
+  }
+  interface FastifyRequest {
+    /**
+     * For a handler that goes on for long: says that it needs the body no more. It is gone then, and no longer counts
+     * among what this server has taken in at the moment.
+     */
+    releaseBody(): void;
+  }
+}

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
-import type { RunReader } from "../streaming/hub.ts";
+import type { RunReader } from "../streaming/run-reader.ts";
 import { sendRunEvents, wasDropped } from "../streaming/server-sent-events.ts";
 import { answerPatiently } from "./patient-answer.ts";
 import { toRunRecord } from "./record.ts";

@@ -12,6 +12,7 @@ export const createRunCreationRoutes =
     app.post(
       "/threads/:thread_id/runs",
       {
+        config: { largeBody: true },
         schema: {
           tags,
           summary: "Create a run in the background",
@@ -27,6 +28,7 @@ export const createRunCreationRoutes =
     app.post(
       "/threads/:thread_id/runs/stream",
       {
+        config: { largeBody: true },
         sse: "manual",
         schema: {
           tags,
@@ -36,17 +38,20 @@ export const createRunCreationRoutes =
           response: { 200: events, ...refusals },
         },
       },
-      async (request, reply) =>
-        await answers.stream(
-          reply,
-          await service.createOnThread(request.params.thread_id, request.body, { streamed: true }),
-          request.body.on_disconnect,
-        ),
+      async (request, reply) => {
+        const { on_disconnect: onDisconnect } = request.body;
+        const created = await service.createOnThread(request.params.thread_id, request.body, {
+          streamed: true,
+        });
+        request.releaseBody();
+        await answers.stream(reply, created, onDisconnect);
+      },
     );
 
     app.post(
       "/threads/:thread_id/runs/wait",
       {
+        config: { largeBody: true },
         schema: {
           tags,
           summary: "Create a run and wait for its result",
@@ -55,17 +60,18 @@ export const createRunCreationRoutes =
           response: { 200: values, ...refusals },
         },
       },
-      async (request, reply) =>
-        await answers.wait(
-          reply,
-          await service.createOnThread(request.params.thread_id, request.body),
-          request.body.on_disconnect,
-        ),
+      async (request, reply) => {
+        const { on_disconnect: onDisconnect } = request.body;
+        const created = await service.createOnThread(request.params.thread_id, request.body);
+        request.releaseBody();
+        return await answers.wait(reply, created, onDisconnect);
+      },
     );
 
     app.post(
       "/runs",
       {
+        config: { largeBody: true },
         schema: {
           tags: threadlessTags,
           summary: "Create a threadless run in the background",
@@ -79,6 +85,7 @@ export const createRunCreationRoutes =
     app.post(
       "/runs/stream",
       {
+        config: { largeBody: true },
         sse: "manual",
         schema: {
           tags: threadlessTags,
@@ -87,17 +94,18 @@ export const createRunCreationRoutes =
           response: { 200: events, ...refusals },
         },
       },
-      async (request, reply) =>
-        await answers.stream(
-          reply,
-          await service.createThreadless(request.body, { streamed: true }),
-          request.body.on_disconnect,
-        ),
+      async (request, reply) => {
+        const { on_disconnect: onDisconnect } = request.body;
+        const created = await service.createThreadless(request.body, { streamed: true });
+        request.releaseBody();
+        await answers.stream(reply, created, onDisconnect);
+      },
     );
 
     app.post(
       "/runs/wait",
       {
+        config: { largeBody: true },
         schema: {
           tags: threadlessTags,
           summary: "Create a threadless run and wait for its result",
@@ -105,13 +113,18 @@ export const createRunCreationRoutes =
           response: { 200: values, ...refusals },
         },
       },
-      async (request, reply) =>
-        await answers.wait(reply, await service.createThreadless(request.body), request.body.on_disconnect),
+      async (request, reply) => {
+        const { on_disconnect: onDisconnect } = request.body;
+        const created = await service.createThreadless(request.body);
+        request.releaseBody();
+        return await answers.wait(reply, created, onDisconnect);
+      },
     );
 
     app.post(
       "/runs/batch",
       {
+        config: { largeBody: true },
         schema: {
           tags: threadlessTags,
           summary: "Create several threadless runs in the background",

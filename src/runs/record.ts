@@ -2,6 +2,8 @@ import type { RunRow } from "../database/tables.ts";
 import { timestamp } from "../lib/timestamps.ts";
 import type { RunRecord } from "./schemas.ts";
 
+export const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
+
 /** A run as the API shows it. */
 export const toRunRecord = (row: RunRow): RunRecord => ({
   run_id: row.run_id,
@@ -9,7 +11,11 @@ export const toRunRecord = (row: RunRow): RunRecord => ({
   assistant_id: row.assistant_id,
   created_at: timestamp(row.created_at),
   updated_at: timestamp(row.updated_at),
+  run_started_at: row.started_at && timestamp(row.started_at),
+  // Nothing changes a run after its end.
+  run_ended_at: isTerminal(row.status) ? timestamp(row.updated_at) : null,
   status: row.status,
+  error: row.error as RunRecord["error"],
   metadata: row.metadata,
   kwargs: { ...row.kwargs, config: row.config, context: row.context },
   multitask_strategy: row.multitask_strategy,

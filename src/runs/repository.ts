@@ -57,7 +57,7 @@ export interface RunListOptions {
 
 const RUN_COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, config, context, kwargs,
   multitask_strategy, resumable, delete_thread, error, cancel_action, attempt, lost_attempts, worker_id, reader_id,
-  lease_until, available_at, created_at, updated_at`;
+  lease_until, available_at, started_at, created_at, updated_at`;
 
 const ASSISTANT = `assistant as (
   select assistant_id, graph_id, config, context, metadata from threadloom.assistants where assistant_id = $2)`;
@@ -81,7 +81,7 @@ const KEPT_CONFIG = `case when $15::jsonb is null or t.config = (${KEPT}) then t
  */
 const INSERT_RUN = `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context,
     kwargs, multitask_strategy, resumable, delete_thread, reader_id, attempt, worker_id,
-    lease_until, available_at, replaced_metadata, replaced_config)
+    started_at, lease_until, available_at, replaced_metadata, replaced_config)
   select $3, $1, a.assistant_id, a.graph_id,
     case when $12::uuid is null then 'pending' else 'running' end,
     a.metadata || t.metadata || $4::jsonb,
@@ -90,7 +90,8 @@ const INSERT_RUN = `insert into threadloom.runs (run_id, thread_id, assistant_id
         || coalesce($5::jsonb -> 'configurable', '{}')),
     a.context || coalesce(t.config -> 'context', '{}') || $6::jsonb,
     $7::json, $8, $9, $10, $14::uuid,
-    case when $12::uuid is null then 0 else 1 end, $12::uuid, now() + make_interval(secs => $13::float8),
+    case when $12::uuid is null then 0 else 1 end, $12::uuid,
+    case when $12::uuid is not null then now() end, now() + make_interval(secs => $13::float8),
     now() + make_interval(secs => $11::float8),
     case when not t.before @> ${GRAPH} then jsonb_strip_nulls(
       jsonb_build_object('graph_id', t.before -> 'graph_id', 'assistant_id', t.before -> 'assistant_id')) end,

@@ -5,6 +5,7 @@ import type { Endings } from "../engine/endings.ts";
 import type { Execution, RunEnding } from "../engine/execution.ts";
 import type { Worker } from "../engine/worker.ts";
 import { toWireJson } from "../lib/wire-json.ts";
+import { isTerminal } from "./record.ts";
 import type { RunRepository, RunSelector } from "./repository.ts";
 
 /** A run that was created, and its execution if it started in this process at once. */
@@ -29,8 +30,6 @@ export interface RunResultsParts {
 
 /** How long an ended run's result waits for a database that is away; longer than a failover takes. */
 const RESULT_SECONDS = 60;
-
-export const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
 
 /** Waiting for the end of runs, wherever they are executed, and what wait and join answer. */
 export const createRunResults = ({

@@ -105,7 +105,13 @@ export const runRecord = z
     assistant_id: uuid,
     created_at: z.string(),
     updated_at: z.string(),
+    run_started_at: z.string().nullable().describe("When its first attempt began."),
+    run_ended_at: z.string().nullable(),
     status: runStatus,
+    error: z
+      .object({ error: z.string().describe("The class of the error."), message: z.string() })
+      .nullable()
+      .describe("Why it failed, if it did."),
     metadata: jsonObject,
     kwargs: jsonObject,
     multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]),

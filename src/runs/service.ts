@@ -5,14 +5,15 @@ import type { Endings } from "../engine/endings.ts";
 import type { Worker } from "../engine/worker.ts";
 import { conflict, eventNotKept, runNotFound, ThreadloomError, threadNotFound } from "../lib/errors.ts";
 import type { EventLog } from "../streaming/event-log.ts";
-import type { Hub, RunReader } from "../streaming/hub.ts";
+import type { Hub } from "../streaming/hub.ts";
+import type { RunReader } from "../streaming/run-reader.ts";
 import { createAnnouncements } from "./announcements.ts";
 import { createRunCreation, type RunCreationParts } from "./creation.ts";
 import { forgetRun } from "./forgetting.ts";
-import { toRunRecord } from "./record.ts";
+import { isTerminal, toRunRecord } from "./record.ts";
 import type { RunListOptions, RunRepository, RunSelector } from "./repository.ts";
 import { requestedRun, type Placement } from "./requests.ts";
-import { createRunResults, isTerminal, type CreatedRun, type RunResultsParts } from "./results.ts";
+import { createRunResults, type CreatedRun, type RunResultsParts } from "./results.ts";
 import type { RunBody, RunRecord, ThreadlessRunBody } from "./schemas.ts";
 
 export interface RunServiceParts {

@@ -25,6 +25,7 @@ export const createStoreRoutes =
     app.put(
       "/store/items",
       {
+        config: { largeBody: true },
         schema: {
           tags,
           summary: "Store or update an item",

@@ -7,6 +7,7 @@ import {
   queryBoolean,
   storableObject,
   storableText,
+  storableValue,
 } from "../lib/json-schemas.ts";
 import { storableFilter } from "../lib/search-filter.ts";
 import { keyComplaint, labelsComplaint, namespaceComplaint } from "./addresses.ts";
@@ -32,7 +33,7 @@ export const itemPutBody = z
   .object({
     namespace: labelsThat(namespaceComplaint),
     key: itemKey,
-    value: storableObject,
+    value: storableValue,
     index: z
       .union([z.literal(false), z.array(storableText)], { error: "must be false, a list of paths or null" })
       .nullish()

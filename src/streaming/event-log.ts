@@ -26,6 +26,13 @@ select $1, held.run_id, e.seq, e.event, e.data
 from held, unnest($4::bigint[], $5::text[], $6::text[]) as e(seq, event, data)
 returning seq`;
 
+/** The length of a value is known without reading it, so what is left out costs nothing. */
+const READ = `select seq::float8 as seq, event, data from (
+  select seq, event, data, sum(octet_length(data)) over (order by seq) - octet_length(data) as bytes_before
+  from (select seq, event, data from threadloom.run_events where run_id = $1 and seq > $2 order by seq limit $3) as page
+) as measured
+where bytes_before < $4 order by seq`;
+
 /** Longer than a failover of the database; then the run is left to be recovered. */
 const RETRY_SECONDS = 30;
 
@@ -52,12 +59,16 @@ export const createEventLog = (database: Database) => ({
     await retryPassing(write, { forMs: RETRY_SECONDS * 1_000 });
   },
 
-  /** Events after `after`, in order. Index: the primary key (run_id, seq). */
-  async read(runId: string, after: number, limit: number): Promise<RunEvent[]> {
-    return await database.query<RunEvent>(
-      "select seq::float8 as seq, event, data from threadloom.run_events where run_id = $1 and seq > $2 order by seq limit $3",
-      [runId, after, limit],
-    );
+  /**
+   * Events after `after`, in order: so many, and none after those that together have so many bytes. Index: the primary
+   * key (run_id, seq).
+   */
+  async read(
+    runId: string,
+    after: number,
+    { events, bytes }: { events: number; bytes: number },
+  ): Promise<RunEvent[]> {
+    return await database.query<RunEvent>(READ, [runId, after, events, bytes]);
   },
 
   /** Whether all that came after the event with this id is kept; nothing came after one beyond the last. */

@@ -2,18 +2,9 @@ import type { Signals } from "../database/signals.ts";
 import type { Faults } from "../lib/faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { EventLog, RunEvent } from "./event-log.ts";
+import { readLog } from "./log-reader.ts";
 import { RunChannel, type RunChannelOptions } from "./run-channel.ts";
-
-/** A reader's view of one run. */
-export interface RunReader {
-  /**
-   * The next events, at least one; `"ended"` after the last one; `"lost"` if the reader fell so far behind that
-   * events it has not seen are gone: its connection is to be dropped, so that the client resumes or gives up.
-   */
-  next(): Promise<RunEvent[] | "ended" | "lost">;
-  /** Ends the reading; a pending `next` answers `"ended"`. */
-  close(): void;
-}
+import { readChannel, type RunReader } from "./run-reader.ts";
 
 export interface ReadOptions {
   threadId: string;
@@ -36,11 +27,6 @@ export interface HubOptions {
 const LINGER_SECONDS = 30;
 /** Bytes of ended runs' events that stay in memory at most, over all runs. */
 const LINGERING_BYTES = 8 * 1024 * 1024;
-/** A reader of the event log looks by itself this often, should a signal have been lost. */
-const POLL_MS = 500;
-/** Events that a reader of the log takes at a time. */
-const LOG_PAGE = 500;
-
 /**
  * The fan-out of this process: events of runs that it executes go from memory to any number of readers here;
  * readers of runs that other processes execute are served from the event log.
@@ -105,108 +91,8 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
     }
   });
 
-  const readChannel = (channel: RunChannel, from: number, isNew = false): RunReader => {
-    let after = from;
-    let done = false;
-    // Every stream begins with `metadata`, also one that is joined in the middle.
-    let opening =
-      isNew && channel.opening !== undefined && channel.opening.seq <= from ? channel.opening : undefined;
-    let wake: (() => void) | undefined;
-    const detach = channel.attach(() => wake?.());
-    return {
-      async next() {
-        for (;;) {
-          if (done) return "ended";
-          if (opening !== undefined) {
-            const first = [opening];
-            opening = undefined;
-            return first;
-          }
-          const events = channel.read(after);
-          if (events === undefined) return "lost";
-          const last = events.at(-1);
-          if (last !== undefined) {
-            after = last.seq;
-            return events;
-          }
-          if (ended.has(channel)) return "ended";
-          if (channel.closed) return "lost";
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
-          wake = undefined;
-        }
-      },
-      close() {
-        done = true;
-        detach();
-        wake?.();
-      },
-    };
-  };
-
-  const readLog = (
-    { runId, after: from, resumable }: ReadOptions,
-    onLocal: () => RunReader | undefined,
-  ): RunReader => {
-    let after = from;
-    let heard = resumable;
-    let done = false;
-    let wake: (() => void) | undefined;
-    let local: RunReader | undefined;
-    const unwatch = watch(runId, () => wake?.());
-    return {
-      async next() {
-        for (;;) {
-          if (done) return "ended";
-          if (stopped) return "lost";
-          // The run may have been pending when the reader came, and be executed right here.
-          local ??= onLocal();
-          if (local !== undefined) return await local.next();
-          const arrival = new Promise<void>((resolve) => {
-            const timer = setTimeout(resolve, POLL_MS);
-            wake = () => {
-              clearTimeout(timer);
-              resolve();
-            };
-          });
-          // Asked before the events are read: an end that is seen has all its events in the log.
-          const phase = await phaseOf(runId);
-          if (after === undefined) {
-            after = await eventLog.lastSeq(runId);
-            const opening = after < 0 ? undefined : await eventLog.opening(runId);
-            if (opening !== undefined) {
-              wake?.();
-              return [opening];
-            }
-          }
-          const events = await eventLog.read(runId, after, LOG_PAGE);
-          const last = events.at(-1);
-          if (last !== undefined) {
-            wake?.();
-            heard = true;
-            after = last.seq;
-            return events;
-          }
-          if (phase === "ended") {
-            wake?.();
-            return "ended";
-          }
-          // Again and again until something comes: a lost signal would otherwise leave the reader with nothing.
-          // Not while it is pending: who then executes it may be this process, and would log it for nobody.
-          if (!heard && phase === "running") signals.send("watch", runId);
-          await arrival;
-          wake = undefined;
-        }
-      },
-      close() {
-        done = true;
-        unwatch();
-        local?.close();
-        wake?.();
-      },
-    };
-  };
+  const channelReader = (channel: RunChannel, after: number, withOpening: boolean): RunReader =>
+    readChannel({ channel, after, withOpening, hasEnded: () => ended.has(channel) });
 
   return {
     open({ resumable, logged, ...options }) {
@@ -247,26 +133,38 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
     holds: (threadId, runId) => channels.get(runId)?.threadId === threadId,
 
     read(options) {
-      const channel = channels.get(options.runId);
+      const { runId, after, resumable } = options;
+      const channel = channels.get(runId);
       // A resumable run's older events may have left memory; then the log has them all.
-      const inMemory = (c: RunChannel) =>
-        options.after === undefined || options.after + 1 >= c.firstKeptSeq || !options.resumable;
-      if (channel !== undefined && inMemory(channel)) {
+      const inMemory = (c: RunChannel, from: number | undefined) =>
+        from === undefined || from + 1 >= c.firstKeptSeq || !resumable;
+      if (channel !== undefined && inMemory(channel, after)) {
         const oldest = channel.firstKeptSeq - 1;
-        return readChannel(
+        return channelReader(
           channel,
-          options.after === undefined
+          after === undefined
             ? channel.lastSeq
             : // Whoever saw an earlier attempt goes on with this one from its start.
-              Math.max(options.after, options.after < 0 ? oldest : channel.firstSeq - 1),
-          options.after === undefined || options.after < 0,
+              Math.max(after, after < 0 ? oldest : channel.firstSeq - 1),
+          after === undefined || after < 0,
         );
       }
-      logger.trace({ runId: options.runId }, "reading a run from the event log");
-      return readLog(options, () => {
-        const opened = channels.get(options.runId);
-        if (opened === undefined || opened === channel || !inMemory(opened)) return undefined;
-        return readChannel(opened, Math.max(options.after ?? -1, opened.firstKeptSeq - 1));
+      logger.trace({ runId }, "reading a run from the event log");
+      return readLog({
+        eventLog,
+        runId,
+        after,
+        resumable,
+        phaseOf,
+        watch: (wake) => watch(runId, wake),
+        askForEvents: () => signals.send("watch", runId),
+        onLocal() {
+          const opened = channels.get(runId);
+          if (opened === undefined || opened === channel || !inMemory(opened, after)) return undefined;
+          return channelReader(opened, Math.max(after ?? -1, opened.firstKeptSeq - 1), false);
+        },
+        isStopped: () => stopped,
+        logger,
       });
     },
 

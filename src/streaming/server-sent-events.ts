@@ -1,6 +1,6 @@
 import type { FastifyReply } from "fastify";
 import type { RunEvent } from "./event-log.ts";
-import type { RunReader } from "./hub.ts";
+import type { RunReader } from "./run-reader.ts";
 
 /** A reader whose socket takes nothing for this long is dropped: it holds memory and learns nothing. */
 const STALLED_MS = 60_000;
@@ -113,6 +113,10 @@ export const sendRunEvents = async (
         }
       }
     }
+  } catch (error) {
+    reply.log.error({ err: error }, "a stream was cut off: its events could not be sent");
+    socket.destroy(new DroppedError());
+    return "dropped";
   } finally {
     clearImmediate(flush);
     socket.off("close", onClose);

@@ -29,6 +29,7 @@ export const createThreadRoutes =
     app.post(
       "/threads",
       {
+        config: { largeBody: true },
         schema: {
           tags,
           summary: "Create a thread",
@@ -217,6 +218,7 @@ export const createThreadRoutes =
     app.post(
       "/threads/:thread_id/state",
       {
+        config: { largeBody: true },
         schema: {
           tags,
           summary: "Update the state of a thread",

@@ -75,8 +75,10 @@ describe("the memory of a run that makes checkpoints without end", () => {
       });
       await writing;
       await saver.flush();
-      const stored = await opened.storage.readHistory(run.threadId, "", { limit: count });
-      expect(stored).toHaveLength(count);
+      const rows = await opened.database.query("select from threadloom.checkpoints where thread_id = $1", [
+        run.threadId,
+      ]);
+      expect(rows).toHaveLength(count);
     },
   );
 

@@ -26,6 +26,7 @@ const TEST_CONFIG: Config = {
   corsAllowOrigins: ["*"],
   allowedHosts: [],
   bodyLimitBytes: 4 * 1024 * 1024,
+  bodyElementsAtMost: 250_000,
   runTimeoutSeconds: 60,
   recursionLimitMax: 10_000,
   shutdownGraceSeconds: 1,

@@ -34,11 +34,13 @@ export interface TestAppOptions {
   apiKeys?: string[];
   corsAllowOrigins?: string[];
   bodyLimit?: number;
+  bodyElements?: number;
   /** Further routes. */
   routes?: RoutePlugin[];
 }
 
 const BODY_LIMIT = 4 * 1024 * 1024;
+const BODY_ELEMENTS = 250_000;
 
 /** The HTTP application alone, without a database: for what no room is needed for. */
 export const aBareApp = async (options: TestAppOptions = {}) => {
@@ -46,7 +48,7 @@ export const aBareApp = async (options: TestAppOptions = {}) => {
   const app = await createApp({
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
-    bodyLimit: options.bodyLimit ?? BODY_LIMIT,
+    bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },
     origins: allowedOrigins(options.corsAllowOrigins ?? ["*"]),
     routes: options.routes ?? [],
   });
@@ -77,7 +79,7 @@ export const startAssistants = async (options: TestAppOptions = {}) => {
   const app = await createApp({
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
-    bodyLimit: options.bodyLimit ?? BODY_LIMIT,
+    bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },
     origins: allowedOrigins(options.corsAllowOrigins ?? ["*"]),
     routes: [createAssistantRoutes(assistants), createStatusRoutes(status), ...(options.routes ?? [])],
   });

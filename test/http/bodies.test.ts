@@ -1,16 +1,35 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { bodyOf, jsonValue, optional, storableObject } from "../../src/lib/json-schemas.ts";
 import type { RoutePlugin } from "../../src/lib/route-plugin.ts";
+import { eventually } from "../helpers/conditions.ts";
 import { aBareApp } from "../helpers/parts.ts";
 
 const BODY_LIMIT = 4 * 1024 * 1024;
+const BODY_ELEMENTS = 100_000;
+/** What this test's large bodies may take at the same time. */
+const BUDGET = 4 * BODY_LIMIT;
+
+/** Ends the answers of /long. */
+const waiting: (() => void)[] = [];
 
 const echo: RoutePlugin = async (app) => {
   app.post(
     "/echo",
-    { schema: { body: bodyOf({ input: optional(jsonValue), metadata: optional(storableObject) }) } },
+    {
+      config: { largeBody: true },
+      schema: { body: bodyOf({ input: optional(jsonValue), metadata: optional(storableObject) }) },
+    },
     async (request) => ({ got: request.body }),
   );
+  app.post("/search", { schema: { body: bodyOf({ input: optional(jsonValue) }) } }, async (request) => ({
+    got: request.body,
+  }));
+  app.post("/long", { config: { largeBody: true } }, async (request) => {
+    request.releaseBody();
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    return {};
+  });
   app.delete("/echo", { schema: { body: bodyOf({ input: optional(jsonValue) }) } }, async (request) => ({
     got: request.body,
   }));
@@ -19,7 +38,7 @@ const echo: RoutePlugin = async (app) => {
 let url: string;
 let stop: () => Promise<void>;
 beforeAll(async () => {
-  const { app } = await aBareApp({ routes: [echo], bodyLimit: BODY_LIMIT });
+  const { app } = await aBareApp({ routes: [echo], bodyLimit: BODY_LIMIT, bodyElements: BODY_ELEMENTS });
   url = await app.listen({ host: "127.0.0.1", port: 0 });
   stop = async () => await app.close();
 });
@@ -103,10 +122,25 @@ test("a body over the limit is a 413, announced or not", async () => {
   const announced = await send(text);
   expect(announced).toEqual({
     status: 413,
-    body: { detail: "The body is larger than this server accepts." },
+    body: { detail: `The body is larger than the ${BODY_LIMIT} bytes that are taken here.` },
   });
   const below = await send(JSON.stringify({ input: "x".repeat(BODY_LIMIT - 100) }));
   expect(below.status).toBe(200);
+});
+
+test("what is searched with, counted or named has a megabyte, whatever the limit", async () => {
+  const text = JSON.stringify({ input: "x".repeat(1_000_000) });
+  const answer = await fetch(`${url}/search`, { method: "POST", body: text });
+  expect([answer.status, await answer.json()]).toEqual([
+    413,
+    { detail: "The body is larger than the 1000000 bytes that are taken here." },
+  ]);
+  const list = JSON.stringify({ input: Array.from({ length: 20_001 }, () => 1) });
+  const many = await fetch(`${url}/search`, { method: "POST", body: list });
+  expect([many.status, await many.json()]).toEqual([
+    422,
+    { detail: "The body holds more than 20000 elements (items of lists and members of objects)." },
+  ]);
 });
 
 const nested = (depth: number, open: string, close: string): string =>
@@ -164,6 +198,74 @@ test("brackets that are never closed are refused, parsed or not", async () => {
   // In a string that never ends, brackets are text.
   expect(await sendWatched(`["${"[".repeat(1_000_000)}`)).toMatchObject({ status: 400, parsed: true });
 });
+
+test.each([
+  ["a list", "[", "1", "]"],
+  ["an object", "{", '"a":1', "}"],
+  ["lists in a list", "[", "[]", "]"],
+])("a body of too many elements is a 422 that costs no parsing: %s", async (_name, open, item, close) => {
+  const body = (items: number) =>
+    `{"input":${open}${Array.from({ length: items }, () => item).join(",")}${close}}`;
+  expect(await sendWatched(body(BODY_ELEMENTS + 1))).toEqual({
+    status: 422,
+    body: {
+      detail: `The body holds more than ${BODY_ELEMENTS} elements (items of lists and members of objects).`,
+    },
+    parsed: false,
+  });
+  expect(await sendWatched(body(BODY_ELEMENTS / 2 - 2))).toMatchObject({ status: 200, parsed: true });
+  // Commas and brackets in text are no elements.
+  expect((await send(`{"input":"${"[,".repeat(BODY_ELEMENTS)}"}`)).status).toBe(200);
+});
+
+test("what is kept beside a record is smaller still", async () => {
+  const elements = JSON.stringify({ metadata: { list: Array.from({ length: 20_000 }, () => 1) } });
+  expect(await send(elements)).toEqual({
+    status: 422,
+    body: { detail: "'metadata': holds more than 20000 elements." },
+  });
+  expect(await send(JSON.stringify({ metadata: { text: "x".repeat(1_000_001) } }))).toEqual({
+    status: 422,
+    body: { detail: "'metadata': holds more than 1000000 characters." },
+  });
+});
+
+test.each([
+  ["9007199254740993"],
+  ["-9007199254740993"],
+  ["12345678901234567890"],
+  ["123456789012345678901234567890"],
+  [`1${"0".repeat(60)}1`],
+])("a whole number that would become another one is a 422: %s", async (number) => {
+  for (const body of [`{"input":${number}}`, `{"metadata":{"a":[{"b": ${number} }]}}`, number]) {
+    const answer = await send(body);
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail).toBe(
+      `The body holds the whole number ${number.slice(0, 40)}, which can't be kept exactly ` +
+        "(2^53 - 1 is the largest that is safe): send it as text.",
+    );
+  }
+});
+
+test.each([
+  ["9007199254740991"],
+  ["-9007199254740992"],
+  ["1700000000123456800"],
+  ["100000000000000000000"],
+  ["1e21"],
+  ["12345678901234567890.5"],
+  ["0.12345678901234567890123"],
+  ["1.7976931348623157e308"],
+  ['"12345678901234567890"'],
+])(
+  "a number that a JavaScript client sends is taken, and so is what is no whole number: %s",
+  async (number) => {
+    expect(await send(`{"input":[${number}]}`)).toEqual({
+      status: 200,
+      body: { got: { input: [JSON.parse(number)] } },
+    });
+  },
+);
 
 test.each([
   ['{"__proto__":{"polluted":1}}'],
@@ -234,4 +336,57 @@ test.each([
   ["true", "The body: must be an object, not a boolean."],
 ])("a body of another type is a 422: %s", async (body, detail) => {
   expect(await send(body)).toEqual({ status: 422, body: { detail } });
+});
+
+/** A request whose body goes on; resolves when the server has received the bytes so far. */
+const startSending = async (bytes: number) => {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.on("error", () => undefined);
+  const head = `POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${BODY_LIMIT}\r\n\r\n`;
+  await new Promise<void>((resolve) => socket.write(head + " ".repeat(bytes), () => resolve()));
+  return socket;
+};
+
+describe("the budget of all bodies together", () => {
+  const large = JSON.stringify({ input: "x".repeat(BODY_LIMIT - 100) });
+
+  test("large bodies are a 503 with Retry-After while it is spent, small ones are taken all the same", async () => {
+    const sockets = await Promise.all(
+      Array.from({ length: BUDGET / BODY_LIMIT }, async () => await startSending(BODY_LIMIT - 1)),
+    );
+    try {
+      const refused = await eventually("the budget is spent", async () => {
+        const answer = await fetch(`${url}/echo`, { method: "POST", body: large });
+        return answer.status === 503 ? answer : undefined;
+      });
+      expect(refused.headers.get("retry-after")).toBe("1");
+      expect(await refused.json()).toEqual({
+        detail: "This server is taking in as much data as it can; nothing was stored.",
+      });
+      expect((await send('{"input":"small"}')).status).toBe(200);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+    await eventually(
+      "the budget is there again",
+      async () => (await send(large)).status === 200 || undefined,
+    );
+  });
+
+  test("announcing a body takes nothing of it", async () => {
+    const sockets = await Promise.all(Array.from({ length: 20 }, async () => await startSending(0)));
+    expect((await send(large)).status).toBe(200);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test("a request that is answered late gives its share back when its body has been worked off", async () => {
+    const long: Promise<Response>[] = [];
+    for (let count = 1; count <= BUDGET / BODY_LIMIT + 1; count += 1) {
+      long.push(fetch(`${url}/long`, { method: "POST", body: large }));
+      await eventually(`${count} wait for their answers`, () => waiting.length === count);
+    }
+    for (const end of waiting) end();
+    expect((await Promise.all(long)).map(({ status }) => status)).toEqual(long.map(() => 200));
+  });
 });

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { readdir, stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { Command } from "@langchain/langgraph";
 import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
@@ -10,6 +11,11 @@ import { parseImportCommand } from "../../src/import/command-line.ts";
 import { importThreads, type ImporterOptions } from "../../src/import/importer.ts";
 import { createProgressLine, progressText } from "../../src/import/progress.ts";
 import { openSource, type Source } from "../../src/import/source.ts";
+import { findPlace } from "../../src/database/embedded-place.ts";
+import { reportText } from "../../src/import/report.ts";
+import { systemAssistantId } from "../../src/lib/ids.ts";
+import { EXAMPLES } from "../graphs/helpers.ts";
+import { temporaryFolder } from "../helpers/temporary-folder.ts";
 import { openStorage, type OpenStorage } from "../checkpoints/open-storage.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
@@ -62,8 +68,7 @@ afterAll(async () => {
 const importInto = ({ database, storage }: OpenStorage, options: Partial<ImporterOptions> = {}) =>
   importThreads({
     source,
-    database,
-    checkpoints: storage,
+    here: { database, checkpoints: storage },
     threadId: undefined,
     graphId: undefined,
     dryRun: false,
@@ -207,6 +212,54 @@ describe("an import", () => {
       expect(await importInto(target, { threadId: id })).toMatchObject({ already: 1 });
       await filled.run("counter", id, saying("two, there"));
       expect((await importInto(target, { threadId: id })).skipped).toHaveLength(1);
+    }));
+
+  it("gives threads another graph when it runs again with another, but not those that ran here", () =>
+    withTarget(async (target) => {
+      const [id, ran] = [randomUUID(), randomUUID()];
+      await filled.run("counter", id, saying("one"));
+      await filled.run("counter", ran, saying("one"));
+      const graphOf = async (of: string): Promise<unknown> => {
+        const [row] = await target.database.query<{ metadata: Record<string, unknown> }>(
+          "select metadata from threadloom.threads where thread_id = $1",
+          [of],
+        );
+        return row!.metadata;
+      };
+      for (const threadId of [id, ran]) await importInto(target, { threadId, graphId: "agnet" });
+      expect(await graphOf(id)).toMatchObject({
+        graph_id: "agnet",
+        assistant_id: systemAssistantId("agnet"),
+      });
+      const here = await filled.graph("counter", target.storage.saver);
+      await here.invoke(saying("two, here") as never, { configurable: { thread_id: ran } });
+
+      const again = { graphId: "counter" };
+      expect(await importInto(target, { threadId: id, ...again, dryRun: true })).toMatchObject({
+        corrected: 1,
+      });
+      expect(await graphOf(id)).toMatchObject({ graph_id: "agnet" });
+      const report = await importInto(target, { threadId: id, ...again });
+      expect(report).toMatchObject({ corrected: 1, already: 0, copied: 0 });
+      expect(reportText(report, { dryRun: false })).toContain(
+        "1 thread here already got the graph that --graph names.",
+      );
+      expect(await graphOf(id)).toEqual({
+        imported_thread_id: id,
+        graph_id: "counter",
+        assistant_id: systemAssistantId("counter"),
+      });
+      expect(await importInto(target, { threadId: ran, ...again })).toMatchObject({
+        corrected: 0,
+        already: 1,
+      });
+      expect(await graphOf(ran)).toMatchObject({ graph_id: "agnet" });
+      expect(await importInto(target, { threadId: id })).toMatchObject({ corrected: 0, already: 1 });
+      expect(await graphOf(id)).toMatchObject({ graph_id: "counter" });
+
+      await filled.run("counter", id, saying("two, there"));
+      await importInto(target, { threadId: id, graphId: "two-step" });
+      expect(await graphOf(id)).toMatchObject({ graph_id: "two-step" });
     }));
 
   it("only counts in a dry run", () =>
@@ -359,6 +412,36 @@ describe("npm run import", () => {
       );
       expect(tables).toEqual([]);
     }),
+  );
+
+  it("makes no embedded database in a dry run either", { timeout: 60_000 }, async () => {
+    const folder = await temporaryFolder();
+    try {
+      const { code, output } = await start(
+        ...["--from", filled.connectionString, "--schema", SOURCE_SCHEMA, "--thread", LONG, "--dry-run"],
+        ...["--data", folder.dataFolder],
+      ).ended;
+      expect(output).toMatch(/^1 thread to copy \(120 checkpoints\)/);
+      expect(code).toBe(0);
+      expect(await readdir(folder.path)).toEqual([]);
+      expect(await stat((await findPlace(folder.dataFolder)).folder).catch(() => "none")).toBe("none");
+    } finally {
+      await folder.remove();
+    }
+  });
+
+  it(
+    "refuses a graph that langgraph.json does not name, before anything is opened",
+    { timeout: 60_000 },
+    async () => {
+      const { code, output } = await start(
+        ...["--from", "postgresql://127.0.0.1:1/nowhere", "--graph", "agnet", "--config", EXAMPLES],
+      ).ended;
+      expect(output).toMatch(
+        /^threadloom import: .*langgraph\.json names no graph 'agnet'\. Did you mean 'agent'\? It names agent, approval, research;/,
+      );
+      expect(code).toBe(1);
+    },
   );
 
   it("says so when the source has no such tables, or isn't there", { timeout: 60_000 }, async () => {

@@ -39,6 +39,7 @@ describe("values", () => {
       corsAllowOrigins: ["loopback"],
       allowedHosts: [],
       bodyLimitBytes: 16_000_000,
+      bodyElementsAtMost: 250_000,
       leaseSeconds: 10,
       heartbeatSeconds: 2,
       blockedLoopSeconds: 60,

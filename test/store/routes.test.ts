@@ -15,7 +15,7 @@ describe("/store", () => {
     app = await createApp({
       logger,
       authenticate: () => undefined,
-      bodyLimit: 1_000_000,
+      bodyLimits: { bytes: 1_000_000, elements: 250_000 },
       origins: allowedOrigins(["*"]),
       routes: [createStoreRoutes(open.service)],
     });

@@ -110,7 +110,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
   const app = await createApp({
     logger,
     authenticate: () => undefined,
-    bodyLimit: 10_000_000,
+    bodyLimits: { bytes: 10_000_000, elements: 250_000 },
     origins: allowedOrigins(["*"]),
     routes: [createThreadRoutes(service)],
   });

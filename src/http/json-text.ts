@@ -1,0 +1,96 @@
+import { invalid } from "../lib/errors.ts";
+
+/**
+ * Nesting that a body may have. `JSON.parse` takes millions of levels, but `JSON.stringify` overflows the stack
+ * at about 5,000 and `jsonb` fails at 50,000: such a value could be taken in and never be given back.
+ */
+const NESTING_AT_MOST = 500;
+
+/** Digits from which on a whole number may be beyond 2^53 - 1, which has 16. */
+const SUSPICIOUS_DIGITS = 16;
+/** Characters of a number that are given back. */
+const NUMBER_AT_MOST = 40;
+
+const QUOTE = 34;
+const COMMA = 44;
+const MINUS = 45;
+const ZERO = 48;
+const NINE = 57;
+const BACKSLASH = 92;
+const OPENING_BRACKET = 91;
+const CLOSING_BRACKET = 93;
+const OPENING_BRACE = 123;
+const CLOSING_BRACE = 125;
+
+/** The position of the quote that ends the string which starts at `start`, or the end of the text. */
+const endOfString = (text: string, start: number): number => {
+  let end = start;
+  do {
+    end = text.indexOf('"', end + 1);
+    if (end === -1) return text.length;
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes += 1;
+    if (backslashes % 2 === 0) return end;
+  } while (end < text.length);
+  return end;
+};
+
+/** The position behind the number that starts at `start`: whatever digits, points, signs and letters e follow. */
+const endOfNumber = (text: string, start: number): number => {
+  let end = start + 1;
+  for (; end < text.length; end += 1) {
+    const code = text.charCodeAt(end);
+    const isDigit = code >= ZERO && code <= NINE;
+    // . + - e E
+    if (!isDigit && code !== 46 && code !== 43 && code !== MINUS && code !== 101 && code !== 69) break;
+  }
+  return end;
+};
+
+/**
+ * A whole number that JavaScript would read as another one: 9007199254740993 becomes 9007199254740992. What a
+ * JavaScript client made comes back with the digits that it had, however large it is.
+ */
+const assertKept = (number: string): void => {
+  if (!/^-?\d+$/.test(number) || String(Number(number)) === number) return;
+  // One that is out of range altogether is told so after parsing.
+  if (!Number.isFinite(Number(number))) return;
+  throw invalid(
+    `The body holds the whole number ${number.slice(0, NUMBER_AT_MOST)}, which can't be kept exactly ` +
+      "(2^53 - 1 is the largest that is safe): send it as text.",
+  );
+};
+
+/**
+ * Looks through a text before it is parsed, because parsing is what costs: a million levels take `JSON.parse` 130 to
+ * 270 ms, five million elements 400 ms and some 300 MB, and everything that comes after it several times that. This
+ * gives up at the bracket or comma that is one too many. An honest body of 100 KB takes it 0.1 ms.
+ *
+ * Elements are the items of lists and the members of objects, of the whole text. Throws `invalid`.
+ */
+export const assertBearable = (text: string, elementsAtMost: number): void => {
+  let depth = 0;
+  let elements = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === QUOTE) {
+      index = endOfString(text, index);
+    } else if (code === COMMA || code === OPENING_BRACKET || code === OPENING_BRACE) {
+      elements += 1;
+      if (elements > elementsAtMost) {
+        throw invalid(
+          `The body holds more than ${elementsAtMost} elements (items of lists and members of objects).`,
+        );
+      }
+      if (code === COMMA) continue;
+      depth += 1;
+      if (depth > NESTING_AT_MOST) throw invalid(`The body is nested deeper than ${NESTING_AT_MOST} levels.`);
+    } else if (code === CLOSING_BRACKET || code === CLOSING_BRACE) {
+      depth -= 1;
+    } else if ((code >= ZERO && code <= NINE) || code === MINUS) {
+      const end = endOfNumber(text, index);
+      if (end - index >= SUSPICIOUS_DIGITS) assertKept(text.slice(index, end));
+      index = end - 1;
+    }
+  }
+};
