@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { apiOf, saying, textsOf, type Api, type StateRecord, type ThreadRecord } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { query } from "../helpers/query.ts";
 
 /**
  * LangGraph stores what a run writes before its reducers see it. What they then refuse stays in the database, and must
@@ -135,4 +136,21 @@ describe("after a step of which one task's writes are refused", () => {
     const again = await api.aFinishedRun(threadId, { assistant_id: "refusing", input: null });
     expect(again.positive).toBe(5);
   });
+});
+
+test("a run whose process dies before it has failed fails at its next attempt, too", async () => {
+  await aFailedRun({ input: { messages: [null] } });
+  const [run] = await api.runs(threadId);
+  // As it was a moment before its end was stored, by a process that is gone since.
+  await query(
+    server,
+    `with run as (
+       update threadloom.runs set status = 'running', error = null, lease_until = now() - interval '1 minute'
+       where run_id = $2)
+     update threadloom.threads set status = 'busy', unfinished_runs = 1 where thread_id = $1`,
+    [threadId, run?.run_id],
+  );
+  const ended = await api.untilRunIs(threadId, run?.run_id ?? "", "error", "success");
+  expect(ended.status).toBe("error");
+  await expectToGoOn();
 });
