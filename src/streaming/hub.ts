@@ -158,10 +158,11 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
         phaseOf,
         watch: (wake) => watch(runId, wake),
         askForEvents: () => signals.send("watch", runId),
-        onLocal() {
+        onLocal(from) {
           const opened = channels.get(runId);
-          if (opened === undefined || opened === channel || !inMemory(opened, after)) return undefined;
-          return channelReader(opened, Math.max(after ?? -1, opened.firstKeptSeq - 1), false);
+          if (opened === undefined || opened === channel || !inMemory(opened, from)) return undefined;
+          // From its first event: what it has dropped meanwhile must show as a loss, not as a gap.
+          return channelReader(opened, Math.max(from ?? -1, opened.firstSeq - 1), false);
         },
         isStopped: () => stopped,
         logger,
