@@ -127,7 +127,7 @@ export const createServer = async (
     const hub = createHub({
       eventLog,
       signals,
-      phaseOf: (runId) => runRepository.phaseOf(runId),
+      phaseOf: (runId) => runRepository.phaseOf(runId, processId),
       faults,
       logger,
     });

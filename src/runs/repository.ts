@@ -324,13 +324,14 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
     );
   },
 
-  /** `ended` also for a run that is gone. */
-  async phaseOf(runId: string): Promise<"pending" | "running" | "ended"> {
-    const [row] = await database.query<{ status: RunStatus }>(
-      "select status from threadloom.runs where run_id = $1",
-      [runId],
+  /** `ended` also for a run that is gone; `pending` also for one that this process has claimed and is about to begin. */
+  async phaseOf(runId: string, processId: string): Promise<"pending" | "running" | "ended"> {
+    const [row] = await database.query<{ status: RunStatus; here: boolean }>(
+      "select status, worker_id is not distinct from $2::uuid as here from threadloom.runs where run_id = $1",
+      [runId, processId],
     );
-    return row?.status === "pending" || row?.status === "running" ? row.status : "ended";
+    if (row?.status === "running") return row.here ? "pending" : "running";
+    return row?.status === "pending" ? "pending" : "ended";
   },
 
   /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
