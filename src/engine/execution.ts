@@ -1,7 +1,7 @@
 import type { CheckpointStorage } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
-import { retryPassing } from "../database/passing-faults.ts";
+import { isPassing, retryPassing } from "../database/passing-faults.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import { LeaseLostError, StateLostError } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
@@ -130,6 +130,21 @@ export const createExecutor = (parts: ExecutorParts) => {
       return { waiting: 0 };
     });
 
+  /**
+   * Resolves when all events are in the log; with a failure if the database refuses them for good: another attempt would
+   * come to the same end. Rejects if it is no longer this attempt's run, or if the database is away for too long.
+   */
+  const sealed = async (run: RunRow, channel: RunChannel): Promise<AttemptResult | undefined> => {
+    try {
+      await channel.seal();
+      return undefined;
+    } catch (error) {
+      if (error instanceof LeaseLostError || isPassing(error)) throw error;
+      logger.error({ err: error, run_id: run.run_id }, "the events of a run could not be stored");
+      return { kind: "failed", error };
+    }
+  };
+
   const conclude = async (
     run: RunRow,
     channel: RunChannel,
@@ -165,11 +180,12 @@ export const createExecutor = (parts: ExecutorParts) => {
         };
       }
     }
-    const outcome = await persist(() => outcomes.of(run, result), isMine);
-    const { error } = outcome;
-    if (error !== null) channel.emit("error", () => toWireJson(error));
+    let outcome = await persist(() => outcomes.of(run, result), isMine);
+    if (outcome.error !== null) channel.emit("error", () => toWireJson(outcome.error));
     // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
-    await channel.seal();
+    const refusal = await sealed(run, channel);
+    if (refusal !== undefined && run.resumable) outcome = await outcomes.of(run, refusal);
+    const { error } = outcome;
     faults.reached("before-finish");
     const lastCheckpoint = result.kind === "completed" ? result.lastUnsafe : undefined;
     const finished = await persist(async (isRetry) => {

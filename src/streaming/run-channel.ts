@@ -5,11 +5,10 @@ import type { RunEvent } from "./event-log.ts";
  * behind is dropped; it can resume from the event log if the run is resumable.
  */
 const KEPT_BYTES = 8 * 1024 * 1024;
-/** Bytes of events that may wait for the event log, in an outage of the database above all. */
-const UNLOGGED_BYTES = 4 * KEPT_BYTES;
 /**
  * After so many bytes a graph that emits without a pause has to let others have a turn: the event log, and the sockets
- * of readers. Much less than KEPT_BYTES, or readers that keep up would be told that they are behind.
+ * of readers. Much less than KEPT_BYTES, or readers that keep up would be told that they are behind. So no more than
+ * this and what the graph gives at once ever waits for the log, also while the database is away.
  */
 const PAUSE_BYTES = 1024 * 1024;
 /** What an event costs in memory beside its data. */
@@ -121,8 +120,6 @@ export class RunChannel {
     this.#keptBytes += kept.data.length + EVENT_OVERHEAD_BYTES;
     this.#bytesSincePause += kept.data.length + EVENT_OVERHEAD_BYTES;
     if (this.#log === undefined) this.#show(this.#nextSeq);
-    else if (this.#keptBytes > UNLOGGED_BYTES)
-      this.#fail(new Error("The event log can't keep up with the run."));
     else this.#writeLog();
   }
 

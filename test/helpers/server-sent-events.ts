@@ -70,13 +70,14 @@ export const openStream = async (url: string, options: OpenStreamOptions = {}): 
   const comments: string[] = [];
   let text = "";
 
-  /** The next whole frame or comment. */
+  /** The next whole frame, or a line that is a comment, which no blank line follows. */
   const frame = async (): Promise<string | undefined> => {
     for (;;) {
-      const end = text.indexOf("\n\n");
+      const terminator = text.startsWith(":") ? "\n" : "\n\n";
+      const end = text.indexOf(terminator);
       if (end !== -1) {
         const whole = text.slice(0, end);
-        text = text.slice(end + 2);
+        text = text.slice(end + terminator.length);
         return whole;
       }
       const { done, value } = await reader.read();
