@@ -25,8 +25,6 @@ export interface AppOptions {
 
 /** A request must have arrived whole within this time; answering may take as long as a run does. */
 const REQUEST_TIMEOUT_MS = 60_000;
-/** Time between the comments that keep a stream alive; SDKs take two of them as the measure of silence. */
-export const HEARTBEAT_MS = 5_000;
 /** Characters of an id in a path: UUIDs have 36, graph ids are names. */
 const PATH_PARAMETER_AT_MOST = 1_000;
 
@@ -87,7 +85,8 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
       done(error as Error);
     }
   });
-  await app.register(fastifySSE, { heartbeatInterval: HEARTBEAT_MS });
+  // Its own heartbeat would end in a blank line; see streaming/server-sent-events.ts.
+  await app.register(fastifySSE, { heartbeatInterval: 0 });
   await describeApi(app);
   for (const routes of options.routes) await app.register(routes);
   await app.ready();

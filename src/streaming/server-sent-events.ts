@@ -5,6 +5,14 @@ import type { RunReader } from "./run-reader.ts";
 /** A reader whose socket takes nothing for this long is dropped: it holds memory and learns nothing. */
 const STALLED_MS = 60_000;
 
+/** Time between the comments that keep a stream alive; SDKs take two of them as the measure of silence. */
+const HEARTBEAT_MS = 5_000;
+/**
+ * One line, and no blank line behind it: where an `id:` was seen before, the decoders of the SDKs up to 2.0 and of
+ * Python's make an event without data of a blank line, and code that reads its data crashes.
+ */
+const HEARTBEAT = ": heartbeat\n";
+
 const WRITE_CHARACTERS = 64 * 1024;
 
 const ALWAYS_SENT = new Set(["metadata", "error"]);
@@ -81,11 +89,14 @@ export const sendRunEvents = async (
   socket.on("close", onClose);
   socket.on("drain", onDrain);
   let flush: NodeJS.Immediate | undefined;
+  let heartbeat: NodeJS.Timeout | undefined;
   try {
     // Also before the first event, for clients wait for the headers; but with it, in one packet, if it is there.
     if (gone) return "disconnected";
     reply.sse.sendHeaders();
     flush = setImmediate(() => socket.flushHeaders());
+    // Each write before it was of whole frames. A socket that is full has other signs of life to deliver.
+    heartbeat = setInterval(() => socket.writableNeedDrain || socket.write(HEARTBEAT), HEARTBEAT_MS);
     for (;;) {
       const events = await reader.next();
       if (gone) return "disconnected";
@@ -119,6 +130,7 @@ export const sendRunEvents = async (
     return "dropped";
   } finally {
     clearImmediate(flush);
+    clearInterval(heartbeat);
     socket.off("close", onClose);
     socket.off("drain", onDrain);
     reader.close();

@@ -73,6 +73,7 @@ export const openStream = async (url: string, options: OpenStreamOptions = {}): 
   /** The next whole frame, or a line that is a comment, which no blank line follows. */
   const frame = async (): Promise<string | undefined> => {
     for (;;) {
+      if (text.startsWith("\n")) throw new Error("A blank line stands where no frame ends.");
       const terminator = text.startsWith(":") ? "\n" : "\n\n";
       const end = text.indexOf(terminator);
       if (end !== -1) {
