@@ -9,7 +9,7 @@ import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import { toWireJson } from "../lib/wire-json.ts";
 import type { Hub } from "../streaming/hub.ts";
-import type { EventLog } from "../streaming/event-log.ts";
+import { SEQ_PER_ATTEMPT, type EventLog } from "../streaming/event-log.ts";
 import { RunChannel } from "../streaming/run-channel.ts";
 import { startAttempt, type AttemptResult, type StopReason } from "./attempt.ts";
 import { createOutcomes } from "./outcomes.ts";
@@ -63,11 +63,6 @@ export interface ExecutorParts {
   logger: Logger;
 }
 
-/**
- * Ids of a later attempt's events start here times (attempt - 1): above everything an earlier attempt can have
- * sent, also what never reached the log. Readers ask for "after N", so gaps harm nobody.
- */
-const SEQ_PER_ATTEMPT = 100_000_000;
 /**
  * A run whose reads or checkpoints fail for want of the database is tried again, so often: should it be the run
  * itself that breaks the connection, it must end.

@@ -39,11 +39,16 @@ export const createRunAnswers = (app: Pick<FastifyInstance, "addHook">, service:
     reply: FastifyReply,
     selector: RunSelector,
     reader: RunReader,
-    modes?: string[],
+    { modes, after }: { modes?: string[] | undefined; after: number | undefined },
   ): Promise<Awaited<ReturnType<typeof sendRunEvents>>> => {
+    // For who loses the connection before its first event, and so has no Last-Event-ID to come back with.
+    const parameters = new URLSearchParams();
+    for (const mode of modes ?? []) parameters.append("stream_mode", mode);
+    if (after !== undefined) parameters.set("last_event_id", String(after));
+    const query = parameters.toString();
     void reply.headers({
       "content-location": runAddress(selector),
-      location: `${runAddress(selector)}/stream${modes === undefined ? "" : `?${modes.map((mode) => `stream_mode=${encodeURIComponent(mode)}`).join("&")}`}`,
+      location: `${runAddress(selector)}/stream${query === "" ? "" : `?${query}`}`,
     });
     return await sendRunEvents(reply, reader, modes === undefined ? {} : { modes: new Set(modes) });
   };
@@ -82,18 +87,23 @@ export const createRunAnswers = (app: Pick<FastifyInstance, "addHook">, service:
       const selector = selectorOf(created);
       const reader = service.readCreated(created);
       if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
-      if ((await sendEvents(reply, selector, reader)) === "ended") await service.forget(created);
+      if ((await sendEvents(reply, selector, reader, { after: -1 })) === "ended")
+        await service.forget(created);
     },
 
-    /** The events of a run that was created before, of all modes or of some. */
+    /** The events of a run that was created before, of all modes or of some; `after`: where the reader begins. */
     async joinStream(
       reply: FastifyReply,
       selector: RunSelector,
       reader: RunReader,
-      { modes, onDisconnect }: { modes: string[] | undefined; onDisconnect: OnDisconnect },
+      {
+        modes,
+        after,
+        onDisconnect,
+      }: { modes: string[] | undefined; after: number | undefined; onDisconnect: OnDisconnect },
     ): Promise<void> {
       if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
-      await sendEvents(reply, selector, reader, modes);
+      await sendEvents(reply, selector, reader, { modes, after });
     },
   };
 };

@@ -19,10 +19,13 @@ import {
 } from "./schemas.ts";
 import type { RunService } from "./service.ts";
 
-/** `Last-Event-ID`: the last event that the client has; -1 for all. */
-const lastEventId = (request: FastifyRequest): number | undefined => {
+/**
+ * `Last-Event-ID`: the last event that the client has; -1 for all. A client that comes back before it has seen one has
+ * no such header, but what `Location` told it.
+ */
+const lastEventId = (request: FastifyRequest, named: number | undefined): number | undefined => {
   const header = request.headers["last-event-id"];
-  if (typeof header !== "string" || header === "") return undefined;
+  if (typeof header !== "string" || header === "") return named;
   if (!/^-?\d{1,15}$/.test(header)) throw invalid("'Last-Event-ID' must be the id of an event, or -1.");
   return Number(header);
 };
@@ -130,9 +133,10 @@ export const createRunRoutes =
       selector: RunSelector,
       query: z.output<typeof joinStreamQuery>,
     ): Promise<void> => {
-      const reader = await service.read(selector, lastEventId(request));
+      const after = lastEventId(request, query.last_event_id);
+      const reader = await service.read(selector, after);
       const onDisconnect = onDisconnectOf(query);
-      await answers.joinStream(reply, selector, reader, { modes: query.stream_mode, onDisconnect });
+      await answers.joinStream(reply, selector, reader, { modes: query.stream_mode, after, onDisconnect });
     };
 
     app.get(

@@ -141,4 +141,10 @@ export const cancelManyBody = z.object({
 });
 
 export const joinQuery = z.object({ cancel_on_disconnect: queryBoolean });
-export const joinStreamQuery = z.object({ cancel_on_disconnect: queryBoolean, stream_mode: queryList });
+export const joinStreamQuery = z.object({
+  cancel_on_disconnect: queryBoolean,
+  stream_mode: queryList,
+  last_event_id: queryInteger(-1, 999_999_999_999_999).describe(
+    "Counts where there is no header Last-Event-ID. The header Location of a stream has it.",
+  ),
+});

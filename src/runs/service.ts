@@ -1,10 +1,13 @@
 import type { Database } from "../database/database.ts";
+import { retryPassing } from "../database/passing-faults.ts";
 import type { Signals } from "../database/signals.ts";
 import type { CancelAction, RunRow } from "../database/tables.ts";
 import type { Endings } from "../engine/endings.ts";
 import type { Worker } from "../engine/worker.ts";
 import { conflict, eventNotKept, runNotFound, ThreadloomError, threadNotFound } from "../lib/errors.ts";
-import type { EventLog } from "../streaming/event-log.ts";
+import { toWireJson } from "../lib/wire-json.ts";
+import { SEQ_PER_ATTEMPT, type EventLog, type RunEvent } from "../streaming/event-log.ts";
+import { withFailure } from "../streaming/failure-reader.ts";
 import type { Hub } from "../streaming/hub.ts";
 import type { RunReader } from "../streaming/run-reader.ts";
 import { createAnnouncements } from "./announcements.ts";
@@ -29,6 +32,9 @@ export interface RunServiceParts {
   threads: RunResultsParts["threads"];
   checkpoints: RunCreationParts["checkpoints"];
 }
+
+/** How long a stream's end waits for a database that is away; its connection is cut then. */
+const PATIENCE_MS = 60_000;
 
 /** On a thread of the run's own, unless the body names one. */
 const placementOf = (body: ThreadlessRunBody): Placement =>
@@ -83,6 +89,13 @@ export const createRunService = (parts: RunServiceParts) => {
     });
     if (outcome === "running") announcements.stop(selector.runId, action);
     if (outcome === "ended") announcements.ended(selector.runId);
+  };
+
+  /** The event that told of a failed run's error; its id is above all others of the run. */
+  const failureOf = async (selector: RunSelector): Promise<RunEvent | undefined> => {
+    const row = await repository.find(selector);
+    if (!row?.error || !isTerminal(row.status)) return undefined;
+    return { seq: row.attempt * SEQ_PER_ATTEMPT, event: "error", data: toWireJson(row.error) };
   };
 
   return {
@@ -176,7 +189,10 @@ export const createRunService = (parts: RunServiceParts) => {
       if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
         await repository.announceReader(selector.runId, processId);
       }
-      return hub.read({ ...selector, after, resumable: row?.resumable ?? false });
+      const reader = hub.read({ ...selector, after, resumable: row?.resumable ?? false });
+      // Whoever names an event where all are kept has seen the error, or will.
+      if (after !== undefined && (held || row?.resumable)) return reader;
+      return withFailure(reader, () => retryPassing(() => failureOf(selector), { forMs: PATIENCE_MS }));
     },
 
     /** Ends a run that has not ended; `wait` until it has. Does nothing to one that has. */

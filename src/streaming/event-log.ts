@@ -9,6 +9,12 @@ export interface RunEvent {
   data: string;
 }
 
+/**
+ * Ids of a later attempt's events start here times (attempt - 1): above everything an earlier attempt can have
+ * sent, also what never reached the log. Readers ask for "after N", so gaps harm nobody.
+ */
+export const SEQ_PER_ATTEMPT = 100_000_000;
+
 export interface EventSource {
   threadId: string;
   runId: string;

@@ -43,7 +43,7 @@ test("events of many megabytes are delivered and replayed, in the run's first at
   expect(result.__error__).toBeUndefined();
   const [run] = await query<{ run_id: string; status: string; attempt: number }>(
     server,
-    "select run_id, status, attempt from runs where thread_id = $1",
+    "select run_id, status, attempt from threadloom.runs where thread_id = $1",
     [threadId],
   );
   expect(run).toMatchObject({ status: "success", attempt: 1 });
@@ -89,7 +89,7 @@ test("a run whose events the database refuses ends in its first attempt, and say
   );
   await query(
     server,
-    "create trigger refuse before insert on run_events for each row execute function refuse()",
+    "create trigger refuse before insert on threadloom.run_events for each row execute function refuse()",
   );
   const threadId = await api.aThread();
   const result = await api.aFinishedRun(threadId, {
@@ -101,7 +101,7 @@ test("a run whose events the database refuses ends in its first attempt, and say
     error: "DatabaseError",
     message: "A database refused what the run wanted; the server's log says why.",
   });
-  expect(await query(server, "select status, attempt from runs where thread_id = $1", [threadId])).toEqual([
-    { status: "error", attempt: 1 },
-  ]);
+  expect(
+    await query(server, "select status, attempt from threadloom.runs where thread_id = $1", [threadId]),
+  ).toEqual([{ status: "error", attempt: 1 }]);
 });

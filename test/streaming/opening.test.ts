@@ -40,7 +40,7 @@ describe("the headers of a stream", () => {
       const location = stream.headers.get("content-location") ?? "";
       expect(stream.headers.get("content-type")).toContain("text/event-stream");
       expect(location).toMatch(new RegExp(`^/threads/[0-9a-f-]{36}/runs/${runId}$`));
-      expect(stream.headers.get("location")).toBe(`${location}/stream`);
+      expect(stream.headers.get("location")).toBe(`${location}/stream?last_event_id=-1`);
       if (path.startsWith("/threads")) expect(location).toContain(threadId);
     }
   });
