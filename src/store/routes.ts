@@ -82,6 +82,8 @@ export const createStoreRoutes =
         schema: {
           tags,
           summary: "Search items under a namespace prefix, the last updated first",
+          description:
+            "A page ends early when it has 16 MiB: `X-Pagination-Next` is then the offset of the next one.",
           body: itemSearchBody,
           response: { 200: itemsAnswer, ...invalid },
         },

@@ -29,7 +29,7 @@ export interface PageAsking {
 const PAGE_BYTES_AT_MOST = 16 * 1024 * 1024;
 
 /** Threads that are looked into at once where the filter is on values, which no index knows. */
-const VALUES_BATCH = 200;
+const VALUES_BATCH = 250;
 /** Threads that can't be looked into within the time of a search anyway are not begun with. */
 const LOOKED_INTO_AT_MOST = 50_000;
 
@@ -63,8 +63,8 @@ export const createThreadPages = ({ searcher, valuesOf }: ThreadPagesOptions): T
     signal: AbortSignal | undefined,
   ): Promise<string[]> => {
     const effort = createEffort(signal);
-    const candidates = await searcher.candidates(search, LOOKED_INTO_AT_MOST + 1, signal);
-    if (candidates.length > LOOKED_INTO_AT_MOST) {
+    const candidates = await searcher.candidates(search, LOOKED_INTO_AT_MOST, signal);
+    if (candidates === undefined) {
       throw tooMuchToLookInto(`more than ${LOOKED_INTO_AT_MOST} threads would have to be looked into`);
     }
     const matches = matcherOf(part, effort.spend);

@@ -46,6 +46,9 @@ export const createThreadRoutes =
         schema: {
           tags,
           summary: "Search threads",
+          description:
+            "A page ends early when it has 16 MiB: `X-Pagination-Next` is the offset of the next one. A search by `values` is " +
+            "answered within a second or refused, then narrow it with `metadata`, `status` or `ids`.",
           response: { 200: z.array(schemas.threadExtract), 422: errorAnswer },
           body: schemas.threadSearchBody,
         },
@@ -250,6 +253,7 @@ export const createThreadRoutes =
         schema: {
           tags,
           summary: "List the states of a thread, the newest first",
+          description: "Sent while it is made. If that fails on the way, the connection is cut.",
           response: { 200: z.array(schemas.stateAnswer) },
           params: schemas.threadPath,
           querystring: schemas.historyQuery,
@@ -265,6 +269,7 @@ export const createThreadRoutes =
         schema: {
           tags,
           summary: "List the states of a thread, the newest first",
+          description: "Sent while it is made. If that fails on the way, the connection is cut.",
           response: { 200: z.array(schemas.stateAnswer) },
           params: schemas.threadPath,
           body: schemas.historyBody,

@@ -33,8 +33,15 @@ export type RowOrder = Pick<RowSearch, "sortBy" | "sortOrder">;
 export interface ThreadSearcher {
   page(search: RowSearch, signal?: AbortSignal): Promise<RowPage>;
   count(filter: RowFilter, signal?: AbortSignal): Promise<number>;
-  /** The first `limit` threads in this order, without their records: one statement for all that will be looked into. */
-  candidates(filter: RowFilter & RowOrder, limit: number, signal?: AbortSignal): Promise<Candidate[]>;
+  /**
+   * All threads in this order, without their records: one statement for all that will be looked into. Undefined if they
+   * are more than `limit`; then they are only counted, up to there.
+   */
+  candidates(
+    filter: RowFilter & RowOrder,
+    limit: number,
+    signal?: AbortSignal,
+  ): Promise<Candidate[] | undefined>;
   /** The records of these threads, in the order of the ids; those that are gone are missing. */
   records(ids: readonly string[], signal?: AbortSignal): Promise<ThreadRecordRow[]>;
 }
@@ -167,12 +174,20 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     count,
     async candidates(search, limit, signal) {
       const { where, values } = conditions(search);
-      return await database.boundedRead<Candidate>(
-        `select ${CANDIDATE_COLUMNS} from threadloom.threads ${where}
-          order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
-        [...values, limit, 0],
+      const most = `(select $${values.length + 1}::int)`;
+      const rows = await database.boundedRead<Candidate | Record<keyof Candidate, null>>(
+        `select candidate.*
+          from (select count(*) as count from (
+            select from threadloom.threads ${where} limit ${most} + 1) counted) counted
+          left join lateral (
+            select ${CANDIDATE_COLUMNS} from threadloom.threads ${where} order by ${orderBy(search)}
+          ) candidate on counted.count <= ${most}
+         where counted.count > ${most} or candidate.thread_id is not null`,
+        [...values, limit],
         signal,
       );
+      // One row of nulls stands for more than there may be.
+      return rows.some((row) => row.thread_id === null) ? undefined : (rows as Candidate[]);
     },
     records: (ids, signal) => database.boundedRead<ThreadRecordRow>(RECORDS, [ids], signal),
   };

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pino } from "pino";
 import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
+import { createThreadSearcher } from "../../src/threads/search.ts";
 import { threadSearchBody } from "../../src/threads/schemas.ts";
 import { createThreadService } from "../../src/threads/service.ts";
 import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.ts";
@@ -155,6 +156,20 @@ describe("searching threads", () => {
     expect(await count({ metadata: { user: "user 1" }, status: "idle" })).toBe(2);
     expect(await count({ metadata: { user: "nobody" } })).toBe(0);
   });
+});
+
+it("lists what a search by values looks into in its order, and only counts it where it is too much", async () => {
+  const searcher = createThreadSearcher(room.database);
+  const order = { sortBy: "created_at", sortOrder: "desc" } as const;
+  for (const filter of [{ metadata: { tags: ["all"] } }, { status: "idle" as const, metadata: undefined }]) {
+    const wanted = { ...filter, status: "status" in filter ? filter.status : undefined };
+    const all = (await search({ ...filter, limit: 1000, select: ["thread_id"] })).body;
+    const listed = await searcher.candidates({ ...wanted, ...order }, all.length);
+    expect(listed?.map(({ thread_id: id }) => id)).toEqual(all.map(({ thread_id: id }) => id));
+    expect(await searcher.candidates({ ...wanted, ...order }, all.length - 1)).toBeUndefined();
+  }
+  const none = { metadata: { tags: ["none"] }, status: undefined };
+  expect(await searcher.candidates({ ...none, ...order }, 5)).toEqual([]);
 });
 
 describe("searching threads that have values", () => {
