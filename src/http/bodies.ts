@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { IncomingMessage } from "node:http";
 import { invalid, malformed, tooLarge, unavailable } from "../lib/errors.ts";
 import { createBodyBudget, type BodyCharge } from "./body-budget.ts";
-import { assertBearable } from "./json-text.ts";
+import { createElementCounter } from "./element-counter.ts";
+import { assertBearable, tooManyElements } from "./json-text.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -62,16 +63,18 @@ const parseBody = (text: string, elementsAtMost: number): unknown => {
   return value;
 };
 
-/** Reads a body as it arrives, and gives up at the byte that is one too many. */
+/** Reads a body as it arrives, and gives up at the byte or the element that is one too many. */
 const readText = (
   request: FastifyRequest,
   payload: IncomingMessage,
+  elementsAtMost: number,
   done: (error: Error | null, text: string) => void,
 ): void => {
   const bytesAtMost = request.routeOptions.bodyLimit ?? 0;
   if (Number(request.headers["content-length"]) > bytesAtMost) return done(tooLarge(bytesAtMost), "");
   const chunks: Buffer[] = [];
   let bytes = 0;
+  const counter = createElementCounter();
   const stop = (): void => {
     payload.off("data", onData).off("end", onEnd).off("error", onError);
   };
@@ -85,7 +88,13 @@ const readText = (
     if (bytes > bytesAtMost) refuse(tooLarge(bytesAtMost));
     else if (request.bodyCharge?.grow(chunk.length) === false) {
       refuse(unavailable("This server is taking in as much data as it can; nothing was stored."));
-    } else chunks.push(chunk);
+    } else {
+      chunks.push(chunk);
+      // One that comes in a single chunk can't hold many, and is looked through before it is parsed.
+      if (chunks.length === 1) return;
+      if (chunks.length === 2) counter.add(chunks[0]!);
+      if (counter.add(chunk) > elementsAtMost) refuse(tooManyElements(elementsAtMost));
+    }
   };
   const onEnd = (): void => {
     stop();
@@ -120,11 +129,12 @@ const parseAsJson = (app: FastifyInstance, { bytes, elements }: BodyLimits): voi
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (request, payload, done) => {
-    readText(request, payload, (error, text) => {
+    const { largeBody = false } = request.routeOptions.config;
+    const elementsAtMost = largeBody ? elements : Math.min(elements, SMALL_ROUTE.elements);
+    readText(request, payload, elementsAtMost, (error, text) => {
       if (error !== null) return done(error, undefined);
-      const { largeBody = false } = request.routeOptions.config;
       try {
-        done(null, parseBody(text, largeBody ? elements : Math.min(elements, SMALL_ROUTE.elements)));
+        done(null, parseBody(text, elementsAtMost));
       } catch (refusal) {
         done(refusal as Error, undefined);
       }

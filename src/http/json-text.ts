@@ -22,6 +22,9 @@ const CLOSING_BRACKET = 93;
 const OPENING_BRACE = 123;
 const CLOSING_BRACE = 125;
 
+export const tooManyElements = (elementsAtMost: number) =>
+  invalid(`The body holds more than ${elementsAtMost} elements (items of lists and members of objects).`);
+
 /** The position of the quote that ends the string which starts at `start`, or the end of the text. */
 const endOfString = (text: string, start: number): number => {
   let end = start;
@@ -78,9 +81,7 @@ export const assertBearable = (text: string, elementsAtMost: number): void => {
     } else if (code === COMMA || code === OPENING_BRACKET || code === OPENING_BRACE) {
       elements += 1;
       if (elements > elementsAtMost) {
-        throw invalid(
-          `The body holds more than ${elementsAtMost} elements (items of lists and members of objects).`,
-        );
+        throw tooManyElements(elementsAtMost);
       }
       if (code === COMMA) continue;
       depth += 1;

@@ -218,6 +218,17 @@ test.each([
   expect((await send(`{"input":"${"[,".repeat(BODY_ELEMENTS)}"}`)).status).toBe(200);
 });
 
+test("too many elements are refused while they arrive; what is text does not count, wherever it is cut", async () => {
+  const socket = await startSending(0);
+  let answer = "";
+  socket.on("data", (chunk: Buffer) => (answer += chunk.toString()));
+  socket.write(`[${"1,".repeat(BODY_ELEMENTS + 1)}`);
+  await eventually("a refusal of half a body", () => answer.startsWith("HTTP/1.1 422"));
+  socket.destroy();
+  const text = `\\"[,{\\\\`.repeat(BODY_ELEMENTS / 2);
+  expect((await send(`{"input":["${text}",1,"${text}"]}`)).status).toBe(200);
+});
+
 test("what is kept beside a record is smaller still", async () => {
   const elements = JSON.stringify({ metadata: { list: Array.from({ length: 20_000 }, () => 1) } });
   expect(await send(elements)).toEqual({
