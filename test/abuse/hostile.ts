@@ -1,0 +1,131 @@
+import type { Request, Sender } from "./send.ts";
+import { POISONS } from "./storm.ts";
+
+/** What one caller does to a server, over and over, while others go on with their work. */
+export interface Hostility {
+  title: string;
+  /** Called once, before others are measured. */
+  prepare?(sender: Sender): Promise<void>;
+  /** Requests that are sent at the same time, again and again; made once. */
+  requests(): Request[];
+}
+
+const post = (address: string, body: unknown): Request => ({
+  method: "POST",
+  address,
+  body: Buffer.isBuffer(body) ? body : JSON.stringify(body),
+});
+
+const PATIENCE_MS = 60_000;
+const FIVE_MILLION = 5_000_000;
+
+/** 16 MB with five million elements. */
+const manyElements = (open: string, close: string): Buffer =>
+  Buffer.from(`${open}[${"1,".repeat(FIVE_MILLION - 1)}1]${close}`);
+const manyObjects = (open: string, close: string): Buffer =>
+  Buffer.from(`${open}[${"{},".repeat(FIVE_MILLION - 1)}{}]${close}`);
+
+const mustMakeThread = async ({ send }: Sender): Promise<string> => {
+  const made = await send(post("/threads", {}), PATIENCE_MS);
+  if (made.kind !== "answered" || made.status !== 200) throw new Error(`No thread: ${JSON.stringify(made)}`);
+  return (JSON.parse(made.text) as { thread_id: string }).thread_id;
+};
+
+/** A thread whose states are as large as a body may be. */
+const LARGE_TEXT = "x".repeat(1_000_000);
+const LARGE_STATES = 30;
+
+export const hostilities = (): Hostility[] => {
+  let poisoned = "";
+  let large = "";
+  const run = (threadId: string, fields: object): Request =>
+    post(`/threads/${threadId}/runs/wait`, { assistant_id: "agent", ...fields });
+  return [
+    {
+      title: "A1 and A5: poisoned updates, inputs and jumps, and the searches and reads after them",
+      prepare: async (sender) => {
+        poisoned = await mustMakeThread(sender);
+      },
+      requests: () => [
+        ...POISONS.map((poison) => run(poisoned, poison)),
+        post("/threads/search", { limit: 100 }),
+        { method: "GET", address: `/threads/${poisoned}/state` },
+        post(`/threads/${poisoned}/history`, { limit: 100 }),
+      ],
+    },
+    {
+      title: "A2: graphs that loop without waiting, with the largest recursion_limit that is taken",
+      requests: () =>
+        [1e9, 10_000].map((limit) =>
+          post("/runs/wait", {
+            assistant_id: "restless",
+            input: {},
+            config: { recursion_limit: limit },
+            on_disconnect: "cancel",
+          }),
+        ),
+    },
+    {
+      title: "A3: four bodies of 16 MB with 5,000,000 elements each, as input and as metadata",
+      requests: () => [
+        post("/runs/wait", manyElements('{"assistant_id":"agent","input":{"x":', "}}")),
+        post("/threads", manyElements('{"metadata":{"x":', "}}")),
+        post("/runs/wait", manyObjects('{"assistant_id":"agent","input":{"x":', "}}")),
+        post("/threads", manyObjects('{"metadata":{"x":', "}}")),
+      ],
+    },
+    {
+      title: "A3: the largest bodies that are taken",
+      requests: () => [
+        post("/runs/wait", {
+          assistant_id: "counter",
+          input: { x: Array.from({ length: 120_000 }, () => ({})) },
+        }),
+        post("/threads", { metadata: { x: Array.from({ length: 19_000 }, (_, index) => index) } }),
+      ],
+    },
+    {
+      title: "A4: filters by many values, and searches by values",
+      requests: () => [
+        post("/threads/search", { values: { x: Array.from({ length: 60_000 }, (_, index) => index) } }),
+        post("/threads/search", { metadata: { x: Array.from({ length: 60_000 }, (_, index) => index) } }),
+        post("/threads/search", { values: { x: Array.from({ length: 900 }, (_, index) => index) } }),
+        post("/threads/search", { metadata: { x: Array.from({ length: 900 }, (_, index) => index) } }),
+        post("/threads/count", { values: { messages: [{ content: "nobody wrote this" }] } }),
+      ],
+    },
+    {
+      title: "A6: pages of other sites, under names of their own",
+      requests: () =>
+        ["evil.example", "127.0.0.1"].flatMap((host) =>
+          ["/threads", "/runs/cancel?x=1", "/threads/prune"].map((address) => ({
+            ...post(address, {}),
+            headers: { host, origin: "https://evil.example", "content-type": "text/plain" },
+          })),
+        ),
+    },
+    {
+      title: "A8: histories and searches of large states",
+      prepare: async (sender) => {
+        large = await mustMakeThread(sender);
+        for (let count = 0; count < LARGE_STATES; count += 1) {
+          await sender.send(
+            run(large, { input: { messages: [{ role: "user", content: `${count} ${LARGE_TEXT}` }] } }),
+            PATIENCE_MS,
+          );
+        }
+      },
+      requests: () => [
+        post(`/threads/${large}/history`, { limit: 1_000 }),
+        post(`/threads/${large}/history`, { limit: 1_000 }),
+        post("/threads/search", { limit: 1_000 }),
+        { method: "GET", address: `/threads/${large}/state` },
+      ],
+    },
+    {
+      title: "A9: ids and names that are no text",
+      requests: () =>
+        ["/runs", "/runs/wait", "/runs/stream"].map((address) => post(address, { assistant_id: "\ud800" })),
+    },
+  ];
+};

@@ -1,0 +1,172 @@
+import { mutatedRequest } from "./mutations.ts";
+import { operationsOf, type Operation } from "./operations.ts";
+import { createRandom, type Random } from "./random.ts";
+import { createSender, type Outcome, type Request, type Sender } from "./send.ts";
+
+export interface Storm {
+  url: string;
+  /** The server's OpenAPI document. */
+  document: unknown;
+  seed: number;
+  requests: number;
+  /** Requests that are on their way at the same time. */
+  atATime: number;
+  /** Ids of assistants that are asked for: graphs that end by themselves. */
+  assistants: readonly string[];
+}
+
+export interface StormReport {
+  requests: number;
+  /** How often each status was answered, `waiting` and `broken` among them. */
+  answers: Record<string, number>;
+  /** What should not have happened: one line for each, with the request that led there. */
+  complaints: string[];
+}
+
+/** A stream or a wait may have nothing to say for long; whether it goes on is not what is tried here. */
+const MAY_WAIT = /\/(?:wait|stream|join)$|\/cancel$/;
+const STREAM_PATIENCE_MS = 400;
+const HANG_MS = 20_000;
+
+/** Requests after which a storm goes on on fresh threads: old ones hold runs that never start. */
+const REQUESTS_PER_GENERATION = 400;
+const THREADS_PER_GENERATION = 8;
+const COMPLAINTS_AT_MOST = 40;
+const EXCERPT = 600;
+
+/** What poisoned threads for good at some time. */
+export const POISONS: readonly Record<string, unknown>[] = [
+  { command: { update: { constructor: 1 } } },
+  { command: { update: { toString: 1, valueOf: 2, hasOwnProperty: 3, __defineGetter__: 4 } } },
+  { command: { goto: "constructor" } },
+  { command: { goto: [{ node: "toString", input: { messages: [] } }] } },
+  { command: { update: [["constructor", 1]] } },
+  { input: { messages: [{ foo: 1 }] } },
+  { input: { messages: [null] } },
+  { input: { messages: [{ role: "nobody", content: "x" }] } },
+  { input: { constructor: 1, messages: [{ role: "user", content: "x" }] } },
+  { input: { messages: [{ role: "user", content: "\ud800\0" }] } },
+  {
+    input: { messages: [{ role: "user", content: "x", additional_kwargs: { constructor: { toJSON: 1 } } }] },
+  },
+  {
+    input: {
+      messages: [{ lc: 1, type: "constructor", id: ["langchain_core", "messages", "X"], kwargs: {} }],
+    },
+  },
+];
+
+/** Threads of all kinds: new ones, such that have a history, and such that something was done to. */
+const someThreads = async (
+  { send }: Sender,
+  assistants: readonly string[],
+  random: Random,
+  complaints: string[],
+): Promise<string[]> => {
+  const threads: string[] = [];
+  for (let count = 0; count < THREADS_PER_GENERATION; count += 1) {
+    const made = await send({ method: "POST", address: "/threads", body: "{}" }, HANG_MS);
+    if (made.kind !== "answered" || made.status !== 200) {
+      complaints.push(`a thread could not be made: ${JSON.stringify(made)}`);
+      continue;
+    }
+    const { thread_id: threadId } = JSON.parse(made.text) as { thread_id: string };
+    threads.push(threadId);
+    const bodies = [
+      ...(random.chance(0.6) ? [{ input: { messages: [{ role: "user", content: "hello" }] } }] : []),
+      ...(random.chance(0.5) ? [random.pick(POISONS)] : []),
+    ];
+    for (const body of bodies) {
+      const request: Request = {
+        method: "POST",
+        address: `/threads/${threadId}/runs/wait`,
+        body: JSON.stringify({ assistant_id: random.pick(assistants), ...body }),
+      };
+      complain(request, await send(request, HANG_MS), complaints);
+    }
+  }
+  return threads;
+};
+
+const excerpt = ({ method, address, body }: Request): string =>
+  `${method} ${address.slice(0, EXCERPT)} ${String(body ?? "").slice(0, EXCERPT)}`;
+
+const complain = (request: Request, outcome: Outcome, complaints: string[]): void => {
+  if (outcome.kind === "answered" && outcome.status >= 500) {
+    complaints.push(`${outcome.status} (${outcome.text.slice(0, 200)}): ${excerpt(request)}`);
+  } else if (outcome.kind === "waiting" && !MAY_WAIT.test(request.address.split("?")[0]!)) {
+    complaints.push(`no answer within ${HANG_MS} ms: ${excerpt(request)}`);
+  } else if (outcome.kind === "broken" && outcome.why !== "ECONNRESET") {
+    complaints.push(`no answer at all (${outcome.why}): ${excerpt(request)}`);
+  }
+};
+
+/** The operations on one of these threads, and what else is known to exist. */
+const operationsOn = (storm: Storm, threadId: string, random: Random): Operation[] =>
+  operationsOf(storm.document, {
+    assistant_id: random.pick(storm.assistants),
+    graph_id: random.pick(storm.assistants),
+    thread_id: threadId,
+    checkpoint_id: null,
+    checkpoint_ns: "",
+    checkpoint_map: null,
+    webhook: null,
+    multitask_strategy: "enqueue",
+    as_node: null,
+    goto: random.pick(["agent", "increment", "__end__", "constructor"]),
+    namespace: ["notes"],
+    key: "one",
+    // Otherwise hardly a run would start.
+    after_seconds: null,
+    recursion_limit: 25,
+    query: null,
+    extract: { key: "values.messages" },
+  }).filter(
+    // It would take away what all others work on.
+    ({ method, template }) =>
+      !(method === "DELETE" && /^\/(?:assistants|threads)\/\{[^/]+\}$/.test(template)),
+  );
+
+/** Sends mutated requests for all operations of a server, on threads of all kinds, some of them poisoned. */
+export const runStorm = async (storm: Storm): Promise<StormReport> => {
+  const random = createRandom(storm.seed);
+  const sender = createSender(storm.url, storm.atATime);
+  const answers: Record<string, number> = {};
+  const complaints: string[] = [];
+  let sent = 0;
+
+  const sendOne = async (operations: readonly Operation[]): Promise<void> => {
+    const request = mutatedRequest(random.pick(operations), random);
+    const mayWait = MAY_WAIT.test(request.address.split("?")[0]!);
+    const outcome = await sender.send(request, mayWait ? STREAM_PATIENCE_MS : HANG_MS);
+    const name = outcome.kind === "answered" ? String(outcome.status) : outcome.kind;
+    answers[name] = (answers[name] ?? 0) + 1;
+    complain(request, outcome, complaints);
+  };
+
+  try {
+    while (sent < storm.requests && complaints.length < COMPLAINTS_AT_MOST) {
+      const threads = await someThreads(sender, storm.assistants, random, complaints);
+      if (threads.length === 0) break;
+      const operations = threads.map((threadId) => operationsOn(storm, threadId, random));
+      const until = Math.min(sent + REQUESTS_PER_GENERATION, storm.requests);
+      const work = async (): Promise<void> => {
+        while (sent < until && complaints.length < COMPLAINTS_AT_MOST) {
+          sent += 1;
+          await sendOne(random.pick(operations));
+        }
+      };
+      await Promise.all(Array.from({ length: storm.atATime }, work));
+      // Whether a page of threads can be read with all that was done to them.
+      const search: Request = { method: "POST", address: "/threads/search", body: '{"limit":20}' };
+      const found = await sender.send(search, HANG_MS);
+      complain(search, found, complaints);
+      if (found.kind !== "answered" || found.status !== 200) {
+        complaints.push(`threads can't be searched after ${sent} requests: ${JSON.stringify(found)}`);
+      }
+    }
+  } finally {
+    sender.close();
+  }
+  return { requests: sent, answers, complaints };
+};
