@@ -246,6 +246,7 @@ export const createServer = async (
       signals,
       processId,
       recursionLimitMax: config.recursionLimitMax,
+      logger,
       threads,
       checkpoints: {
         async assertExists(threadId, checkpointNs, checkpointId) {

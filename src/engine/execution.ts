@@ -12,6 +12,7 @@ import type { Hub } from "../streaming/hub.ts";
 import { SEQ_PER_ATTEMPT, type EventLog } from "../streaming/event-log.ts";
 import { RunChannel } from "../streaming/run-channel.ts";
 import { startAttempt, type AttemptResult, type StopReason } from "./attempt.ts";
+import { tellEnd } from "./ended-line.ts";
 import { createOutcomes } from "./outcomes.ts";
 import type { Queue, RunOutcome } from "./queue.ts";
 import { createTurns } from "./turns.ts";
@@ -225,7 +226,9 @@ export const createExecutor = (parts: ExecutorParts) => {
             }
           : {}),
       });
-      return await conclude(run, channel, result, { isMine: () => false, creatorIsHere: false });
+      const ending = await conclude(run, channel, result, { isMine: () => false, creatorIsHere: false });
+      if (ending !== undefined) tellEnd(logger, run, ending);
+      return ending;
     },
 
     /** Starts at once. `creatorIsHere`: the run was created by this process and started with that. */
@@ -244,6 +247,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         resumable: run.resumable,
         logged: run.reader_id !== null && run.reader_id !== processId,
       });
+      const startedAt = performance.now();
       faults.reached("before-first-event");
       channel.emit("metadata", () => JSON.stringify({ run_id: run.run_id, attempt: run.attempt }));
       const attempt = startAttempt(attemptParts, run, channel, onGraphEnded);
@@ -277,9 +281,13 @@ export const createExecutor = (parts: ExecutorParts) => {
           if (error instanceof LeaseLostError) log.warn("the lease was lost; another attempt has the run");
           else log.error({ err: error }, "the outcome of a run could not be stored");
         }
-        if (ending === undefined) hub.abandon(channel);
-        else hub.end(channel);
-        log.debug({ status: ending?.status ?? "released" }, "the attempt is over");
+        if (ending === undefined) {
+          hub.abandon(channel);
+          log.debug("the attempt is over; the run is not");
+        } else {
+          hub.end(channel);
+          tellEnd(logger, run, { ...ending, execMs: performance.now() - startedAt });
+        }
         onReleased(ending);
         return ending;
       };

@@ -1,13 +1,13 @@
 import type { Queryable } from "../database/database.ts";
-import type { RunRow } from "../database/tables.ts";
+import type { CancelAction, RunRow } from "../database/tables.ts";
 import { threadBusy } from "../lib/errors.ts";
 import type { Announcements } from "./announcements.ts";
 import { forgetRun } from "./forgetting.ts";
-import { decideMultitask, type MultitaskDecision } from "./multitask.ts";
-import type { NewRun, RunRepository } from "./repository.ts";
+import { decideMultitask } from "./multitask.ts";
+import type { NewRun, RunRepository, UnfinishedRunRow } from "./repository.ts";
 
 /** Runs that were ended, or asked to end, for a new one. */
-export type Replaced = Extract<MultitaskDecision, { kind: "accept" }>["cancel"];
+export type Replaced = { run: UnfinishedRunRow; action: CancelAction }[];
 
 export interface BehindOthers {
   /** Undefined if the assistant is missing: the caller rolls back, since others may have been ended for the run. */
@@ -30,9 +30,13 @@ export const createBehindOthers = (repository: RunRepository, checkpoints: RunCh
       unfinished.map(({ run_id, status }) => ({ runId: run_id, status })),
     );
     if (decision.kind === "reject") throw threadBusy(run.threadId);
-    const { cancel: replaced } = decision;
+    const byId = new Map(unfinished.map((other) => [other.run_id, other]));
+    const replaced = decision.cancel.flatMap(({ runId, action }) => {
+      const other = byId.get(runId);
+      return other === undefined ? [] : [{ run: other, action }];
+    });
     const idsOf = (status: "pending" | "running"): string[] =>
-      replaced.filter((other) => other.status === status).map((other) => other.runId);
+      replaced.filter((other) => other.run.status === status).map((other) => other.run.run_id);
     const [pending, running] = [idsOf("pending"), idsOf("running")];
     if (run.multitaskStrategy === "rollback") {
       // One that was recovered from a dead worker is pending, and yet has checkpoints.
@@ -50,9 +54,9 @@ export const createBehindOthers = (repository: RunRepository, checkpoints: RunCh
 
   /** Once it is committed. */
   announce(announcements: Announcements, replaced: Replaced): void {
-    for (const { runId, status, action } of replaced) {
-      if (status === "running") announcements.stop(runId, action);
-      else announcements.ended(runId);
+    for (const { run, action } of replaced) {
+      if (run.status === "running") announcements.stop(run.run_id, action);
+      else announcements.ended(run, action);
     }
   },
 });

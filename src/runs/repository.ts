@@ -2,6 +2,7 @@ import type { Database, Queryable } from "../database/database.ts";
 import type {
   CancelAction,
   ClaimedRunRow,
+  EndedRun,
   MultitaskStrategy,
   RunRow,
   RunStatus,
@@ -37,11 +38,9 @@ export interface ImmediateClaim {
   leaseSeconds: number;
 }
 
-export interface UnfinishedRunRow {
-  run_id: string;
-  status: "pending" | "running";
-  attempt: number;
-}
+export type UnfinishedRunRow = EndedRun & { status: "pending" | "running" };
+
+export type LockedRunRow = EndedRun & Pick<RunRow, "status" | "delete_thread">;
 
 /** A run's place: what `thread_id` and `run_id` of a path name. */
 export interface RunSelector {
@@ -58,6 +57,9 @@ export interface RunListOptions {
 const RUN_COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, config, context, kwargs,
   multitask_strategy, resumable, delete_thread, error, cancel_action, attempt, lost_attempts, worker_id, reader_id,
   lease_until, available_at, started_at, created_at, updated_at`;
+
+/** Of an `EndedRun`. */
+const TOLD_COLUMNS = "run_id, thread_id, graph_id, assistant_id, attempt, available_at, started_at";
 
 const ASSISTANT = `assistant as (
   select assistant_id, graph_id, config, context, metadata from threadloom.assistants where assistant_id = $2)`;
@@ -241,18 +243,15 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
   /** In order of creation. Locks them: a worker that claims one of them now waits or has already done so. */
   async lockUnfinished(transaction: Queryable, threadId: string): Promise<UnfinishedRunRow[]> {
     return await transaction.query<UnfinishedRunRow>(
-      `select run_id, status, attempt from threadloom.runs
+      `select ${TOLD_COLUMNS}, status from threadloom.runs
        where thread_id = $1 and status in ('pending', 'running') order by created_at, run_id for update`,
       [threadId],
     );
   },
 
-  async lockRun(
-    transaction: Queryable,
-    { threadId, runId }: RunSelector,
-  ): Promise<Pick<RunRow, "status" | "delete_thread"> | undefined> {
-    const rows = await transaction.query<Pick<RunRow, "status" | "delete_thread">>(
-      "select status, delete_thread from threadloom.runs where run_id = $1 and thread_id = $2 for update",
+  async lockRun(transaction: Queryable, { threadId, runId }: RunSelector): Promise<LockedRunRow | undefined> {
+    const rows = await transaction.query<LockedRunRow>(
+      `select ${TOLD_COLUMNS}, status, delete_thread from threadloom.runs where run_id = $1 and thread_id = $2 for update`,
       [runId, threadId],
     );
     return rows[0];

@@ -5,6 +5,7 @@ import type { CancelAction, RunRow } from "../database/tables.ts";
 import type { Endings } from "../engine/endings.ts";
 import type { Worker } from "../engine/worker.ts";
 import { conflict, eventNotKept, runNotFound, ThreadloomError, threadNotFound } from "../lib/errors.ts";
+import type { Logger } from "../lib/logger.ts";
 import { toWireJson } from "../lib/wire-json.ts";
 import { SEQ_PER_ATTEMPT, type EventLog, type RunEvent } from "../streaming/event-log.ts";
 import { withFailure } from "../streaming/failure-reader.ts";
@@ -31,6 +32,7 @@ export interface RunServiceParts {
   recursionLimitMax: RunCreationParts["recursionLimitMax"];
   threads: RunResultsParts["threads"];
   checkpoints: RunCreationParts["checkpoints"];
+  logger: Logger;
 }
 
 /** How long a stream's end waits for a database that is away; its connection is cut then. */
@@ -44,10 +46,10 @@ const placementOf = (body: ThreadlessRunBody): Placement =>
 
 /** The rules of runs: creating under the per-thread rule, waiting, reading along, cancelling. */
 export const createRunService = (parts: RunServiceParts) => {
-  const { database, repository, worker, endings, hub, eventLog, signals, processId, threads, checkpoints } =
-    parts;
+  const { database, repository, worker, endings, hub, eventLog } = parts;
+  const { signals, processId, threads, checkpoints, logger } = parts;
 
-  const announcements = createAnnouncements(worker, signals);
+  const announcements = createAnnouncements(worker, signals, logger);
   const creation = createRunCreation({ ...parts, announcements });
 
   const find = async (selector: RunSelector): Promise<RunRow> => {
@@ -66,29 +68,29 @@ export const createRunService = (parts: RunServiceParts) => {
   });
 
   const cancel = async (selector: RunSelector, action: CancelAction): Promise<void> => {
-    const outcome = await database.transaction(async (transaction) => {
+    const { run, outcome } = await database.transaction(async (transaction) => {
       if (!(await repository.lockThread(transaction, selector.threadId))) throw runNotFound(selector.runId);
       const run = await repository.lockRun(transaction, selector);
       if (run === undefined) throw runNotFound(selector.runId);
-      if (isTerminal(run.status)) return "over";
+      if (isTerminal(run.status)) return { run, outcome: "over" };
       if (run.status === "running") {
         await repository.askToCancel(transaction, [selector.runId], action);
-        return "running";
+        return { run, outcome: "running" };
       }
       if (run.delete_thread) {
         await checkpoints.deleteRun(selector.threadId, selector.runId, transaction);
         await repository.removeThread(transaction, selector.threadId);
-        return "ended";
+        return { run, outcome: "ended" };
       }
       if (action === "rollback") {
         await checkpoints.deleteRun(selector.threadId, selector.runId, transaction);
         await forgetRun(transaction, selector.threadId, selector.runId);
       } else await repository.endPending(transaction, [selector.runId]);
       await repository.releaseThread(transaction, selector.threadId, 1);
-      return "ended";
+      return { run, outcome: "ended" };
     });
     if (outcome === "running") announcements.stop(selector.runId, action);
-    if (outcome === "ended") announcements.ended(selector.runId);
+    if (outcome === "ended") announcements.ended(run, action);
   };
 
   /** The event that told of a failed run's error; its id is above all others of the run. */

@@ -1,0 +1,144 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { apiOf, saying, type Api } from "../helpers/api.ts";
+import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { query } from "../helpers/query.ts";
+
+/** One line of the log for every run that ended. */
+
+interface Line {
+  level: number;
+  msg: string;
+  run_id: string;
+  queue_ms: number;
+  exec_ms?: number;
+  [field: string]: unknown;
+}
+
+const INFO = 30;
+const COUNT = { assistant_id: "counter", input: saying("hello") };
+const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
+
+let server: TestServer;
+let api: Api;
+beforeAll(async () => {
+  server = await startTestServer({ sweepSeconds: 0.2 });
+  api = apiOf(server);
+});
+afterEach(async () => {
+  await api.post("/runs/cancel", { status: "all" });
+});
+afterAll(() => server.close());
+
+const linesOf = (runId: string, from = server): Line[] =>
+  from.lines
+    .map((line) => JSON.parse(line) as Line)
+    .filter(({ msg, run_id }) => msg === "run ended" && run_id === runId);
+const untilTold = (runId: string, from = server): Promise<Line[]> =>
+  eventually(`the end of run ${runId} is in the log`, () => {
+    const lines = linesOf(runId, from);
+    return Promise.resolve(lines.length > 0 ? lines : undefined);
+  });
+
+describe("a run that ended is told of in one line", () => {
+  test("with its ids, its graph, how long it waited and how long it took", async () => {
+    const threadId = await api.aThread();
+    const run = await api.aRun(threadId, { ...COUNT, after_seconds: 0.2 });
+    await api.untilRunIs(threadId, run.run_id, "success");
+    const lines = await untilTold(run.run_id);
+    expect(lines).toEqual([
+      {
+        level: INFO,
+        time: expect.any(Number),
+        msg: "run ended",
+        run_id: run.run_id,
+        thread_id: threadId,
+        graph_id: "counter",
+        assistant_id: run.assistant_id,
+        status: "success",
+        attempt: 1,
+        queue_ms: expect.any(Number),
+        exec_ms: expect.any(Number),
+      },
+    ]);
+  });
+
+  test("with the class of its error, and that alone", async () => {
+    const threadId = await api.aThread();
+    const run = await api.aRun(threadId, { assistant_id: "failing", input: saying("hello") });
+    const { error } = await api.untilRunIs(threadId, run.run_id, "error");
+    const [line] = await untilTold(run.run_id);
+    expect(line).toMatchObject({ status: "error", error_class: error?.error });
+    expect(JSON.stringify(line)).not.toContain(error?.message);
+  });
+
+  test("as timeout, when its time was over", async () => {
+    const hasty = await startTestServer({ runTimeoutSeconds: 0.2 });
+    try {
+      const there = apiOf(hasty);
+      const threadId = await there.aThread();
+      const run = await there.aRun(threadId, LONG);
+      const [line] = await untilTold(run.run_id, hasty);
+      expect(line).toMatchObject({ status: "timeout", error_class: "RunTimeoutError" });
+      expect(line?.exec_ms).toBeGreaterThanOrEqual(190);
+    } finally {
+      await hasty.close();
+    }
+  });
+
+  test.each([
+    ["interrupt", "interrupted"],
+    ["rollback", "rolled-back"],
+  ])("when it was cancelled by %s, in progress or still waiting", async (action, status) => {
+    const threadId = await api.aThread();
+    const running = await api.aRun(threadId, LONG);
+    const waiting = await api.aRun(threadId, COUNT);
+    for (const { run_id: runId } of [waiting, running]) {
+      await api.cancel(threadId, runId, `wait=1&action=${action}`);
+    }
+    expect(await untilTold(running.run_id)).toMatchObject([{ status, attempt: 1, graph_id: "sleep" }]);
+    const lines = await untilTold(waiting.run_id);
+    expect(lines).toMatchObject([{ status, attempt: 0, graph_id: "counter", thread_id: threadId }]);
+    expect(lines[0]).not.toHaveProperty("exec_ms");
+  });
+
+  test.each(["interrupt", "rollback"])("when another took its place by %s", async (strategy) => {
+    const threadId = await api.aThread();
+    const running = await api.aRun(threadId, LONG);
+    const waiting = await api.aRun(threadId, COUNT);
+    await api.aFinishedRun(threadId, { ...COUNT, multitask_strategy: strategy });
+    for (const { run_id: runId } of [running, waiting]) {
+      expect(await untilTold(runId)).toMatchObject([
+        { status: strategy === "interrupt" ? "interrupted" : "rolled-back" },
+      ]);
+    }
+  });
+
+  test("when all are cancelled at once", async () => {
+    const threadId = await api.aThread();
+    const runs = [await api.aRun(threadId, LONG), await api.aRun(threadId, COUNT)];
+    await api.post("/runs/cancel", { thread_id: threadId, status: "all" });
+    for (const { run_id: runId } of runs) {
+      expect(await untilTold(runId)).toMatchObject([{ status: "interrupted" }]);
+    }
+  });
+
+  test("without a thread", async () => {
+    const { headers } = await api.post("/runs/wait", COUNT);
+    const runId = headers.get("content-location")?.split("/").at(-1) ?? "";
+    expect(await untilTold(runId)).toMatchObject([{ status: "success", graph_id: "counter" }]);
+  });
+
+  test("when its workers were lost too often", async () => {
+    const threadId = await api.aThread();
+    const run = await api.aRun(threadId, { ...COUNT, after_seconds: 3_600 });
+    await query(
+      server,
+      `update threadloom.runs set status = 'running', attempt = 3, lost_attempts = 2, worker_id = gen_random_uuid(),
+         started_at = now() - interval '1 minute', lease_until = now() - interval '1 minute' where run_id = $1`,
+      [run.run_id],
+    );
+    const [line] = await untilTold(run.run_id);
+    expect(line).toMatchObject({ status: "error", attempt: 3, error_class: "MaxAttemptsError" });
+  });
+});
