@@ -28,6 +28,7 @@ import type { Logger } from "./lib/logger.ts";
 import { startPeriodic } from "./lib/periodic.ts";
 import { createRunRepository } from "./runs/repository.ts";
 import { createRunRoutes } from "./runs/routes.ts";
+import { createRunSearcher } from "./runs/search.ts";
 import { createRunService } from "./runs/service.ts";
 import { createStatusRepository } from "./status/repository.ts";
 import { createStatusRoutes } from "./status/routes.ts";
@@ -239,6 +240,7 @@ export const createServer = async (
     const runs = createRunService({
       database,
       repository: runRepository,
+      searcher: createRunSearcher(database),
       worker,
       endings,
       hub,

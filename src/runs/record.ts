@@ -1,11 +1,12 @@
 import type { RunRow } from "../database/tables.ts";
 import { timestamp } from "../lib/timestamps.ts";
-import type { RunRecord } from "./schemas.ts";
+import type { RunRecord, RunSummary } from "./schemas.ts";
+import type { RunSummaryRow } from "./search.ts";
 
 export const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
 
-/** A run as the API shows it. */
-export const toRunRecord = (row: RunRow): RunRecord => ({
+/** A run as a search shows it. */
+export const toRunSummary = (row: RunSummaryRow): RunSummary => ({
   run_id: row.run_id,
   thread_id: row.thread_id,
   assistant_id: row.assistant_id,
@@ -17,6 +18,11 @@ export const toRunRecord = (row: RunRow): RunRecord => ({
   status: row.status,
   error: row.error as RunRecord["error"],
   metadata: row.metadata,
-  kwargs: { ...row.kwargs, config: row.config, context: row.context },
   multitask_strategy: row.multitask_strategy,
+});
+
+/** A run as the API shows it. */
+export const toRunRecord = (row: RunRow): RunRecord => ({
+  ...toRunSummary(row),
+  kwargs: { ...row.kwargs, config: row.config, context: row.context },
 });

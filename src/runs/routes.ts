@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { callerGone } from "../lib/caller-gone.ts";
 import { invalid, runNotFound } from "../lib/errors.ts";
 import type { RoutePlugin } from "../lib/route-plugin.ts";
 import { createRunAnswers } from "./answers.ts";
@@ -13,9 +14,12 @@ import {
   joinQuery,
   joinStreamQuery,
   listQuery,
+  runExtract,
   runPath,
   runRecord,
+  runSearchBody,
   threadPath,
+  type RunRecord,
 } from "./schemas.ts";
 import type { RunService } from "./service.ts";
 
@@ -32,6 +36,9 @@ const lastEventId = (request: FastifyRequest, named: number | undefined): number
 
 const onDisconnectOf = ({ cancel_on_disconnect: cancels }: z.output<typeof joinQuery>) =>
   cancels ? "cancel" : "continue";
+
+const pick = (run: Partial<RunRecord>, select: readonly string[]): Partial<RunRecord> =>
+  Object.fromEntries(Object.entries(run).filter(([field]) => select.includes(field)));
 
 /** Runs over HTTP: the paths of the contract, on a thread and without one. */
 export const createRunRoutes =
@@ -65,6 +72,29 @@ export const createRunRoutes =
       },
     );
 
+    app.post(
+      "/runs/search",
+      {
+        schema: {
+          tags,
+          summary: "Search runs over all threads",
+          description:
+            "In the order of their creation, the newest first unless `sort_order` is `asc`. What a run was asked to do " +
+            "(`kwargs`) is not among the answers: get the run for it. A page may end early for its size. " +
+            "`X-Pagination-Next` is the next page's offset, `X-Pagination-Total` is there if no more than 10,000 match.",
+          body: runSearchBody,
+          response: { 200: z.array(runExtract), ...refusals },
+        },
+      },
+      async (request, reply) => {
+        const { select } = request.body;
+        const { runs, total, next } = await service.search(request.body, callerGone(reply.raw));
+        if (total !== undefined) reply.header("x-pagination-total", total);
+        if (next !== undefined) reply.header("x-pagination-next", next);
+        return select === undefined ? runs : runs.map((run) => pick(run, select));
+      },
+    );
+
     app.get(
       "/threads/:thread_id/runs",
       {
@@ -80,9 +110,7 @@ export const createRunRoutes =
         const { limit = 10, offset = 0, status, select } = request.query;
         const runs = await service.list(request.params.thread_id, { limit, offset, status });
         if (select === undefined) return runs;
-        return runs.map((run) =>
-          Object.fromEntries(Object.entries(run).filter(([field]) => select.includes(field))),
-        );
+        return runs.map((run) => pick(run, select));
       },
     );
 

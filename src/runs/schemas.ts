@@ -1,19 +1,23 @@
 import { z } from "zod";
 import {
+  bodyOf,
   channelUpdate,
   checkpointNamespace,
   goto,
   jsonObject,
   jsonValue,
   optional,
+  page,
   queryBoolean,
   queryInteger,
   queryList,
+  sortOrder,
   storableConfig,
   storableObject,
   storableText,
   uuid,
 } from "../lib/json-schemas.ts";
+import { storableFilter } from "../lib/search-filter.ts";
 
 /** Runs as the API takes and shows them. */
 
@@ -98,26 +102,53 @@ export const bareRunPath = z.object({ run_id: uuid });
 
 const runStatus = z.enum(["pending", "running", "error", "success", "timeout", "interrupted"]);
 
-export const runRecord = z
-  .object({
-    run_id: uuid,
-    thread_id: uuid,
-    assistant_id: uuid,
-    created_at: z.string(),
-    updated_at: z.string(),
-    run_started_at: z.string().nullable().describe("When its first attempt began."),
-    run_ended_at: z.string().nullable(),
-    status: runStatus,
-    error: z
-      .object({ error: z.string().describe("The class of the error."), message: z.string() })
-      .nullable()
-      .describe("Why it failed, if it did."),
-    metadata: jsonObject,
-    kwargs: jsonObject,
-    multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]),
-  })
-  .meta({ id: "Run" });
+const summaryFields = {
+  run_id: uuid,
+  thread_id: uuid,
+  assistant_id: uuid,
+  created_at: z.string(),
+  updated_at: z.string(),
+  run_started_at: z.string().nullable().describe("When its first attempt began."),
+  run_ended_at: z.string().nullable(),
+  status: runStatus,
+  error: z
+    .object({ error: z.string().describe("The class of the error."), message: z.string() })
+    .nullable()
+    .describe("Why it failed, if it did."),
+  metadata: jsonObject,
+  multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]),
+};
+
+export const runRecord = z.object({ ...summaryFields, kwargs: jsonObject }).meta({ id: "Run" });
 export type RunRecord = z.output<typeof runRecord>;
+
+/** What a search shows of a run: all but what it was asked to do. */
+const runSummary = z.object(summaryFields);
+export const runExtract = runSummary.partial().meta({ id: "RunExtract" });
+export type RunSummary = z.output<typeof runSummary>;
+
+const END_OF_9999_MS = 253_402_300_799_999;
+/** Within what PostgreSQL and the ids of runs can say; no run is from before or after that. */
+const moment = z.iso
+  .datetime({ offset: true, error: "must be an ISO 8601 time with its offset from UTC" })
+  .transform((text) => new Date(Math.min(END_OF_9999_MS, Math.max(0, Date.parse(text)))));
+
+export const runSearchBody = bodyOf({
+  status: optional(runStatus),
+  graph_id: optional(storableText),
+  assistant_id: optional(storableText).describe(
+    "An assistant's id, or a graph id for the graph's own assistant.",
+  ),
+  thread_id: optional(uuid),
+  metadata: optional(storableFilter).describe("What the run's metadata have to contain."),
+  created_after: optional(moment).describe("Runs of this moment or later."),
+  created_before: optional(moment).describe("Runs from before this moment."),
+  ...page,
+  sort_by: optional(z.literal("created_at")),
+  sort_order: sortOrder,
+  select: optional(z.array(z.enum(Object.keys(summaryFields) as (keyof typeof summaryFields)[]))),
+});
+export type RunSearch = z.output<typeof runSearchBody>;
 
 const emptyIsAbsent = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value) => (value === "" ? undefined : value), schema.optional());

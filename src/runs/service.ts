@@ -5,6 +5,7 @@ import type { CancelAction, RunRow } from "../database/tables.ts";
 import type { Endings } from "../engine/endings.ts";
 import type { Worker } from "../engine/worker.ts";
 import { conflict, eventNotKept, runNotFound, ThreadloomError, threadNotFound } from "../lib/errors.ts";
+import { assistantIdOf } from "../lib/ids.ts";
 import type { Logger } from "../lib/logger.ts";
 import { toWireJson } from "../lib/wire-json.ts";
 import { SEQ_PER_ATTEMPT, type EventLog, type RunEvent } from "../streaming/event-log.ts";
@@ -14,15 +15,17 @@ import type { RunReader } from "../streaming/run-reader.ts";
 import { createAnnouncements } from "./announcements.ts";
 import { createRunCreation, type RunCreationParts } from "./creation.ts";
 import { forgetRun } from "./forgetting.ts";
-import { isTerminal, toRunRecord } from "./record.ts";
+import { isTerminal, toRunRecord, toRunSummary } from "./record.ts";
 import type { RunListOptions, RunRepository, RunSelector } from "./repository.ts";
 import { requestedRun, type Placement } from "./requests.ts";
 import { createRunResults, type CreatedRun, type RunResultsParts } from "./results.ts";
-import type { RunBody, RunRecord, ThreadlessRunBody } from "./schemas.ts";
+import type { RunBody, RunRecord, RunSearch, RunSummary, ThreadlessRunBody } from "./schemas.ts";
+import type { RunSearcher } from "./search.ts";
 
 export interface RunServiceParts {
   database: Database;
   repository: RunRepository;
+  searcher: RunSearcher;
   worker: Worker;
   endings: Endings;
   hub: Hub;
@@ -141,6 +144,18 @@ export const createRunService = (parts: RunServiceParts) => {
       const rows = await repository.list(threadId, options);
       if (rows.length === 0 && !(await repository.threadExists(threadId))) throw threadNotFound(threadId);
       return rows.map(toRunRecord);
+    },
+
+    /** Runs of all threads. `total`: undefined if more match than are counted; `next`: undefined on the last page. */
+    async search(
+      search: RunSearch,
+      signal?: AbortSignal,
+    ): Promise<{ runs: RunSummary[]; total: number | undefined; next: number | undefined }> {
+      const assistantId = search.assistant_id;
+      const named =
+        assistantId === undefined ? search : { ...search, assistant_id: assistantIdOf(assistantId) };
+      const { rows, total, next } = await parts.searcher.page(named, signal);
+      return { runs: rows.map(toRunSummary), total, next };
     },
 
     /** A pending run is withdrawn; one in progress has to be cancelled first. */

@@ -1,0 +1,102 @@
+import type { Database } from "../database/database.ts";
+import type { RunRow } from "../database/tables.ts";
+import type { RunSearch } from "./schemas.ts";
+
+/** A run without what it was asked to do: inputs may be megabytes each. */
+export type RunSummaryRow = Omit<RunRow, "config" | "context" | "kwargs">;
+
+export interface RunPage {
+  rows: RunSummaryRow[];
+  /** How many match; undefined if those are more than are counted. */
+  total: number | undefined;
+  /** Offset of the next page; undefined on the last one. */
+  next: number | undefined;
+}
+
+/** Of metadata and errors, on one page: it ends before, and says where the next one begins. */
+const PAGE_BYTES_AT_MOST = 4 * 1024 * 1024;
+/** Counting costs a look at every run that matches, which may be millions. */
+const COUNTED_AT_MOST = 10_000;
+/**
+ * The id of a run says when the process that created it began to store it, `created_at` when the database did: by
+ * another clock, and a while later if the database was away meanwhile.
+ */
+const CLOCKS_DIFFER_AT_MOST_MS = 600_000;
+
+const COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, multitask_strategy, error, started_at,
+  created_at, updated_at`;
+
+/** The smallest or largest UUIDv7 of a moment. */
+const idAt = (time: number, rest: "0" | "f"): string => {
+  const hex = Math.max(0, time).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-${rest.repeat(4)}-${rest.repeat(4)}-${rest.repeat(12)}`;
+};
+
+const conditions = (search: RunSearch): { where: string; values: unknown[] } => {
+  const clauses: string[] = [];
+  const values: unknown[] = [];
+  const add = (clause: string, value: unknown): void => {
+    values.push(value);
+    clauses.push(clause.replace("?", `$${values.length}`));
+  };
+  // As a literal, one of six: the planner can't know that a parameter is what a partial index is about.
+  if (search.status !== undefined) clauses.push(`status = '${search.status}'`);
+  if (search.graph_id !== undefined) add("graph_id = ?", search.graph_id);
+  if (search.assistant_id !== undefined) add("assistant_id = ?::uuid", search.assistant_id);
+  if (search.thread_id !== undefined) add("thread_id = ?::uuid", search.thread_id);
+  if (search.metadata !== undefined) add("metadata @> ?::jsonb", JSON.stringify(search.metadata));
+  if (search.created_after !== undefined) {
+    const from = search.created_after;
+    add("run_id >= ?::uuid", idAt(from.getTime() - CLOCKS_DIFFER_AT_MOST_MS, "0"));
+    // What an answer shows has whole milliseconds: whoever gives it back means this run, too.
+    add("created_at >= ?::timestamptz", from.toISOString());
+  }
+  if (search.created_before !== undefined) {
+    const until = search.created_before;
+    add("run_id <= ?::uuid", idAt(until.getTime() + CLOCKS_DIFFER_AT_MOST_MS, "f"));
+    add("created_at < ?::timestamptz", until.toISOString());
+  }
+  return { where: clauses.length === 0 ? "" : `where ${clauses.join(" and ")}`, values };
+};
+
+/**
+ * Runs of all threads in the order of their ids, which is that of their creation (UUIDv7): so that needs no index of its
+ * own, which every run would have to be entered in three times. Indexes: runs_pkey; runs_failed for runs that ended
+ * otherwise than well; runs_pending; runs_by_thread. A graph or metadata that hardly any run has are looked for until
+ * the time of a bounded read is over, which is said then.
+ */
+export const createRunSearcher = (database: Database) => ({
+  /** Rejects like `boundedRead`. */
+  async page(search: RunSearch, signal?: AbortSignal): Promise<RunPage> {
+    const { where, values } = conditions(search);
+    const { limit, offset } = search;
+    const order = `run_id ${search.sort_order ?? "desc"}`;
+    const found = await database.boundedRead<RunSummaryRow & { fetched: string }>(
+      `with page as materialized (
+         select ${COLUMNS} from threadloom.runs ${where} order by ${order}
+         limit $${values.length + 1}::int offset $${values.length + 2}::int),
+       sized as (
+         select *, count(*) over () as fetched,
+           coalesce(sum(octet_length(metadata::text) + coalesce(octet_length(error::text), 0))
+             over (order by ${order} rows between unbounded preceding and 1 preceding), 0) as bytes_before
+         from page)
+       select ${COLUMNS}, fetched from sized where bytes_before < $${values.length + 3}::bigint order by ${order}`,
+      [...values, limit + 1, offset, PAGE_BYTES_AT_MOST],
+      signal,
+    );
+    const rows = found.slice(0, limit);
+    const next = rows.length < Number(found[0]?.fetched ?? 0) ? offset + rows.length : undefined;
+    if (next === undefined && (rows.length > 0 || offset === 0)) {
+      return { rows, total: offset + rows.length, next };
+    }
+    const [counted] = await database.boundedRead<{ total: string }>(
+      `select count(*) as total from (select from threadloom.runs ${where} limit $${values.length + 1}::int) matching`,
+      [...values, COUNTED_AT_MOST + 1],
+      signal,
+    );
+    const total = Number(counted?.total ?? 0);
+    return { rows, total: total > COUNTED_AT_MOST ? undefined : total, next };
+  },
+});
+
+export type RunSearcher = ReturnType<typeof createRunSearcher>;
