@@ -68,7 +68,12 @@ const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): v
   } else observed.values = payload;
 };
 
-/** The chunks of `streamEvents`: each is an event of its own, and some carry a chunk of the graph's stream. */
+const HIDDEN_TAG = "langsmith:hidden";
+
+/**
+ * What `streamEvents` tells: chunks of the run's own stream, which are for the modes that were asked for beside `events`,
+ * and events of what happens inside, but for those that LangGraph marks as its own affair.
+ */
 const readEvents = async (
   graph: RunnableGraph,
   input: unknown,
@@ -79,8 +84,7 @@ const readEvents = async (
   for await (const event of graph.streamEvents(input, { ...options, version: "v2" })) {
     if (event.run_id === options.runId && event.event === "on_chain_stream") {
       onChunk((event.data as { chunk: unknown }).chunk);
-    }
-    channel.emit("events", () => toWireJson(event));
+    } else if (!event.tags?.includes(HIDDEN_TAG)) channel.emit("events", () => toWireJson(event));
     if (channel.needsPause) await pause();
   }
 };

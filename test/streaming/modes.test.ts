@@ -172,6 +172,21 @@ describe("the mode", () => {
     expect(new Set(namesOf(events))).toEqual(new Set(["metadata", "events"]));
   });
 
+  test("events has no chunk twice, and nothing of what is hidden", async () => {
+    const events = await streamed("tokens", "events", { input: { ...saying("go"), tokens: 3 } });
+    const { run_id: runId } = events[0]?.data as { run_id: string };
+    const inside = dataOf<{ event: string; run_id: string; tags?: string[]; data: { chunk?: unknown } }>(
+      events,
+      "events",
+    );
+    expect(inside.filter(({ tags }) => tags?.includes("langsmith:hidden"))).toEqual([]);
+    // The run's own chunks are what its other modes show.
+    const kindsOfRun = inside.filter(({ run_id: id }) => id === runId).map(({ event }) => event);
+    expect(kindsOfRun).toEqual(["on_chain_start", "on_chain_end"]);
+    const tokens = inside.filter(({ event }) => event === "on_chat_model_stream");
+    expect(tokens).toHaveLength(3);
+  });
+
   test("events comes with other modes, and the result is right", async () => {
     const threadId = await api.aThread();
     const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
