@@ -67,7 +67,11 @@ export interface Server {
   /** Ids of the graphs that it hosts. */
   readonly graphs: readonly string[];
   listen(): Promise<{ address: string }>;
-  close(): Promise<void>;
+  /**
+   * Closes everything, each thing though others could not be closed; rejects with what those threw. `failed`: after a
+   * fault that may be a run's, so the runs that are not ended in time count as lost, not as handed back.
+   */
+  close(options?: { failed?: boolean }): Promise<void>;
 }
 
 /**
@@ -78,11 +82,19 @@ export const createServer = async (
   config: Config,
   { connectionString, logger, faults = NO_FAULTS }: ServerParts,
 ): Promise<Server> => {
-  const closers: (() => Promise<void> | void)[] = [];
+  const closers: ((options: { failed: boolean }) => Promise<void> | void)[] = [];
   let ready = false;
-  const close = async (): Promise<void> => {
+  const close = async ({ failed = false } = {}): Promise<void> => {
     ready = false;
-    for (const closer of closers.splice(0).reverse()) await closer();
+    const errors: unknown[] = [];
+    for (const closer of closers.splice(0).reverse()) {
+      try {
+        await closer({ failed });
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw new AggregateError(errors, "Not everything could be closed.");
   };
 
   const build = async (): Promise<Server> => {
@@ -289,8 +301,9 @@ export const createServer = async (
     });
     closers.push(() => app.close());
     // First of all: runs end or are handed back while their readers are still connected.
-    closers.push(() => worker.close(config.shutdownGraceSeconds));
-    worker.wake();
+    closers.push((options) => worker.close(config.shutdownGraceSeconds, options));
+    // Last of all, for what fails before this must leave nothing behind that takes runs.
+    worker.open();
 
     return {
       app,
@@ -308,7 +321,7 @@ export const createServer = async (
   try {
     return await build();
   } catch (error) {
-    await close();
+    await close().catch((closeError: unknown) => logger.error({ err: closeError }, "closing failed"));
     throw error;
   }
 };

@@ -20,7 +20,9 @@ export type StopReason =
   /** Another attempt has the run, or will. */
   | { kind: "lease-lost" }
   /** This process stops; the run goes on elsewhere. */
-  | { kind: "shutdown" };
+  | { kind: "shutdown" }
+  /** This process ends by a fault, maybe the run's: the attempt is lost, as if the process had been killed. */
+  | { kind: "process-failed" };
 
 /** What became of the graph's execution; nothing of it is written yet. */
 export type AttemptResult =

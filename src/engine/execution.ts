@@ -152,6 +152,10 @@ export const createExecutor = (parts: ExecutorParts) => {
     if (result.kind === "stopped") {
       const { reason } = result;
       if (reason.kind === "lease-lost") return undefined;
+      if (reason.kind === "process-failed") {
+        await persist(() => queue.giveUpLease(selector), isMine);
+        return undefined;
+      }
       if (reason.kind === "shutdown") {
         const action = await persist(() => queue.handBack(selector), isMine);
         if (action === undefined) return undefined;

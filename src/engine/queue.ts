@@ -213,6 +213,18 @@ export const createQueue = (database: Database, maxAttempts: number) => {
       return kept[0]?.cancel_action ?? undefined;
     },
 
+    /**
+     * Ends an attempt's lease now. Recovery, of any process, finds the run as one whose worker died: the attempt counts as
+     * lost, and a run that is to be cancelled, or has no attempts left, is ended. Handed back, it would go from process to
+     * process for ever, and end each of them.
+     */
+    async giveUpLease({ runId, attempt }: AttemptSelector): Promise<void> {
+      await database.query(
+        `update threadloom.runs set lease_until = now() where run_id = $1 and attempt = $2 and status = 'running'`,
+        [runId, attempt],
+      );
+    },
+
     /** The fencing check inside a transaction: locks the run; undefined if the attempt no longer holds it. */
     async lockAttempt(
       transaction: Queryable,

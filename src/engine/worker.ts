@@ -60,8 +60,13 @@ export interface Worker {
   abandonThreads(threadIds: readonly string[]): void;
   /** Something may have become available. */
   wake(): void;
-  /** Stops claiming and hands every run back within `graceSeconds`. */
-  close(graceSeconds: number): Promise<void>;
+  /** Takes what waits, from now on whenever there is something. */
+  open(): void;
+  /**
+   * Stops claiming and hands every run back within `graceSeconds`. `failed`: by a fault that may be one of theirs, so
+   * their attempts count as lost.
+   */
+  close(graceSeconds: number, options?: { failed?: boolean }): Promise<void>;
 }
 
 /**
@@ -222,16 +227,17 @@ export const createWorker = (options: WorkerOptions): Worker => {
     }
   };
 
-  const unsubscribe = signals.subscribe(({ kind, runId }) => {
-    if (kind === "available") wake();
-    const isHere = executions.has(runId);
-    if (kind === "cancel" && isHere) heartbeat.renew();
-    if (kind !== "awaited" && kind !== "watch") return;
-    if (isHere) awaited.add(runId);
-    else if (justEnded.some((ended) => ended.has(runId))) signals.send("ended", runId);
-  });
+  const hear = (): (() => void) =>
+    signals.subscribe(({ kind, runId }) => {
+      if (kind === "available") wake();
+      const isHere = executions.has(runId);
+      if (kind === "cancel" && isHere) heartbeat.renew();
+      if (kind !== "awaited" && kind !== "watch") return;
+      if (isHere) awaited.add(runId);
+      else if (justEnded.some((ended) => ended.has(runId))) signals.send("ended", runId);
+    });
   let claimingSuspect: Promise<void> | undefined;
-  const poll = setInterval(() => {
+  const look = (): void => {
     justEnded = [new Set(), justEnded[0]];
     // First of all, for the other claim takes every free slot.
     claimingSuspect ??= adoptUnknown()
@@ -240,7 +246,8 @@ export const createWorker = (options: WorkerOptions): Worker => {
         claimingSuspect = undefined;
         wake();
       });
-  }, POLL_MS);
+  };
+  let stopListening = (): void => undefined;
 
   return {
     reserve() {
@@ -268,10 +275,19 @@ export const createWorker = (options: WorkerOptions): Worker => {
       }
     },
     wake,
-    async close(graceSeconds) {
+    open() {
+      const unsubscribe = hear();
+      const poll = setInterval(look, POLL_MS);
+      stopListening = () => {
+        unsubscribe();
+        clearInterval(poll);
+      };
+      wake();
+    },
+    async close(graceSeconds, { failed = false } = {}) {
+      const reason = { kind: failed ? "process-failed" : "shutdown" } as const;
       stopping = true;
-      unsubscribe();
-      clearInterval(poll);
+      stopListening();
       await Promise.all([...claims, claimingSuspect]);
       const drained = Promise.all([...executions.values()].map((execution) => execution.ended));
       let timer: NodeJS.Timeout | undefined;
@@ -280,11 +296,11 @@ export const createWorker = (options: WorkerOptions): Worker => {
       });
       await Promise.race([drained, grace]);
       clearTimeout(timer);
-      for (const execution of executions.values()) execution.stop({ kind: "shutdown" });
+      for (const execution of executions.values()) execution.stop(reason);
       await drained;
       // A run whose creation was under way has been started since; it is handed back, too.
       while (executions.size > 0 || reserved > 0) {
-        for (const execution of executions.values()) execution.stop({ kind: "shutdown" });
+        for (const execution of executions.values()) execution.stop(reason);
         await Promise.all([...executions.values()].map((execution) => execution.ended));
         await new Promise((resolve) => setTimeout(resolve, CLOSING_LOOK_MS));
       }
