@@ -6,6 +6,7 @@
  */
 import { readFileSync } from "node:fs";
 import { createServer as createSocket } from "node:net";
+import { constants } from "node:os";
 import { resolve } from "node:path";
 import { bannerText, databaseName } from "./banner.ts";
 import {
@@ -109,10 +110,10 @@ const open = async (config: Config, logger: Logger, opened: Opened): Promise<str
   return (await opened.server.listen()).address;
 };
 
-/** In reverse order, each though the other failed. */
-const close = async ({ server, postgres }: Opened): Promise<void> => {
+/** In reverse order, each though the other failed. `failed`: see Server. */
+const close = async ({ server, postgres }: Opened, failed = false): Promise<void> => {
   try {
-    await server?.close();
+    await server?.close({ failed });
   } finally {
     await postgres?.close();
   }
@@ -140,9 +141,10 @@ const main = async (): Promise<void> => {
   if (variables !== undefined) logger.warn(variables);
   const opened: Opened = {};
   let stopping = false;
+  let isClosed = false;
   let firstSignalAt = 0;
 
-  const stop = async (exitCode: number): Promise<void> => {
+  const stop = async (exitCode: number, { failed = false } = {}): Promise<void> => {
     if (stopping) return;
     stopping = true;
     setTimeout(
@@ -154,7 +156,8 @@ const main = async (): Promise<void> => {
     );
     try {
       await starting.catch(() => undefined); // what is being opened has to be closed, too
-      await close(opened);
+      await close(opened, failed);
+      isClosed = true;
       logger.info("stopped");
       process.exit(exitCode);
     } catch (error) {
@@ -164,20 +167,27 @@ const main = async (): Promise<void> => {
   };
   const onSignal = (signal: NodeJS.Signals): void => {
     if (stopping && Date.now() - firstSignalAt > SAME_SIGNAL_MS)
-      process.exit(signal === "SIGINT" ? 130 : 143);
+      process.exit(128 + constants.signals[signal]);
     if (stopping) return;
     firstSignalAt = Date.now();
     logger.info({ signal }, "stopping; a second signal stops at once");
     void stop(0);
   };
-  process.on("SIGTERM", onSignal);
-  process.on("SIGINT", onSignal);
+  // SIGHUP: the terminal was closed.
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, onSignal);
+  // A second signal, a graph that exits, closing that took too long: nothing can be waited for any more.
+  process.on("exit", (code) => {
+    if (isClosed) return;
+    logger.fatal({ code }, "the process exits although not everything is closed; its runs go on elsewhere");
+    opened.postgres?.abandon();
+  });
   // A graph that forgets to await a promise must not take the runs of all others with it.
   process.on("unhandledRejection", (error) => logger.error({ err: error }, "a rejection was not handled"));
   // After this nobody knows what state the process is in: the runs continue elsewhere.
   process.on("uncaughtException", (error) => {
+    if (stopping) return logger.debug({ err: error }, "another exception was not caught");
     logger.fatal({ err: error }, "an exception was not caught; stopping");
-    void stop(1);
+    void stop(1, { failed: true });
   });
 
   const starting = open(config, logger, opened);
@@ -200,7 +210,12 @@ const main = async (): Promise<void> => {
   } catch (error) {
     if (stopping) return;
     stopping = true;
-    await close(opened).catch((closeError: unknown) => logger.error({ err: closeError }, "closing failed"));
+    try {
+      await close(opened);
+      isClosed = true;
+    } catch (closeError) {
+      logger.error({ err: closeError }, "closing failed");
+    }
     throw explain(error, config);
   }
 };

@@ -1,6 +1,9 @@
+import { spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { dirname } from "node:path";
+import { execPath } from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { isPassing, retryPassing } from "./passing-faults.ts";
 import { sqlState, StartError } from "../lib/errors.ts";
@@ -15,7 +18,7 @@ import {
   stopServer,
   SUPERUSER,
 } from "./embedded-cluster.ts";
-import { findBinaries, findPlace, makePlace } from "./embedded-place.ts";
+import { findBinaries, findPlace, makePlace, type Place } from "./embedded-place.ts";
 
 export interface EmbeddedPostgresOptions {
   /** Where the data should live, as an absolute path. Made if it is missing. */
@@ -31,6 +34,8 @@ export interface EmbeddedPostgres {
   dataFolder: string;
   /** Stops the server, unless another Threadloom process is connected to it: then the last one stops it. */
   close(): Promise<void>;
+  /** For a process that exits at once: another one, which it starts, does the same as `close`. */
+  abandon(): void;
 }
 
 const DATABASE = "threadloom";
@@ -44,6 +49,9 @@ const REGISTER_MS = 60_000;
 const NO_SUCH_DATABASE = "3D000";
 /** A closed connection is seen in pg_stat_activity for some milliseconds more. */
 const LEAVING_MS = 1_000;
+/** How long an exited process's connections may take to be gone. */
+const ABANDONED_MS = 10_000;
+const END_ENTRY = fileURLToPath(new URL("./embedded-end.ts", import.meta.url));
 
 const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
@@ -54,6 +62,63 @@ const freePort = (): Promise<number> =>
       probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
     });
   });
+
+interface Address {
+  port: number;
+  password: string;
+  database: string;
+}
+
+const urlOf = ({ port, password, database }: Address): string =>
+  `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`;
+
+const connectTo = async (address: Address): Promise<pg.Client> => {
+  const client = new pg.Client({ connectionString: urlOf(address), application_name: APPLICATION_NAME });
+  // Without a listener the loss of the connection would end the process; `end` tells it, too.
+  client.on("error", () => undefined);
+  await client.connect();
+  return client;
+};
+
+/** Whether nobody else uses the server. After this, whoever comes waits for it to stop, and starts it again. */
+const isLast = async (keeper: pg.Client): Promise<boolean> => {
+  // First give up the shared lock, then ask for the whole: two that close at once must not keep each other out.
+  await keeper.query("select pg_advisory_unlock_shared($1)", [USER_LOCK]);
+  const lock = await keeper.query<{ alone: boolean }>("select pg_try_advisory_lock($1) as alone", [
+    USER_LOCK,
+  ]);
+  if (lock.rows[0]?.alone !== true) return false;
+  for (const end = Date.now() + LEAVING_MS; ; await delay(RETRY_MS / 10)) {
+    // A process may also have been given the address as its DATABASE_URL.
+    const others = await keeper.query(
+      "select from pg_stat_activity where application_name like 'threadloom%' and pid <> pg_backend_pid() limit 1",
+    );
+    if (others.rowCount === 0) return true;
+    if (Date.now() > end) return false;
+  }
+};
+
+/**
+ * Stops the server of a data folder whose process has exited without closing it, unless another one uses it.
+ * `folder`: as `Place` has it.
+ */
+export const stopAbandoned = async (folder: string): Promise<void> => {
+  const place: Place = { folder, user: undefined };
+  const password = await readPassword(place);
+  for (const end = Date.now() + ABANDONED_MS; Date.now() < end; await delay(RETRY_MS)) {
+    const running = await findPostmaster(place);
+    if (running === undefined) return;
+    let client: pg.Client | undefined;
+    try {
+      client = await connectTo({ port: running.port, password, database: DATABASE });
+      if (await isLast(client)) return await stopServer(place);
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+    } finally {
+      await client?.end().catch(() => undefined);
+    }
+  }
+};
 
 /**
  * Starts the PostgreSQL that comes with the package, on a cluster of its own, or takes the one that already runs
@@ -73,9 +138,9 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
   await createCluster(place, binaries);
   const password = await readPassword(place);
   let closed = false;
+  let isDone = false;
 
-  const urlFor = (port: number, database: string) =>
-    `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`;
+  const urlFor = (port: number, database: string) => urlOf({ port, password, database });
 
   /** Sees to it that a server runs; returns its port. `fixedPort`: clients know it already, no other will do. */
   const ensureServer = async (fixedPort?: number): Promise<number> => {
@@ -102,16 +167,8 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
     }
   };
 
-  const connect = async (port: number, database: string): Promise<pg.Client> => {
-    const client = new pg.Client({
-      connectionString: urlFor(port, database),
-      application_name: APPLICATION_NAME,
-    });
-    // Without a listener the loss of the connection would end the process; `end` tells it, too.
-    client.on("error", () => undefined);
-    await client.connect();
-    return client;
-  };
+  const connect = (port: number, database: string): Promise<pg.Client> =>
+    connectTo({ port, password, database });
 
   const createDatabase = async (port: number): Promise<void> => {
     const client = await connect(port, "postgres");
@@ -169,28 +226,10 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
   };
   watch();
 
-  /** Whether nobody else uses the server. After this, whoever comes waits for it to stop, and starts it again. */
-  const isLast = async (): Promise<boolean> => {
-    // First give up the shared lock, then ask for the whole: two that close at once must not keep each other out.
-    await keeper.query("select pg_advisory_unlock_shared($1)", [USER_LOCK]);
-    const lock = await keeper.query<{ alone: boolean }>("select pg_try_advisory_lock($1) as alone", [
-      USER_LOCK,
-    ]);
-    if (lock.rows[0]?.alone !== true) return false;
-    for (const end = Date.now() + LEAVING_MS; ; await delay(RETRY_MS / 10)) {
-      // A process may also have been given the address as its DATABASE_URL.
-      const others = await keeper.query(
-        "select from pg_stat_activity where application_name like 'threadloom%' and pid <> pg_backend_pid() limit 1",
-      );
-      if (others.rowCount === 0) return true;
-      if (Date.now() > end) return false;
-    }
-  };
-
   const closeServer = async (): Promise<void> => {
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       try {
-        if (await isLast()) await stopServer(place);
+        if (await isLast(keeper)) await stopServer(place);
         else logger.info("the embedded PostgreSQL goes on: another Threadloom process is connected to it");
         return;
       } catch (error) {
@@ -205,12 +244,21 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
   return {
     connectionString: urlFor(first.port, DATABASE),
     dataFolder: dirname(place.folder),
+    abandon() {
+      if (isDone) return;
+      spawn(execPath, ["--import", import.meta.resolve("tsx"), END_ENTRY, place.folder], {
+        cwd: place.folder,
+        detached: true,
+        stdio: "ignore",
+      });
+    },
     async close() {
       if (closed) return;
       closed = true;
       await returning;
       try {
         await closeServer();
+        isDone = true;
       } finally {
         await keeper.end().catch(() => undefined);
       }

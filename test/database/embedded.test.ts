@@ -181,7 +181,7 @@ describe("several processes", () => {
     const dead = await startInChild();
     const before = (await findPostmaster(place))!;
     await query(
-      { ...dead, dataFolder, close: () => Promise.resolve() },
+      { ...dead, dataFolder, close: () => Promise.resolve(), abandon: () => undefined },
       "create table notes as select 1 as note",
     );
     process.kill(dead.pid, "SIGKILL");

@@ -37,6 +37,7 @@ const aWorker = async (): Promise<ServerProcess> => {
     SWEEP_SECONDS: "0.3",
     MAX_ATTEMPTS: "2",
     LOG_LEVEL: "info",
+    BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0",
   });
   processes.push(worker);
   await worker.address();
@@ -84,4 +85,21 @@ describe("a process that is killed", { timeout: 60_000 }, () => {
       "pending",
     );
   });
+});
+
+describe("a process that an exception ends", { timeout: 60_000 }, () => {
+  test.each(["timer", "event"])(
+    "has lost its runs, as one that is killed: a run that does it each time is given up (%s)",
+    async (way) => {
+      const threadId = await api.aThread();
+      const run = await api.aRun(threadId, { assistant_id: "faulty", input: { way } });
+      for (let death = 1; death <= 2; death += 1) {
+        const worker = await aWorker();
+        expect(await worker.exit()).toBe(1);
+        expect(worker.output()).toContain("an exception was not caught");
+      }
+      const ended = await api.join(threadId, run.run_id);
+      expect(ended.__error__?.message).toMatch(/given up after 2 attempts/);
+    },
+  );
 });

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { findPostmaster } from "../../src/database/embedded-cluster.ts";
 import { findPlace } from "../../src/database/embedded-place.ts";
+import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../helpers/temporary-folder.ts";
@@ -111,7 +112,7 @@ describe("the environment", () => {
 });
 
 describe("the end", () => {
-  test.each(["SIGTERM", "SIGINT"] as const)(
+  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
     "%s closes everything, the embedded database too",
     async (signal) => {
       const data = folder.dataFolder;
@@ -125,6 +126,38 @@ describe("the end", () => {
       expect(await readdir(join(place.folder, "cluster/data"))).not.toContain("postmaster.pid");
     },
   );
+
+  /** A server on an embedded database, and where that is. */
+  const onEmbedded = async (environment: Record<string, string> = {}) => {
+    const data = folder.dataFolder;
+    const server = start(["--config", config, "--port", "0", "--data", data], environment);
+    await server.address();
+    const place = await findPlace(data);
+    expect(await findPostmaster(place)).toBeDefined();
+    return { server, place };
+  };
+
+  test("a graph that exits is told in the log, and leaves no database behind", async () => {
+    const { server, place } = await onEmbedded();
+    await run(server, "exit").catch(() => undefined);
+    expect(await server.exit()).toBe(3);
+    expect(server.output()).toMatch(/"code":3,.*the process exits although not everything is closed/);
+    await eventually("the database is stopped", async () => (await findPostmaster(place)) === undefined);
+  });
+
+  test("a second Ctrl-C is told in the log, and leaves no database behind", async () => {
+    const { server, place } = await onEmbedded({ BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "600" });
+    void run(server, "wait").catch(() => undefined);
+    await eventually("a run is in progress", async () => {
+      const metrics = await (await fetch(`${await server.address()}/metrics?format=json`)).json();
+      return (metrics as { workers: { active: number } }).workers.active === 1;
+    });
+    // One that comes at once is the same wish: npm passes Ctrl-C on.
+    await eventually("it has ended", () => !server.child.kill("SIGINT") || server.child.exitCode !== null);
+    expect(await server.exit()).toBe(130);
+    expect(server.output()).toContain("the process exits although not everything is closed");
+    await eventually("the database is stopped", async () => (await findPostmaster(place)) === undefined);
+  });
 
   test("threads survive a killed server", async () => {
     const argv = ["--config", config, "--port", "0", "--data", folder.dataFolder];
