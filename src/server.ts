@@ -13,6 +13,7 @@ import { openSignals } from "./database/signals.ts";
 import { createEndings } from "./engine/endings.ts";
 import { createExecutor } from "./engine/execution.ts";
 import { createHeartbeat } from "./engine/heartbeat.ts";
+import { openHosting } from "./engine/hosting.ts";
 import { createQueue } from "./engine/queue.ts";
 import { startRecovery } from "./engine/recovery.ts";
 import { createWorker } from "./engine/worker.ts";
@@ -135,7 +136,7 @@ export const createServer = async (
     closers.push(() => graphs.close());
 
     const runRepository = createRunRepository(database, threadExpiry.defaultTtl);
-    const queue = createQueue(database, config.maxAttempts);
+    const queue = createQueue(database, { maxAttempts: config.maxAttempts, graphIds: graphs.ids });
     const eventLog = createEventLog(database);
     const hub = createHub({
       eventLog,
@@ -184,6 +185,13 @@ export const createServer = async (
       faults,
       logger,
     });
+    const hosting = await openHosting({
+      database,
+      processId,
+      graphIds: config.role === "api" ? undefined : graphs.ids,
+      logger,
+    });
+    closers.push(() => hosting.close());
     const recovery = startRecovery({
       queue,
       executor,
@@ -274,6 +282,7 @@ export const createServer = async (
     const status = createStatusService({
       database,
       repository: createStatusRepository(database),
+      listUnhosted: () => hosting.listUnhosted(),
       readiness: () => (ready ? undefined : "is starting or stopping"),
       workers: () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active }),
     });

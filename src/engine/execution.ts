@@ -141,6 +141,13 @@ export const createExecutor = (parts: ExecutorParts) => {
     }
   };
 
+  /** Should this process die before it, or the database be away, the sweep does it. */
+  const letNextStart = async (threadId: string): Promise<void> => {
+    await queue.advance(threadId).catch((error: unknown) => {
+      logger.debug({ err: error, thread_id: threadId }, "the next run of a thread has to wait for the sweep");
+    });
+  };
+
   const conclude = async (
     run: RunRow,
     channel: RunChannel,
@@ -171,6 +178,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         const undo = async (): Promise<boolean> =>
           run.delete_thread ? (await removeThread(run)) !== undefined : await rollBack(run);
         if (!(await persist(undo, isMine))) return undefined;
+        if (!run.delete_thread) await letNextStart(run.thread_id);
         return {
           status: "rolled-back",
           error: null,
@@ -201,6 +209,7 @@ export const createExecutor = (parts: ExecutorParts) => {
     }, isMine);
     faults.reached("after-finish");
     if (finished === undefined) return undefined;
+    if (finished.waiting > 0) await letNextStart(run.thread_id);
     const completed = result.kind === "completed" ? result : undefined;
     return {
       status: outcome.status,

@@ -3,9 +3,12 @@ import type { CancelAction, ClaimedRunRow, RunRow, RunStatus, ThreadStatus } fro
 import type { JsonObject } from "../lib/json.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 import { forgetRun } from "../runs/forgetting.ts";
+import { CLAIMED_COLUMNS, createClaims } from "./claims.ts";
+import { HOSTED_GRAPHS } from "./hosting.ts";
 
 /**
- * The statements by which workers take runs, keep them and end them. The table of runs is the queue.
+ * The statements by which workers keep runs and end them; claims.ts is how they take them. The table of runs is the
+ * queue.
  *
  *              claim                      finish
  *   pending ───────────> running ───────────────────> success | error | timeout | interrupted
@@ -40,41 +43,6 @@ export interface HeartbeatRow {
   attempt: number;
   cancel_action: CancelAction | null;
 }
-
-const CLAIMED_COLUMNS = `r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.status, r.metadata, r.config, r.context,
-  r.kwargs, r.multitask_strategy, r.resumable, r.delete_thread, r.error, r.cancel_action, r.attempt, r.lost_attempts, r.worker_id,
-  r.reader_id, r.lease_until, r.available_at, r.started_at, r.created_at, r.updated_at`;
-
-/**
- * Takes up to $3 runs, oldest first: of each thread only the oldest available one, and none while another of
- * the thread runs. `skip locked` lets claimers pass each other; taking batches made 36,000/s with one claimer
- * where single claims made 16,000/s with 32. That two claimers can't both start runs of one thread is not left
- * to this statement, which reads a snapshot: the unique index runs_one_running_per_thread refuses the second,
- * and its claimer tries again.
- * As scalar subqueries, which look up an index once per row: "not exists" became an anti join over all pending runs
- * while the table had no fresh statistics, 115 ms per claim at 600 pending runs instead of 1.
- * `starts_empty`: the thread has had a run that has not ended since before this snapshot, so only that run can write to
- * its state; a first attempt has not done so yet.
- * Indexes: runs_pending, runs_pending_of_thread, runs_one_running_per_thread, checkpoints_pkey.
- */
-const claimStatement = (which: string): string => `with next as (
-  select r.run_id from threadloom.runs r
-  where r.status = 'pending' and r.available_at <= now() and ${which}
-    and (select 1 from threadloom.runs x where x.thread_id = r.thread_id and x.status = 'running' limit 1) is null
-    and (select x.run_id from threadloom.runs x
-         where x.thread_id = r.thread_id and x.status = 'pending' and x.available_at <= now()
-         order by x.created_at, x.run_id limit 1) = r.run_id
-  order by r.created_at, r.run_id
-  limit $3
-  for update skip locked)
-update threadloom.runs r set status = 'running', attempt = r.attempt + 1, worker_id = $1,
-  started_at = coalesce(r.started_at, now()),
-  lease_until = now() + make_interval(secs => $2::float8), updated_at = now()
-from next where r.run_id = next.run_id
-returning ${CLAIMED_COLUMNS},
-  r.attempt = 1 and not exists (select from threadloom.checkpoints c where c.thread_id = r.thread_id) as starts_empty`;
-const CLAIM = claimStatement("r.lost_attempts < $4");
-const CLAIM_SUSPECTS = claimStatement("r.lost_attempts > 0 and r.lost_attempts >= $4");
 
 /**
  * Renews the leases of all attempts of a process in one statement; what does not come back is lost. In order of
@@ -117,23 +85,20 @@ const IS_SILENT = `r.status = 'running' and r.lease_until < now() + make_interva
       and l.database = (select oid from pg_database where datname = current_database())
       and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(r.worker_id::text, 0)))`;
 
-/**
- * `maxAttempts`: attempts that may lose their worker. Before the last of them a run is suspected of having killed its
- * workers. Suspects that lost theirs together must not be together again: the innocent would be given up, too.
- */
-export const createQueue = (database: Database, maxAttempts: number) => {
+export interface QueueOptions {
+  /**
+   * Attempts that may lose their worker. Before the last of them a run is suspected of having killed its workers.
+   * Suspects that lost theirs together must not be together again: the innocent would be given up, too.
+   */
+  maxAttempts: number;
+  /** The graphs that this process hosts. */
+  graphIds: readonly string[];
+}
+
+export const createQueue = (database: Database, { maxAttempts, graphIds }: QueueOptions) => {
   const suspectFrom = Math.max(1, maxAttempts - 1);
   return {
-    /** Throws `unique_violation` (23505) if another claimer was faster on a thread; the caller tries again. */
-    async claim(workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> {
-      return await database.query<ClaimedRunRow>(CLAIM, [workerId, leaseSeconds, limit, suspectFrom]);
-    },
-
-    /** One run that has a single attempt left. Throws like `claim`. */
-    async claimSuspect(workerId: string, leaseSeconds: number): Promise<RunRow | undefined> {
-      const rows = await database.query<RunRow>(CLAIM_SUSPECTS, [workerId, leaseSeconds, 1, suspectFrom]);
-      return rows[0];
-    },
+    ...createClaims(database, { suspectFrom, graphIds }),
 
     /**
      * Runs that a worker holds and does not know: their claim was committed, and its answer lost. Not those of the
@@ -147,9 +112,6 @@ export const createQueue = (database: Database, maxAttempts: number) => {
         [workerId, known],
       );
     },
-
-    /** Whether `claim` leaves a run to `claimSuspect`. */
-    isSuspect: (run: Pick<RunRow, "lost_attempts">): boolean => run.lost_attempts >= suspectFrom,
 
     async renew(
       attempts: readonly AttemptSelector[],
@@ -295,13 +257,17 @@ export const createQueue = (database: Database, maxAttempts: number) => {
       await database.query("select 1");
     },
 
-    /** Runs whose holder went silent and that must not be tried again. */
+    /**
+     * Runs whose holder went silent and that must not be tried again. Where an end leaves the thread only the run's
+     * graph can tell, so this is left to who hosts it, if any worker that lives does.
+     */
     async listAbandoned(leaseSeconds: number): Promise<RunRow[]> {
       return await database.query<RunRow>(
         `select ${CLAIMED_COLUMNS} from threadloom.runs r
        where ${IS_SILENT} and (r.lost_attempts + 1 >= $1 or r.cancel_action is not null)
+         and (r.graph_id = any($3::text[]) or not r.graph_id in (${HOSTED_GRAPHS}))
        order by r.run_id`,
-        [maxAttempts, leaseSeconds],
+        [maxAttempts, leaseSeconds, graphIds],
       );
     },
   };

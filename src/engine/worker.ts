@@ -24,10 +24,11 @@ export interface WorkerOptions {
   logger: Logger;
 }
 
-/** A slot that is held for a run about to be created. */
+/** A slot that is held for a run about to be created, if it is of a graph that this process hosts. */
 export interface Reservation {
   workerId: string;
   leaseSeconds: number;
+  graphIds: readonly string[];
 }
 
 /** Should every signal be lost, work is found by looking this often. */
@@ -253,7 +254,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
     reserve() {
       if (stopping || backlog || freeSlots() <= 0) return undefined;
       reserved += 1;
-      return { workerId: processId, leaseSeconds };
+      return { workerId: processId, leaseSeconds, graphIds: queue.graphIds };
     },
     cancelReservation() {
       reserved -= 1;

@@ -9,6 +9,7 @@ import type {
 } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { ThreadTtl } from "../threads/schemas.ts";
+import { advance } from "./behind.ts";
 
 /** A run as it is asked for; ids are made by the caller. */
 export interface NewRun {
@@ -32,10 +33,11 @@ export interface NewRun {
   readerId: string | null;
 }
 
-/** A worker that has a free slot and will execute the run at once if it may start. */
+/** A worker that has a free slot and will execute the run at once if it may start, and is of a graph that it hosts. */
 export interface ImmediateClaim {
   workerId: string;
   leaseSeconds: number;
+  graphIds: readonly string[];
 }
 
 export type UnfinishedRunRow = EndedRun & { status: "pending" | "running" };
@@ -61,8 +63,11 @@ const RUN_COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata
 /** Of an `EndedRun`. */
 const TOLD_COLUMNS = "run_id, thread_id, graph_id, assistant_id, attempt, available_at, started_at";
 
+/** `starts`: there is a slot for the run, $12, at a process that hosts its graph, $16. */
 const ASSISTANT = `assistant as (
-  select assistant_id, graph_id, config, context, metadata from threadloom.assistants where assistant_id = $2)`;
+  select assistant_id, graph_id, config, context, metadata,
+    $12::uuid is not null and graph_id = any($16::text[]) as starts
+  from threadloom.assistants where assistant_id = $2)`;
 
 const GRAPH = "jsonb_build_object('graph_id', a.graph_id, 'assistant_id', a.assistant_id)";
 // Not `||` alone: large metadata are compressed in their row, so that PostgreSQL would take the same ones made anew for
@@ -77,29 +82,29 @@ const KEPT = `t.config || ${withGiven("configurable")} || ${withGiven("context")
 const KEPT_CONFIG = `case when $15::jsonb is null or t.config = (${KEPT}) then t.config else ${KEPT} end`;
 
 /**
- * `thread` = the thread's metadata and config, as they are and as they were before, locked; $1 thread, $3 … $15
+ * `thread` = the thread's metadata and config, as they are and as they were before, locked; $1 thread, $3 … $16
  * the run, see `runParameters`. `settled`: nothing was written to its state since this statement's snapshot, in which
- * the checkpoints are looked for; what waited for the thread's row may be newer.
+ * the checkpoints are looked for; what waited for the thread's row may be newer. `behind`: see engine/claims.ts.
  */
 const INSERT_RUN = `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context,
     kwargs, multitask_strategy, resumable, delete_thread, reader_id, attempt, worker_id,
-    started_at, lease_until, available_at, replaced_metadata, replaced_config)
+    started_at, lease_until, available_at, behind, replaced_metadata, replaced_config)
   select $3, $1, a.assistant_id, a.graph_id,
-    case when $12::uuid is null then 'pending' else 'running' end,
+    case when a.starts then 'running' else 'pending' end,
     a.metadata || t.metadata || $4::jsonb,
     a.config || (t.config - 'context') || $5::jsonb || jsonb_build_object('configurable',
       coalesce(a.config -> 'configurable', '{}') || coalesce(t.config -> 'configurable', '{}')
         || coalesce($5::jsonb -> 'configurable', '{}')),
     a.context || coalesce(t.config -> 'context', '{}') || $6::jsonb,
     $7::json, $8, $9, $10, $14::uuid,
-    case when $12::uuid is null then 0 else 1 end, $12::uuid,
-    case when $12::uuid is not null then now() end, now() + make_interval(secs => $13::float8),
-    now() + make_interval(secs => $11::float8),
+    case when a.starts then 1 else 0 end, case when a.starts then $12::uuid end,
+    case when a.starts then now() end, case when a.starts then now() + make_interval(secs => $13::float8) end,
+    now() + make_interval(secs => $11::float8), t.behind,
     case when not t.before @> ${GRAPH} then jsonb_strip_nulls(
       jsonb_build_object('graph_id', t.before -> 'graph_id', 'assistant_id', t.before -> 'assistant_id')) end,
     case when $15::jsonb is not null and t.config <> t.config_before then t.config_before end
   from thread t, assistant a
-  returning ${RUN_COLUMNS}, $12::uuid is not null and (select settled from thread)
+  returning ${RUN_COLUMNS}, (select starts from assistant) and (select settled from thread)
     and not exists (select from threadloom.checkpoints where thread_id = $1) as starts_empty`;
 
 /**
@@ -115,27 +120,34 @@ thread as (
     metadata = ${WITH_GRAPH}, config = ${KEPT_CONFIG}
   from assistant a, threadloom.threads before
   where t.thread_id = $1 and t.unfinished_runs = 0 and before.thread_id = $1
-  returning t.metadata, t.config, before.metadata as before, before.config as config_before, t.state_updated_at = before.state_updated_at as settled)
+  returning t.metadata, t.config, before.metadata as before, before.config as config_before,
+    t.state_updated_at = before.state_updated_at as settled, false as behind)
 ${INSERT_RUN}`;
 
 /** The same with a thread of its own, for threadless runs and `if_not_exists: create`. */
 const CREATE_WITH_THREAD = `with ${ASSISTANT},
 thread as (
   insert into threadloom.threads (thread_id, unfinished_runs, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
-  select $1, 1, 'busy', $16::jsonb || ${GRAPH}, coalesce($15::jsonb, '{}'), $17, $18::float8,
-    now() + $18::float8 * interval '1 minute'
+  select $1, 1, 'busy', $17::jsonb || ${GRAPH}, coalesce($15::jsonb, '{}'), $18, $19::float8,
+    now() + $19::float8 * interval '1 minute'
   from assistant a
   on conflict (thread_id) do nothing
-  returning metadata, config, $16::jsonb as before, '{}'::jsonb as config_before, true as settled)
+  returning metadata, config, $17::jsonb as before, '{}'::jsonb as config_before, true as settled, false as behind)
 ${INSERT_RUN}`;
 
-/** Behind others; the caller holds the thread's lock. $16: how many pending runs this one replaces. */
+/**
+ * Behind others; the caller holds the thread's lock. $17: how many pending runs this one replaces.
+ * Indexes: threads_pkey, runs_one_running_per_thread, runs_pending_of_thread.
+ */
 const CREATE_BEHIND_OTHERS = `with ${ASSISTANT},
 thread as (
-  update threadloom.threads t set unfinished_runs = t.unfinished_runs + 1 - $16::int, status = 'busy', updated_at = now(),
+  update threadloom.threads t set unfinished_runs = t.unfinished_runs + 1 - $17::int, status = 'busy', updated_at = now(),
     metadata = ${WITH_GRAPH}, config = ${KEPT_CONFIG}
   from assistant a, threadloom.threads before where t.thread_id = $1 and before.thread_id = $1
-  returning t.metadata, t.config, before.metadata as before, before.config as config_before, false as settled)
+  returning t.metadata, t.config, before.metadata as before, before.config as config_before, false as settled,
+    $11::float8 <= 0 and exists (
+      select from threadloom.runs x where x.thread_id = $1
+        and (x.status = 'running' or (x.status = 'pending' and x.available_at <= now()))) as behind)
 ${INSERT_RUN}`;
 
 const runParameters = (run: NewRun, claim: ImmediateClaim | undefined): unknown[] => [
@@ -154,6 +166,7 @@ const runParameters = (run: NewRun, claim: ImmediateClaim | undefined): unknown[
   claim?.leaseSeconds ?? null,
   run.readerId,
   run.keptConfig === undefined ? null : JSON.stringify(run.keptConfig),
+  claim?.graphIds ?? [],
 ];
 
 /**
@@ -284,6 +297,8 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
 
   /** Takes runs that ended without being executed off their thread; the caller holds its lock. */
   async releaseThread(transaction: Queryable, threadId: string, ended: number): Promise<void> {
+    // A run that waited behind one of them may be the next.
+    await advance(transaction, [threadId]);
     await transaction.query(
       `update threadloom.threads set unfinished_runs = unfinished_runs - $2::int, updated_at = now(),
          expires_at = now() + ttl_minutes * interval '1 minute',

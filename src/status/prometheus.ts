@@ -32,6 +32,8 @@ export const toPrometheus = ({ process, database, queue, workers }: Metrics): st
     const help = "Runs that have not ended, of all processes.";
     write("runs", "gauge", help, queue.num_pending, '{status="pending"}');
     write("runs", "gauge", help, queue.num_running, '{status="running"}');
+    const unhosted = "Runs that wait for a graph that no living worker hosts.";
+    write("runs_unhosted", "gauge", unhosted, queue.num_unhosted);
   }
   if (workers !== undefined) {
     write("worker_slots", "gauge", "Runs that this process may execute at once.", workers.max);

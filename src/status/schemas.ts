@@ -57,7 +57,14 @@ export interface Metrics {
     waiting: number;
   };
   /** Runs that have not ended, of all processes; undefined while the database is away. */
-  queue: { num_pending: number; num_running: number } | undefined;
+  queue:
+    | {
+        num_pending: number;
+        num_running: number;
+        /** Of those pending: runs whose graph no living worker hosts. */
+        num_unhosted: number;
+      }
+    | undefined;
   /** What this process executes; undefined if it is no worker. */
   workers: { max: number; active: number; available: number } | undefined;
 }

@@ -13,6 +13,8 @@ export interface StatusServiceOptions {
   readiness?: () => string | undefined;
   /** Runs that this process may execute and does. */
   workers?: () => { max: number; active: number };
+  /** Runs that wait, by their graph, and that no worker can execute. */
+  listUnhosted?: () => Promise<{ graph_id: string; runs: number }[]>;
   /** Abilities beyond the ones that every server of ours has. */
   flags?: Record<string, boolean>;
 }
@@ -63,7 +65,15 @@ export const createStatusService = (options: StatusServiceOptions) => {
   const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
   delay.enable();
   const ping = oneAtATime(() => repository.ping());
-  const countUnfinishedRuns = oneAtATime(() => repository.countUnfinishedRuns());
+  const countRuns = oneAtATime(async () => {
+    const unhosted = (await options.listUnhosted?.()) ?? [];
+    const { pending, running } = await repository.countUnfinishedRuns();
+    return {
+      num_pending: pending,
+      num_running: running,
+      num_unhosted: unhosted.reduce((sum, { runs }) => sum + runs, 0),
+    };
+  });
   const info: ServerInfo = {
     version: API_VERSION,
     threadloom_version: serverVersion(),
@@ -95,7 +105,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
     },
 
     async metrics(): Promise<Metrics> {
-      const unfinished = await within(DATABASE_CHECK_MS, countUnfinishedRuns()).catch(() => undefined);
+      const queue = await within(DATABASE_CHECK_MS, countRuns()).catch(() => undefined);
       const memory = memoryUsage();
       const cpu = cpuUsage();
       const { pool } = database;
@@ -112,15 +122,12 @@ export const createStatusService = (options: StatusServiceOptions) => {
           event_loop_delay_max_seconds: delaySeconds(delay.max),
         },
         database: {
-          up: unfinished !== undefined,
+          up: queue !== undefined,
           connections: pool.totalCount,
           idle_connections: pool.idleCount,
           waiting: pool.waitingCount,
         },
-        queue:
-          unfinished === undefined
-            ? undefined
-            : { num_pending: unfinished.pending, num_running: unfinished.running },
+        queue,
         workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },
       };
       delay.reset();

@@ -13,7 +13,7 @@ const SUCCESS: RunOutcome = { status: "success", error: null, threadStatus: "idl
 
 test("a run doesn't end as success on a checkpoint that a crash of the database has taken", async () => {
   const { database } = opened;
-  const queue = createQueue(database, 3);
+  const queue = createQueue(database, { maxAttempts: 3, graphIds: [] });
   const run = await aRunningRun(database);
   await database.query("update threadloom.threads set unfinished_runs = 1 where thread_id = $1", [
     run.threadId,

@@ -177,7 +177,7 @@ describe("a heartbeat's thread", () => {
     });
     closers.push(() => database.close());
     const heartbeat = createHeartbeat({
-      queue: createQueue(database, 3),
+      queue: createQueue(database, { maxAttempts: 3, graphIds: [] }),
       connectionString,
       schema: DEFAULT_SCHEMA,
       preparedStatements: true,

@@ -7,7 +7,8 @@ import { eventually } from "../helpers/conditions.ts";
 import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
-const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+const graphsOf = (version: string): string =>
+  fileURLToPath(new URL(`./graphs/${version}.json`, import.meta.url));
 export const FAULTY_SERVER = "test/fixtures/faulty-server.ts";
 
 /** What the graph `ledger` noted outside the database. */
@@ -35,6 +36,8 @@ export interface StartOptions {
   connectionString?: string;
   environment?: Record<string, string>;
   entry?: string;
+  /** Which file of graphs/ says what it hosts; `langgraph` if left out. */
+  version?: string;
 }
 
 /** A lease that ends soon, for tests that are not about how long it takes. */
@@ -63,9 +66,14 @@ export const openBench = async (connectionString: string) => {
     query,
     ledger,
 
-    async start({ environment = {}, entry, ...options }: StartOptions = {}): Promise<Replica> {
+    async start({
+      environment = {},
+      entry,
+      version = "langgraph",
+      ...options
+    }: StartOptions = {}): Promise<Replica> {
       const started = spawnServer(
-        ["--config", GRAPHS, "--port", "0"],
+        ["--config", graphsOf(version), "--port", "0"],
         {
           DATABASE_URL: options.connectionString ?? connectionString,
           LEDGER_FILE: ledgerFile,

@@ -14,6 +14,7 @@ import {
 } from "./scenarios/database.ts";
 import { killedWorkers, lethalRun, namedPoints, stoppedWorker } from "./scenarios/deaths.ts";
 import { idleStreams, slowReaders } from "./scenarios/readers.ts";
+import { changedGraphs } from "./scenarios/deployments.ts";
 import { cutStreams, manyClaimers, rollingRestart } from "./scenarios/replicas.ts";
 import { strategiesAgainstModel } from "./scenarios/strategies.ts";
 import { startTestDatabase } from "./test-database.ts";
@@ -34,6 +35,7 @@ const SCENARIOS: Scenario[] = [
   cutStreams(),
   slowReaders({ readers: 50, tokens: 20_000 }),
   idleStreams({ streams: 1_000 }),
+  changedGraphs(),
 ];
 
 /** Lines of the servers' logs that are shown with a criterion that was not met. */

@@ -4,6 +4,7 @@ import { openBench, QUICK_LEASES, type Bench } from "../bench.ts";
 import type { Scenario } from "../scenario.ts";
 import { terminatedBackends } from "../scenarios/database.ts";
 import { killedWorkers, stoppedWorker } from "../scenarios/deaths.ts";
+import { changedGraphs } from "../scenarios/deployments.ts";
 import { cutStreams, rollingRestart } from "../scenarios/replicas.ts";
 
 /** The most telling of the fault tests, on a small scale; `npm run test:faults` runs them all. */
@@ -13,6 +14,7 @@ const SCENARIOS: Scenario[] = [
   terminatedBackends({ calmMs: 1_000, stormMs: 2_000 }),
   rollingRestart({ replicas: 2 }),
   cutStreams(),
+  changedGraphs(),
 ];
 
 let database: FreshDatabase;
