@@ -77,13 +77,19 @@ const PATCH = `
 
 // Runs and events hang on the thread and go with it. A run in progress loses its row, and so its lease: nothing
 // that its attempt still writes is accepted.
-// Locked in the order of their ids, so that two deletions of the same threads wait for each other and don't deadlock.
+// Locked in the order of their ids, so that two deletions of the same threads wait for each other and don't deadlock. So
+// are their runs in progress, before the first of them is deleted: the renewal of leases locks runs in that order, too,
+// where the deletion would take them from thread to thread.
 const DELETE = `
   with doomed as (
     select thread_id from threadloom.threads
      where thread_id = any($1::uuid[]) and (unfinished_runs = 0 or not $2)
-     order by thread_id for update)
-  delete from threadloom.threads using doomed where threads.thread_id = doomed.thread_id
+     order by thread_id for update),
+  held as (
+    select run_id from threadloom.runs
+     where thread_id in (select thread_id from doomed) and status = 'running' order by run_id for update)
+  delete from threadloom.threads using doomed
+   where threads.thread_id = doomed.thread_id and (select count(*) from held) is not null
   returning threads.thread_id`;
 
 // Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing.
