@@ -24,7 +24,9 @@ export interface RunCheckpoints {
 export const createBehindOthers = (repository: RunRepository, checkpoints: RunCheckpoints) => ({
   /** The caller holds the thread's lock. Throws `threadBusy` if the run would rather not be there then. */
   async store(transaction: Queryable, run: NewRun): Promise<BehindOthers> {
-    const unfinished = await repository.lockUnfinished(transaction, run.threadId);
+    // Whoever waits behind all of them need not know them: there may be 20,000.
+    const unfinished =
+      run.multitaskStrategy === "enqueue" ? [] : await repository.lockUnfinished(transaction, run.threadId);
     const decision = decideMultitask(
       run.multitaskStrategy,
       unfinished.map(({ run_id, status }) => ({ runId: run_id, status })),

@@ -9,7 +9,6 @@ import type {
 } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { ThreadTtl } from "../threads/schemas.ts";
-import { advance } from "./behind.ts";
 
 /** A run as it is asked for; ids are made by the caller. */
 export interface NewRun {
@@ -61,7 +60,7 @@ const RUN_COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata
   lease_until, available_at, started_at, created_at, updated_at`;
 
 /** Of an `EndedRun`. */
-const TOLD_COLUMNS = "run_id, thread_id, graph_id, assistant_id, attempt, available_at, started_at";
+export const TOLD_COLUMNS = "run_id, thread_id, graph_id, assistant_id, attempt, available_at, started_at";
 
 /** `starts`: there is a slot for the run, $12, at a process that hosts its graph, $16. */
 const ASSISTANT = `assistant as (
@@ -262,19 +261,6 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
     );
   },
 
-  async lockRun(transaction: Queryable, { threadId, runId }: RunSelector): Promise<LockedRunRow | undefined> {
-    const rows = await transaction.query<LockedRunRow>(
-      `select ${TOLD_COLUMNS}, status, delete_thread from threadloom.runs where run_id = $1 and thread_id = $2 for update`,
-      [runId, threadId],
-    );
-    return rows[0];
-  },
-
-  /** With its runs. Its checkpoints are the caller's to delete. */
-  async removeThread(transaction: Queryable, threadId: string): Promise<void> {
-    await transaction.query("delete from threadloom.threads where thread_id = $1", [threadId]);
-  },
-
   async endPending(transaction: Queryable, runIds: string[]): Promise<void> {
     await transaction.query(
       "update threadloom.runs set status = 'interrupted', updated_at = now() where run_id = any($1::uuid[])",
@@ -292,19 +278,6 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
          cancel_action = case when cancel_action = 'rollback' then cancel_action else $2 end
        where run_id = any($1::uuid[]) and status = 'running'`,
       [runIds, action],
-    );
-  },
-
-  /** Takes runs that ended without being executed off their thread; the caller holds its lock. */
-  async releaseThread(transaction: Queryable, threadId: string, ended: number): Promise<void> {
-    // A run that waited behind one of them may be the next.
-    await advance(transaction, [threadId]);
-    await transaction.query(
-      `update threadloom.threads set unfinished_runs = unfinished_runs - $2::int, updated_at = now(),
-         expires_at = now() + ttl_minutes * interval '1 minute',
-         status = case when unfinished_runs - $2::int > 0 then 'busy' else resting_status end
-       where thread_id = $1`,
-      [threadId, ended],
     );
   },
 
@@ -372,25 +345,6 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
        order by created_at desc, run_id desc limit $3 offset $4`,
       [threadId, status ?? null, limit, offset],
     );
-  },
-
-  /** Runs that a bulk cancel means, over all threads or one. */
-  async listUnfinished(filter: {
-    threadId?: string;
-    runIds?: string[];
-    status: "pending" | "running" | "all";
-  }): Promise<RunSelector[]> {
-    const rows = await database.query<{ thread_id: string; run_id: string }>(
-      `select thread_id, run_id from threadloom.runs
-       where status = any($1::text[]) and ($2::uuid is null or thread_id = $2)
-         and ($3::uuid[] is null or run_id = any($3)) order by created_at, run_id`,
-      [
-        filter.status === "all" ? ["pending", "running"] : [filter.status],
-        filter.threadId ?? null,
-        filter.runIds ?? null,
-      ],
-    );
-    return rows.map((row) => ({ threadId: row.thread_id, runId: row.run_id }));
   },
 });
 

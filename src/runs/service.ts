@@ -4,7 +4,7 @@ import type { Signals } from "../database/signals.ts";
 import type { CancelAction, RunRow } from "../database/tables.ts";
 import type { Endings } from "../engine/endings.ts";
 import type { Worker } from "../engine/worker.ts";
-import { conflict, eventNotKept, runNotFound, ThreadloomError, threadNotFound } from "../lib/errors.ts";
+import { conflict, eventNotKept, runNotFound, threadNotFound } from "../lib/errors.ts";
 import { assistantIdOf } from "../lib/ids.ts";
 import type { Logger } from "../lib/logger.ts";
 import { toWireJson } from "../lib/wire-json.ts";
@@ -13,8 +13,8 @@ import { withFailure } from "../streaming/failure-reader.ts";
 import type { Hub } from "../streaming/hub.ts";
 import type { RunReader } from "../streaming/run-reader.ts";
 import { createAnnouncements } from "./announcements.ts";
+import { createCancellation } from "./cancellation.ts";
 import { createRunCreation, type RunCreationParts } from "./creation.ts";
-import { forgetRun } from "./forgetting.ts";
 import { isTerminal, toRunRecord, toRunSummary } from "./record.ts";
 import type { RunListOptions, RunRepository, RunSelector } from "./repository.ts";
 import { requestedRun, type Placement } from "./requests.ts";
@@ -70,31 +70,7 @@ export const createRunService = (parts: RunServiceParts) => {
     threads,
   });
 
-  const cancel = async (selector: RunSelector, action: CancelAction): Promise<void> => {
-    const { run, outcome } = await database.transaction(async (transaction) => {
-      if (!(await repository.lockThread(transaction, selector.threadId))) throw runNotFound(selector.runId);
-      const run = await repository.lockRun(transaction, selector);
-      if (run === undefined) throw runNotFound(selector.runId);
-      if (isTerminal(run.status)) return { run, outcome: "over" };
-      if (run.status === "running") {
-        await repository.askToCancel(transaction, [selector.runId], action);
-        return { run, outcome: "running" };
-      }
-      if (run.delete_thread) {
-        await checkpoints.deleteRun(selector.threadId, selector.runId, transaction);
-        await repository.removeThread(transaction, selector.threadId);
-        return { run, outcome: "ended" };
-      }
-      if (action === "rollback") {
-        await checkpoints.deleteRun(selector.threadId, selector.runId, transaction);
-        await forgetRun(transaction, selector.threadId, selector.runId);
-      } else await repository.endPending(transaction, [selector.runId]);
-      await repository.releaseThread(transaction, selector.threadId, 1);
-      return { run, outcome: "ended" };
-    });
-    if (outcome === "running") announcements.stop(selector.runId, action);
-    if (outcome === "ended") announcements.ended(run, action);
-  };
+  const { cancel, cancelMany } = createCancellation({ database, repository, announcements, checkpoints });
 
   /** The event that told of a failed run's error; its id is above all others of the run. */
   const failureOf = async (selector: RunSelector): Promise<RunEvent | undefined> => {
@@ -218,21 +194,7 @@ export const createRunService = (parts: RunServiceParts) => {
       if (wait) await waitForEnd(selector);
     },
 
-    async cancelMany(
-      filter: Parameters<RunRepository["listUnfinished"]>[0],
-      action: CancelAction,
-    ): Promise<number> {
-      const selected = await repository.listUnfinished(filter);
-      for (const selector of selected) {
-        try {
-          await cancel(selector, action);
-        } catch (error) {
-          // It ended and was removed since it was listed: as good as cancelled.
-          if (!(error instanceof ThreadloomError && error.kind === "not_found")) throw error;
-        }
-      }
-      return selected.length;
-    },
+    cancelMany,
   };
 };
 

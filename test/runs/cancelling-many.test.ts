@@ -1,0 +1,151 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Database } from "../../src/database/database.ts";
+import { openDatabase } from "../../src/database/database.ts";
+import { newId } from "../../src/lib/ids.ts";
+import { createCancellation } from "../../src/runs/cancellation.ts";
+import { createRunRepository } from "../../src/runs/repository.ts";
+import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
+import { listeningLogger } from "../helpers/parts.ts";
+
+/** More than two batches. */
+const WAITING = 1_200;
+
+let fresh: FreshDatabase;
+let database: Database;
+let statements: number;
+let threads: [string, string, string];
+const ended: string[] = [];
+const stopped: string[] = [];
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  database = openDatabase({
+    connectionString: fresh.connectionString,
+    poolSize: 2,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger: listeningLogger().logger,
+  });
+});
+afterAll(async () => {
+  await database.close();
+  await fresh.drop();
+});
+
+/** On each thread one run in progress; on the first many that wait, on the others one. */
+beforeEach(async () => {
+  threads = [newId(), newId(), newId()];
+  const insert = `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, behind,
+      attempt, worker_id, lease_until)
+    select gen_random_uuid(), $1, gen_random_uuid(), 'none', $2, '{}', 'enqueue', $2 = 'pending',
+      case when $2 = 'running' then 1 else 0 end, gen_random_uuid(), now() + interval '1 hour'
+    from generate_series(1, $3)`;
+  for (const threadId of threads) {
+    const waiting = threadId === threads[0] ? WAITING : 1;
+    await database.query(
+      "insert into threadloom.threads (thread_id, status, unfinished_runs) values ($1, 'busy', $2)",
+      [threadId, waiting + 1],
+    );
+    await database.query(insert, [threadId, "running", 1]);
+    await database.query(insert, [threadId, "pending", waiting]);
+  }
+});
+afterEach(async () => {
+  ended.length = 0;
+  stopped.length = 0;
+  await database.query("delete from threadloom.threads");
+});
+
+const cancellation = () => {
+  statements = 0;
+  const counting: Database = {
+    ...database,
+    async query(text, values) {
+      statements += 1;
+      return await database.query(text, values);
+    },
+    transaction: (work) =>
+      database.transaction((transaction) =>
+        work({
+          async query(text, values) {
+            statements += 1;
+            return await transaction.query(text, values);
+          },
+        }),
+      ),
+  };
+  return createCancellation({
+    database: counting,
+    repository: createRunRepository(counting),
+    announcements: {
+      stop: (runId) => void stopped.push(runId),
+      ended: (run) => void ended.push(run.run_id),
+      available: () => undefined,
+    },
+    checkpoints: {
+      async deleteRun() {
+        throw new Error("They have no checkpoints.");
+      },
+    },
+  });
+};
+
+const statuses = async (threadId: string): Promise<Record<string, number>> => {
+  const rows = await database.query<{ status: string; count: number }>(
+    `select case when cancel_action is null then status else 'to be cancelled' end as status, count(*)::int as count
+     from threadloom.runs where thread_id = $1 group by 1`,
+    [threadId],
+  );
+  return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
+};
+const threadRow = async (threadId: string) =>
+  (
+    await database.query("select status, unfinished_runs from threadloom.threads where thread_id = $1", [
+      threadId,
+    ])
+  )[0];
+
+describe("cancelling many runs at once", () => {
+  test("ends those of one thread in a few statements, and leaves the other threads alone", async () => {
+    expect(await cancellation().cancelMany({ status: "all", threadId: threads[0] }, "interrupt")).toBe(
+      WAITING + 1,
+    );
+    expect(await statuses(threads[0])).toEqual({ interrupted: WAITING, "to be cancelled": 1 });
+    expect(await threadRow(threads[0])).toEqual({ status: "busy", unfinished_runs: 1 });
+    expect(await statuses(threads[1])).toEqual({ running: 1, pending: 1 });
+    expect([new Set(ended).size, stopped.length]).toEqual([WAITING, 1]);
+    expect(statements).toBeLessThan(40);
+  });
+
+  test("ends those of all threads, and forgets them where they are to be rolled back", async () => {
+    expect(await cancellation().cancelMany({ status: "pending" }, "rollback")).toBe(WAITING + 2);
+    for (const threadId of threads) {
+      expect(await statuses(threadId)).toEqual({ running: 1 });
+      expect(await threadRow(threadId)).toEqual({ status: "busy", unfinished_runs: 1 });
+    }
+    expect(statements).toBeLessThan(40);
+  });
+
+  test("asks all of those in progress to stop", async () => {
+    expect(await cancellation().cancelMany({ status: "running" }, "interrupt")).toBe(3);
+    for (const threadId of threads) expect(await statuses(threadId)).toMatchObject({ "to be cancelled": 1 });
+    expect(stopped).toHaveLength(3);
+  });
+
+  test("lets what is left of a thread start when nothing of it runs any more", async () => {
+    const threadId = threads[1];
+    await database.query(
+      "update threadloom.runs set status = 'pending', behind = false where thread_id = $1",
+      [threadId],
+    );
+    const [first, second] = await database.query<{ run_id: string }>(
+      "select run_id from threadloom.runs where thread_id = $1 order by created_at",
+      [threadId],
+    );
+    await database.query("update threadloom.runs set behind = true where run_id = $1", [second?.run_id]);
+    await cancellation().cancelMany({ status: "all", runIds: [first?.run_id ?? ""] }, "interrupt");
+    const rows = await database.query("select status, behind from threadloom.runs where run_id = $1", [
+      second?.run_id,
+    ]);
+    expect(rows).toEqual([{ status: "pending", behind: false }]);
+  });
+});
