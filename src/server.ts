@@ -40,6 +40,7 @@ import { createStoreRoutes } from "./store/routes.ts";
 import { openItems } from "./store/semantic-search.ts";
 import { createStoreService } from "./store/service.ts";
 import { createEventLog } from "./streaming/event-log.ts";
+import { startEventRetention } from "./streaming/event-retention.ts";
 import { createHub } from "./streaming/hub.ts";
 import { startRetention } from "./threads/retention.ts";
 import { createThreadRoutes } from "./threads/routes.ts";
@@ -219,10 +220,10 @@ export const createServer = async (
       logger,
     });
     closers.push(() => retention.close());
-    const events = startPeriodic({
-      everyMs: EXPIRY_SWEEP_MS,
-      work: () => eventLog.deleteExpired(config.eventRetentionSeconds, EXPIRED_PER_SWEEP),
-      onError: (error) => logger.warn({ err: error }, "expired events could not be removed"),
+    const events = startEventRetention({
+      eventLog,
+      retentionSeconds: config.eventRetentionSeconds,
+      logger,
     });
     closers.push(() => events.close());
     const items = startPeriodic({

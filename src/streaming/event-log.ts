@@ -42,6 +42,17 @@ where bytes_before < $4 order by seq`;
 /** Longer than a failover of the database; then the run is left to be recovered. */
 const RETRY_SECONDS = 30;
 
+/** By the rows' places, which hold still while they are locked: by key each would be looked up once more. */
+const DELETE_EXPIRED = `with expired as (
+  select e.ctid, e.created_at from threadloom.run_events e
+  where e.created_at < now() - make_interval(secs => $1::float8) and e.created_at >= $3::timestamptz
+    and (select r.status from threadloom.runs r where r.run_id = e.run_id) not in ('pending', 'running')
+  order by e.created_at limit $2
+  for update skip locked),
+removed as (
+  delete from threadloom.run_events where ctid = any (array(select ctid from expired)) returning 1)
+select (select count(*)::int from removed) as removed, max(created_at)::text as last from expired`;
+
 /** The events of runs in Postgres, for readers on other processes and for replay. */
 export const createEventLog = (database: Database) => ({
   /** Throws LeaseLostError if the attempt no longer holds the run. Waits for a database that is away. */
@@ -106,17 +117,22 @@ export const createEventLog = (database: Database) => ({
     return rows[0];
   },
 
-  /** Removes up to `limit` events of ended runs that are older than the retention; returns how many. */
-  async deleteExpired(retentionSeconds: number, limit: number): Promise<number> {
-    const rows = await database.query(
-      `delete from threadloom.run_events where (run_id, seq) in (
-         select e.run_id, e.seq from threadloom.run_events e join threadloom.runs r on r.run_id = e.run_id
-         where e.created_at < now() - make_interval(secs => $1::float8) and r.status not in ('pending', 'running')
-         order by e.created_at limit $2)
-       returning 1`,
-      [retentionSeconds, limit],
-    );
-    return rows.length;
+  /**
+   * Removes up to `limit` events of ended runs that are older than the retention, oldest first, passing over those that
+   * another process removes at this moment. `from`: `last` of the batch before, so that the old events of a run that
+   * still goes on are not looked at again. Index: run_events_by_age.
+   */
+  async deleteExpired(
+    retentionSeconds: number,
+    limit: number,
+    from = "-infinity",
+  ): Promise<{ removed: number; last: string | undefined }> {
+    const [row] = await database.query<{ removed: number; last: string | null }>(DELETE_EXPIRED, [
+      retentionSeconds,
+      limit,
+      from,
+    ]);
+    return { removed: row?.removed ?? 0, last: row?.last ?? undefined };
   },
 });
 
