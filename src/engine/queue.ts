@@ -56,7 +56,10 @@ update threadloom.runs r set lease_until = now() + make_interval(secs => $3::flo
 from mine where r.run_id = mine.run_id
 returning r.run_id, r.attempt, r.cancel_action`;
 
-/** Ends an attempt's run and frees its thread, in one statement. The thread's lock is taken first. */
+/**
+ * Ends an attempt's run and frees its thread, in one statement. The thread's lock is taken first. `resting_status` by
+ * name: while others wait the status stays `busy`, and they may be withdrawn, so that this was the last run.
+ */
 const FINISH = `with thread as (
   select thread_id from threadloom.threads where thread_id = $1 for no key update),
 finished as (
@@ -67,7 +70,7 @@ finished as (
       where c.thread_id = $1 and c.checkpoint_ns = $9::text and c.checkpoint_id = $8::uuid))
   returning r.run_id)
 update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
-  status = case when t.unfinished_runs > 1 then 'busy' else $6 end,
+  status = case when t.unfinished_runs > 1 then 'busy' else $6 end, resting_status = $6,
   interrupts = $7::jsonb, error = $5::jsonb, updated_at = now(), state_updated_at = now(),
   expires_at = now() + t.ttl_minutes * interval '1 minute'
 from finished where t.thread_id = $1

@@ -231,6 +231,33 @@ describe("cancelling several", () => {
   });
 });
 
+describe("a thread whose waiting run is withdrawn", () => {
+  /** Behind this one nothing waits: a run that is due earlier is executed before it. */
+  const aRunForLater = (threadId: string): Promise<RunRecord> =>
+    api.aRun(threadId, { assistant_id: "two-step", input: saying("later"), after_seconds: 3_600 });
+  const ASK = { assistant_id: "approval", input: saying("a refund") };
+
+  test.each(["interrupt", "rollback"])("is what the run before it has made of it (%s)", async (action) => {
+    const threadId = await api.aThread();
+    const later = await aRunForLater(threadId);
+    await api.aFinishedRun(threadId, ASK);
+    const { status, interrupts } = await api.thread(threadId);
+    expect(status).toBe("busy");
+    expect(Object.keys(interrupts)).toHaveLength(1);
+    await api.cancel(threadId, later.run_id, `wait=1&action=${action}`);
+    expect(await api.thread(threadId)).toMatchObject({ status: "interrupted", interrupts });
+  });
+
+  test("no longer waits for a person who has answered", async () => {
+    const threadId = await api.aThread();
+    await api.aFinishedRun(threadId, ASK);
+    const later = await aRunForLater(threadId);
+    await api.aFinishedRun(threadId, { assistant_id: "approval", command: { resume: "approve" } });
+    await api.cancel(threadId, later.run_id);
+    expect(await api.thread(threadId)).toMatchObject({ status: "idle", interrupts: {} });
+  });
+});
+
 describe("a client that leaves", () => {
   /** Asks and goes, as a closed browser does, once the run is there. */
   const leave = async (path: string, method: string, body?: object): Promise<void> => {
