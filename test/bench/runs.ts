@@ -11,11 +11,14 @@ export interface Runner {
   /** Makes what the next `count` runs need; returns how to do one of them. */
   prepare(count: number): Promise<(index: number) => Promise<void>>;
   cpu(): Promise<CpuSample>;
+  /** What its database has written to its log so far; absent where it has none. */
+  walBytes?(): Promise<number>;
 }
 
 const remoteRunner = (remote: RemoteServer, graph: GraphId): Runner => ({
   name: remote.name,
   cpu: remote.cpu,
+  ...(remote.walBytes && { walBytes: remote.walBytes }),
   async prepare(count) {
     const threads = await createThreads(remote, count);
     return async (index) => {
@@ -65,8 +68,10 @@ export const measure = async (
 
   const work = await runner.prepare(counts.parallel);
   const before = await runner.cpu();
+  const walBefore = await runner.walBytes?.();
   const parallel = await run(WIDTH, counts.parallel, work);
   const after = await runner.cpu();
+  const walAfter = await runner.walBytes?.();
   const server = (after.server - before.server) / counts.parallel;
   const database = (after.database - before.database) / counts.parallel;
   add(`${WIDTH} at a time`, "runs/s", "more", parallel.perSecond, wanted.perSecond);
@@ -74,6 +79,8 @@ export const measure = async (
   // A library without a database has none of it: what the cluster does meanwhile is its own housekeeping.
   const usesDatabase = name !== "none" && name !== "memory";
   if (usesDatabase) add("CPU of the database", "ms/run", "less", database);
+  if (walBefore !== undefined && walAfter !== undefined)
+    add("WAL", "KB/run", "less", (walAfter - walBefore) / counts.parallel / 1_000);
   add("CPU together", "ms/run", "less", server + (usesDatabase ? database : 0), wanted.cpu);
   bench.progress(
     `${scenario}: ${name}: ${title}${percentile(single.latencies, 0.5).toFixed(2)} ms, ${parallel.perSecond.toFixed(0)} runs/s`,

@@ -25,6 +25,8 @@ export interface RemoteServer {
   readonly name: "threadloom" | "peer";
   readonly http: HttpClient;
   cpu(): Promise<CpuSample>;
+  /** What its database has written to its log so far; absent where it has none. */
+  walBytes?(): Promise<number>;
   memory(): Promise<{ now: number; peak: number }>;
 }
 
@@ -135,6 +137,12 @@ export const createServerUnderTest = async (options: ServerOptions) => {
       server: await processCpuMs(server?.pid ?? 0),
       database: await clusterCpuMs(await postmasterPid()),
     }),
+    async walBytes() {
+      const [row] = await query<{ bytes: number }>(
+        "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as bytes",
+      );
+      return row?.bytes ?? 0;
+    },
     memory: () => processMemory(server?.pid ?? 0),
   };
 
