@@ -8,6 +8,7 @@
  * keys itself is wrapped, so that text from outside is never taken for an instruction to build something.
  */
 
+import { Ancestry, CIRCULAR, withoutCycles } from "../lib/cycles.ts";
 import { isMessage } from "../lib/wire-json.ts";
 import { setField, TYPE, type Fields } from "./fields.ts";
 import { encodeMessage, type MessageFields } from "./messages.ts";
@@ -24,20 +25,24 @@ export type ListHook = (array: readonly unknown[]) => number | undefined;
 /** More than any real state; JSON.stringify itself gives up at some 5,000 levels. */
 const NESTING_AT_MOST = 1_000;
 const NESTING_UNSUSPICIOUS = 64;
-/** What the official savers write in the place of an object that contains itself. */
-const CIRCULAR = "[Circular]";
 
 /** The tree of a value. Throws a TypeError for one that is nested deeper than 1,000 levels. */
-export const encode = (value: unknown, listHook?: ListHook): unknown => new Encoder(listHook).encode(value);
+export const encode = (value: unknown, listHook?: ListHook): unknown =>
+  withoutCycles((ancestry) => new Encoder(listHook, ancestry).encode(value));
 
 /** The tree's text: one line of JSON. */
 export const treeText = (tree: unknown): string => JSON.stringify(tree);
 
 class Encoder {
   private depth = 0;
-  private readonly ancestors = new Set<object>();
 
-  constructor(private readonly listHook: ListHook | undefined) {}
+  constructor(
+    private readonly listHook: ListHook | undefined,
+    private readonly fromTheTop: Ancestry | undefined,
+  ) {}
+
+  /** For values that are nested suspiciously deep. */
+  private readonly fromSomeDepth = new Ancestry();
 
   encode(value: unknown): unknown {
     switch (typeof value) {
@@ -59,19 +64,16 @@ class Encoder {
 
   private encodeObject(value: object): unknown {
     this.depth += 1;
-    const suspicious = this.depth > NESTING_UNSUSPICIOUS;
-    if (suspicious) {
-      if (this.depth > NESTING_AT_MOST) {
-        throw new TypeError(`The state can't be stored: it is nested deeper than ${NESTING_AT_MOST} levels.`);
-      }
-      if (this.ancestors.has(value)) {
-        this.depth -= 1;
-        return CIRCULAR;
-      }
-      this.ancestors.add(value);
+    const ancestry = this.fromTheTop ?? (this.depth > NESTING_UNSUSPICIOUS ? this.fromSomeDepth : undefined);
+    if (this.depth > NESTING_AT_MOST) {
+      throw new TypeError(`The state can't be stored: it is nested deeper than ${NESTING_AT_MOST} levels.`);
+    }
+    if (ancestry !== undefined && !ancestry.enter(value)) {
+      this.depth -= 1;
+      return CIRCULAR;
     }
     const tree = Array.isArray(value) ? this.encodeArray(value) : this.encodeFields(value as Fields);
-    if (suspicious) this.ancestors.delete(value);
+    ancestry?.leave(value);
     this.depth -= 1;
     return tree;
   }

@@ -19,6 +19,7 @@ import { isUuid } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 import { ownField } from "../lib/names.ts";
+import { boundedFailure } from "../lib/thrown.ts";
 import { noHistory, readDeltaHistory } from "./delta-history.ts";
 import { encode, treeText } from "./encoding.ts";
 import type { QueuedWrites } from "./batch.ts";
@@ -206,7 +207,8 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const stored: QueuedWrites["writes"] = new Map();
     for (const [position, [channel, value]] of writes.entries()) {
       const index = SPECIAL_INDEXES.get(channel) ?? position;
-      if (index < 0 || !stored.has(index)) stored.set(index, [channel, writer.values.write(value)]);
+      const shown = channel === ERROR ? boundedFailure(value) : value;
+      if (index < 0 || !stored.has(index)) stored.set(index, [channel, writer.values.write(shown)]);
     }
     if (stored.size === 0) return;
     const { runId } = this.options;

@@ -5,6 +5,7 @@ import type { Graphs } from "../graphs/graphs.ts";
 import { sqlState, StateStorageError } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
+import { describeThrown } from "../lib/thrown.ts";
 import { toWireJson } from "../lib/wire-json.ts";
 import type { AttemptResult } from "./attempt.ts";
 import type { RunOutcome } from "./queue.ts";
@@ -34,9 +35,12 @@ const describeError = (error: unknown): { error: string; message: string } =>
           error: "DatabaseError",
           message: "A database refused what the run wanted; the server's log says why.",
         }
-      : error instanceof Error || (typeof error === "object" && error !== null && "message" in error)
-        ? { error: String((error as Error).name || "Error"), message: String((error as Error).message) }
-        : { error: "Error", message: String(error) };
+      : shown(error);
+
+const shown = (error: unknown): { error: string; message: string } => {
+  const { name, message } = describeThrown(error);
+  return { error: name, message };
+};
 
 interface TaskWithInterrupts {
   id: string;

@@ -6,6 +6,8 @@
  * function it is five to ten times slower.)
  */
 
+import { Ancestry, CIRCULAR, withoutCycles } from "./cycles.ts";
+
 /** What the messages of LangChain have in common, whichever copy of `@langchain/core` made them. */
 interface MessageLike {
   readonly lc_kwargs?: Record<string, unknown>;
@@ -15,7 +17,7 @@ interface MessageLike {
 
 /** Deeper than any real state, shallow enough for every JSON parser that a client may use. */
 const NESTING_AT_MOST = 1_000;
-/** A cycle passes this depth soon enough; only from here on are the ancestors remembered. */
+/** A cycle passes this depth soon enough; only from here on are the ancestors remembered. See cycles.ts. */
 const NESTING_UNSUSPICIOUS = 64;
 
 /** Fields of messages that may have been set after construction, so that `lc_kwargs` doesn't know them. */
@@ -48,7 +50,8 @@ export const isMessage = (value: object): value is MessageLike =>
  * bigints text, errors `{name, message}`; `undefined` is left out, NaN and the infinities are null. A value that
  * has no JSON at all (a function) is null.
  *
- * Throws a TypeError for a value that contains itself or is nested deeper than 1,000 levels.
+ * What contains itself is "[Circular]" where it comes again. Throws a TypeError for a value that is nested deeper than
+ * 1,000 levels.
  */
 export const toWireJson = (value: unknown): string => JSON.stringify(toWireValue(value)) ?? "null";
 
@@ -57,29 +60,30 @@ export const toWireJson = (value: unknown): string => JSON.stringify(toWireValue
  * settles. Returns the very same reference where nothing had to change, so the result must not be changed.
  */
 export const toWireValue = (value: unknown): unknown =>
-  typeof value === "object" && value !== null ? plain(value, 0, undefined) : scalar(value);
+  typeof value === "object" && value !== null
+    ? withoutCycles((ancestry) => plain(value, 0, ancestry))
+    : scalar(value);
 
 const scalar = (value: unknown): unknown => (typeof value === "bigint" ? value.toString() : value);
 
-const plain = (value: object, depth: number, ancestors: Set<object> | undefined): unknown => {
-  if (depth > NESTING_UNSUSPICIOUS) {
-    ancestors ??= new Set();
-    if (ancestors.has(value)) throw new TypeError("The value can't be written as JSON: it contains itself.");
+const plain = (value: object, depth: number, ancestry: Ancestry | undefined): unknown => {
+  if (ancestry !== undefined || depth > NESTING_UNSUSPICIOUS) {
+    ancestry ??= new Ancestry();
+    if (!ancestry.enter(value)) return CIRCULAR;
     if (depth > NESTING_AT_MOST) {
       throw new TypeError(
         `The value can't be written as JSON: it is nested deeper than ${NESTING_AT_MOST} levels.`,
       );
     }
-    ancestors.add(value);
   }
   const result = Array.isArray(value)
-    ? plainArray(value, depth + 1, ancestors)
-    : plainObject(value as Record<string, unknown>, depth + 1, ancestors);
-  ancestors?.delete(value);
+    ? plainArray(value, depth + 1, ancestry)
+    : plainObject(value as Record<string, unknown>, depth + 1, ancestry);
+  ancestry?.leave(value);
   return result;
 };
 
-const plainArray = (list: unknown[], depth: number, ancestors: Set<object> | undefined): unknown[] => {
+const plainArray = (list: unknown[], depth: number, ancestry: Ancestry | undefined): unknown[] => {
   let changed: unknown[] | undefined;
   for (let index = 0; index < list.length; index++) {
     const before = list[index];
@@ -87,7 +91,7 @@ const plainArray = (list: unknown[], depth: number, ancestors: Set<object> | und
       if (typeof before === "bigint") (changed ??= list.slice())[index] = before.toString();
       continue;
     }
-    const after = plain(before, depth, ancestors);
+    const after = plain(before, depth, ancestry);
     if (after !== before) (changed ??= list.slice())[index] = after;
   }
   return changed ?? list;
@@ -96,21 +100,21 @@ const plainArray = (list: unknown[], depth: number, ancestors: Set<object> | und
 const plainObject = (
   value: Record<string, unknown>,
   depth: number,
-  ancestors: Set<object> | undefined,
+  ancestry: Ancestry | undefined,
 ): unknown => {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) {
     const replaced = withoutClass(value);
     if (replaced !== value) {
       return typeof replaced === "object" && replaced !== null
-        ? plain(replaced, depth, ancestors)
+        ? plain(replaced, depth, ancestry)
         : scalar(replaced);
     }
   } else if (typeof value.toJSON === "function") {
     const replaced: unknown = (value.toJSON as () => unknown)();
     if (replaced !== value) {
       return typeof replaced === "object" && replaced !== null
-        ? plain(replaced, depth, ancestors)
+        ? plain(replaced, depth, ancestry)
         : scalar(replaced);
     }
   }
@@ -118,7 +122,7 @@ const plainObject = (
   for (const key in value) {
     const before = value[key];
     let after: unknown;
-    if (typeof before === "object" && before !== null) after = plain(before, depth, ancestors);
+    if (typeof before === "object" && before !== null) after = plain(before, depth, ancestry);
     else if (typeof before === "bigint") after = before.toString();
     else continue;
     if (after === before || !Object.hasOwn(value, key)) continue;
