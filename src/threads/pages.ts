@@ -1,3 +1,4 @@
+import { PAGE_BYTES_AT_MOST } from "../database/bounded-reads.ts";
 import { createBreather } from "../lib/breather.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { matcherOf } from "./containment.ts";
@@ -24,9 +25,6 @@ export interface PageAsking {
   /** Awaited once when the page is found to be long, before more of it is read. */
   whenLong?: () => Promise<void>;
 }
-
-/** A page ends with the thread with which it has so many bytes: ten threads of a megabyte still are one page. */
-const PAGE_BYTES_AT_MOST = 16 * 1024 * 1024;
 
 /** Threads that are looked into at once where the filter is on values, which no index knows. */
 const VALUES_BATCH = 250;

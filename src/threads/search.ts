@@ -1,3 +1,4 @@
+import { roomyPage, type PageColumns } from "../database/bounded-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { ThreadStatus } from "../database/tables.ts";
 import { CANDIDATE_COLUMNS, RECORD_COLUMNS, type ThreadRecordRow } from "./record.ts";
@@ -16,6 +17,7 @@ export interface RowSearch extends RowFilter {
 }
 
 export interface RowPage {
+  /** Those that a page has room for, see `roomyPage`: the others were not read. */
   rows: ThreadRecordRow[];
   /** How many threads match, on all pages. */
   total: number;
@@ -42,11 +44,18 @@ export interface ThreadSearcher {
     limit: number,
     signal?: AbortSignal,
   ): Promise<Candidate[] | undefined>;
-  /** The records of these threads, in the order of the ids; those that are gone are missing. */
+  /**
+   * The records of these threads, in the order of the ids, as far as a page has room for them; those that are gone are
+   * missing.
+   */
   records(ids: readonly string[], signal?: AbortSignal): Promise<ThreadRecordRow[]>;
 }
 
-type CountedRow = ThreadRecordRow & { total: string };
+type PageRow = ThreadRecordRow & PageColumns;
+type CountedRow = PageRow & { total: string };
+
+/** Metadata, configurations, questions and errors are as large as their writers like. */
+const WEIGHT = "octet_length(record)";
 
 /**
  * `status` has no index, which every run would have to change. What each of the rarer statuses implies has one:
@@ -87,10 +96,12 @@ const conditions = (filter: RowFilter): { where: string; values: unknown[] } => 
   return { where: clauses.length === 0 ? "" : `where ${clauses.join(" and ")}`, values };
 };
 
-const RECORDS = `
-  select record.* from unnest($1::uuid[]) with ordinality as wanted (id, place)
-  cross join lateral (select ${RECORD_COLUMNS} from threadloom.threads where thread_id = wanted.id) record
-  order by wanted.place`;
+const RECORDS = roomyPage(
+  `select record.* from unnest($1::uuid[]) with ordinality as wanted (id, place)
+   cross join lateral (select ${RECORD_COLUMNS} from threadloom.threads where thread_id = wanted.id) record
+   order by wanted.place`,
+  WEIGHT,
+);
 
 const limitAndOffset = (parametersBefore: number): string =>
   `limit (select $${parametersBefore + 1}::int) offset (select $${parametersBefore + 2}::int)`;
@@ -135,11 +146,14 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     const order = orderBy(search);
     const keys = sortKeys(search.sortBy).join(", ");
     const rows = await database.boundedRead<CountedRow>(
-      `select page.total, record.*
-         from (select ${keys}, count(*) over () as total from threadloom.threads ${where}
-                order by ${order} ${limitAndOffset(values.length)}) page
-        cross join lateral (select ${RECORD_COLUMNS} from threadloom.threads where thread_id = page.thread_id) record
-        order by ${order.replaceAll(/(\w+) (asc|desc)/g, "page.$1 $2")}`,
+      roomyPage(
+        `select page.total, record.*
+           from (select ${keys}, count(*) over () as total from threadloom.threads ${where}
+                  order by ${order} ${limitAndOffset(values.length)}) page
+          cross join lateral (select ${RECORD_COLUMNS} from threadloom.threads where thread_id = page.thread_id) record
+          order by ${order.replaceAll(/(\w+) (asc|desc)/g, "page.$1 $2")}`,
+        WEIGHT,
+      ),
       [...values, search.limit, search.offset],
       signal,
     );
@@ -155,13 +169,17 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
    */
   const orderedPage = async (search: RowSearch, signal: AbortSignal | undefined): Promise<RowPage> => {
     const { where, values } = conditions(search);
-    const rows = await database.boundedRead<ThreadRecordRow>(
-      `select ${RECORD_COLUMNS} from threadloom.threads ${where}
-        order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
+    const rows = await database.boundedRead<PageRow>(
+      roomyPage(
+        `select ${RECORD_COLUMNS} from threadloom.threads ${where}
+          order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
+        WEIGHT,
+      ),
       [...values, search.limit + 1, search.offset],
       signal,
     );
-    if (rows.length > search.limit) {
+    const found = Number(rows[0]?.page_rows ?? 0);
+    if (found > Math.min(search.limit, rows.length)) {
       return { rows: rows.slice(0, search.limit), total: await count(search, signal) };
     }
     if (rows.length > 0 || search.offset === 0) return { rows, total: search.offset + rows.length };
