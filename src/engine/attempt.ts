@@ -6,11 +6,11 @@ import type { GraphRunOptions, RunnableGraph } from "../graphs/runnable-graph.ts
 import { LeaseLostError } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { toWireJson } from "../lib/wire-json.ts";
+import type { Pacer } from "../lib/pacer.ts";
 import { createChunkConverter, requestModes, type StreamChunk } from "../streaming/stream-modes.ts";
 import type { RunChannel } from "../streaming/run-channel.ts";
 import type { RunKwargs } from "./kwargs.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
-import type { Turns } from "./turns.ts";
 
 /** Why an attempt was told to stop. */
 export type StopReason =
@@ -42,7 +42,7 @@ export interface AttemptParts {
   checkpoints: CheckpointStorage;
   /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
   interruptsOf(threadId: string): Promise<JsonObject>;
-  turns: Turns;
+  pacer: Pacer;
   /** No run goes on for more steps, whatever it was given. */
   recursionLimitMax: number;
 }
@@ -97,7 +97,7 @@ const readEvents = async (
  * `onGraphEnded` is called once, when the graph takes no more time: what is outstanding is still to be stored.
  */
 export const startAttempt = (
-  { graphs, checkpoints, interruptsOf, turns, recursionLimitMax }: AttemptParts,
+  { graphs, checkpoints, interruptsOf, pacer, recursionLimitMax }: AttemptParts,
   run: ClaimedRunRow,
   channel: RunChannel,
   onGraphEnded: () => void,
@@ -123,7 +123,7 @@ export const startAttempt = (
   };
   let unpaced = UNPACED_WRITES;
   const beforeNextStep = (): Promise<void> | undefined => {
-    if (unpaced === 0) return pausing ?? turns.next();
+    if (unpaced === 0) return pausing ?? pacer.next();
     unpaced -= 1;
     return undefined;
   };

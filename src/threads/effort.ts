@@ -1,4 +1,4 @@
-import { createBreather } from "../lib/breather.ts";
+import { createBreather, type Pacer } from "../lib/pacer.ts";
 import { invalid } from "../lib/errors.ts";
 import type { Spend } from "./containment.ts";
 
@@ -22,9 +22,9 @@ export interface Effort {
 export const tooMuchToLookInto = (why: string): Error =>
   invalid(`'values': ${why}; narrow the search with 'metadata', 'status' or 'ids'.`);
 
-export const createEffort = (signal: AbortSignal | undefined): Effort => {
+export const createEffort = (pacer: Pacer, signal: AbortSignal | undefined): Effort => {
   const end = performance.now() + VALUES_SEARCH_MS;
-  const breathe = createBreather(signal);
+  const breathe = createBreather(pacer, signal);
   let comparisons = 0;
   return {
     spend(more) {

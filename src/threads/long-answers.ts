@@ -1,14 +1,14 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import { createBreather } from "../lib/breather.ts";
 import { callerGone } from "../lib/caller-gone.ts";
 import { unavailable } from "../lib/errors.ts";
 import { createGate } from "../lib/gate.ts";
+import { createBreather, type Pacer } from "../lib/pacer.ts";
 
 /** An answer that is longer is sent piece by piece, and only so many are in the making at a time. */
 export const LONG_ANSWER_BYTES = 1024 * 1024;
-const AT_ONCE = 8;
-const PATIENCE_MS = 10_000;
+const AT_ONCE = 4;
+const PATIENCE_MS = 30_000;
 /** Whoever does not take a megabyte in this time is cut off: what he does not take stays in memory here. */
 const STALLED_MS = 120_000;
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -20,7 +20,7 @@ const JSON_TYPE = "application/json; charset=utf-8";
 export interface LongAnswers {
   /**
    * Waits for a place among the long answers, which is held until this one has been sent or its connection is closed.
-   * Throws `unavailable` after ten seconds.
+   * Throws `unavailable` after half a minute.
    */
   begin(reply: FastifyReply, signal: AbortSignal): Promise<void>;
   /** Sends JSON text that is there already, in pieces. */
@@ -32,7 +32,7 @@ export interface LongAnswers {
   sendItems(reply: FastifyReply, items: AsyncIterable<string>): Promise<FastifyReply>;
 }
 
-export const createLongAnswers = (): LongAnswers => {
+export const createLongAnswers = (pacer: Pacer): LongAnswers => {
   const gate = createGate({
     places: AT_ONCE,
     waitMs: PATIENCE_MS,
@@ -57,7 +57,7 @@ export const createLongAnswers = (): LongAnswers => {
 
     async sendItems(reply, items) {
       const signal = callerGone(reply.raw);
-      const pieces = inPieces(items, signal)[Symbol.asyncIterator]();
+      const pieces = inPieces(items, createBreather(pacer, signal))[Symbol.asyncIterator]();
       const first = await pieces.next();
       const second = await pieces.next();
       void reply.type(JSON_TYPE);
@@ -76,12 +76,11 @@ export const createLongAnswers = (): LongAnswers => {
 /** The text of a JSON array in pieces of a megabyte, or of one item that is longer. */
 async function* inPieces(
   items: AsyncIterable<string>,
-  signal: AbortSignal,
+  breathe: () => Promise<void>,
 ): AsyncGenerator<string, void, undefined> {
   let piece: string[] = ["["];
   let length = 0;
   let separator = "";
-  const breathe = createBreather(signal);
   for await (const item of items) {
     await breathe();
     piece.push(separator, item);

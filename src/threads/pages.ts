@@ -1,6 +1,6 @@
 import { PAGE_BYTES_AT_MOST } from "../database/bounded-reads.ts";
-import { createBreather } from "../lib/breather.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { createBreather, type Pacer } from "../lib/pacer.ts";
 import { matcherOf } from "./containment.ts";
 import { createEffort, tooMuchToLookInto } from "./effort.ts";
 import { extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
@@ -38,6 +38,8 @@ export interface ThreadPages {
 
 export interface ThreadPagesOptions {
   searcher: ThreadSearcher;
+  /** Of looking into values. */
+  pacer: Pacer;
   /**
    * JSON texts of the newest values, by thread, in the order of the rows, each made when it is asked for; threads that
    * never ran are missing. `keys`: the only keys that are looked at, of many threads.
@@ -49,7 +51,7 @@ export interface ThreadPagesOptions {
 }
 
 /** Pages of threads, with the values that live in their checkpoints. */
-export const createThreadPages = ({ searcher, valuesOf }: ThreadPagesOptions): ThreadPages => {
+export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOptions): ThreadPages => {
   /**
    * The ids of all threads whose newest values contain `part`, in the order asked for. What is left by the filters
    * that have an index is listed once, then looked into, as long as a search may take: what has begun before the
@@ -60,7 +62,7 @@ export const createThreadPages = ({ searcher, valuesOf }: ThreadPagesOptions): T
     part: JsonObject,
     signal: AbortSignal | undefined,
   ): Promise<string[]> => {
-    const effort = createEffort(signal);
+    const effort = createEffort(pacer, signal);
     const candidates = await searcher.candidates(search, LOOKED_INTO_AT_MOST, signal);
     if (candidates === undefined) {
       throw tooMuchToLookInto(`more than ${LOOKED_INTO_AT_MOST} threads would have to be looked into`);
@@ -85,7 +87,7 @@ export const createThreadPages = ({ searcher, valuesOf }: ThreadPagesOptions): T
     { select, extract, needsValues }: Fields,
     { signal, whenLong }: PageAsking,
   ): Promise<string[]> => {
-    const breathe = createBreather(signal);
+    const breathe = createBreather(pacer, signal);
     const values = needsValues ? valuesOf(rows)[Symbol.asyncIterator]() : undefined;
     const records: string[] = [];
     let bytes = 0;

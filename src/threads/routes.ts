@@ -24,7 +24,7 @@ const tags = ["Threads"];
 export const createThreadRoutes =
   (service: ThreadService): RoutePlugin =>
   async (app) => {
-    const longAnswers = createLongAnswers();
+    const longAnswers = createLongAnswers(service.pacer);
 
     app.post(
       "/threads",

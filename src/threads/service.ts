@@ -6,6 +6,7 @@ import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import { createThreadConfigurations } from "./configuration.ts";
 import { createThreadPages, type PageAsking, type ThreadPage } from "./pages.ts";
+import { createReadPacer } from "./read-pace.ts";
 import { writeRecord, type ThreadRecordRow } from "./record.ts";
 import { createThreadRepository, type ThreadStanding } from "./repository.ts";
 import { createThreadSearcher, type Candidate } from "./search.ts";
@@ -49,6 +50,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
   const states = createStateReader({ checkpoints, graphs, configurations, logger });
   const writer = createStateWriter({ checkpoints, graphs, configurations });
   const turns = createTurns();
+  const pacer = createReadPacer();
 
   const toThread = ({ thread_id, graph_id }: Candidate) => ({
     threadId: thread_id,
@@ -57,6 +59,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
 
   const pages = createThreadPages({
     searcher: createThreadSearcher(database),
+    pacer,
     valuesOf: (rows, keys) =>
       states.headValues(
         rows.filter((row) => !row.untouched).map(toThread),
@@ -128,6 +131,9 @@ export const createThreadService = (options: ThreadServiceOptions) => {
   };
 
   return {
+    /** Of whatever is made of what a thread holds, beside the searches that are paced here. */
+    pacer,
+
     /**
      * Creates a thread, with a new id if none is given, and answers its record.
      * Throws `conflict` if the id is taken, unless `if_exists` is `do_nothing`, which answers that thread.

@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { threadNotFound } from "../../src/lib/errors.ts";
 import { createLongAnswers } from "../../src/threads/long-answers.ts";
+import { createReadPacer } from "../../src/threads/read-pace.ts";
 import { eventually } from "../helpers/conditions.ts";
 
 const MEGABYTE = 1024 * 1024;
@@ -19,7 +20,7 @@ let ended: number;
 beforeEach(async () => {
   [made, ended] = [0, 0];
   app = Fastify({ forceCloseConnections: true });
-  const longAnswers = createLongAnswers();
+  const longAnswers = createLongAnswers(createReadPacer());
   app.get<{ Params: { length: string }; Querystring: { fails?: string } }>("/:length", (request, reply) => {
     const items = async function* () {
       try {
@@ -75,15 +76,15 @@ it("refuses as ever what fails at the start, and cuts the connection where a par
   await expect(response.text()).rejects.toThrow();
 });
 
-it("makes eight long answers at a time: the ninth begins when a reader has gone, short ones at once", async () => {
-  const readers = await Promise.all(Array.from({ length: 8 }, () => open("/1000")));
-  const ninth = open("/40");
+it("makes four long answers at a time: the fifth begins when a reader has gone, short ones at once", async () => {
+  const readers = await Promise.all(Array.from({ length: 4 }, () => open("/1000")));
+  const fifth = open("/40");
   expect((await fetch(`${url}/1`)).status).toBe(200);
   let hasBegun = false;
-  void ninth.then(() => (hasBegun = true));
+  void fifth.then(() => (hasBegun = true));
   expect((await fetch(`${url}/1`)).status).toBe(200);
   expect(hasBegun).toBe(false);
   readers[0]?.destroy();
-  (await ninth).destroy();
+  (await fifth).destroy();
   for (const reader of readers) reader.destroy();
 });

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterEach, expect, it, vi } from "vitest";
 import { CallerGoneError } from "../../src/lib/errors.ts";
 import { createThreadPages } from "../../src/threads/pages.ts";
+import { createReadPacer } from "../../src/threads/read-pace.ts";
 import type { Candidate, ThreadSearcher } from "../../src/threads/search.ts";
 import { threadCountBody, threadSearchBody } from "../../src/threads/schemas.ts";
 
@@ -20,6 +21,7 @@ const pagesOver = (length: number, text: string, onBatch: (batch: number) => voi
   } as Partial<ThreadSearcher> as ThreadSearcher;
   const pages = createThreadPages({
     searcher,
+    pacer: createReadPacer(),
     async *valuesOf(rows) {
       batches += 1;
       onBatch(batches);
