@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Request, Sender } from "./send.ts";
 import { POISONS } from "./storm.ts";
 
@@ -31,12 +32,32 @@ const mustMakeThread = async ({ send }: Sender): Promise<string> => {
   return (JSON.parse(made.text) as { thread_id: string }).thread_id;
 };
 
-/** A thread whose states are as large as a body may be. */
-const LARGE_TEXT = "x".repeat(1_000_000);
-const LARGE_STATES = 30;
+/** As the conversations were that once took the memory: many states, a large state, many threads of a megabyte. */
+const LONG_STATES = 1_000;
+const LARGE_STATES = 100;
+const LARGE_THREADS = 100;
+const text = (megabytes: number): string => "x".repeat(megabytes * 1_000_000);
+const message = (content: string) => ({ messages: [{ role: "user", content }] });
+const superstep = (content: string) => ({ updates: [{ as_node: "agent", values: message(content) }] });
+
+/** A thread with a state for each text. */
+const mustMakeStates = async ({ send }: Sender, texts: readonly string[]): Promise<string> => {
+  const threadId = randomUUID();
+  const made = await send(
+    post("/threads", {
+      thread_id: threadId,
+      metadata: { graph_id: "agent" },
+      supersteps: texts.map(superstep),
+    }),
+    PATIENCE_MS,
+  );
+  if (made.kind !== "answered" || made.status !== 200) throw new Error(`No states: ${JSON.stringify(made)}`);
+  return threadId;
+};
 
 export const hostilities = (): Hostility[] => {
   let poisoned = "";
+  let long = "";
   let large = "";
   const run = (threadId: string, fields: object): Request =>
     post(`/threads/${threadId}/runs/wait`, { assistant_id: "agent", ...fields });
@@ -107,19 +128,15 @@ export const hostilities = (): Hostility[] => {
     {
       title: "A8: histories and searches of large states",
       prepare: async (sender) => {
-        large = await mustMakeThread(sender);
-        for (let count = 0; count < LARGE_STATES; count += 1) {
-          await sender.send(
-            run(large, { input: { messages: [{ role: "user", content: `${count} ${LARGE_TEXT}` }] } }),
-            PATIENCE_MS,
-          );
-        }
+        const many = Array.from({ length: LONG_STATES }, (_, index) => `${index} ${"x".repeat(100)}`);
+        long = await mustMakeStates(sender, many);
+        large = await mustMakeStates(sender, [text(2), ...many.slice(1, LARGE_STATES)]);
+        for (let count = 0; count < LARGE_THREADS; count += 1) await mustMakeStates(sender, [text(1)]);
       },
       requests: () => [
-        post(`/threads/${large}/history`, { limit: 1_000 }),
-        post(`/threads/${large}/history`, { limit: 1_000 }),
+        post(`/threads/${long}/history`, { limit: LONG_STATES }),
+        ...Array.from({ length: 4 }, () => post(`/threads/${large}/history`, { limit: LARGE_STATES })),
         post("/threads/search", { limit: 1_000 }),
-        { method: "GET", address: `/threads/${large}/state` },
       ],
     },
     {
