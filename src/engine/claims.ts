@@ -61,10 +61,11 @@ const NEXT = `select r.run_id from threadloom.runs r
   limit $3
   for update skip locked`;
 
-/** There are hardly ever any. Index: runs_pending_suspects. */
+/** There are hardly ever any. $6: seconds since it lost its worker. Index: runs_pending_suspects. */
 const NEXT_SUSPECTS = `select r.run_id from threadloom.runs r
   where r.status = 'pending' and r.available_at <= now() and r.lost_attempts > 0 and r.lost_attempts >= $4
-    and r.graph_id = any($5::text[]) and ${IS_NEXT_OF_THREAD}
+    and r.graph_id = any($5::text[]) and r.updated_at <= now() - make_interval(secs => $6::float8)
+    and ${IS_NEXT_OF_THREAD}
   order by r.created_at, r.run_id
   limit $3
   for update skip locked`;
@@ -126,9 +127,13 @@ export const createClaims = (database: Database, { suspectFrom, graphIds }: Clai
       ]);
     },
 
-    /** One run that has a single attempt left. Throws like `claim`. */
-    async claimSuspect(workerId: string, leaseSeconds: number): Promise<RunRow | undefined> {
-      const values = [workerId, leaseSeconds, 1, suspectFrom, graphIds];
+    /** One run that has a single attempt left, and has waited so long since it lost its worker. Throws like `claim`. */
+    async claimSuspect(
+      workerId: string,
+      leaseSeconds: number,
+      restSeconds: number,
+    ): Promise<RunRow | undefined> {
+      const values = [workerId, leaseSeconds, 1, suspectFrom, graphIds, restSeconds];
       const rows = await database.query<RunRow>(CLAIM_SUSPECTS, values);
       return rows[0];
     },

@@ -9,6 +9,7 @@ import type { Endings } from "./endings.ts";
 import type { Execution, Executor } from "./execution.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Queue } from "./queue.ts";
+import { createSuspects } from "./suspects.ts";
 
 export interface WorkerOptions {
   queue: Queue;
@@ -93,8 +94,11 @@ export const createWorker = (options: WorkerOptions): Worker => {
   /** Runs that ended here in this second and in the one before: who asks for them had not heard of it. */
   let justEnded: readonly [Set<string>, Set<string>] = [new Set(), new Set()];
   let reserved = 0;
-  /** The run here, if there is one, that is in its last attempt after its workers were lost. */
-  let suspect: string | undefined;
+  const suspects = createSuspects({
+    isSuspect: (run) => queue.isSuspect(run),
+    leaseSeconds,
+    onJoinable: () => wake(),
+  });
   let stopping = false;
   const claims = new Set<Promise<void>>();
   const claimBackOff = createBackOff({ longestMs: POLL_MS });
@@ -114,7 +118,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
   let concluding = 0;
 
   const freeSlots = (): number =>
-    concurrency - (executions.size - Math.min(concluding, concurrency)) - reserved;
+    suspects.isAlone ? 0 : concurrency - (executions.size - Math.min(concluding, concurrency)) - reserved;
 
   const begin = (run: ClaimedRunRow, creatorIsHere: boolean): Execution => {
     faults.reached("after-claim");
@@ -130,7 +134,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
         const isNewest = executions.get(run.run_id) === execution;
         if (isNewest) executions.delete(run.run_id);
         heartbeat.ended(execution);
-        if (isNewest && suspect === run.run_id) suspect = undefined;
+        if (isNewest) suspects.released(run.run_id);
         const isAwaited = isNewest && awaited.delete(run.run_id);
         if (ending !== undefined) {
           endings.settle(run.run_id, ending);
@@ -143,7 +147,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
     });
     executions.set(run.run_id, execution);
     heartbeat.begun(execution);
-    if (queue.isSuspect(run)) suspect = run.run_id;
+    suspects.begun(run);
     return execution;
   };
 
@@ -215,11 +219,12 @@ export const createWorker = (options: WorkerOptions): Worker => {
 
   /** The looks for a suspect, which `claim` leaves alone, are few: there hardly ever is one. */
   const claimSuspect = async (): Promise<void> => {
-    if (stopping || suspect !== undefined || freeSlots() <= 0) return;
+    if (stopping || suspects.isHere || freeSlots() <= 0) return;
+    const isIdle = executions.size === 0 && reserved === 0 && claims.size === 0 && !backlog;
     try {
       // No slot is held for what is almost never there: new runs would have to wait for this look, each second. Should
       // one take the last slot meanwhile, the process executes one run more than it may for once.
-      const run = await queue.claimSuspect(processId, leaseSeconds);
+      const run = await queue.claimSuspect(processId, leaseSeconds, suspects.restSeconds(isIdle));
       if (run !== undefined) begin(run, false);
     } catch (error) {
       noteLostAnswer(error);

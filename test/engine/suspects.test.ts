@@ -3,12 +3,19 @@ import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
+import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
+import { isAtGate, openGate } from "./graphs/gates.ts";
 
 let server: TestServer;
 let api: Api;
 
 beforeAll(async () => {
-  server = await startTestServer({ sweepSeconds: 0.2 });
+  server = await startTestServer({
+    graphConfigFile: ENGINE_GRAPHS,
+    sweepSeconds: 0.2,
+    leaseSeconds: 2,
+    heartbeatSeconds: 0.3,
+  });
   api = apiOf(server);
 });
 afterAll(async () => {
@@ -16,15 +23,15 @@ afterAll(async () => {
 });
 
 /** Runs as a worker that died has left them: their lease is over, `lost` attempts before had the same end. */
-const abandoned = async (count: number, lost: number): Promise<{ threadId: string; runId: string }[]> => {
+const abandoned = async (
+  count: number,
+  lost: number,
+  fields: object = { assistant_id: "sleep", input: { messages: [], milliseconds: 700 } },
+): Promise<{ threadId: string; runId: string }[]> => {
   const runs: { threadId: string; runId: string }[] = [];
   for (let index = 0; index < count; index += 1) {
     const threadId = await api.aThread();
-    const run = await api.aRun(threadId, {
-      assistant_id: "sleep",
-      input: { messages: [], milliseconds: 700 },
-      after_seconds: 600,
-    });
+    const run = await api.aRun(threadId, { ...fields, after_seconds: 600 });
     runs.push({ threadId, runId: run.run_id });
   }
   await query(
@@ -79,4 +86,30 @@ test("a run that lost its last worker ends as error, and says so", async () => {
   const [run] = await abandoned(1, 2);
   await api.untilRunIs(run?.threadId ?? "", run?.runId ?? "", "error");
   expect((await api.thread(run?.threadId ?? "")).error?.message).toContain("given up after 3 attempts");
+});
+
+test("a run in its last attempt waits while its process has anything else to do", async () => {
+  const held = await api.aRun(await api.aThread(), { assistant_id: "gate", input: { label: "neighbour" } });
+  await eventually("a run is in progress", () => isAtGate("neighbour"));
+  const [suspect] = await abandoned(1, 1);
+  await api.untilRunIs(suspect?.threadId ?? "", suspect?.runId ?? "", "pending");
+  // Longer than it has to rest, and than two looks for such a run.
+  await api.aFinishedRun(await api.aThread(), { assistant_id: "sleep", input: { milliseconds: 2_500 } });
+  expect((await api.run(suspect?.threadId ?? "", suspect?.runId ?? "")).status).toBe("pending");
+  openGate("neighbour");
+  await api.untilRunIs(held.thread_id, held.run_id, "success");
+  await api.untilRunIs(suspect?.threadId ?? "", suspect?.runId ?? "", "success");
+});
+
+test("nothing begins beside a run in its last attempt before that has lived for a while", async () => {
+  const [suspect] = await abandoned(1, 1, { assistant_id: "gate", input: { label: "suspect" } });
+  await eventually("it is executed", () => isAtGate("suspect"));
+  const counter = { assistant_id: "counter", input: { count: 1 } };
+  const other = await api.aRun(await api.aThread(), counter);
+  expect(other.status).toBe("pending");
+  await api.untilRunIs(other.thread_id, other.run_id, "success");
+  expect(isAtGate("suspect")).toBe(true);
+  expect((await api.aRun(await api.aThread(), counter)).status).toBe("running");
+  openGate("suspect");
+  await api.untilRunIs(suspect?.threadId ?? "", suspect?.runId ?? "", "success");
 });
