@@ -39,12 +39,16 @@ export interface PageColumns {
  * in the database: they are not sent here. `page_rows` is how many there were; `weight` is SQL for the bytes of a row of
  * `page`.
  */
-export const roomyPage = (statement: string, weight = "octet_length(page::text)"): string => `
+export const roomyPage = (
+  statement: string,
+  weight = "octet_length(page::text)",
+  bytesAtMost = PAGE_BYTES_AT_MOST,
+): string => `
   select * from (
     select page.*, count(*) over () as page_rows,
       sum(${weight}) over (rows between unbounded preceding and 1 preceding) as weight_before
     from (${statement}) page
-  ) page where coalesce(weight_before, 0) < ${PAGE_BYTES_AT_MOST}`;
+  ) page where coalesce(weight_before, 0) < ${bytesAtMost}`;
 
 /**
  * The limit is local to a transaction: for a whole connection a pooler would either refuse it or leave it to whoever

@@ -49,13 +49,7 @@ export interface RunSelector {
   runId: string;
 }
 
-export interface RunListOptions {
-  limit: number;
-  offset: number;
-  status?: RunStatus;
-}
-
-const RUN_COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, config, context, kwargs,
+export const RUN_COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, config, context, kwargs,
   multitask_strategy, resumable, delete_thread, error, cancel_action, attempt, lost_attempts, worker_id, reader_id,
   lease_until, available_at, started_at, created_at, updated_at`;
 
@@ -336,15 +330,6 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
       [runId],
     );
     return rows[0]?.thread_id;
-  },
-
-  /** Newest first. Index: runs_by_thread. */
-  async list(threadId: string, { limit, offset, status }: RunListOptions): Promise<RunRow[]> {
-    return await database.query<RunRow>(
-      `select ${RUN_COLUMNS} from threadloom.runs where thread_id = $1 and ($2::text is null or status = $2)
-       order by created_at desc, run_id desc limit $3 offset $4`,
-      [threadId, status ?? null, limit, offset],
-    );
   },
 });
 

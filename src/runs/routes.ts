@@ -101,14 +101,18 @@ export const createRunRoutes =
         schema: {
           tags,
           summary: "List the runs of a thread, newest first",
+          description:
+            "A page ends early when it has 16 MiB. `X-Pagination-Next` is the next page's offset; it is missing on the last one.",
           params: threadPath,
           querystring: listQuery,
           response: { 200: z.array(runRecord.partial()), ...refusals },
         },
       },
-      async (request) => {
+      async (request, reply) => {
         const { limit = 10, offset = 0, status, select } = request.query;
-        const runs = await service.list(request.params.thread_id, { limit, offset, status });
+        const options = { limit, offset, status };
+        const { runs, next } = await service.list(request.params.thread_id, options, callerGone(reply.raw));
+        if (next !== undefined) reply.header("x-pagination-next", next);
         if (select === undefined) return runs;
         return runs.map((run) => pick(run, select));
       },

@@ -1,9 +1,17 @@
+import { roomyPage, type PageColumns } from "../database/bounded-reads.ts";
 import type { Database } from "../database/database.ts";
-import type { RunRow } from "../database/tables.ts";
+import type { RunRow, RunStatus } from "../database/tables.ts";
+import { RUN_COLUMNS } from "./repository.ts";
 import type { RunSearch } from "./schemas.ts";
 
 /** A run without what it was asked to do: inputs may be megabytes each. */
 export type RunSummaryRow = Omit<RunRow, "config" | "context" | "kwargs">;
+
+export interface RunListOptions {
+  limit: number;
+  offset: number;
+  status?: RunStatus;
+}
 
 export interface RunPage {
   rows: RunSummaryRow[];
@@ -14,7 +22,10 @@ export interface RunPage {
 }
 
 /** Of metadata and errors, on one page: it ends before, and says where the next one begins. */
-const PAGE_BYTES_AT_MOST = 4 * 1024 * 1024;
+const SUMMARIES_BYTES_AT_MOST = 4 * 1024 * 1024;
+const SUMMARY_WEIGHT = "octet_length(metadata::text) + coalesce(octet_length(error::text), 0)";
+/** `kwargs`, with a run's input, is text: its length is known without reading it. */
+const WEIGHT = `${SUMMARY_WEIGHT} + octet_length(kwargs::text) + octet_length(config::text) + octet_length(context::text)`;
 /** Counting costs a look at every run that matches, which may be millions. */
 const COUNTED_AT_MOST = 10_000;
 /**
@@ -59,6 +70,13 @@ const conditions = (search: RunSearch): { where: string; values: unknown[] } => 
   return { where: clauses.length === 0 ? "" : `where ${clauses.join(" and ")}`, values };
 };
 
+/** `found`: the page as far as there was room for it, of one row more than was asked for. */
+const nextOf = (
+  rows: readonly unknown[],
+  found: readonly PageColumns[],
+  offset: number,
+): number | undefined => (rows.length < Number(found[0]?.page_rows ?? 0) ? offset + rows.length : undefined);
+
 /**
  * Runs of all threads in the order of their ids, which is that of their creation (UUIDv7): so that needs no index of its
  * own, which every run would have to be entered in three times. Indexes: runs_pkey; runs_failed for runs that ended
@@ -66,26 +84,44 @@ const conditions = (search: RunSearch): { where: string; values: unknown[] } => 
  * the time of a bounded read is over, which is said then.
  */
 export const createRunSearcher = (database: Database) => ({
+  /**
+   * Runs of a thread, newest first, with what they were asked to do: a page ends early when that has 16 MiB. Rejects like
+   * `boundedRead`. Index: runs_by_thread.
+   */
+  async list(
+    threadId: string,
+    { limit, offset, status }: RunListOptions,
+    signal?: AbortSignal,
+  ): Promise<{ rows: RunRow[]; next: number | undefined }> {
+    const found = await database.boundedRead<RunRow & PageColumns>(
+      roomyPage(
+        `select ${RUN_COLUMNS} from threadloom.runs where thread_id = $1 and ($2::text is null or status = $2)
+         order by created_at desc, run_id desc limit $3 offset $4`,
+        WEIGHT,
+      ),
+      [threadId, status ?? null, limit + 1, offset],
+      signal,
+    );
+    const rows = found.slice(0, limit);
+    return { rows, next: nextOf(rows, found, offset) };
+  },
+
   /** Rejects like `boundedRead`. */
   async page(search: RunSearch, signal?: AbortSignal): Promise<RunPage> {
     const { where, values } = conditions(search);
     const { limit, offset } = search;
-    const order = `run_id ${search.sort_order ?? "desc"}`;
-    const found = await database.boundedRead<RunSummaryRow & { fetched: string }>(
-      `with page as materialized (
-         select ${COLUMNS} from threadloom.runs ${where} order by ${order}
-         limit $${values.length + 1}::int offset $${values.length + 2}::int),
-       sized as (
-         select *, count(*) over () as fetched,
-           coalesce(sum(octet_length(metadata::text) + coalesce(octet_length(error::text), 0))
-             over (order by ${order} rows between unbounded preceding and 1 preceding), 0) as bytes_before
-         from page)
-       select ${COLUMNS}, fetched from sized where bytes_before < $${values.length + 3}::bigint order by ${order}`,
-      [...values, limit + 1, offset, PAGE_BYTES_AT_MOST],
+    const found = await database.boundedRead<RunSummaryRow & PageColumns>(
+      roomyPage(
+        `select ${COLUMNS} from threadloom.runs ${where} order by run_id ${search.sort_order ?? "desc"}
+         limit $${values.length + 1}::int offset $${values.length + 2}::int`,
+        SUMMARY_WEIGHT,
+        SUMMARIES_BYTES_AT_MOST,
+      ),
+      [...values, limit + 1, offset],
       signal,
     );
     const rows = found.slice(0, limit);
-    const next = rows.length < Number(found[0]?.fetched ?? 0) ? offset + rows.length : undefined;
+    const next = nextOf(rows, found, offset);
     if (next === undefined && (rows.length > 0 || offset === 0)) {
       return { rows, total: offset + rows.length, next };
     }

@@ -16,11 +16,11 @@ import { createAnnouncements } from "./announcements.ts";
 import { createCancellation } from "./cancellation.ts";
 import { createRunCreation, type RunCreationParts } from "./creation.ts";
 import { isTerminal, toRunRecord, toRunSummary } from "./record.ts";
-import type { RunListOptions, RunRepository, RunSelector } from "./repository.ts";
+import type { RunRepository, RunSelector } from "./repository.ts";
 import { requestedRun, type Placement } from "./requests.ts";
 import { createRunResults, type CreatedRun, type RunResultsParts } from "./results.ts";
 import type { RunBody, RunRecord, RunSearch, RunSummary, ThreadlessRunBody } from "./schemas.ts";
-import type { RunSearcher } from "./search.ts";
+import type { RunListOptions, RunSearcher } from "./search.ts";
 
 export interface RunServiceParts {
   database: Database;
@@ -116,10 +116,15 @@ export const createRunService = (parts: RunServiceParts) => {
       return { threadId, runId };
     },
 
-    async list(threadId: string, options: RunListOptions): Promise<RunRecord[]> {
-      const rows = await repository.list(threadId, options);
+    /** Runs of a thread. `next`: undefined on the last page. */
+    async list(
+      threadId: string,
+      options: RunListOptions,
+      signal?: AbortSignal,
+    ): Promise<{ runs: RunRecord[]; next: number | undefined }> {
+      const { rows, next } = await parts.searcher.list(threadId, options, signal);
       if (rows.length === 0 && !(await repository.threadExists(threadId))) throw threadNotFound(threadId);
-      return rows.map(toRunRecord);
+      return { runs: rows.map(toRunRecord), next };
     },
 
     /** Runs of all threads. `total`: undefined if more match than are counted; `next`: undefined on the last page. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RunRecord } from "../../src/runs/schemas.ts";
-import { apiOf, saying, type Api, type Refusal } from "../helpers/api.ts";
+import { apiOf, saying, type Answer, type Api, type Refusal } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { query } from "../helpers/query.ts";
 
@@ -182,5 +182,31 @@ describe("a search of many runs", () => {
     const failures =
       "select run_id from threadloom.runs where status = 'timeout' order by run_id desc limit 11";
     expect(await planOf(failures)).toContain("runs_failed");
+  });
+});
+
+describe("the list of a thread's runs", () => {
+  test("ends a page early when the runs are large, and says where the next one begins", async () => {
+    const threadId = await api.aThread();
+    await query(
+      server,
+      `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
+       select gen_random_uuid(), $1, gen_random_uuid(), 'counter', 'success',
+         json_build_object('input', repeat('x', 1000000)), 'enqueue' from generate_series(1, 20)`,
+      [threadId],
+    );
+    const seen = new Set<string>();
+    const counts: number[] = [];
+    for (let offset: string | null = "0"; offset !== null;) {
+      const page: Answer<RunRecord[]> = await api.get<RunRecord[]>(
+        `/threads/${threadId}/runs?limit=1000&offset=${offset}`,
+      );
+      counts.push(page.body.length);
+      for (const { run_id: id } of page.body) seen.add(id);
+      offset = page.headers.get("x-pagination-next");
+    }
+    expect([counts, seen.size]).toEqual([[17, 3], 20]);
+    const { body } = await api.get<RunRecord[]>(`/threads/${threadId}/runs?limit=2&offset=1`);
+    expect(body).toHaveLength(2);
   });
 });
