@@ -81,7 +81,7 @@ export const createRunRoutes =
           description:
             "In the order of their creation, the newest first unless `sort_order` is `asc`. What a run was asked to do " +
             "(`kwargs`) is not among the answers: get the run for it. A page may end early for its size. " +
-            "`X-Pagination-Next` is the next page's offset, `X-Pagination-Total` is there if no more than 10,000 match.",
+            "`X-Pagination-Next` is the next page's offset, `X-Pagination-Total` is there if no more than 10,000 match and they are soon counted.",
           body: runSearchBody,
           response: { 200: z.array(runExtract), ...refusals },
         },

@@ -1,6 +1,7 @@
 import { roomyPage, type PageColumns } from "../database/bounded-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { RunRow, RunStatus } from "../database/tables.ts";
+import { ThreadloomError } from "../lib/errors.ts";
 import { RUN_COLUMNS } from "./repository.ts";
 import type { RunSearch } from "./schemas.ts";
 
@@ -15,7 +16,7 @@ export interface RunListOptions {
 
 export interface RunPage {
   rows: RunSummaryRow[];
-  /** How many match; undefined if those are more than are counted. */
+  /** How many match; undefined if those are more than are counted, or counting takes too long. */
   total: number | undefined;
   /** Offset of the next page; undefined on the last one. */
   next: number | undefined;
@@ -83,56 +84,72 @@ const nextOf = (
  * otherwise than well; runs_pending; runs_by_thread. A graph or metadata that hardly any run has are looked for until
  * the time of a bounded read is over, which is said then.
  */
-export const createRunSearcher = (database: Database) => ({
-  /**
-   * Runs of a thread, newest first, with what they were asked to do: a page ends early when that has 16 MiB. Rejects like
-   * `boundedRead`. Index: runs_by_thread.
-   */
-  async list(
-    threadId: string,
-    { limit, offset, status }: RunListOptions,
-    signal?: AbortSignal,
-  ): Promise<{ rows: RunRow[]; next: number | undefined }> {
-    const found = await database.boundedRead<RunRow & PageColumns>(
-      roomyPage(
-        `select ${RUN_COLUMNS} from threadloom.runs where thread_id = $1 and ($2::text is null or status = $2)
-         order by created_at desc, run_id desc limit $3 offset $4`,
-        WEIGHT,
-      ),
-      [threadId, status ?? null, limit + 1, offset],
-      signal,
-    );
-    const rows = found.slice(0, limit);
-    return { rows, next: nextOf(rows, found, offset) };
-  },
-
-  /** Rejects like `boundedRead`. */
-  async page(search: RunSearch, signal?: AbortSignal): Promise<RunPage> {
-    const { where, values } = conditions(search);
-    const { limit, offset } = search;
-    const found = await database.boundedRead<RunSummaryRow & PageColumns>(
-      roomyPage(
-        `select ${COLUMNS} from threadloom.runs ${where} order by run_id ${search.sort_order ?? "desc"}
-         limit $${values.length + 1}::int offset $${values.length + 2}::int`,
-        SUMMARY_WEIGHT,
-        SUMMARIES_BYTES_AT_MOST,
-      ),
-      [...values, limit + 1, offset],
-      signal,
-    );
-    const rows = found.slice(0, limit);
-    const next = nextOf(rows, found, offset);
-    if (next === undefined && (rows.length > 0 || offset === 0)) {
-      return { rows, total: offset + rows.length, next };
+export const createRunSearcher = (database: Database) => {
+  /** Undefined if they are more than are counted, or if it takes too long: the page is there all the same. */
+  const count = async (
+    where: string,
+    values: readonly unknown[],
+    signal: AbortSignal | undefined,
+  ): Promise<number | undefined> => {
+    try {
+      const [counted] = await database.boundedRead<{ total: string }>(
+        `select count(*) as total from (select from threadloom.runs ${where} limit $${values.length + 1}::int) matching`,
+        [...values, COUNTED_AT_MOST + 1],
+        signal,
+      );
+      const total = Number(counted?.total ?? 0);
+      return total > COUNTED_AT_MOST ? undefined : total;
+    } catch (error) {
+      if (error instanceof ThreadloomError && error.kind === "invalid") return undefined;
+      throw error;
     }
-    const [counted] = await database.boundedRead<{ total: string }>(
-      `select count(*) as total from (select from threadloom.runs ${where} limit $${values.length + 1}::int) matching`,
-      [...values, COUNTED_AT_MOST + 1],
-      signal,
-    );
-    const total = Number(counted?.total ?? 0);
-    return { rows, total: total > COUNTED_AT_MOST ? undefined : total, next };
-  },
-});
+  };
+
+  return {
+    /**
+     * Runs of a thread, newest first, with what they were asked to do: a page ends early when that has 16 MiB. Rejects like
+     * `boundedRead`. Index: runs_by_thread.
+     */
+    async list(
+      threadId: string,
+      { limit, offset, status }: RunListOptions,
+      signal?: AbortSignal,
+    ): Promise<{ rows: RunRow[]; next: number | undefined }> {
+      const found = await database.boundedRead<RunRow & PageColumns>(
+        roomyPage(
+          `select ${RUN_COLUMNS} from threadloom.runs where thread_id = $1 and ($2::text is null or status = $2)
+         order by created_at desc, run_id desc limit $3 offset $4`,
+          WEIGHT,
+        ),
+        [threadId, status ?? null, limit + 1, offset],
+        signal,
+      );
+      const rows = found.slice(0, limit);
+      return { rows, next: nextOf(rows, found, offset) };
+    },
+
+    /** Rejects like `boundedRead`. */
+    async page(search: RunSearch, signal?: AbortSignal): Promise<RunPage> {
+      const { where, values } = conditions(search);
+      const { limit, offset } = search;
+      const found = await database.boundedRead<RunSummaryRow & PageColumns>(
+        roomyPage(
+          `select ${COLUMNS} from threadloom.runs ${where} order by run_id ${search.sort_order ?? "desc"}
+         limit $${values.length + 1}::int offset $${values.length + 2}::int`,
+          SUMMARY_WEIGHT,
+          SUMMARIES_BYTES_AT_MOST,
+        ),
+        [...values, limit + 1, offset],
+        signal,
+      );
+      const rows = found.slice(0, limit);
+      const next = nextOf(rows, found, offset);
+      if (next === undefined && (rows.length > 0 || offset === 0)) {
+        return { rows, total: offset + rows.length, next };
+      }
+      return { rows, total: await count(where, values, signal), next };
+    },
+  };
+};
 
 export type RunSearcher = ReturnType<typeof createRunSearcher>;

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RunRecord } from "../../src/runs/schemas.ts";
+import type { Database } from "../../src/database/database.ts";
+import { invalid } from "../../src/lib/errors.ts";
+import { runSearchBody, type RunRecord } from "../../src/runs/schemas.ts";
+import { createRunSearcher } from "../../src/runs/search.ts";
 import { apiOf, saying, type Answer, type Api, type Refusal } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { query } from "../helpers/query.ts";
@@ -159,6 +162,18 @@ describe("a search of many runs", () => {
       next = page.headers.get("x-pagination-next");
     }
     expect(seen.size).toBe(30);
+  });
+
+  test("shows the page it has found though counting the rest takes too long", async () => {
+    const found = ["a", "b", "c"].map((run_id) => ({ run_id, page_rows: "3", weight_before: null }));
+    const database = {
+      boundedRead: (text: string) =>
+        text.startsWith("select count(*)")
+          ? Promise.reject(invalid("This takes longer than 2 seconds; narrow the filter."))
+          : Promise.resolve(found),
+    } as Partial<Database> as Database;
+    const page = await createRunSearcher(database).page(runSearchBody.parse({ limit: 2 }));
+    expect([page.rows.map((row) => row.run_id), page.next, page.total]).toEqual([["a", "b"], 2, undefined]);
   });
 
   test("counts no further than to 10,000, finds failures and spans of time by an index", async () => {
