@@ -1,5 +1,6 @@
 import { pino, type DestinationStream, type Logger } from "pino";
 import { boundedFields, boundedText } from "./log-fields.ts";
+import { prettyLines } from "./pretty-lines.ts";
 
 export type { Logger };
 
@@ -7,7 +8,7 @@ export interface LoggerOptions {
   level: string;
   /** Readable lines for a person at a terminal instead of JSON for a collector. */
   pretty: boolean;
-  /** Where the lines go; standard output if it is not given. Not together with `pretty`. */
+  /** Where the lines go; standard output if it is not given. */
   destination?: DestinationStream;
 }
 
@@ -54,14 +55,6 @@ export const createLogger = ({ level, pretty, destination }: LoggerOptions): Log
         },
       },
       redact: { paths: ["headers", "*.headers", "apiKeys", "*.apiKeys"], censor: "[hidden]" },
-      ...(pretty
-        ? {
-            transport: {
-              target: "pino-pretty",
-              options: { ignore: "pid,hostname", translateTime: "HH:MM:ss" },
-            },
-          }
-        : {}),
     },
-    ...(destination === undefined ? [] : [destination]),
+    ...(pretty ? [prettyLines(destination)] : destination === undefined ? [] : [destination]),
   );

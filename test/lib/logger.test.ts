@@ -1,4 +1,9 @@
+import { closeSync, openSync } from "node:fs";
+import { Writable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
+import { createLogger } from "../../src/lib/logger.ts";
+import { openTerminal } from "../../src/lib/pretty-lines.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 const EIGHT_MEGABYTES = "x".repeat(8_000_000);
@@ -77,4 +82,58 @@ test("an error is told with its cause, and nothing that hangs on it", () => {
     },
   });
   expect(lines[0]).not.toContain("canary");
+});
+
+/** What a terminal shows. */
+const terminal = () => {
+  let shown = "";
+  const destination = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      shown += chunk.toString();
+      done();
+    },
+  });
+  const logger = createLogger({ level: "info", pretty: true, destination });
+  return { logger, lines: () => stripVTControlCharacters(shown).trimEnd().split("\n") };
+};
+
+test("a terminal gets one line for an end of a run: how it ended first, the rest behind that", () => {
+  const { logger, lines } = terminal();
+  logger.info({ run_id: "r1", graph_id: "agent", status: "success", exec_ms: 56 }, "run ended");
+  expect(lines()).toEqual([
+    expect.stringMatching(
+      /^\[\d\d:\d\d:\d\d\] INFO: run ended: success \{"run_id":"r1","graph_id":"agent","exec_ms":56\}$/,
+    ),
+  ]);
+});
+
+test("a terminal gets what a graph printed in one line, before the ids, and no line or colour of its making", () => {
+  const { logger, lines } = terminal();
+  logger.warn({ run_id: "r1", text: "hello\n[00:00:00] FATAL: forged\u001b[31m" }, "printed");
+  expect(lines()).toEqual([
+    expect.stringMatching(
+      /WARN: printed "hello\\n\[00:00:00\] FATAL: forged\\u001b\[31m" \{"run_id":"r1"\}$/,
+    ),
+  ]);
+});
+
+test("a terminal gets an error with its stack, line by line", () => {
+  const { logger, lines } = terminal();
+  logger.error({ err: failing("outer"), run_id: "r1" }, "the graph failed");
+  expect(lines()[0]).toMatch(/ERROR: the graph failed \{"run_id":"r1"\}$/);
+  expect(lines().slice(1).join("\n")).toMatch(/outer[^]*\n +at .*logger\.test/);
+});
+
+test("a terminal that takes nothing any more ends nothing", () => {
+  const unwritable = openSync("/dev/null", "r");
+  try {
+    const destination = openTerminal(unwritable);
+    const logger = createLogger({ level: "info", pretty: true, destination });
+    expect(() => {
+      logger.info("stopping");
+      logger.info("stopped");
+    }).not.toThrow();
+  } finally {
+    closeSync(unwritable);
+  }
 });
