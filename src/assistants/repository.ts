@@ -2,6 +2,7 @@ import type { ExpressionBuilder } from "kysely";
 import { sql } from "kysely";
 import { roomyPage, type PageColumns } from "../database/bounded-reads.ts";
 import type { Database, Queryable } from "../database/database.ts";
+import { hasRoomFor } from "../database/merging.ts";
 import type { AssistantRow, AssistantVersionRow, Tables } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { AssistantField, AssistantFilter, AssistantSearch, AssistantVersionsSearch } from "./schemas.ts";
@@ -66,7 +67,7 @@ const ADD_VERSION = `with snapshot as (
   select a.assistant_id, (select max(version) + 1 from threadloom.assistant_versions where assistant_id = $1),
     coalesce($2, a.graph_id), coalesce($3, a.name), coalesce($4, a.description), $5::jsonb, $6::jsonb,
     a.metadata || $7::jsonb, clock_timestamp()
-  from threadloom.assistants a where a.assistant_id = $1
+  from threadloom.assistants a where a.assistant_id = $1 and ${hasRoomFor("a.metadata || $7::jsonb")}
   returning ${SNAPSHOT})
 update threadloom.assistants a set version = s.version, graph_id = s.graph_id, name = s.name, description = s.description,
   config = s.config, context = s.context, metadata = s.metadata, updated_at = s.created_at
@@ -158,12 +159,12 @@ export const createAssistantRepository = (database: Database) => {
       return (await transaction.query(LOCK, [assistantId])).length > 0;
     },
 
-    /** Makes version max + 1 and activates it; the caller holds the lock. */
+    /** Makes version max + 1 and activates it; the caller holds the lock. Undefined: its metadata have no room. */
     async addVersion(
       transaction: Queryable,
       assistantId: string,
       version: NewVersion,
-    ): Promise<AssistantRow> {
+    ): Promise<AssistantRow | undefined> {
       const rows = await transaction.query<AssistantRow>(ADD_VERSION, [
         assistantId,
         version.graphId ?? null,
@@ -173,7 +174,7 @@ export const createAssistantRepository = (database: Database) => {
         JSON.stringify(version.context),
         JSON.stringify(version.metadata),
       ]);
-      return rows[0] as AssistantRow;
+      return rows[0];
     },
 
     /** Undefined if there is no such version, or no such assistant. */

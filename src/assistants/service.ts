@@ -1,4 +1,5 @@
 import type { Database } from "../database/database.ts";
+import { metadataTooLarge } from "../database/merging.ts";
 import type { AssistantRow, AssistantVersionRow } from "../database/tables.ts";
 import type { GraphDrawing } from "../graphs/drawing.ts";
 import type { Graphs } from "../graphs/graphs.ts";
@@ -156,8 +157,8 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
 
     /**
      * Makes the next version from the body and activates it. Config and context are the body's, whole, also if
-     * it has none; the name, description and graph stay unless given; metadata merges. Throws `invalid` if the
-     * assistant that a graph's id stands for was to execute another graph.
+     * it has none; the name, description and graph stay unless given; metadata merges. Throws `invalid` if they
+     * would grow too large, or if the assistant that a graph's id stands for was to execute another graph.
      */
     async update(reference: string, body: AssistantPatch): Promise<Assistant> {
       const assistantId = assistantIdOf(reference);
@@ -182,6 +183,7 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
           metadata: body.metadata ?? {},
         });
       });
+      if (row === undefined) throw metadataTooLarge();
       return toAssistant(row);
     },
 

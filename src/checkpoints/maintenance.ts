@@ -1,4 +1,5 @@
 import type { Queryable } from "../database/database.ts";
+import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../database/merging.ts";
 import { invalid } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { encode, treeText } from "./encoding.ts";
@@ -174,7 +175,7 @@ where thread_id = $1::uuid and checkpoint_ns = '' and checkpoint_id = $2::uuid`;
 
 /**
  * Merges metadata into those of the root graph's newest checkpoint; its id. In a transaction: the head is locked.
- * Throws `invalid` for keys that have a meaning of their own there.
+ * Throws `invalid` for keys that have a meaning of their own there, and for metadata that would grow too large.
  */
 export const mergeHeadMetadata = async (
   queryable: Queryable,
@@ -187,7 +188,9 @@ export const mergeHeadMetadata = async (
   const reserved = Object.keys(metadata).find(isReservedMetadata);
   if (reserved !== undefined) throw invalid(`'metadata': the key '${reserved}' is reserved.`);
   const merged = { ...(JSON.parse(head.metadata) as JsonObject), ...(encode(metadata) as JsonObject) };
-  const { jsonb, exact } = toJsonb(treeText(merged));
+  const text = treeText(merged);
+  if (Buffer.byteLength(text) > MERGED_BYTES_AT_MOST) throw metadataTooLarge();
+  const { jsonb, exact } = toJsonb(text);
   await queryable.query(REPLACE_METADATA, [threadId, head.checkpoint_id, jsonb, exact ?? null]);
   return head.checkpoint_id;
 };

@@ -1,4 +1,5 @@
 import type { Database, Queryable } from "../database/database.ts";
+import { hasRoomFor } from "../database/merging.ts";
 import type {
   CancelAction,
   ClaimedRunRow,
@@ -71,8 +72,12 @@ const WITH_GRAPH = `case when t.metadata @> ${GRAPH} then t.metadata else t.meta
 const withGiven = (key: "configurable" | "context"): string => `case when $15::jsonb ? '${key}'
     then jsonb_build_object('${key}', coalesce(t.config -> '${key}', '{}') || ($15::jsonb -> '${key}')) else '{}' end`;
 const KEPT = `t.config || ${withGiven("configurable")} || ${withGiven("context")}`;
-/** The value as it is where nothing changes: a long one, which lies elsewhere, is not stored again with each run. */
-const KEPT_CONFIG = `case when $15::jsonb is null or t.config = (${KEPT}) then t.config else ${KEPT} end`;
+/**
+ * The value as it is where nothing changes: a long one, which lies elsewhere, is not stored again with each run. Where
+ * there is no room for all of it, what this request gives is kept and what others gave is not.
+ */
+const KEPT_CONFIG = `case when $15::jsonb is null or t.config = (${KEPT}) then t.config
+    when ${hasRoomFor(KEPT)} then ${KEPT} else t.config - array['configurable', 'context'] || $15::jsonb end`;
 
 /**
  * `thread` = the thread's metadata and config, as they are and as they were before, locked; $1 thread, $3 … $16

@@ -1,4 +1,5 @@
 import type { Database, Queryable } from "../database/database.ts";
+import { hasRoomFor } from "../database/merging.ts";
 import { threadBusy } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { toJsonb } from "../lib/jsonb.ts";
@@ -32,7 +33,10 @@ export interface ThreadRepository {
   insert(thread: NewThread): Promise<ThreadRecordRow | undefined>;
   find(threadId: string): Promise<ThreadRecordRow | undefined>;
   standing(threadId: string): Promise<ThreadStanding | undefined>;
-  /** Merges `metadata` (JSON text) into the thread's; undefined if there is no such thread. */
+  /**
+   * Merges `metadata` (JSON text) into the thread's; undefined if there is no such thread, or no room for them (see
+   * database/merging.ts).
+   */
   patch(threadId: string, metadata: string, ttl: ThreadTtl | undefined): Promise<ThreadRecordRow | undefined>;
   /** Deletes threads with their runs, or only those without a run in progress; the ids of those that were there. */
   delete(queryable: Queryable, threadIds: readonly string[], onlyIdle: boolean): Promise<string[]>;
@@ -72,7 +76,7 @@ const PATCH = `
          ttl_minutes = coalesce($4::float8, ttl_minutes),
          expires_at = now() + coalesce($4::float8, ttl_minutes) * interval '1 minute',
          updated_at = now()
-   where thread_id = $1
+   where thread_id = $1 and ($2::jsonb = '{}' or ${hasRoomFor("metadata || $2::jsonb")})
   returning ${RECORD_COLUMNS}`;
 
 // Runs and events hang on the thread and go with it. A run in progress loses its row, and so its lease: nothing

@@ -1,5 +1,6 @@
 import type { CheckpointStorage, ThreadStorage } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
+import { metadataTooLarge } from "../database/merging.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import { conflict, graphNotFound, invalid, ThreadChangedError, threadNotFound } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -168,10 +169,16 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       return writeRecord(row, { values: await valuesOf(row), includeTtl });
     },
 
-    /** Merges metadata; the time to live, a new one or the one that it has, counts from now. */
+    /**
+     * Merges metadata; the time to live, a new one or the one that it has, counts from now. Throws `invalid` for metadata
+     * that would grow too large.
+     */
     async patch(threadId: string, { metadata = {}, ttl }: ThreadPatch): Promise<string> {
       const row = await repository.patch(threadId, JSON.stringify(metadata), ttl);
-      if (row === undefined) throw threadNotFound(threadId);
+      if (row === undefined) {
+        await find(threadId);
+        throw metadataTooLarge();
+      }
       return writeRecord(row, { values: await valuesOf(row), includeTtl: ttl !== undefined });
     },
 
