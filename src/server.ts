@@ -295,7 +295,7 @@ export const createServer = async (
       authenticate: createAuthenticate(config.apiKeys),
       bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
       origins,
-      ...(config.apiKeys.length === 0 ? { siteCheck: createSiteCheck({ ...config, origins }) } : {}),
+      ...(config.apiKeys.length === 0 ? { siteCheck: createSiteCheck({ ...config, origins, logger }) } : {}),
       routes: [
         createStatusRoutes(status),
         // A worker answers health probes and executes runs, nothing else.

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { forbidden } from "../lib/errors.ts";
+import type { Logger } from "../lib/logger.ts";
 import { isLoopbackName, isUnforgeableName, nameOfHost, type AllowedOrigins } from "./origins.ts";
 
 /**
@@ -24,6 +25,7 @@ export interface SiteCheckOptions {
   host: string;
   /** Names that were configured; `.example.com` stands for all below it, `*` for any. */
   allowedHosts: readonly string[];
+  logger: Logger;
 }
 
 /** Health probes use whatever name they have; what they learn is public. */
@@ -32,6 +34,9 @@ const OPEN_PATHS = /^\/ok\/?(?:\?|$)/;
 /** Characters of a header that are given back. */
 const QUOTED_AT_MOST = 100;
 
+/** Different refusals that are told in the log. A page may make up names for ever. */
+const TOLD_AT_MOST = 20;
+
 /** A link that somebody follows: a page of ours, which no other page can look into. A frame is none. */
 const isFollowedLink = (method: string, headers: IncomingHttpHeaders): boolean =>
   method === "GET" &&
@@ -39,7 +44,7 @@ const isFollowedLink = (method: string, headers: IncomingHttpHeaders): boolean =
   headers["sec-fetch-dest"] === "document" &&
   headers.origin === undefined;
 
-export const createSiteCheck = ({ origins, host, allowedHosts }: SiteCheckOptions): SiteCheck => {
+export const createSiteCheck = ({ origins, host, allowedHosts, logger }: SiteCheckOptions): SiteCheck => {
   const anyHost = allowedHosts.includes("*");
   const names = new Set([nameOfHost(host), ...allowedHosts.map((name) => nameOfHost(name))]);
   const suffixes = [...names].filter((name) => name.startsWith("."));
@@ -55,11 +60,21 @@ export const createSiteCheck = ({ origins, host, allowedHosts }: SiteCheckOption
   const isOwnPage = (origin: string, hostHeader: string | undefined): boolean =>
     hostHeader !== undefined && (origin === `http://${hostHeader}` || origin === `https://${hostHeader}`);
 
+  const told = new Set<string>();
+  /** Told in the log, too: to the author of a page its browser says no more than that the request failed. */
+  const refusal = (sentence: string): Error => {
+    if (told.size < TOLD_AT_MOST && !told.has(sentence)) {
+      told.add(sentence);
+      logger.warn({ text: sentence }, "a request was refused");
+    }
+    return forbidden(sentence);
+  };
+
   return {
     assertFromHere({ method, url, headers }) {
       if (OPEN_PATHS.test(url)) return;
       if (!anyHost && headers.host !== undefined && !isOwnName(nameOfHost(headers.host))) {
-        throw forbidden(
+        throw refusal(
           `This server has no API keys and is not known by the name '${headers.host.slice(0, QUOTED_AT_MOST)}': ` +
             "add it to ALLOWED_HOSTS, or set API_KEYS.",
         );
@@ -72,7 +87,7 @@ export const createSiteCheck = ({ origins, host, allowedHosts }: SiteCheckOption
           : !origins.allows(origin) && !isOwnPage(origin, headers.host);
       if (isForeign) {
         const page = origin === undefined ? "another site" : `'${origin.slice(0, QUOTED_AT_MOST)}'`;
-        throw forbidden(
+        throw refusal(
           `Pages of ${page} may not call this server, which has no API keys: ` +
             "add their origin to CORS_ALLOW_ORIGINS, or set API_KEYS.",
         );

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { allowedOrigins } from "../../src/http/origins.ts";
 import { createSiteCheck } from "../../src/http/sites.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { listeningLogger } from "../helpers/parts.ts";
 
 const STUDIO = "https://smith.langchain.com";
 const EVIL = "https://evil.example";
@@ -185,9 +186,33 @@ test("without API keys, a server beyond loopback is called by addresses, machine
   }
 });
 
+test("what was refused is in the log, for a browser hides the answer from its page's author: once each, not for ever", () => {
+  const { logger, lines } = listeningLogger();
+  const origins = allowedOrigins(["loopback"]);
+  const { assertFromHere } = createSiteCheck({ origins, host: "127.0.0.1", allowedHosts: [], logger });
+  const ask = (headers: Record<string, string>) => () =>
+    assertFromHere({ method: "POST", url: "/threads", headers: { host: "localhost", ...headers } });
+  for (let time = 0; time < 3; time++) {
+    expect(ask({ origin: STUDIO })).toThrow();
+    expect(ask({ host: "agents.example" })).toThrow();
+    expect(ask({ origin: "http://localhost:3000" })).not.toThrow();
+  }
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    { level: 40, msg: "a request was refused", text: expect.stringContaining(`'${STUDIO}'`) },
+    { level: 40, msg: "a request was refused", text: expect.stringContaining("'agents.example'") },
+  ]);
+  for (let page = 0; page < 1_000; page++) expect(ask({ origin: `https://${page}.example` })).toThrow();
+  expect(lines.length).toBeLessThan(50);
+});
+
 test("an address of IPv6 to listen on is loopback, too", () => {
   const origins = allowedOrigins(["loopback"]);
-  const { assertFromHere } = createSiteCheck({ origins, host: "::1", allowedHosts: ["FD00::5"] });
+  const { assertFromHere } = createSiteCheck({
+    origins,
+    host: "::1",
+    allowedHosts: ["FD00::5"],
+    logger: listeningLogger().logger,
+  });
   const from = (host: string) => () => assertFromHere({ method: "GET", url: "/info", headers: { host } });
   for (const host of ["[::1]:8123", "localhost", "[fd00::5]"]) expect(from(host)).not.toThrow();
   for (const host of ["threadloom", "[fd00::6]", "192.168.1.5"]) expect(from(host)).toThrow("ALLOWED_HOSTS");
