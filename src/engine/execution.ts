@@ -259,7 +259,8 @@ export const createExecutor = (parts: ExecutorParts) => {
       creatorIsHere: boolean,
       { onGraphEnded, onReleased }: ExecutionEvents,
     ): Execution {
-      const log = logger.child({ run_id: run.run_id, thread_id: run.thread_id, attempt: run.attempt });
+      const { run_id, thread_id, graph_id, attempt: number } = run;
+      const log = logger.child({ run_id, thread_id, graph_id, attempt: number });
       const channel = hub.open({
         threadId: run.thread_id,
         runId: run.run_id,

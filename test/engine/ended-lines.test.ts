@@ -70,6 +70,12 @@ describe("a run that ended is told of in one line", () => {
     const [line] = await untilTold(run.run_id);
     expect(line).toMatchObject({ status: "error", error_class: error?.error });
     expect(JSON.stringify(line)).not.toContain(error?.message);
+    const failures = server.lines.filter(
+      (text) => text.includes("the graph failed") && text.includes(run.run_id),
+    );
+    expect(failures.map((text) => JSON.parse(text) as Line)).toMatchObject([
+      { graph_id: "failing", err: { message: error?.message } },
+    ]);
   });
 
   test("as timeout, when its time was over", async () => {
