@@ -1,6 +1,6 @@
 import { pino, type DestinationStream, type Logger } from "pino";
 import { boundedFields, boundedText } from "./log-fields.ts";
-import { prettyLines } from "./pretty-lines.ts";
+import { openTerminal, prettyLines } from "./pretty-lines.ts";
 
 export type { Logger };
 
@@ -56,5 +56,5 @@ export const createLogger = ({ level, pretty, destination }: LoggerOptions): Log
       },
       redact: { paths: ["headers", "*.headers", "apiKeys", "*.apiKeys"], censor: "[hidden]" },
     },
-    ...(pretty ? [prettyLines(destination)] : destination === undefined ? [] : [destination]),
+    pretty ? prettyLines(destination) : (destination ?? openTerminal()),
   );

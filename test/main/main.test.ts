@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { readdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { once } from "node:events";
@@ -29,6 +31,18 @@ afterEach(async () => {
   await Promise.all(databases.splice(0).map((one) => one.drop()));
   await folder.remove();
 });
+
+/** A device that takes nothing. */
+const FULL = "/dev/full";
+
+const aFreePort = async (): Promise<number> => {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const { port } = probe.address() as { port: number };
+  probe.close();
+  await once(probe, "close");
+  return port;
+};
 
 const start = (argv: string[], environment: Record<string, string> = {}): ServerProcess => {
   const started = spawnServer(argv, environment);
@@ -158,6 +172,38 @@ describe("the end", () => {
     expect(server.output()).toContain("the process exits although not everything is closed");
     await eventually("the database is stopped", async () => (await findPostmaster(place)) === undefined);
   });
+
+  test.runIf(existsSync(FULL))(
+    "does not depend on what takes the log: a terminal that is gone, a disk that is full",
+    async () => {
+      const database = await freshDatabase();
+      databases.push(database);
+      const port = await aFreePort();
+      const full = openSync(FULL, "w");
+      const child = spawn(
+        process.execPath,
+        ["--import", "tsx", "src/main.ts", "--config", config, "--port", `${port}`],
+        {
+          cwd: fileURLToPath(new URL("../../", import.meta.url)),
+          env: { ...process.env, LOG_FORMAT: "json", DATABASE_URL: database.connectionString },
+          stdio: ["ignore", full, full],
+        },
+      );
+      const ended = once(child, "exit");
+      try {
+        await eventually("it answers", async () => {
+          const answer = await fetch(`http://127.0.0.1:${port}/ok`).catch(() => undefined);
+          return answer?.status === 200;
+        });
+        child.kill("SIGHUP");
+        expect(await ended).toEqual([0, null]);
+      } finally {
+        child.kill("SIGKILL");
+        await ended;
+        closeSync(full);
+      }
+    },
+  );
 
   test("threads survive a killed server", async () => {
     const argv = ["--config", config, "--port", "0", "--data", folder.dataFolder];
