@@ -195,6 +195,17 @@ test("no module keeps state that changes: two servers can live in one process", 
   expect(stateful).toEqual([]);
 });
 
+test("src/README.md names only files that are there, each in its room", () => {
+  const missing = readFileSync(join(SOURCE, "README.md"), "utf8")
+    .split("\n")
+    .flatMap((line) => {
+      const room = /^\| `(\w+\/)` \|/.exec(line)?.[1] ?? "";
+      return [...line.matchAll(/`([\w/-]+\.ts)`/g)].map(([, name = ""]) => `${room}${name}`);
+    })
+    .filter((name) => !files.some((file) => file === name || file.endsWith(`/${name}`)));
+  expect(missing).toEqual([]);
+});
+
 test("files are named by what they hold", () => {
   expect(files.filter((file) => FORBIDDEN_NAMES.test(file))).toEqual([]);
 });

@@ -81,7 +81,7 @@ const nextOf = (
 /**
  * Runs of all threads in the order of their ids, which is that of their creation (UUIDv7): so that needs no index of its
  * own, which every run would have to be entered in three times. Indexes: runs_pkey; runs_failed for runs that ended
- * otherwise than well; runs_pending; runs_by_thread. A graph or metadata that hardly any run has are looked for until
+ * otherwise than well; runs_pending_of_thread; runs_by_thread. A graph or metadata that hardly any run has are looked for until
  * the time of a bounded read is over, which is said then.
  */
 export const createRunSearcher = (database: Database) => {

@@ -59,7 +59,7 @@ const WEIGHT = "octet_length(record)";
 
 /**
  * `status` has no index, which every run would have to change. What each of the rarer statuses implies has one:
- * runs_pending, runs_one_running_per_thread and threads_by_resting_status.
+ * runs_pending_of_thread, runs_one_running_per_thread and threads_by_resting_status.
  */
 const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
   busy: `thread_id in (select thread_id from threadloom.runs where status = 'pending'
