@@ -1,3 +1,4 @@
+import { boundedFields, boundedText } from "../lib/log-fields.ts";
 import type { Logger } from "../lib/logger.ts";
 import { logOrigin } from "./log-origin.ts";
 
@@ -23,18 +24,14 @@ const SEVERITIES = {
 type Log = (message: unknown, ...more: unknown[]) => SdkLogger;
 export type SdkLogger = { readonly [Method in keyof typeof SEVERITIES]: Log };
 
-/** A line of a graph may hold this much text, and as much again as fields. */
+/** Fields whose JSON text is longer are written as text, cut. */
 const CHARACTERS_AT_MOST = 8_000;
 
-const bounded = (text: string): string =>
-  text.length <= CHARACTERS_AT_MOST
-    ? text
-    : `${text.slice(0, CHARACTERS_AT_MOST)}… (${text.length} characters)`;
-
+/** Of what is small enough to be written: a buffer of some megabytes would take seconds. */
 const textOf = (value: unknown): string => {
   if (typeof value === "string") return value;
   try {
-    return JSON.stringify(value) ?? String(value);
+    return JSON.stringify(boundedFields(value)) ?? String(value);
   } catch {
     return "(a value that is no JSON)"; // a cycle, or a bigint
   }
@@ -49,7 +46,7 @@ const fieldsOf = (values: readonly unknown[]): Record<string, unknown> => {
   return {
     ...(others.length === 0
       ? {}
-      : { fields: text.length <= CHARACTERS_AT_MOST && text.startsWith("{") ? fields : bounded(text) }),
+      : { fields: text.length <= CHARACTERS_AT_MOST && text.startsWith("{") ? fields : boundedText(text) }),
     ...(error === undefined ? {} : { err: error }),
   };
 };
@@ -61,11 +58,11 @@ export const createSdkLogger = (logger: Logger): SdkLogger => {
     if (typeof first !== "object" || first === null || first instanceof Error) {
       const text = first instanceof Error ? first.message : textOf(first);
       const values = first instanceof Error ? [first, ...more] : more;
-      return logger[severity]({ ...logOrigin(), ...fieldsOf(values) }, bounded(text));
+      return logger[severity]({ ...logOrigin(), ...fieldsOf(values) }, boundedText(text));
     }
     const { message = "", ...rest } = first as { message?: unknown };
     const values = Object.keys(rest).length > 0 ? [rest, ...more] : more;
-    logger[severity]({ ...logOrigin(), ...fieldsOf(values) }, bounded(textOf(message)));
+    logger[severity]({ ...logOrigin(), ...fieldsOf(values) }, boundedText(textOf(message)));
   };
   const sdkLogger = Object.fromEntries(
     Object.entries(SEVERITIES).map(([method, severity]) => [
