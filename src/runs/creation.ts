@@ -3,7 +3,7 @@ import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
 import { isContention, isPassing, mayHaveBeenCommitted, retryPassing } from "../database/passing-faults.ts";
 import type { Execution } from "../engine/execution.ts";
 import type { Worker } from "../engine/worker.ts";
-import { assistantNotFound, sqlState, threadNotFound, UNIQUE_VIOLATION } from "../lib/errors.ts";
+import { assistantNotFound, invalid, sqlState, threadNotFound, UNIQUE_VIOLATION } from "../lib/errors.ts";
 import { assertRecursionLimit } from "../lib/recursion-limit.ts";
 import type { Announcements } from "./announcements.ts";
 import {
@@ -33,9 +33,21 @@ export interface RunCreationParts {
 /** How long a caller waits to hear whether its run was stored, when the database went away meanwhile. */
 const UNCERTAIN_SECONDS = 10;
 
+/** Characters that the runs of a batch may take over together from their assistants and threads: each has a copy. */
+const TAKEN_OVER_AT_MOST = 16_000_000;
+
+const takenOver = ({ config, context, metadata }: RunRow): number =>
+  JSON.stringify([config, context, metadata]).length;
+
 /** Each time another caller has made a thread that a batch was about to make. */
 const APPEARANCES_AT_MOST = 10;
 class ThreadAppeared extends Error {}
+
+const batchTooLarge = () =>
+  invalid(
+    `The runs of this batch would hold more than ${TAKEN_OVER_AT_MOST} characters of 'config', 'context' and 'metadata' ` +
+      "in all, with what they take over from their assistants and threads: send fewer at a time.",
+  );
 
 /**
  * A connection that dies between commit and answer leaves open whether something is stored. Its caller would be told
@@ -133,7 +145,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
     return { row, replaced: [] };
   };
 
-  /** Throws `ThreadAppeared`: then nothing is stored, and it can be tried again. */
+  /** Throws `ThreadAppeared`: then nothing is stored, and it can be tried again. Throws `invalid` for too much in all. */
   const storeAll = async (requested: readonly RequestedRun[]): Promise<RunRow[]> => {
     const replaced: Replaced[] = [];
     const rows = await database.transaction(async (transaction) => {
@@ -148,10 +160,13 @@ export const createRunCreation = (parts: RunCreationParts) => {
         replacing.map(({ run }) => run.threadId),
       );
       const created = new Map<string, RunRow>();
+      let characters = 0;
       // In the order of the threads, since another batch may be about to make the same ones.
       for (const one of requested.toSorted((a, b) => (a.run.threadId < b.run.threadId ? -1 : 1))) {
         const stored = await storeOne(transaction, one, threads);
         if (stored.row === undefined) throw assistantNotFound(one.assistant);
+        characters += takenOver(stored.row);
+        if (characters > TAKEN_OVER_AT_MOST) throw batchTooLarge();
         created.set(stored.row.run_id, stored.row);
         replaced.push(stored.replaced);
       }

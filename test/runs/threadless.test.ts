@@ -227,6 +227,23 @@ describe("a batch", () => {
     expect((await api.post<number>("/threads/count", {})).body).toBe(before);
   });
 
+  test("creates none if they would hold too much of their assistant's configuration, each a copy", async () => {
+    const { body: assistant } = await api.post<{ assistant_id: string }>("/assistants", {
+      graph_id: "two-step",
+      context: { text: "x".repeat(900_000) },
+    });
+    const before = (await api.post<number>("/threads/count", {})).body;
+    const batchOf = (length: number) =>
+      api.post<Refusal>(
+        "/runs/batch",
+        Array.from({ length }, () => ({ assistant_id: assistant.assistant_id, after_seconds: 3_600 })),
+      );
+    const refused = await batchOf(20);
+    expect([refused.status, refused.body.detail]).toEqual([422, expect.stringContaining("send fewer")]);
+    expect((await api.post<number>("/threads/count", {})).body).toBe(before);
+    expect((await batchOf(2)).status).toBe(200);
+  });
+
   test("creates none if one of them can't be stored", async () => {
     const before = (await api.post<number>("/threads/count", {})).body;
     const answer = await api.post<Refusal>("/runs/batch", [
