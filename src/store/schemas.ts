@@ -5,7 +5,6 @@ import {
   optional,
   page,
   queryBoolean,
-  storableObject,
   storableText,
   storableValue,
 } from "../lib/json-schemas.ts";
