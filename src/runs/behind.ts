@@ -2,16 +2,18 @@ import type { Queryable } from "../database/database.ts";
 
 /**
  * The first of the runs of a thread that wait behind another one, if that one is gone: nothing of the thread runs, and
- * nothing else of it could start. `thread`: SQL. Indexes: runs_behind, runs_one_running_per_thread,
+ * nothing older of it could start. A younger one may be due by now, but a claim takes it only after this one: if that
+ * kept this one back, neither would ever start. `thread`: SQL. Indexes: runs_behind, runs_one_running_per_thread,
  * runs_pending_of_thread.
  */
 export const nextBehind = (thread: string): string => `
-  select x.run_id from threadloom.runs x
-  where x.thread_id = ${thread} and x.status = 'pending' and x.behind
-    and (select 1 from threadloom.runs y where y.thread_id = ${thread} and y.status = 'running' limit 1) is null
-    and (select 1 from threadloom.runs y where y.thread_id = ${thread} and y.status = 'pending' and not y.behind
-           and y.available_at <= now() limit 1) is null
-  order by x.created_at, x.run_id limit 1`;
+  select x.run_id from (
+    select b.thread_id, b.created_at, b.run_id from threadloom.runs b
+    where b.thread_id = ${thread} and b.status = 'pending' and b.behind
+    order by b.created_at, b.run_id limit 1) as x
+  where (select 1 from threadloom.runs y where y.thread_id = x.thread_id and y.status = 'running' limit 1) is null
+    and (select 1 from threadloom.runs y where y.thread_id = x.thread_id and y.status = 'pending' and not y.behind
+           and y.available_at <= now() and (y.created_at, y.run_id) < (x.created_at, x.run_id) limit 1) is null`;
 
 const ADVANCE = `update threadloom.runs r set behind = false
   where r.status = 'pending' and r.run_id = any (array(

@@ -52,3 +52,23 @@ describe("the first run of a thread", () => {
     }
   });
 });
+
+test("a run that waits behind another is not kept for ever by a younger one that was due in the meantime", async () => {
+  const threadId = await api.aThread();
+  const asleep = { assistant_id: "sleep", input: { ...say("first"), milliseconds: 600_000 } };
+  const first = await api.aRun(threadId, asleep);
+  await api.untilRunIs(threadId, first.run_id, "running");
+  const second = await api.aRun(threadId, { assistant_id: "two-step", input: say("second") });
+  const third = await api.aRun(threadId, {
+    assistant_id: "two-step",
+    input: say("third"),
+    after_seconds: 0.001,
+  });
+  await api.cancel(threadId, first.run_id);
+
+  await api.untilRunIs(threadId, second.run_id, "success");
+  const result = await api.join(threadId, third.run_id);
+  const asked = (result.messages ?? []).filter(({ type }) => type === "human");
+  expect(asked.map(({ content }) => content)).toEqual(["first", "second", "third"]);
+  expect(await api.thread(threadId)).toMatchObject({ status: "idle" });
+});
