@@ -157,7 +157,7 @@ describe("a heartbeat", () => {
 describe("a heartbeat's thread", () => {
   /** A heartbeat that holds a run which is said to be executed here, in its first attempt. */
   const startBeating = async (options: { threadEntry?: URL; blockedLoopSeconds?: number }) => {
-    const server = await start({ role: "api", leaseSeconds: 3_600 });
+    const server = await start({ role: "api", leaseSeconds: 3_600, sweepSeconds: 3_600 });
     const api = apiOf(server);
     const run = await api.aRun(await api.aThread(), { assistant_id: "gate", input: { label: "held" } });
     await query(
