@@ -1,3 +1,5 @@
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { kill } from "node:process";
 import pg from "pg";
 import {
@@ -28,6 +30,7 @@ export const startTestDatabase = async () => {
   const start = (): Promise<void> => startServer({ place, binaries, port, settings: SETTINGS });
   const addressOf = (name: string): string =>
     `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${name}`;
+  const logFile = join(place.folder, "postgres.log");
   await start();
   return {
     start,
@@ -45,6 +48,15 @@ export const startTestDatabase = async () => {
       await client.query(`create database ${pg.escapeIdentifier(name)}`);
       await client.end();
       return addressOf(name);
+    },
+    url: addressOf,
+    /** Bytes that the server has logged. */
+    async logSize(): Promise<number> {
+      return (await stat(logFile)).size;
+    },
+    /** What it has logged since it had logged so many bytes. */
+    async logFrom(bytes: number): Promise<string> {
+      return (await readFile(logFile)).subarray(bytes).toString("utf8");
     },
     close: () => folder.remove(),
   };

@@ -1,0 +1,27 @@
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { mergeConfig } from "vitest/config";
+import ordinary from "../../vitest.config.ts";
+
+/** In the order in which they are most likely to notice; MUTATION_TESTS names them. */
+class InGivenOrder extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const order = (process.env["MUTATION_TESTS"] ?? "").split(",");
+    const rank = ({ moduleId }: TestSpecification): number =>
+      order.findIndex((test) => moduleId.endsWith(test));
+    return [...files].sort((a, b) => rank(a) - rank(b));
+  }
+}
+
+/** The tests as always, one file after the other, up to the first that fails. */
+export default mergeConfig(ordinary, {
+  test: {
+    bail: 1,
+    fileParallelism: false,
+    // One process for all: most of a file's time is loading what all of them load.
+    isolate: false,
+    sequence: { sequencer: InGivenOrder },
+    // What a mutant has broken may never close.
+    hookTimeout: 15_000,
+    teardownTimeout: 5_000,
+  },
+});
