@@ -56,6 +56,7 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
       logger.warn({ run_id: runId }, "a run lost its worker; it goes on from its last checkpoint");
       signals.send("available", runId);
     }
+    await queue.putBehind();
     for (const runId of await queue.advanceForgotten()) signals.send("available", runId);
     for (const run of await queue.listAbandoned(leaseSeconds)) {
       let ending: RunEnding | undefined;

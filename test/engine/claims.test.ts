@@ -139,3 +139,40 @@ test.each(BACKLOGS)(`a claim reads no more when ${WAITING} runs wait %s`, async 
   expect(runs).toBe(Math.min(older.runs + 1, SLOTS));
   expect(blocks).toBeLessThan(BLOCKS_AT_MOST);
 });
+
+test("runs for later that are due behind a thread that runs are put out of the way, and start in their turn", async () => {
+  const threadId = await aThread();
+  const one = `${INSERT} from threadloom.threads where thread_id = $5`;
+  await database.query(one, ["running", null, false, 0, threadId]);
+  await database.query(`${INSERT} from threadloom.threads, generate_series(1, $6) where thread_id = $5`, [
+    "pending",
+    null,
+    false,
+    3_600,
+    threadId,
+    WAITING,
+  ]);
+  await database.query(
+    "update threadloom.runs set created_at = created_at - interval '2 hours', available_at = available_at - interval '2 hours'",
+  );
+  expect((await readByClaim()).blocks).toBeGreaterThan(BLOCKS_AT_MOST);
+  const claims = createClaims(database, { suspectFrom: 2, graphIds: ["agent"] });
+  const countInTheWay = async () => {
+    const [row] = await database.query<{ runs: number }>(
+      "select count(*)::int as runs from threadloom.runs where status = 'pending' and not behind",
+    );
+    return row?.runs;
+  };
+  for (let looks = 0; looks < 3; looks += 1) await claims.putBehind();
+  expect(await countInTheWay()).toBe(0);
+  expect((await readByClaim()).blocks).toBeLessThan(BLOCKS_AT_MOST);
+
+  await database.query("update threadloom.runs set status = 'success' where status = 'running'");
+  const [oldest] = await database.query<{ run_id: string }>(
+    "select run_id from threadloom.runs where status = 'pending' order by created_at, run_id limit 1",
+  );
+  expect(await claims.advanceForgotten()).toEqual([oldest?.run_id]);
+  await claims.putBehind();
+  const [claimed] = await claims.claim(newId(), 10, SLOTS);
+  expect(claimed?.run_id).toBe(oldest?.run_id);
+});
