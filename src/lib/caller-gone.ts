@@ -7,8 +7,10 @@ import { CallerGoneError } from "./errors.ts";
  */
 export const callerGone = (response: ServerResponse): AbortSignal => {
   const controller = new AbortController();
-  response.once("close", () => {
+  const onClose = (): void => {
     if (!response.writableFinished) controller.abort(new CallerGoneError());
-  });
+  };
+  if (response.destroyed) onClose();
+  else response.once("close", onClose);
   return controller.signal;
 };

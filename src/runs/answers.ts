@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
+import { callerGone } from "../lib/caller-gone.ts";
 import type { RunReader } from "../streaming/run-reader.ts";
 import { sendRunEvents, wasDropped } from "../streaming/server-sent-events.ts";
 import { answerPatiently } from "./patient-answer.ts";
@@ -26,7 +27,7 @@ export const createRunAnswers = (app: Pick<FastifyInstance, "addHook">, service:
   const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void => {
     const onClose = (): void => {
       if (stopping || reply.raw.writableFinished || wasDropped(reply)) return;
-      service.cancel(selector, "interrupt", false).catch((error: unknown) => {
+      service.cancel(selector, "interrupt", undefined).catch((error: unknown) => {
         reply.log.debug({ err: error, run_id: selector.runId }, "nothing to cancel after a client left");
       });
     };
@@ -57,14 +58,14 @@ export const createRunAnswers = (app: Pick<FastifyInstance, "addHook">, service:
     reply: FastifyReply,
     selector: RunSelector,
     onDisconnect: OnDisconnect,
-    result: () => Promise<string>,
+    result: (signal: AbortSignal) => Promise<string>,
   ): Promise<FastifyReply> => {
     void reply.headers({
       "content-location": runAddress(selector),
       location: `${runAddress(selector)}/join`,
     });
     if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
-    return await answerPatiently(reply, result());
+    return await answerPatiently(reply, result(callerGone(reply.raw)));
   };
 
   return {
@@ -76,11 +77,11 @@ export const createRunAnswers = (app: Pick<FastifyInstance, "addHook">, service:
 
     /** The result of a run that was just created. */
     wait: (reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<FastifyReply> =>
-      sendResult(reply, selectorOf(created), onDisconnect, () => service.result(created)),
+      sendResult(reply, selectorOf(created), onDisconnect, (signal) => service.result(created, signal)),
 
     /** The result of a run that was created before. */
     join: (reply: FastifyReply, selector: RunSelector, onDisconnect: OnDisconnect): Promise<FastifyReply> =>
-      sendResult(reply, selector, onDisconnect, () => service.join(selector)),
+      sendResult(reply, selector, onDisconnect, (signal) => service.join(selector, signal)),
 
     /** The events of a run that was just created. */
     async stream(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<void> {

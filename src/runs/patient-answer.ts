@@ -1,5 +1,6 @@
 import { PassThrough } from "node:stream";
 import type { FastifyReply } from "fastify";
+import { CallerGoneError } from "../lib/errors.ts";
 
 /** Proxies and clients give a silent connection up after a minute or more; a line break keeps it warm. */
 const WARMTH_MS = 5_000;
@@ -25,6 +26,7 @@ export const answerPatiently = async (
   const warmth = setInterval(() => body.write("\n"), WARMTH_MS);
   answer
     .catch((error: unknown) => {
+      if (error instanceof CallerGoneError) return "";
       reply.log.error({ err: error }, "a waiting request failed after its answer had started");
       return JSON.stringify({ __error__: { error: "ServerError", message: "The server could not answer." } });
     })

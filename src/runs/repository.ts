@@ -42,6 +42,9 @@ export interface ImmediateClaim {
 
 export type UnfinishedRunRow = EndedRun & { status: "pending" | "running" };
 
+/** What those who wait for the end of a run look at, each of them every second: not its input, which may be large. */
+export type AwaitedRunRow = Pick<RunRow, "status" | "error" | "worker_id" | "reader_id" | "delete_thread">;
+
 export type LockedRunRow = EndedRun & Pick<RunRow, "status" | "delete_thread">;
 
 /** A run's place: what `thread_id` and `run_id` of a path name. */
@@ -283,6 +286,15 @@ export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) =
   async find({ threadId, runId }: RunSelector, queryable: Queryable = database): Promise<RunRow | undefined> {
     const rows = await queryable.query<RunRow>(
       `select ${RUN_COLUMNS} from threadloom.runs where run_id = $1 and thread_id = $2`,
+      [runId, threadId],
+    );
+    return rows[0];
+  },
+
+  async findAwaited({ threadId, runId }: RunSelector): Promise<AwaitedRunRow | undefined> {
+    const rows = await database.query<AwaitedRunRow>(
+      `select status, error, worker_id, reader_id, delete_thread from threadloom.runs
+       where run_id = $1 and thread_id = $2`,
       [runId, threadId],
     );
     return rows[0];

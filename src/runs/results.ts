@@ -6,7 +6,7 @@ import type { Execution, RunEnding } from "../engine/execution.ts";
 import type { Worker } from "../engine/worker.ts";
 import { toWireJson } from "../lib/wire-json.ts";
 import { isTerminal } from "./record.ts";
-import type { RunRepository, RunSelector } from "./repository.ts";
+import type { AwaitedRunRow, RunRepository, RunSelector } from "./repository.ts";
 
 /** A run that was created, and its execution if it started in this process at once. */
 export interface CreatedRun {
@@ -28,6 +28,13 @@ export interface RunResultsParts {
   };
 }
 
+interface WaitOptions {
+  /** The run's execution in this process, if it is executed here. */
+  execution?: Execution | undefined;
+  known?: AwaitedRunRow;
+  signal?: AbortSignal | undefined;
+}
+
 /** How long an ended run's result waits for a database that is away; longer than a failover takes. */
 const RESULT_SECONDS = 60;
 
@@ -42,20 +49,21 @@ export const createRunResults = ({
 }: RunResultsParts) => {
   /**
    * Resolves when the run has ended; undefined if its row is gone (rolled back, deleted, or threadless). `known`: its
-   * row from this very moment, which saves a look.
+   * row from this very moment, which saves a look. Rejects with the reason of `signal` when that aborts: a run may wait
+   * for months, and who has left must not look at it every second until then.
    */
   const waitForEnd = async (
     selector: RunSelector,
-    execution: Execution | undefined = worker.execution(selector.runId),
-    known?: RunRow,
-  ): Promise<RunEnding | RunRow | undefined> => {
+    { execution = worker.execution(selector.runId), known, signal }: WaitOptions = {},
+  ): Promise<RunEnding | AwaitedRunRow | undefined> => {
     const here = await execution?.ended;
     if (here !== undefined) return here;
     for (let first = execution === undefined ? known : undefined; ; first = undefined) {
+      signal?.throwIfAborted();
       const wait = endings.wait(selector.runId);
       try {
         // The run is stored: a refusal while the database is away would make the client store another.
-        const row = first ?? (await repository.find(selector));
+        const row = first ?? (await repository.findAwaited(selector));
         if (row === undefined || isTerminal(row.status)) return row;
         const isElsewhere = row.status === "running" && row.worker_id !== processId;
         if (row.delete_thread && isElsewhere && row.reader_id !== processId) {
@@ -73,7 +81,10 @@ export const createRunResults = ({
     }
   };
 
-  const makeAnswer = async (threadId: string, ended: RunEnding | RunRow | undefined): Promise<string> => {
+  const makeAnswer = async (
+    threadId: string,
+    ended: RunEnding | AwaitedRunRow | undefined,
+  ): Promise<string> => {
     if (ended === undefined || ended.status === "rolled-back") {
       return JSON.stringify({ __error__: { error: "RunRolledBack", message: "The run was rolled back." } });
     }
@@ -88,7 +99,7 @@ export const createRunResults = ({
   };
 
   /** The body that wait and join answer, as JSON. The run is stored: a refusal would make old clients repeat it. */
-  const answer = (threadId: string, ended: RunEnding | RunRow | undefined): Promise<string> =>
+  const answer = (threadId: string, ended: RunEnding | AwaitedRunRow | undefined): Promise<string> =>
     retryPassing(() => makeAnswer(threadId, ended), { forMs: RESULT_SECONDS * 1_000 });
 
   /**

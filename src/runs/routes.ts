@@ -224,7 +224,7 @@ export const createRunRoutes =
         await service.cancel(
           { threadId: request.params.thread_id, runId: request.params.run_id },
           action,
-          waits,
+          waits ? { signal: callerGone(reply.raw) } : undefined,
         );
         return await reply.code(waits ? 204 : 202).send(null);
       },

@@ -149,9 +149,10 @@ export const createRunService = (parts: RunServiceParts) => {
     },
 
     /** The result of a run that was just created. */
-    async result(created: CreatedRun): Promise<string> {
+    async result(created: CreatedRun, signal: AbortSignal): Promise<string> {
       const { row, execution } = created;
-      const ended = await waitForEnd({ threadId: row.thread_id, runId: row.run_id }, execution, row);
+      const selector = { threadId: row.thread_id, runId: row.run_id };
+      const ended = await waitForEnd(selector, { execution, known: row, signal });
       const text = await answer(row.thread_id, ended);
       await forget(created);
       return text;
@@ -160,9 +161,9 @@ export const createRunService = (parts: RunServiceParts) => {
     forget,
 
     /** The result of a run, now or when it has ended. */
-    async join(selector: RunSelector): Promise<string> {
+    async join(selector: RunSelector, signal: AbortSignal): Promise<string> {
       await find(selector);
-      return await answer(selector.threadId, await waitForEnd(selector));
+      return await answer(selector.threadId, await waitForEnd(selector, { signal }));
     },
 
     /** Reads along from the first event. */
@@ -193,10 +194,14 @@ export const createRunService = (parts: RunServiceParts) => {
       return withFailure(reader, () => retryPassing(() => failureOf(selector), { forMs: PATIENCE_MS }));
     },
 
-    /** Ends a run that has not ended; `wait` until it has. Does nothing to one that has. */
-    async cancel(selector: RunSelector, action: CancelAction, wait: boolean): Promise<void> {
+    /** Ends a run that has not ended; `wait`: until it has. Does nothing to one that has. */
+    async cancel(
+      selector: RunSelector,
+      action: CancelAction,
+      wait: { signal: AbortSignal } | undefined,
+    ): Promise<void> {
       await cancel(selector, action);
-      if (wait) await waitForEnd(selector);
+      if (wait !== undefined) await waitForEnd(selector, wait);
     },
 
     cancelMany,

@@ -1,6 +1,9 @@
+import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { apiOf, saying, textsOf, type Api, type Result } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { query } from "../helpers/query.ts";
 
 const FAILS = { assistant_id: "failing", input: { ...saying("go"), reason: "out of luck" } };
 
@@ -159,3 +162,52 @@ test(
     expect(lost.body).toMatchObject({ __error__: { error: "RunRolledBack" } });
   },
 );
+
+describe("of those who wait for a run that starts in an hour", () => {
+  const LEAVING = 4;
+  const LOOKS = 4;
+
+  /** What asks for a run and waits because somebody holds the table. */
+  const looks = async (): Promise<string[]> => {
+    const rows = await query<{ query: string }>(
+      server,
+      `select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+         and query like '%from threadloom.runs%' and query like '%run_id = $1 and thread_id = $2%'`,
+    );
+    return rows.map((row) => row.query);
+  };
+
+  test("only those who are still there look whether it has ended, and not at its input", async () => {
+    const threadId = await api.aThread();
+    const body = { assistant_id: "two-step", input: saying("later"), after_seconds: 3_600 };
+    const { run_id: runId } = await api.aRun(threadId, body);
+    const place = `${server.url}/threads/${threadId}/runs`;
+    const leave = new AbortController();
+    const leaving = Array.from({ length: LEAVING }, () =>
+      fetch(`${place}/${runId}/join`, { signal: leave.signal }).catch(() => undefined),
+    );
+    const staying = api.join(threadId, runId);
+    const holder = new pg.Client({ connectionString: server.connectionString });
+    await holder.connect();
+    const hold = () => holder.query("begin; lock table threadloom.runs in access exclusive mode");
+    try {
+      await hold();
+      await eventually("all look", async () => (await looks()).length === LEAVING + 1);
+      leave.abort();
+      await Promise.all(leaving);
+      await holder.query("commit");
+      // Each of them would look once between two looks of the one who stays.
+      for (let look = 1; look <= LOOKS; look += 1) {
+        await hold();
+        await eventually("who stays looks", async () => (await looks()).length > 0);
+        // The first ones are those of requests that had only just arrived.
+        if (look > 2) expect(await looks()).toEqual([expect.not.stringContaining("kwargs")]);
+        await holder.query("commit");
+      }
+    } finally {
+      await holder.end();
+    }
+    await api.cancel(threadId, runId);
+    await staying;
+  });
+});
