@@ -69,7 +69,8 @@ export const prepareVectorTable = async (database: Database, dims: number): Prom
     if (column?.dims !== dims) {
       throw new StartError(
         `langgraph.json says 'store.index.dims' is ${dims}, but the vectors in this database have ${column?.dims} ` +
-          'numbers: put it back, or run "drop table store_vectors" and store again what is to be found by meaning.',
+          `numbers: put it back, or run 'drop table ${database.schema}.store_vectors' and store again what is to be ` +
+          "found by meaning.",
       );
     }
   });

@@ -326,13 +326,13 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     expect(await keys("tea")).toEqual(["other"]);
   });
 
-  it("says that the length of the vectors was changed, at the start", async () => {
-    await expect(prepareVectorTable(database, 8)).rejects.toMatchObject({
-      name: "StartError",
-      message: expect.stringContaining(
-        `'store.index.dims' is 8, but the vectors in this database have ${DIMS}`,
-      ) as string,
-    });
+  it("says that the length of the vectors was changed, at the start, and with which statement they go", async () => {
+    const refused = (await prepareVectorTable(database, 8).catch((error: unknown) => error)) as Error;
+    expect([refused.name, refused.message]).toEqual([
+      "StartError",
+      expect.stringContaining(`'store.index.dims' is 8, but the vectors in this database have ${DIMS}`),
+    ]);
+    expect(refused.message).toContain(`run 'drop table ${database.schema}.store_vectors'`);
   });
 
   describe("as a whole server", () => {
