@@ -47,12 +47,14 @@ const SPARE_CANDIDATES = 20;
 /**
  * $3 runs at most, in the order in which they became available. An index scan per graph and not one with
  * `graph_id = any(…)`, which would give no order. As an array of ids, since a join of what is locked was
- * planned as a scan of the table while it had no statistics.
+ * planned as a scan of the table while it had no statistics. The graphs come from a subquery, so that the planner does not
+ * look how many they are: with their number a plan of its own looked cheaper to it for each claim than the one that is kept,
+ * and making it took 0.45 ms of the claim's 0.6.
  * Indexes: runs_claimable, runs_pkey.
  */
 const NEXT = `select r.run_id from threadloom.runs r
   where r.status = 'pending' and r.run_id = any (array(
-    select c.run_id from unnest($5::text[]) as hosted(graph_id) cross join lateral (
+    select c.run_id from unnest((select $5::text[])) as hosted(graph_id) cross join lateral (
       select r.run_id, r.available_at, r.created_at from threadloom.runs r
       where r.status = 'pending' and not r.behind and r.graph_id = hosted.graph_id and r.available_at <= now()
         and r.lost_attempts < $4 and ${IS_NEXT_OF_THREAD}

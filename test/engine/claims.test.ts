@@ -176,3 +176,25 @@ test("runs for later that are due behind a thread that runs are put out of the w
   const [claimed] = await claims.claim(newId(), 10, SLOTS);
   expect(claimed?.run_id).toBe(oldest?.run_id);
 });
+
+test("a claim keeps its plan, however many graphs a process hosts", async () => {
+  const single = openDatabase({
+    connectionString: fresh.connectionString,
+    poolSize: 1,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger: listeningLogger().logger,
+  });
+  try {
+    const claims = createClaims(single, { suspectFrom: 2, graphIds: ["agent", "approval", "research"] });
+    for (let count = 0; count < 12; count += 1) await claims.claim(newId(), 10, SLOTS);
+    const plans = await single.query<{ generic: number; custom: number }>(
+      `select generic_plans::int as generic, custom_plans::int as custom from pg_prepared_statements
+       where statement like 'with next as (select%not r.behind%'`,
+    );
+    // PostgreSQL compares five plans of its own with the one that it could keep.
+    expect(plans).toEqual([{ generic: 7, custom: 5 }]);
+  } finally {
+    await single.close();
+  }
+});
