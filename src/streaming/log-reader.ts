@@ -96,10 +96,11 @@ export const readLog = (options: LogReaderOptions): RunReader => {
           after = Math.max(after ?? -1, last.seq);
           return found.events;
         }
-        if (found.phase === "ended") {
-          wake?.();
-          return "ended";
-        }
+        // It may have begun here and ended while the database was being asked; then its events are in memory only.
+        local ??= onLocal(after);
+        if (local !== undefined || found.phase === "ended") wake?.();
+        if (local !== undefined) continue;
+        if (found.phase === "ended") return "ended";
         // Again and again until something comes: a lost signal would otherwise leave the reader with nothing.
         // Not while it is pending: who then executes it may be this process, and would log it for nobody.
         if (!heard && found.phase === "running") askForEvents();

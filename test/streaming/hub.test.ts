@@ -13,6 +13,7 @@ const RUN = "0199f000-0000-7000-8000-000000000002";
 const aHub = () => {
   const stored: RunEvent[] = [];
   let held: Promise<void> | undefined;
+  let heldPhase: Promise<void> | undefined;
   let phase: "pending" | "running" | "ended" = "pending";
   const eventLog = {
     append: async (_source: unknown, events: readonly RunEvent[]) => void stored.push(...events),
@@ -26,7 +27,10 @@ const aHub = () => {
   const hub = createHub({
     eventLog,
     signals: { send: () => undefined, subscribe: () => () => undefined, close: async () => undefined },
-    phaseOf: async () => phase,
+    async phaseOf() {
+      await heldPhase;
+      return phase;
+    },
     faults: NO_FAULTS,
     logger: listeningLogger().logger,
   });
@@ -37,6 +41,11 @@ const aHub = () => {
     holdReads(): () => void {
       let release = (): void => undefined;
       held = new Promise((resolve) => (release = resolve));
+      return release;
+    },
+    holdPhase(): () => void {
+      let release = (): void => undefined;
+      heldPhase = new Promise((resolve) => (release = resolve));
       return release;
     },
   };
@@ -77,4 +86,30 @@ test("a reader who has read the log goes on in memory where it is, not where it 
   }
   hub.close();
   expect(ids).toEqual([0, 1]);
+});
+
+test("a run that starts and ends here while the log is asked is read from memory: its reader misses nothing", async () => {
+  const { hub, become, holdPhase } = aHub();
+  const release = holdPhase();
+  // Its run waits for a slot, and the database is slow to say so.
+  const reader = hub.read({ threadId: THREAD, runId: RUN, after: -1, resumable: false });
+  const first = reader.next();
+  const channel = hub.open({
+    threadId: THREAD,
+    runId: RUN,
+    attempt: 1,
+    firstSeq: 0,
+    keep: true,
+    resumable: false,
+    logged: false,
+  });
+  channel.emit("metadata", () => "{}");
+  channel.emit("values", () => "{}");
+  await channel.seal();
+  become("ended");
+  hub.end(channel);
+  release();
+  const events = [await first].flat();
+  hub.close();
+  expect(events.map((event) => (typeof event === "string" ? event : event.seq))).toEqual([0, 1]);
 });
