@@ -255,9 +255,9 @@ export const createQueue = (database: Database, { maxAttempts, graphIds }: Queue
       return rows[0] === undefined ? "gone" : rows[0].status === status && rows[0].attempt === attempt;
     },
 
-    /** Throws if the database is away. */
-    async assertReachable(): Promise<void> {
-      await database.query("select 1");
+    /** Throws if the database is away or takes no writes, as a standby: then no lease can be renewed. Changes nothing. */
+    async assertWritable(): Promise<void> {
+      await database.query("update threadloom.runs set attempt = attempt where false");
     },
 
     /**

@@ -41,12 +41,21 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
 
   /** When the last round that reached the database began, by this process's own clock. */
   let sweptAt = performance.now();
+  let failed = false;
+  let sparedUntil = -Infinity;
   const sweep = async (): Promise<void> => {
     // After an outage of the database, or a stall of this process (a blocking node, a suspended laptop), every lease
-    // is old. Its holder may live, in this very process: it gets one round to renew.
+    // is old. Its holder may live, in this very process: it gets one round to renew, after an outage half a lease, more
+    // than there may be between two heartbeats. (The round after one that failed can be very short.)
     const now = performance.now();
     if (now - sweptAt > sweepSeconds * 1_000 * LATE_ROUNDS) {
-      await queue.assertReachable();
+      await queue.assertWritable();
+      sweptAt = now;
+      if (failed) sparedUntil = now + (leaseSeconds * 1_000) / 2;
+      failed = false;
+      return;
+    }
+    if (now < sparedUntil) {
       sweptAt = now;
       return;
     }
@@ -78,6 +87,7 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
     everyMs: sweepSeconds * 1_000,
     work: sweep,
     onError(error) {
+      failed = true;
       if (isPassing(error)) logger.debug({ err: error }, "the sweep has to wait for the database");
       else logger.error({ err: error }, "the sweep for lost runs failed");
     },

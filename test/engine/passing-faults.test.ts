@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from "vitest";
 import { apiOf, textsOf, type Api, type Result } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
@@ -100,4 +100,37 @@ test("a claim that was refused for the moment is tried again, and is no fault", 
   await api.cancel(threadId, blocker.run_id);
   await api.untilRunIs(threadId, waiting.run_id, "success");
   expect(server.lines.filter((line) => line.includes("runs could not be claimed"))).toEqual([]);
+});
+
+test("a database that takes no writes for longer than a lease costs no attempt: its holder may renew first", async () => {
+  const briefly = await startTestServer({ leaseSeconds: 2, heartbeatSeconds: 0.8, sweepSeconds: 0.2 });
+  onTestFinished(() => briefly.close());
+  const brief = apiOf(briefly);
+  const threadId = await brief.aThread();
+  const run = await brief.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
+  const leaseIs = async (condition: string): Promise<boolean> => {
+    const found = await query(
+      briefly,
+      `select from threadloom.runs where run_id = $1 and (attempt > 1 or status <> 'running' or ${condition})`,
+      [run.run_id],
+    );
+    return found.length > 0;
+  };
+  await brief.untilRunIs(threadId, run.run_id, "running");
+  await query(
+    briefly,
+    "create function refuse() returns trigger language plpgsql as $$ begin raise exception 'a standby' using errcode = '25006'; end $$",
+  );
+  await query(
+    briefly,
+    "create trigger refuse before update on threadloom.runs for each statement execute function refuse()",
+  );
+  await eventually("the lease is over", () => leaseIs("lease_until < now()"));
+  await query(briefly, "drop function refuse cascade");
+  await eventually("the lease is renewed, or lost", () => leaseIs("lease_until > now()"));
+  expect(
+    await query(briefly, "select status, attempt, lost_attempts from threadloom.runs where run_id = $1", [
+      run.run_id,
+    ]),
+  ).toEqual([{ status: "running", attempt: 1, lost_attempts: 0 }]);
 });
