@@ -10,6 +10,7 @@ import { openDatabase } from "./database/database.ts";
 import { migrate } from "./database/migrate.ts";
 import { assertSessions } from "./database/pooling.ts";
 import { openSignals } from "./database/signals.ts";
+import { tellFailure } from "./database/outages.ts";
 import { createEndings } from "./engine/endings.ts";
 import { createExecutor } from "./engine/execution.ts";
 import { createHeartbeat } from "./engine/heartbeat.ts";
@@ -231,7 +232,7 @@ export const createServer = async (
       async work() {
         while ((await store.deleteExpired(EXPIRED_PER_SWEEP)) === EXPIRED_PER_SWEEP);
       },
-      onError: (error) => logger.warn({ err: error }, "expired items could not be removed"),
+      onError: tellFailure(logger, "expired items could not be removed"),
     });
     closers.push(() => items.close());
     const threadless = startPeriodic({
@@ -240,7 +241,7 @@ export const createServer = async (
         const ended = await queue.listEndedThreadless(THREADLESS_LINGER_SECONDS, EXPIRED_PER_SWEEP);
         if (ended.length > 0) await threads.prune({ thread_ids: ended, strategy: "delete" });
       },
-      onError: (error) => logger.warn({ err: error }, "ended threadless runs could not be removed"),
+      onError: tellFailure(logger, "ended threadless runs could not be removed"),
     });
     closers.push(() => threadless.close());
 

@@ -51,6 +51,8 @@ export interface Database extends Queryable, BoundedReads {
   close(): Promise<void>;
 }
 
+/** Connections that are lost at once are lost for one reason. */
+const LOSS_TOLD_EVERY_MS = 10_000;
 /** How long a request may wait for a connection before it is refused as `unavailable`. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /**
@@ -85,9 +87,14 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   // Without these listeners a terminated backend ends the process: an idle client emits on the pool, a client
   // in a transaction on itself.
   const lossListeners = new Set<() => void>();
+  let lossToldAt = -Infinity;
   const lost = (error: Error): void => {
+    // A server that stops takes all of them with it: one line says so.
+    const now = performance.now();
+    const level = now - lossToldAt < LOSS_TOLD_EVERY_MS ? "debug" : "warn";
+    if (level === "warn") lossToldAt = now;
     // Not the error itself: `pg` hangs the whole client on it, with every statement it ever prepared.
-    logger.warn({ reason: error.message, code: sqlState(error) }, "a database connection was lost");
+    logger[level]({ reason: error.message, code: sqlState(error) }, "a database connection was lost");
     for (const listener of lossListeners) listener();
   };
   const heard = new WeakSet<Error>();

@@ -97,6 +97,15 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
     }
   };
 
+  let failureToldAt = -Infinity;
+  /** Each try again fails, too, while the database is away: told once per lease. */
+  const tellFailed = (what: { err: unknown } | { reason: string; code: string | undefined }): void => {
+    const now = performance.now();
+    const level = now - failureToldAt < leaseSeconds * 1_000 ? "debug" : "warn";
+    if (level === "warn") failureToldAt = now;
+    logger[level](what, "leases could not be renewed");
+  };
+
   let renewing: Promise<void> | undefined;
   const renewFromLoop = (): void => {
     renewing ??= (async () => {
@@ -107,7 +116,7 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
       try {
         await retryPassing(renewHeld, { forMs: heartbeatMs, isWanted: () => !closed });
       } catch (error) {
-        logger.warn({ err: error }, "leases could not be renewed");
+        tellFailed({ err: error });
       }
     })().finally(() => {
       renewing = undefined;
@@ -117,8 +126,8 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
   const onReport = (report: ThreadReport): void => {
     if (report.kind === "renewed") return react(report.asked, report.rows);
     const { reason, code } = report;
-    if (report.kind === "failed") logger.warn({ reason, code }, "leases could not be renewed");
-    else logger.warn({ reason, code }, "a database connection was lost");
+    if (report.kind === "failed") tellFailed({ reason, code });
+    else logger.debug({ reason, code }, "a database connection was lost");
   };
 
   const startThread = (): void => {

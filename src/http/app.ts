@@ -7,7 +7,7 @@ import type { Logger } from "../lib/logger.ts";
 import type { RoutePlugin } from "../lib/route-plugin.ts";
 import { acceptBodies, type BodyLimits } from "./bodies.ts";
 import { allowOriginOf, allowOrigins } from "./cors.ts";
-import { answerError, answerUnknownRoute, answerUnreadable } from "./errors.ts";
+import { answerUnknownRoute, answerUnreadable, createAnswerError } from "./errors.ts";
 import { describeApi } from "./openapi.ts";
 import type { AllowedOrigins } from "./origins.ts";
 import type { SiteCheck } from "./sites.ts";
@@ -30,6 +30,7 @@ const PATH_PARAMETER_AT_MOST = 1_000;
 
 /** Builds the HTTP application; it does not listen yet. */
 export const createApp = async (options: AppOptions): Promise<FastifyInstance> => {
+  const answerError = createAnswerError();
   const app: FastifyInstance = Fastify({
     // Fastify's own news (it listens) would stand beside the line that main prints.
     loggerInstance: options.logger.child(

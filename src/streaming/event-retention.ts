@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { isPassing } from "../database/passing-faults.ts";
+import { tellFailure } from "../database/outages.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
 import type { EventLog } from "./event-log.ts";
@@ -46,10 +46,7 @@ export const startEventRetention = ({
   const periodic = startPeriodic({
     everyMs: SWEEP_MS,
     work: () => sweepEvents(options, closing.signal),
-    onError(error) {
-      if (isPassing(error)) logger.debug({ err: error }, "expired events have to wait for the database");
-      else logger.warn({ err: error }, "expired events could not be removed");
-    },
+    onError: tellFailure(logger, "expired events could not be removed"),
   });
   return {
     async close() {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { CheckpointStorage } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
+import { tellFailure } from "../database/outages.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
 import type { ThreadExpiry } from "./expiry.ts";
@@ -146,7 +147,7 @@ export const startRetention = (
       nextAt = startedAt + everyMs - FIRST_SWEEP_WITHIN_MS / 2;
       if (swept.deleted + swept.pruned + swept.failed > 0) logger.info(swept, "expired threads were removed");
     },
-    onError: (error) => logger.warn({ err: error }, "expired threads could not be removed"),
+    onError: tellFailure(logger, "expired threads could not be removed"),
   });
   return {
     async close() {
