@@ -18,9 +18,10 @@ export interface SuspectsOptions {
   onJoinable(): void;
 }
 
-/** The suspect that this process executes, if there is one. */
+/** The suspects that this process executes: hardly ever one. */
 export const createSuspects = ({ isSuspect, leaseSeconds, onJoinable }: SuspectsOptions) => {
-  let runId: string | undefined;
+  /** One; two only where the answer to a claim was lost and its run is found again beside another. */
+  const here = new Set<string>();
   let alone: NodeJS.Timeout | undefined;
 
   const endAlone = (): void => {
@@ -31,7 +32,7 @@ export const createSuspects = ({ isSuspect, leaseSeconds, onJoinable }: Suspects
   return {
     /** Whether one is executed here. */
     get isHere(): boolean {
-      return runId !== undefined;
+      return here.size > 0;
     },
     /** Whether nothing else may begin here now. */
     get isAlone(): boolean {
@@ -41,7 +42,8 @@ export const createSuspects = ({ isSuspect, leaseSeconds, onJoinable }: Suspects
     restSeconds: (isIdle: boolean): number => (isIdle ? REST_LEASES : PATIENCE_LEASES) * leaseSeconds,
     begun(run: RunRow): void {
       if (!isSuspect(run)) return;
-      runId = run.run_id;
+      here.add(run.run_id);
+      clearTimeout(alone);
       alone = setTimeout(
         () => {
           endAlone();
@@ -51,8 +53,7 @@ export const createSuspects = ({ isSuspect, leaseSeconds, onJoinable }: Suspects
       );
     },
     released(releasedId: string): void {
-      if (runId !== releasedId) return;
-      runId = undefined;
+      if (!here.delete(releasedId) || here.size > 0) return;
       const wasAlone = alone !== undefined;
       endAlone();
       if (wasAlone) onJoinable();
