@@ -38,6 +38,9 @@ export interface RunOutcome {
   interrupts: string;
 }
 
+/** A run whose worker went silent; `attempt` is the one that was lost. */
+export type LostRunRow = Pick<RunRow, "run_id" | "thread_id" | "graph_id" | "attempt" | "lost_attempts">;
+
 export interface HeartbeatRow {
   run_id: string;
   attempt: number;
@@ -230,17 +233,17 @@ export const createQueue = (database: Database, { maxAttempts, graphIds }: Queue
      * Runs whose holder went silent go back to the queue in one statement, if they have attempts left and nobody
      * asked to cancel them. Index: runs_one_running_per_thread (all that runs).
      */
-    async requeueExpired(leaseSeconds: number): Promise<string[]> {
-      const rows = await database.query<{ run_id: string }>(
+    async requeueExpired(leaseSeconds: number): Promise<LostRunRow[]> {
+      return await database.query<LostRunRow>(
         `with expired as (
          select r.run_id from threadloom.runs r where ${IS_SILENT} and r.lost_attempts + 1 < $1 and r.cancel_action is null
          order by r.run_id for update skip locked)
        update threadloom.runs r set status = 'pending', worker_id = null, lease_until = null, updated_at = now(),
          lost_attempts = r.lost_attempts + 1
-       from expired where r.run_id = expired.run_id returning r.run_id`,
+       from expired where r.run_id = expired.run_id
+       returning r.run_id, r.thread_id, r.graph_id, r.attempt, r.lost_attempts`,
         [maxAttempts, leaseSeconds],
       );
-      return rows.map((row) => row.run_id);
     },
 
     /** Whether the run's row says that this attempt ended it so; `"gone"` if there is no row. */

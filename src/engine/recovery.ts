@@ -61,9 +61,9 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
     }
     const requeued = await queue.requeueExpired(leaseSeconds);
     sweptAt = now;
-    for (const runId of requeued) {
-      logger.warn({ run_id: runId }, "a run lost its worker; it goes on from its last checkpoint");
-      signals.send("available", runId);
+    for (const lost of requeued) {
+      logger.warn({ ...lost }, "a run lost its worker; it goes on from its last checkpoint");
+      signals.send("available", lost.run_id);
     }
     await queue.putBehind();
     for (const runId of await queue.advanceForgotten()) signals.send("available", runId);

@@ -248,7 +248,7 @@ describe("a run whose worker", () => {
     });
   };
   const recovered = async (): Promise<{ requeued: string[]; abandoned: string[] }> => ({
-    requeued: await queue.requeueExpired(LEASE_SECONDS),
+    requeued: (await queue.requeueExpired(LEASE_SECONDS)).map((run) => run.run_id),
     abandoned: (await queue.listAbandoned(LEASE_SECONDS)).map((run) => run.run_id),
   });
 
