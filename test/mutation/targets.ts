@@ -46,37 +46,39 @@ const CREATION = [
 ];
 
 const STREAMS = [
+  "streaming/hub",
+  "streaming/event-log",
   "streaming/resuming",
   "streaming/opening",
-  "streaming/hub",
   "streaming/coming-back",
   "streaming/large-events",
-  "engine/leases",
   "runs/threadless",
   "streaming/outages",
   "streaming/modes",
   "clients/reconnecting",
   "streaming/crowded",
   "http/streams",
+  "engine/leases",
 ];
 
 const EXECUTION = [
   "runs/waiting",
   "engine/slots",
-  "engine/leases",
-  "runs/cancellation",
-  "streaming/modes",
-  "runs/interrupts",
   "engine/handing-back",
-  "engine/suspects",
   "engine/finishing",
+  "runs/record",
+  "runs/cancellation",
+  "runs/interrupts",
+  "streaming/modes",
+  "engine/suspects",
+  "engine/hosting",
+  "engine/ended-lines",
   "runs/concurrency",
   "runs/threadless",
   "runs/rollback",
   "streaming/resuming",
+  "engine/leases",
   "engine/passing-faults",
-  "engine/lost-workers",
-  "engine/heartbeats",
 ];
 
 const CHECKPOINTS = [
@@ -122,7 +124,7 @@ export const TARGETS: readonly Target[] = [
   {
     file: "src/streaming/event-log.ts",
     kind: "sql",
-    tests: ["streaming/event-log", "streaming/retention", ...STREAMS],
+    tests: ["streaming/event-log", "streaming/retention", "streaming/resuming", "streaming/coming-back"],
   },
   {
     file: "src/runs/forgetting.ts",

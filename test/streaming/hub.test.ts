@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { Signal } from "../../src/database/signals.ts";
 import type { EventLog, RunEvent } from "../../src/streaming/event-log.ts";
 import { createHub } from "../../src/streaming/hub.ts";
 import { NO_FAULTS } from "../../src/lib/faults.ts";
@@ -12,6 +13,8 @@ const RUN = "0199f000-0000-7000-8000-000000000002";
 /** A hub on a log in memory, whose next answer to a reader can be held back. */
 const aHub = () => {
   const stored: RunEvent[] = [];
+  const sent: string[] = [];
+  let listener: ((signal: Signal) => void) | undefined;
   let held: Promise<void> | undefined;
   let heldPhase: Promise<void> | undefined;
   let phase: "pending" | "running" | "ended" = "pending";
@@ -26,7 +29,14 @@ const aHub = () => {
   } as Partial<EventLog> as EventLog;
   const hub = createHub({
     eventLog,
-    signals: { send: () => undefined, subscribe: () => () => undefined, close: async () => undefined },
+    signals: {
+      send: (kind) => void sent.push(kind),
+      subscribe(heard) {
+        listener = heard;
+        return () => (listener = undefined);
+      },
+      close: async () => undefined,
+    },
     async phaseOf() {
       await heldPhase;
       return phase;
@@ -37,6 +47,9 @@ const aHub = () => {
   return {
     hub,
     stored,
+    sent,
+    /** As from another process. */
+    signal: (kind: Signal["kind"], runId = RUN) => listener?.({ kind, runId } as Signal),
     become: (next: typeof phase) => (phase = next),
     holdReads(): () => void {
       let release = (): void => undefined;
@@ -112,4 +125,67 @@ test("a run that starts and ends here while the log is asked is read from memory
   const events = [await first].flat();
   hub.close();
   expect(events.map((event) => (typeof event === "string" ? event : event.seq))).toEqual([0, 1]);
+});
+
+describe("a reader who waits for a run that another process executes", { timeout: 5_000 }, () => {
+  afterEach(() => void vi.useRealTimers());
+
+  /** Its own looks at the log never come: what does not wake it is not noticed. */
+  const waits = async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const made = aHub();
+    made.become("running");
+    const reader = made.hub.read({ threadId: THREAD, runId: RUN, after: -1, resumable: false });
+    const next = reader.next();
+    await vi.waitFor(() => expect(made.sent).toEqual(["watch"]));
+    let woken = false;
+    void next.then(() => (woken = true));
+    return { ...made, reader, next, isWoken: () => woken };
+  };
+  const FIRST: RunEvent = { seq: 0, event: "metadata", data: "{}" };
+
+  test("gets its events as soon as they are said to be there, and not for another run's", async () => {
+    const { next, stored, signal, isWoken } = await waits();
+    stored.push(FIRST);
+    signal("events", THREAD);
+    signal("watch");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isWoken()).toBe(false);
+    signal("events");
+    expect(await next).toEqual([FIRST]);
+  });
+
+  test("hears of its end at once", async () => {
+    const { next, become, signal } = await waits();
+    become("ended");
+    signal("ended");
+    expect(await next).toBe("ended");
+  });
+
+  test("gets its events from memory as soon as the run goes on here", async () => {
+    const { hub, next } = await waits();
+    const channel = hub.open({
+      threadId: THREAD,
+      runId: RUN,
+      attempt: 2,
+      firstSeq: 0,
+      keep: false,
+      resumable: false,
+      logged: false,
+    });
+    channel.emit("metadata", () => "{}");
+    expect(await next).toMatchObject([{ seq: 0, event: "metadata" }]);
+  });
+
+  test("is told to come back elsewhere when this process stops", async () => {
+    const { hub, next } = await waits();
+    hub.close();
+    expect(await next).toBe("lost");
+  });
+
+  test("ends when its client is gone", async () => {
+    const { reader, next } = await waits();
+    reader.close();
+    expect(await next).toBe("ended");
+  });
 });
