@@ -38,6 +38,17 @@ describe("a claim", () => {
     expect(await claimed(2)).toEqual([]);
   });
 
+  test("takes the oldest of a long queue, whichever of its graphs they have", async () => {
+    const oldest: string[] = [];
+    for (let age = 30; age > 0; age -= 1) {
+      for (const graph of ["test", "second"]) {
+        const { runId } = await waiting({ graph, availableIn: -age, createdIn: -age });
+        if (age === 30) oldest.push(runId);
+      }
+    }
+    expect(new Set(await claimed(2))).toEqual(new Set(oldest));
+  });
+
   test("makes it an attempt of the worker, with a lease, and changes nothing else", async () => {
     const run = await waiting({ attempt: 1, lost: 1 });
     await waiting({ availableIn: 60 });
@@ -97,6 +108,22 @@ describe("a claim", () => {
       expect(await claimed(1)).toEqual([runs[2]?.runId]);
     });
     for (const { runId } of runs) expect((await opened.rows()).get(runId)).toMatchObject({ attempt: 1 });
+  });
+
+  test("gives each run to one worker, however many ask at the same time", async () => {
+    const runs: string[] = [];
+    for (let count = 0; count < 60; count += 1) runs.push((await waiting()).runId);
+    const taken: string[] = [];
+    const worker = async (): Promise<void> => {
+      for (;;) {
+        const more = await claimed(2);
+        if (more.length === 0) return;
+        taken.push(...more);
+      }
+    };
+    await Promise.all([worker(), worker(), worker(), worker(), worker(), worker()]);
+    taken.push(...(await claimed()));
+    expect(taken.sort()).toEqual(runs.sort());
   });
 
   test("says of a first attempt whether its thread has no state yet", async () => {

@@ -44,7 +44,7 @@ export interface OpenQueue {
   close(): Promise<void>;
 }
 
-/** The queue on a database of its own, without a worker. `maxAttempts` 3, and it hosts the graph `test`. */
+/** The queue on a database of its own, without a worker. `maxAttempts` 3, and it hosts the graphs `test` and `second`. */
 export const openQueue = async (): Promise<OpenQueue> => {
   const fresh = await freshDatabase();
   const openedAt = new Date();
@@ -57,13 +57,13 @@ export const openQueue = async (): Promise<OpenQueue> => {
   };
   const database = openDatabase({
     connectionString: `${fresh.connectionString}?options=-c%20lock_timeout%3D${LOCK_TIMEOUT_MS}`,
-    poolSize: 4,
+    poolSize: 6,
     applicationName: "threadloom test",
     preparedStatements: true,
     logger: listeningLogger().logger,
   });
   const queueOn = ({ query }: Pick<Database, "query">): Queue =>
-    createQueue({ ...database, query }, { maxAttempts: 3, graphIds: ["test"] });
+    createQueue({ ...database, query }, { maxAttempts: 3, graphIds: ["test", "second"] });
   const aThread = async (): Promise<string> => {
     const threadId = newId();
     await database.query("insert into threadloom.threads (thread_id) values ($1)", [threadId]);

@@ -189,3 +189,56 @@ describe("a reader who waits for a run that another process executes", { timeout
     expect(await next).toBe("ended");
   });
 });
+
+describe("the events of a run that has ended", () => {
+  afterEach(() => void vi.useRealTimers());
+  const MIB = 1024 * 1024;
+  const opened = (hub: ReturnType<typeof aHub>["hub"], runId: string, attempt = 1) => {
+    const channel = hub.open({
+      threadId: THREAD,
+      runId,
+      attempt,
+      firstSeq: 0,
+      keep: true,
+      resumable: false,
+      logged: false,
+    });
+    channel.emit("values", () => "x".repeat(3 * MIB));
+    return channel;
+  };
+
+  test("stay in memory for a while, 8 MiB of all runs together", () => {
+    vi.useFakeTimers();
+    const { hub } = aHub();
+    const runs = ["a", "b", "c"];
+    for (const runId of runs) hub.end(opened(hub, runId));
+    expect(runs.map((runId) => hub.holds(THREAD, runId))).toEqual([true, true, false]);
+    vi.advanceTimersByTime(60_000);
+    for (const runId of runs) {
+      expect(hub.holds(THREAD, runId)).toBe(false);
+      hub.end(opened(hub, runId));
+    }
+    expect(runs.map((runId) => hub.holds(THREAD, runId))).toEqual([true, true, false]);
+    hub.close();
+  });
+
+  test("give way to those of its next attempt here, whose readers begin anew", async () => {
+    vi.useFakeTimers();
+    const { hub } = aHub();
+    opened(hub, RUN);
+    const reader = hub.read({ threadId: THREAD, runId: RUN, after: 0, resumable: false });
+    const next = reader.next();
+    const second = opened(hub, RUN, 2);
+    expect(await next).toBe("lost");
+    hub.end(second);
+    const third = opened(hub, RUN, 3);
+    expect(hub.holds(THREAD, RUN)).toBe(true);
+    hub.abandon(third);
+    expect(hub.holds(THREAD, RUN)).toBe(false);
+    // Nothing of them is counted any more, and nothing twice.
+    const others = ["a", "b", "c"];
+    for (const runId of others) hub.end(opened(hub, runId));
+    expect(others.map((runId) => hub.holds(THREAD, runId))).toEqual([true, true, false]);
+    hub.close();
+  });
+});
