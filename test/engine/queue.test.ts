@@ -316,7 +316,10 @@ describe("a run whose worker", () => {
     const [held, free] = [await opened.aRun({ leaseFor: -1 }), await opened.aRun({ leaseFor: -1 })];
     await database.transaction(async (transaction) => {
       await queue.lockAttempt(transaction, held);
-      expect(await queue.requeueExpired(LEASE_SECONDS)).toEqual([free.runId]);
+      expect(await queue.requeueExpired(LEASE_SECONDS)).toEqual([
+        // What the log says of it.
+        { run_id: free.runId, thread_id: free.threadId, graph_id: "test", attempt: 1, lost_attempts: 1 },
+      ]);
     });
   });
 
