@@ -173,12 +173,16 @@ const main = async (): Promise<void> => {
     logger.info({ signal }, "stopping; a second signal stops at once");
     void stop(0);
   };
+  const runsInHand = (): readonly string[] => opened.server?.runsInHand() ?? [];
   // SIGHUP: the terminal was closed.
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, onSignal);
   // A second signal, a graph that exits, closing that took too long: nothing can be waited for any more.
   process.on("exit", (code) => {
     if (isClosed) return;
-    logger.fatal({ code }, "the process exits although not everything is closed; its runs go on elsewhere");
+    logger.fatal(
+      { code, runs: runsInHand() },
+      "the process exits although not everything is closed; its runs go on elsewhere",
+    );
     opened.postgres?.abandon();
   });
   // A graph that forgets to await a promise must not take the runs of all others with it.
@@ -186,7 +190,7 @@ const main = async (): Promise<void> => {
   // After this nobody knows what state the process is in: the runs continue elsewhere.
   process.on("uncaughtException", (error) => {
     if (stopping) return logger.debug({ err: error }, "another exception was not caught");
-    logger.fatal({ err: error }, "an exception was not caught; stopping");
+    logger.fatal({ err: error, runs: runsInHand() }, "an exception was not caught; stopping");
     void stop(1, { failed: true });
   });
 

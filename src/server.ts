@@ -64,11 +64,16 @@ const itemSweepMs = (minutes: number | undefined): number =>
 /** Time to read the end of a threadless run that another process executed; a slow reader needs some. */
 const THREADLESS_LINGER_SECONDS = 60;
 
+/** Of the runs in hand, in the last line of a process. */
+const RUNS_NAMED = 10;
+
 /** A whole server; several can live in one process. */
 export interface Server {
   readonly app: FastifyInstance;
   /** Ids of the graphs that it hosts. */
   readonly graphs: readonly string[];
+  /** Ids of the runs in its hands, ten at most: one of them may be what ends the process. */
+  runsInHand(): readonly string[];
   listen(): Promise<{ address: string }>;
   /**
    * Closes everything, each thing though others could not be closed; rejects with what those threw. `failed`: after a
@@ -319,6 +324,7 @@ export const createServer = async (
     return {
       app,
       graphs: graphs.ids,
+      runsInHand: () => worker.runIds.slice(0, RUNS_NAMED),
       async listen() {
         await app.listen({ host: config.host, port: config.port });
         ready = true;

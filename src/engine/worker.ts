@@ -56,8 +56,10 @@ export interface Worker {
   /** Executes a run that the database says is this process's, though the answer that said so was lost. */
   adopt(run: RunRow): Execution;
   execution(runId: string): Execution | undefined;
-  /** Runs in the hands of this process. */
+  /** How many runs are in the hands of this process. */
   readonly active: number;
+  /** Their ids, those that have been here longest first. */
+  readonly runIds: readonly string[];
   /** The threads are gone, and with them the right to go on with their runs. */
   abandonThreads(threadIds: readonly string[]): void;
   /** Something may have become available. */
@@ -274,6 +276,9 @@ export const createWorker = (options: WorkerOptions): Worker => {
     execution: (runId) => executions.get(runId),
     get active() {
       return executions.size;
+    },
+    get runIds() {
+      return [...executions.keys()];
     },
     abandonThreads(threadIds) {
       for (const execution of executions.values()) {

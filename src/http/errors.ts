@@ -56,7 +56,7 @@ const refusalOf = (error: unknown): Refusal | undefined => {
     return { status: 503, detail: "Others changed the same at the same moment; try again." };
   }
   if (isPassing(error)) {
-    return { status: 503, detail: "The database can't be reached at the moment." };
+    return { status: 503, detail: "The database can't be used at the moment." };
   }
   const { statusCode: status, code } = error as Partial<FastifyError>;
   if (status !== undefined && status >= 400 && status < 500) {

@@ -79,15 +79,15 @@ test("a connection that breaks under a statement is a 503 with a time to come ba
   const answer = await server.client.get("/die");
   expect(answer.status).toBe(503);
   expect(answer.headers["retry-after"]).toBe("1");
-  expect(answer.body).toEqual({ detail: "The database can't be reached at the moment." });
+  expect(answer.body).toEqual({ detail: "The database can't be used at the moment." });
   expect((await server.client.get("/run/our-fault")).status).toBe(500);
 });
 
 test.each([
   ["40P01", "Others changed the same at the same moment; try again."],
   ["40001", "Others changed the same at the same moment; try again."],
-  ["25006", "The database can't be reached at the moment."],
-  ["53300", "The database can't be reached at the moment."],
+  ["25006", "The database can't be used at the moment."],
+  ["53300", "The database can't be used at the moment."],
 ])("what passes is a 503 with a time to come back, and no fault of ours: %s", async (state, detail) => {
   const answer = await server.client.get(`/raise/${state}`);
   expect(answer.body).toEqual({ detail });
