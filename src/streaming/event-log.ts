@@ -32,12 +32,16 @@ select $1, held.run_id, e.seq, e.event, e.data
 from held, unnest($4::bigint[], $5::text[], $6::text[]) as e(seq, event, data)
 returning seq`;
 
-/** The length of a value is known without reading it, so what is left out costs nothing. */
-const READ = `select seq::float8 as seq, event, data from (
-  select seq, event, data, sum(octet_length(data)) over (order by seq) - octet_length(data) as bytes_before
+/**
+ * The length of a value is known without reading it, so what is left out costs nothing. $5: send a first event that is
+ * too large, too; otherwise it comes without its data.
+ */
+const READ = `select seq::float8 as seq, event, case when bytes <= $4 or $5 then data end as data from (
+  select seq, event, data, octet_length(data) as bytes,
+    sum(octet_length(data)) over (order by seq) - octet_length(data) as bytes_before
   from (select seq, event, data from threadloom.run_events where run_id = $1 and seq > $2 order by seq limit $3) as page
 ) as measured
-where bytes_before < $4 order by seq`;
+where bytes_before + bytes <= $4 or bytes_before = 0 order by seq`;
 
 /** Longer than a failover of the database; then the run is left to be recovered. */
 const RETRY_SECONDS = 30;
@@ -77,15 +81,22 @@ export const createEventLog = (database: Database) => ({
   },
 
   /**
-   * Events after `after`, in order: so many, and none after those that together have so many bytes. Index: the primary
-   * key (run_id, seq).
+   * Events after `after`, in order, at most so many, and so many bytes. `"large"` if the first of them alone has more:
+   * it is read, by itself, only for who says that there is room for it. Index: the primary key (run_id, seq).
    */
   async read(
     runId: string,
     after: number,
-    { events, bytes }: { events: number; bytes: number },
-  ): Promise<RunEvent[]> {
-    return await database.query<RunEvent>(READ, [runId, after, events, bytes]);
+    { events, bytes, largeToo }: { events: number; bytes: number; largeToo: boolean },
+  ): Promise<RunEvent[] | "large"> {
+    const rows = await database.query<Omit<RunEvent, "data"> & { data: string | null }>(READ, [
+      runId,
+      after,
+      events,
+      bytes,
+      largeToo,
+    ]);
+    return rows[0]?.data === null ? "large" : (rows as RunEvent[]);
   },
 
   /** Whether all that came after the event with this id is kept; nothing came after one beyond the last. */

@@ -1,5 +1,7 @@
 import type { Signals } from "../database/signals.ts";
+import { unavailable } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
+import { createGate } from "../lib/gate.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { EventLog, RunEvent } from "./event-log.ts";
 import { readLog } from "./log-reader.ts";
@@ -25,6 +27,13 @@ export interface HubOptions {
 
 /** Seconds that an ended run's events stay in memory for a client that was cut off just before the end. */
 const LINGER_SECONDS = 30;
+/**
+ * Events of more than 256 KiB that are in memory for readers of the log, each for one of them until it has been sent:
+ * 250 readers of one of 6 MB, who took nothing, ended the process. The others wait; small events never do.
+ */
+const LARGE_EVENTS_AT_ONCE = 8;
+/** Longer than a reader who takes nothing keeps his place. */
+const LARGE_EVENT_PATIENCE_MS = 90_000;
 /** Bytes of ended runs' events that stay in memory at most, over all runs. */
 const LINGERING_BYTES = 8 * 1024 * 1024;
 /**
@@ -70,6 +79,12 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
       await eventLog.append(source, events);
       signals.send("events", source.runId);
     };
+
+  const largeEvents = createGate({
+    places: LARGE_EVENTS_AT_ONCE,
+    waitMs: LARGE_EVENT_PATIENCE_MS,
+    full: () => unavailable("Too many large events are being sent at the moment."),
+  });
 
   const notify = (runId: string): void => {
     for (const wake of waiting.get(runId) ?? []) wake();
@@ -164,6 +179,7 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
           // From its first event: what it has dropped meanwhile must show as a loss, not as a gap.
           return channelReader(opened, Math.max(from ?? -1, opened.firstSeq - 1), false);
         },
+        largeEvents,
         isStopped: () => stopped,
         logger,
       });

@@ -1,4 +1,6 @@
 import { retryPassing } from "../database/passing-faults.ts";
+import { ThreadloomError } from "../lib/errors.ts";
+import type { Gate } from "../lib/gate.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { EventLog, RunEvent } from "./event-log.ts";
 import type { RunReader } from "./run-reader.ts";
@@ -18,6 +20,8 @@ export interface LogReaderOptions {
   askForEvents(): void;
   /** A reader in memory that goes on after the event with this id, if the run has come to be executed here. */
   onLocal(after: number | undefined): RunReader | undefined;
+  /** Where those wait who are about to read an event that is larger than a page: see hub.ts. */
+  largeEvents: Gate;
   /** This process stops. */
   isStopped: () => boolean;
   logger: Logger;
@@ -27,7 +31,7 @@ export interface LogReaderOptions {
 const POLL_MS = 500;
 /** Events that a reader of the log takes at a time: so many, or those that together have so many bytes. */
 const PAGE_EVENTS = 500;
-const PAGE_BYTES = 1024 * 1024;
+const PAGE_BYTES = 256 * 1024;
 /**
  * How long a reader waits for a database that is away: longer than a failover, and the client hears heartbeats. After
  * that its connection is cut, and whoever comes back is told 503.
@@ -41,19 +45,38 @@ interface Look {
 
 /** Reads a run that another process executes, or has executed. */
 export const readLog = (options: LogReaderOptions): RunReader => {
-  const { eventLog, runId, resumable, phaseOf, watch, askForEvents, onLocal, isStopped, logger } = options;
+  const { eventLog, runId, resumable, phaseOf, watch, askForEvents, onLocal, isStopped } = options;
+  const { largeEvents, logger } = options;
   let { after } = options;
   let heard = resumable;
   let done = false;
   let wake: (() => void) | undefined;
   let local: RunReader | undefined;
   const unwatch = watch(() => wake?.());
+  const closed = new AbortController();
+  /** Gives back the place for a large event; it is held until that event was taken by the client. */
+  let leave: (() => void) | undefined;
+
+  const readPage = async (from: number): Promise<RunEvent[]> => {
+    for (;;) {
+      const room = { events: PAGE_EVENTS, bytes: PAGE_BYTES, largeToo: leave !== undefined };
+      const events = await eventLog.read(runId, from, room);
+      if (events !== "large") return events;
+      const given = await largeEvents.enter(closed.signal);
+      // Let in at the very moment at which its client left.
+      if (done) {
+        given();
+        return [];
+      }
+      leave = given;
+    }
+  };
 
   const look = async (): Promise<Look> => {
     // Asked before the events are read: an end that is seen has all its events in the log.
     const phase = await phaseOf(runId);
     if (after !== undefined) {
-      return { phase, events: await eventLog.read(runId, after, { events: PAGE_EVENTS, bytes: PAGE_BYTES }) };
+      return { phase, events: await readPage(after) };
     }
     const lastSeq = await eventLog.lastSeq(runId);
     const opening = lastSeq < 0 ? undefined : await eventLog.opening(runId);
@@ -63,6 +86,8 @@ export const readLog = (options: LogReaderOptions): RunReader => {
 
   return {
     async next() {
+      leave?.();
+      leave = undefined;
       for (;;) {
         if (done) return "ended";
         if (isStopped()) return "lost";
@@ -86,7 +111,9 @@ export const readLog = (options: LogReaderOptions): RunReader => {
           wake?.();
           if (done) return "ended";
           if (isStopped()) return "lost";
-          logger.error({ err: error, run_id: runId }, "the events of a run could not be read");
+          if (error instanceof ThreadloomError)
+            logger.warn({ err: error, run_id: runId }, "a reader waited in vain");
+          else logger.error({ err: error, run_id: runId }, "the events of a run could not be read");
           return "lost";
         }
         const last = found.events.at(-1);
@@ -110,6 +137,8 @@ export const readLog = (options: LogReaderOptions): RunReader => {
     },
     close() {
       done = true;
+      closed.abort();
+      leave?.();
       unwatch();
       local?.close();
       wake?.();

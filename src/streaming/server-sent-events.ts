@@ -14,6 +14,8 @@ const HEARTBEAT_MS = 5_000;
 const HEARTBEAT = ": heartbeat\n";
 
 const WRITE_CHARACTERS = 64 * 1024;
+/** A reader has to take so many characters within STALLED_MS; whoever takes them by drops holds memory, too. */
+const TAKEN_CHARACTERS = 1024 * 1024;
 
 const ALWAYS_SENT = new Set(["metadata", "error"]);
 
@@ -24,14 +26,34 @@ const ALWAYS_SENT = new Set(["metadata", "error"]);
 export const toFrame = ({ seq, event, data }: RunEvent): string =>
   `id: ${seq}\nevent: ${event}\ndata: ${data}\n\n`;
 
-/** Frames in pieces of bounded size: what is written waits in this reader's own memory until its client takes it. */
+/** A text in pieces; none ends between the halves of a surrogate pair, which would be written as two others. */
+function* inPieces(text: string): Generator<string, void> {
+  for (let start = 0; start < text.length;) {
+    let end = start + WRITE_CHARACTERS;
+    const last = text.charCodeAt(end - 1);
+    if (last >= 0xd800 && last <= 0xdbff) end -= 1;
+    yield text.slice(start, end);
+    start = end;
+  }
+}
+
+/**
+ * Frames in pieces of bounded size: what is written waits in this reader's own memory until its client takes it. The
+ * data of a large event are cut from the text that all its readers share.
+ */
 function* toWrites(
   events: readonly RunEvent[],
   modes: ReadonlySet<string> | undefined,
 ): Generator<string, void> {
   let frames = "";
   for (const event of events) {
-    if (matchesModes(event.event, modes)) frames += toFrame(event);
+    if (!matchesModes(event.event, modes)) continue;
+    if (event.data.length > WRITE_CHARACTERS) {
+      const frame = toFrame({ ...event, data: "" });
+      yield frames + frame.trimEnd() + " ";
+      yield* inPieces(event.data);
+      frames = "\n\n";
+    } else frames += toFrame(event);
     if (frames.length < WRITE_CHARACTERS) continue;
     yield frames;
     frames = "";
@@ -95,7 +117,7 @@ export const sendRunEvents = async (
     if (gone) return "disconnected";
     reply.sse.sendHeaders();
     flush = setImmediate(() => socket.flushHeaders());
-    // Each write before it was of whole frames. A socket that is full has other signs of life to deliver.
+    // Only between whole frames: in the middle of one the socket is full, and has other signs of life to deliver.
     heartbeat = setInterval(() => socket.writableNeedDrain || socket.write(HEARTBEAT), HEARTBEAT_MS);
     for (;;) {
       const events = await reader.next();
@@ -105,11 +127,18 @@ export const sendRunEvents = async (
         return "dropped";
       }
       if (events === "ended") return "ended";
-      for (const frames of toWrites(events, modes)) {
-        if (socket.write(frames)) continue;
+      let since = performance.now();
+      let given = 0;
+      for (const text of toWrites(events, modes)) {
+        if (given > TAKEN_CHARACTERS) {
+          given = 0;
+          since = performance.now();
+        }
+        given += text.length;
+        if (socket.write(text)) continue;
         // Back pressure: wait for the socket, or for its end (@fastify/sse's own send() waits for ever then).
         const stalled = await new Promise<boolean>((resolve) => {
-          const timer = setTimeout(() => resolve(true), STALLED_MS);
+          const timer = setTimeout(() => resolve(true), Math.max(0, since + STALLED_MS - performance.now()));
           drained = () => {
             clearTimeout(timer);
             resolve(false);

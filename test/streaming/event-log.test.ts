@@ -14,9 +14,10 @@ beforeAll(async () => {
 afterAll(() => opened.close());
 beforeEach(() => opened.database.query("delete from threadloom.threads"));
 
-const ALL = { events: 100, bytes: 1_000 };
+const ALL = { events: 100, bytes: 1_000, largeToo: true };
 const event = (seq: number, name = "values"): RunEvent => ({ seq, event: name, data: `{"at":${seq}}` });
-const seqs = (events: readonly RunEvent[]): number[] => events.map(({ seq }) => seq);
+const seqs = (events: readonly RunEvent[] | "large"): number[] =>
+  events === "large" ? [] : events.map(({ seq }) => seq);
 
 describe("events", () => {
   test("are kept with their run, and read in order, after the one that is named", async () => {
@@ -33,7 +34,7 @@ describe("events", () => {
     expect(stored).toEqual({ thread_id: run.threadId });
   });
 
-  test("are read so many at a time, and not beyond the one with which they are so many bytes", async () => {
+  test("are read so many at a time, of so many bytes, and one that alone has more by itself", async () => {
     const run = await opened.aRun();
     const events = [event(0), event(1), event(2), event(3)];
     await log.append(run, [event(3), event(2), event(1), event(0)]);
@@ -41,7 +42,10 @@ describe("events", () => {
     expect(seqs(await log.read(run.runId, -1, { ...ALL, events: 2 }))).toEqual([0, 1]);
     expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes: 1 }))).toEqual([0]);
     expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes: 2 * bytes }))).toEqual([0, 1]);
-    expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes: 2 * bytes + 1 }))).toEqual([0, 1, 2]);
+    expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes: 2 * bytes + 1 }))).toEqual([0, 1]);
+    // Who has no room for it only hears of it.
+    expect(await log.read(run.runId, -1, { ...ALL, bytes: 1, largeToo: false })).toBe("large");
+    expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes, largeToo: false }))).toEqual([0]);
   });
 
   test.each<[string, QueuedRun]>([

@@ -242,3 +242,39 @@ describe("the events of a run that has ended", () => {
     hub.close();
   });
 });
+
+test("of many readers who take nothing only some are given a large event, and the others when those have gone", async () => {
+  const large: RunEvent = { seq: 0, event: "values", data: JSON.stringify("x".repeat(1_000_000)) };
+  let given = 0;
+  const eventLog = {
+    async read(_runId: string, _after: number, { largeToo }: { largeToo: boolean }) {
+      if (!largeToo) return "large";
+      given += 1;
+      return [large];
+    },
+  } as Partial<EventLog> as EventLog;
+  const hub = createHub({
+    eventLog,
+    signals: { send: () => undefined, subscribe: () => () => undefined, close: async () => undefined },
+    phaseOf: async () => "ended",
+    faults: NO_FAULTS,
+    logger: listeningLogger().logger,
+  });
+  const readers = Array.from({ length: 30 }, () =>
+    hub.read({ threadId: THREAD, runId: RUN, after: -1, resumable: true }),
+  );
+  // They have an event each, and its client takes nothing: nobody asks for the next.
+  const answers = readers.map((reader) => reader.next());
+  await Promise.race(answers);
+  await new Promise(setImmediate);
+  expect(given).toBe(8);
+  for (const reader of readers.slice(0, 8)) reader.close();
+  await answers[8];
+  await new Promise(setImmediate);
+  expect(given).toBe(16);
+  // One that leaves while it waits takes nobody's place.
+  for (const reader of readers.slice(8, 29)) reader.close();
+  expect(await answers[29]).toEqual([large]);
+  expect(given).toBe(17);
+  hub.close();
+});

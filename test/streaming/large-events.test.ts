@@ -57,7 +57,7 @@ test("events of many megabytes are delivered and replayed, in the run's first at
   }
 });
 
-test("a page of the log has no more bytes than it should, and one event at least", async () => {
+test("a page of the log has no more bytes than it should, or one event", async () => {
   const threadId = await api.aThread();
   await api.aFinishedRun(threadId, bulky(5, MIB));
   const [run] = await api.runs(threadId);
@@ -69,10 +69,12 @@ test("a page of the log has no more bytes than it should, and one event at least
     logger: listeningLogger().logger,
   });
   const log = createEventLog(database);
-  const pageAfter = async (after: number, limits: { events: number; bytes: number }): Promise<number[]> =>
-    (await log.read(run?.run_id ?? "", after, limits)).map(({ seq }) => seq);
+  const pageAfter = async (after: number, limits: { events: number; bytes: number }): Promise<number[]> => {
+    const events = await log.read(run?.run_id ?? "", after, { ...limits, largeToo: true });
+    return events === "large" ? [] : events.map(({ seq }) => seq);
+  };
   try {
-    expect(await pageAfter(-1, { events: 500, bytes: 2 * MIB })).toEqual([0, 1, 2]);
+    expect(await pageAfter(-1, { events: 500, bytes: 2 * MIB })).toEqual([0, 1]);
     expect(await pageAfter(2, { events: 500, bytes: 100 })).toEqual([3]);
     expect(await pageAfter(-1, { events: 2, bytes: 100 * MIB })).toEqual([0, 1]);
     expect(await pageAfter(5, { events: 500, bytes: 100 })).toEqual([]);
