@@ -3,6 +3,7 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { isContention, isPassing } from "../database/passing-faults.ts";
 import { CallerGoneError, sqlState, ThreadloomError, type ErrorKind } from "../lib/errors.ts";
+import { boundedText } from "../lib/log-fields.ts";
 import { ownField } from "../lib/names.ts";
 
 /** The only place that knows which status a kind of error has. */
@@ -119,9 +120,14 @@ export const createAnswerError = (): AnswerError => {
     }
     // The rest of it would have to be read first, only to be thrown away.
     if (refusal.status === 413) void reply.header("connection", "close");
-    void reply.code(refusal.status).send({ detail: refusal.detail });
+    void reply
+      .code(refusal.status)
+      .send({ detail: boundedText(refusal.detail, DETAIL_AT_MOST).toWellFormed() });
   };
 };
+
+/** Characters of a sentence: it may quote a name, and a caller may have sent one of a megabyte. */
+const DETAIL_AT_MOST = 2_000;
 
 /** Characters of an unknown path that are given back. */
 const PATH_AT_MOST = 200;

@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
+import { assistantNotFound } from "../../src/lib/errors.ts";
 import { page, queryBoolean, queryInteger, queryList, bodyOf, uuid } from "../../src/lib/json-schemas.ts";
 import type { RoutePlugin } from "../../src/lib/route-plugin.ts";
 import { aBareApp } from "../helpers/parts.ts";
@@ -20,6 +21,9 @@ const routes: RoutePlugin = async (app) => {
     async (request) => request.params,
   );
   app.post("/page", { schema: { body: bodyOf(page) } }, async (request) => request.body);
+  app.post<{ Body: { name: string } }>("/missing", async ({ body }) => {
+    throw assistantNotFound(body.name);
+  });
   app.get("/boom", async () => {
     throw new Error(SECRET);
   });
@@ -91,6 +95,13 @@ test.each([
   ["number=1&number=2", "422 'number': must be a number."],
 ])("whole numbers in a query keep to their range: %s", async (text, expected) => {
   expect(await query(text)).toEqual(expected);
+});
+
+test("a refusal does not give back a name of a megabyte", async () => {
+  const { status, body } = await server.client.post("/missing").send({ name: "x".repeat(900_000) });
+  expect(status).toBe(404);
+  expect(body.detail).toMatch(/^Assistant 'x{1000}/);
+  expect(body.detail.length).toBeLessThan(3_000);
 });
 
 test("an id that is no UUID is a 422", async () => {
