@@ -174,10 +174,13 @@ export const createThreadService = (options: ThreadServiceOptions) => {
      * that would grow too large.
      */
     async patch(threadId: string, { metadata = {}, ttl }: ThreadPatch): Promise<string> {
-      const row = await repository.patch(threadId, JSON.stringify(metadata), ttl);
+      const text = JSON.stringify(metadata);
+      let row = await repository.patch(threadId, text, ttl);
       if (row === undefined) {
         await find(threadId);
-        throw metadataTooLarge();
+        // It may have been deleted and made again while the first try waited for it, which then saw neither.
+        row = await repository.patch(threadId, text, ttl);
+        if (row === undefined) throw metadataTooLarge();
       }
       return writeRecord(row, { values: await valuesOf(row), includeTtl: ttl !== undefined });
     },

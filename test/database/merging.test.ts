@@ -1,6 +1,8 @@
+import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { apiOf, saying, type Api, type Refusal } from "../helpers/api.ts";
+import { apiOf, saying, type Api, type Refusal, type ThreadRecord } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
 
 /** What requests add to each other has a bound, as each of them has. */
@@ -81,4 +83,28 @@ test("a thread keeps what the newest run was given if it has no room for all tha
   const { kwargs } = await given(LARGE);
   expect(await kept()).toEqual(["text"]);
   expect(configurableOf(kwargs)).toEqual(LARGE);
+});
+
+test("a thread that was deleted and made again while its change waited for it is not said to be too large", async () => {
+  const threadId = await api.aThread();
+  const holder = new pg.Client({ connectionString: server.connectionString });
+  await holder.connect();
+  try {
+    await holder.query("begin");
+    await holder.query("delete from threadloom.threads where thread_id = $1", [threadId]);
+    await holder.query("insert into threadloom.threads (thread_id) values ($1)", [threadId]);
+    const patched = api.patch<ThreadRecord>(`/threads/${threadId}`, { metadata: { note: "short" } });
+    await eventually("the change waits", async () => {
+      const [row] = await query<{ count: number }>(
+        server,
+        `select count(*)::int as count from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return row?.count === 1;
+    });
+    await holder.query("commit");
+    expect((await patched).body).toMatchObject({ thread_id: threadId, metadata: { note: "short" } });
+  } finally {
+    await holder.end();
+  }
 });
