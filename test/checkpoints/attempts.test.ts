@@ -174,6 +174,13 @@ describe("the saver of an attempt", () => {
       "delete from threadloom.checkpoint_elements where thread_id = $1 and (list_id, position) not in (select list_id, min(position) from threadloom.checkpoint_elements where thread_id = $1 group by list_id)",
       [run.threadId],
     );
+    // One of another thread, or of a subgraph, is not the one.
+    await opened.database.query(
+      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments, contents)
+       select thread_id, namespace, $2, '{}', $2, '', '{}', '{}'
+       from (values ($1::uuid, 'subgraph'), (gen_random_uuid(), '')) as elsewhere (thread_id, namespace)`,
+      [run.threadId, lost],
+    );
     await put(saver, run.threadId, { list: [...list(0, 3), ...crashed, ...list(6, 9)] }, lost);
     await expect(saver.flush()).rejects.toThrow(StateLostError);
 

@@ -175,6 +175,17 @@ describe("a claim of a run that may have killed its workers", () => {
     expect(await claimedSuspect()).toBeUndefined();
   });
 
+  test("gives each to one worker, however many ask at the same time", async () => {
+    const runs: string[] = [];
+    for (let count = 0; count < 30; count += 1) runs.push((await suspect()).runId);
+    const taken: string[] = [];
+    const worker = async (): Promise<void> => {
+      for (let run = await claimedSuspect(); run !== undefined; run = await claimedSuspect()) taken.push(run);
+    };
+    await Promise.all([worker(), worker(), worker(), worker(), worker(), worker()]);
+    expect(taken.sort()).toEqual(runs.sort());
+  });
+
   test("passes over what another worker takes at this very moment", async () => {
     const [first, second] = [await suspect({ createdIn: -10 }), await suspect()];
     await database.transaction(async (transaction) => {

@@ -7,6 +7,7 @@
  *   --place TEXT         only the statement or function of this name
  *   --operator TEXT      only this kind of change
  *   --line N, --line N-M only what stands in this line, or from one to another
+ *   --tests A,B          only these files of tests, such as engine/queue
  *   --sample N           so many of them, by lot
  *   --seed N             the lot; printed with each run, so that it can be drawn again
  *   --minutes N          ends after so long, 60 unless said otherwise; what was not tried is counted
@@ -29,6 +30,7 @@ const { values: options } = parseArgs({
     place: { type: "string" },
     operator: { type: "string" },
     line: { type: "string" },
+    tests: { type: "string" },
     sample: { type: "string" },
     seed: { type: "string" },
     minutes: { type: "string", default: "60" },
@@ -50,6 +52,7 @@ const [firstLine = 0, lastLine = options.line === undefined ? Infinity : firstLi
   options.line?.split("-").map(Number) ?? [];
 
 const trialsOf = async (target: Target): Promise<Trial[]> => {
+  const tests = options.tests?.split(",") ?? target.tests;
   const source = await readFile(join(ROOT, target.file), "utf8");
   const mutants = target.kind === "sql" ? sqlMutants(target.file, source) : codeMutants(target.file, source);
   return mutants
@@ -57,7 +60,7 @@ const trialsOf = async (target: Target): Promise<Trial[]> => {
     .filter(({ place }) => options.place === undefined || place.endsWith(options.place))
     .filter(({ operator }) => options.operator === undefined || operator === options.operator)
     .filter(({ line }) => line >= firstLine && line <= lastLine)
-    .map((mutant) => ({ mutant, target }));
+    .map((mutant) => ({ mutant, target: { ...target, tests } }));
 };
 
 const seed = Number(options.seed ?? Math.floor(Math.random() * 1e9));

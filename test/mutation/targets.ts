@@ -72,7 +72,6 @@ const EXECUTION = [
   "streaming/modes",
   "engine/suspects",
   "engine/hosting",
-  "engine/ended-lines",
   "runs/concurrency",
   "runs/threadless",
   "runs/rollback",
