@@ -81,6 +81,7 @@ const EXECUTION = [
 ];
 
 const CHECKPOINTS = [
+  "checkpoints/fences",
   "checkpoints/attempts",
   "threads/updates",
   "engine/finishing",
@@ -128,7 +129,7 @@ export const TARGETS: readonly Target[] = [
   {
     file: "src/runs/forgetting.ts",
     kind: "sql",
-    tests: ["runs/rollback", "runs/configuration", "runs/concurrency"],
+    tests: ["runs/forgetting", "runs/rollback", "runs/configuration", "runs/concurrency"],
   },
   { file: "src/runs/repository.ts", kind: "sql", tests: CREATION },
   {
