@@ -216,6 +216,15 @@ describe("a run that waits behind others", () => {
     expect(await isBehind(second)).toBe(true);
   });
 
+  test("may start before a younger one that does not wait behind others", async () => {
+    const threadId = await opened.aThread();
+    const older = await waiting({ threadId, createdIn: -10, behind: true });
+    await waiting({ threadId, createdIn: -5 });
+    await queue.advance(threadId);
+    expect(await isBehind(older)).toBe(false);
+    expect(await claimed()).toEqual([older.runId]);
+  });
+
   test("goes on to wait while one runs", async () => {
     const running = await opened.aRun({});
     const run = await waiting({ threadId: running.threadId, behind: true });

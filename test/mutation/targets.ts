@@ -136,6 +136,7 @@ export const TARGETS: readonly Target[] = [
     file: "src/runs/cancellation.ts",
     kind: "sql",
     tests: [
+      "runs/cancelling-waiting",
       "runs/cancellation",
       "runs/cancelling-many",
       "runs/rollback",
