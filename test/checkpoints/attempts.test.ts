@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LeaseLostError, StateLostError } from "../../src/lib/errors.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
+import { eventually } from "../helpers/conditions.ts";
 import { collected } from "../helpers/collected.ts";
 
 let opened: OpenStorage;
@@ -156,6 +157,28 @@ describe("the saver of an attempt", () => {
     await lazy.flush();
     const history = await collected(opened.storage.readHistory(run.threadId, "", { limit: 100 }));
     expect(history.map((checkpoint) => checkpoint.checkpointId)).toEqual(ids.toReversed());
+  });
+
+  it("has flushed only when the statement that is under way has committed, though nothing waits any more", async () => {
+    const run = await aRunningRun(opened.database);
+    const saver = opened.storage.saverForAttempt(run);
+    let isFlushed = false;
+    let flushed: Promise<void> | undefined;
+    await opened.database.transaction(async (transaction) => {
+      await transaction.query("select from threadloom.runs where run_id = $1 for update", [run.runId]);
+      await put(saver, run.threadId, { a: 1 });
+      await eventually("the statement waits", async () => {
+        const rows = await opened.database.query(
+          "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        );
+        return rows.length > 0;
+      });
+      flushed = saver.flush().then(() => void (isFlushed = true));
+      await opened.database.query("select 1");
+      expect(isFlushed).toBe(false);
+    });
+    await flushed;
+    expect((await countRows(run.threadId))["checkpoints"]).toBe(1);
   });
 
   it("stores nothing on what a crash of the database has taken with it, and remembers none of it", async () => {

@@ -224,6 +224,14 @@ describe("an attempt", () => {
   });
 });
 
+test("whether the database takes writes is found out without touching a run", async () => {
+  await opened.aRun({});
+  const versions = () => database.query("select xmin::text from threadloom.runs");
+  const before = await versions();
+  await queue.assertWritable();
+  expect(await versions()).toEqual(before);
+});
+
 describe("a worker that does not know a run that it holds", () => {
   test("finds it, oldest first, and none that it knows, that is new, or that is not its own", async () => {
     const workerId = newId();
@@ -248,8 +256,8 @@ describe("a run whose worker", () => {
     });
   };
   const recovered = async (): Promise<{ requeued: string[]; abandoned: string[] }> => ({
-    requeued: (await queue.requeueExpired(LEASE_SECONDS)).map((run) => run.run_id),
     abandoned: (await queue.listAbandoned(LEASE_SECONDS)).map((run) => run.run_id),
+    requeued: (await queue.requeueExpired(LEASE_SECONDS)).map((run) => run.run_id),
   });
 
   test.each<[string, QueuedRun, "goes back" | "is ended" | "stays"]>([
@@ -328,9 +336,10 @@ describe("a run whose worker", () => {
     const own = await opened.aRun(lost);
     const nobodys = await opened.aRun({ ...lost, graph: "elsewhere" });
     expect((await recovered()).abandoned).toEqual([own.runId, nobodys.runId]);
-    await database.query("insert into threadloom.workers (worker_id, graph_ids) values ($1, '{elsewhere}')", [
-      newId(),
-    ]);
+    await database.query(
+      "insert into threadloom.workers (worker_id, graph_ids) values ($1, '{elsewhere,test}')",
+      [newId()],
+    );
     expect((await recovered()).abandoned).toEqual([own.runId]);
     await database.query("delete from threadloom.workers");
   });

@@ -83,6 +83,7 @@ const EXECUTION = [
 const CHECKPOINTS = [
   "checkpoints/fences",
   "checkpoints/attempts",
+  "checkpoints/difference",
   "threads/updates",
   "engine/finishing",
   "runs/starting",

@@ -49,15 +49,18 @@ export const tryAll = async (
   /** Databases of tests that were ended half-way. */
   const dropLeftDatabases = async (): Promise<void> => {
     const client = new pg.Client({ connectionString: database.url("mutation") });
-    await client.connect();
+    client.on("error", () => undefined);
     try {
+      await client.connect();
       const { rows } = await client.query<{ datname: string }>(
         "select datname from pg_database where datname ~ '^threadloom_(test|template)_'",
       );
       for (const { datname } of rows)
         await client.query(`drop database if exists ${pg.escapeIdentifier(datname)} with (force)`);
+    } catch (error) {
+      say(`  left databases could not be dropped: ${String(error)}`);
     } finally {
-      await client.end();
+      await client.end().catch(() => undefined);
     }
   };
 

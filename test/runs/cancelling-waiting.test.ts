@@ -78,4 +78,34 @@ describe("a run that waits", () => {
     expect(await configOf()).toEqual(before);
     expect(await rowOf(run.run_id)).toBeUndefined();
   });
+
+  test("takes the thread with it that was made for it, and no other", async () => {
+    const other = await api.aThread();
+    const run = (await server.client.post("/runs").send({ assistant_id: "counter" })).body as {
+      thread_id: string;
+      run_id: string;
+    };
+    await api.cancel(run.thread_id, run.run_id);
+    const threads = await query<{ thread_id: string }>(server, "select thread_id from threadloom.threads");
+    const ids = threads.map((thread) => thread.thread_id);
+    expect(ids).toContain(other);
+    expect(ids).not.toContain(run.thread_id);
+  });
+
+  test("lets its thread live on from now, if that has a time to live", async () => {
+    const threadId = await api.aThread();
+    const run = await api.aRun(threadId, { assistant_id: "counter" });
+    await query(
+      server,
+      "update threadloom.threads set ttl_minutes = 5, expires_at = now() - interval '1 minute' where thread_id = $1",
+      [threadId],
+    );
+    await api.cancel(threadId, run.run_id);
+    const [row] = await query<{ later: boolean }>(
+      server,
+      "select expires_at > now() as later from threadloom.threads where thread_id = $1",
+      [threadId],
+    );
+    expect(row).toEqual({ later: true });
+  });
 });

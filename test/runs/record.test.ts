@@ -48,6 +48,31 @@ test("one that waits has not started, one that runs has not ended", async () => 
   });
 });
 
+test("one that starts at once is its worker's, with a lease, in its first attempt; one that waits is nobody's", async () => {
+  const elsewhere = await api.aThread();
+  const threadId = await api.aThread();
+  const running = await api.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
+  // There would be a slot, but no process hosts its graph.
+  await query(server, "update threadloom.assistants set graph_id = 'unhosted' where graph_id = 'counter'");
+  try {
+    const waiting = await api.aRun(elsewhere, COUNT);
+    const rows = await query(
+      server,
+      `select status, attempt, worker_id is not null as held, lease_until > now() as leased
+       from threadloom.runs where run_id = any($1::uuid[]) order by created_at`,
+      [[running.run_id, waiting.run_id]],
+    );
+    expect(rows).toEqual([
+      { status: "running", attempt: 1, held: true, leased: true },
+      { status: "pending", attempt: 0, held: false, leased: null },
+    ]);
+    await api.cancel(elsewhere, waiting.run_id);
+  } finally {
+    await query(server, "update threadloom.assistants set graph_id = 'counter' where graph_id = 'unhosted'");
+    await api.cancel(threadId, running.run_id);
+  }
+});
+
 test("one that was in the queue started when it was taken from there", async () => {
   const threadId = await api.aThread();
   const run = await api.aRun(threadId, { ...COUNT, after_seconds: 0.5 });

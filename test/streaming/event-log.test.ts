@@ -131,4 +131,12 @@ describe("expired events", () => {
     expect(await left()).not.toContain(middle);
     expect(await left()).toHaveLength(kept.length + 1);
   });
+
+  test("of one moment are removed one batch after the other", async () => {
+    await Promise.all([aged("success", 50), aged("success", 50)]);
+    await opened.database.query("update threadloom.run_events set created_at = '2026-01-01'");
+    const first = await log.deleteExpired(10, 1);
+    expect(await log.deleteExpired(10, 1, first.last)).toMatchObject({ removed: 1 });
+    expect(await left()).toEqual([]);
+  });
 });
