@@ -5,6 +5,7 @@ import { unavailable } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { RoutePlugin } from "../lib/route-plugin.ts";
+import { boundAnswers } from "./answer-budget.ts";
 import { acceptBodies, type BodyLimits } from "./bodies.ts";
 import { allowOriginOf, allowOrigins } from "./cors.ts";
 import { answerUnknownRoute, answerUnreadable, createAnswerError } from "./errors.ts";
@@ -72,6 +73,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   });
   await allowOrigins(app, options.origins);
   acceptBodies(app, options.bodyLimits);
+  boundAnswers(app);
   let closing = false;
   app.addHook("preClose", (done) => {
     closing = true;

@@ -1,0 +1,37 @@
+import type { FastifyInstance } from "fastify";
+import { unavailable } from "../lib/errors.ts";
+
+/** Shorter answers are not counted: a socket takes them at once. */
+const COUNTED_FROM_BYTES = 1024 * 1024;
+/**
+ * Of answers that are being sent. 120 callers who each asked for a state of 14 MB and took nothing of it ended a process
+ * with a heap of 1 GiB.
+ */
+const IN_FLIGHT_AT_MOST_BYTES = 128 * 1024 * 1024;
+/** Whoever has not taken such an answer after this time is cut off: until then it stays in memory here. */
+const TAKEN_WITHIN_MS = 120_000;
+
+/**
+ * Bounds the answers that wait to be taken. A read that comes when the budget is spent is refused and may be repeated;
+ * what has changed something is answered in any case, because clients repeat a request that was refused. Streams and
+ * long lists are made while they are taken, and bounded elsewhere.
+ */
+export const boundAnswers = (app: FastifyInstance): void => {
+  let inFlight = 0;
+  app.addHook("onSend", (request, reply, payload, done) => {
+    const bytes = typeof payload === "string" ? payload.length : 0;
+    if (bytes < COUNTED_FROM_BYTES) return done(null, payload);
+    // One alone is always sent: refused for ever it could never be read.
+    if (request.method === "GET" && inFlight > 0 && inFlight + bytes > IN_FLIGHT_AT_MOST_BYTES)
+      return done(unavailable("Too many large answers are being sent at the moment."));
+    const { raw } = reply;
+    if (raw.destroyed) return done(null, "");
+    inFlight += bytes;
+    const stalled = setTimeout(() => raw.destroy(), TAKEN_WITHIN_MS);
+    raw.once("close", () => {
+      clearTimeout(stalled);
+      inFlight -= bytes;
+    });
+    done(null, payload);
+  });
+};
