@@ -18,7 +18,7 @@ export interface SuspectsOptions {
   onJoinable(): void;
 }
 
-/** The suspects that this process executes: hardly ever one. */
+/** The suspects that this process executes: nearly always none. */
 export const createSuspects = ({ isSuspect, leaseSeconds, onJoinable }: SuspectsOptions) => {
   /** One; two only where the answer to a claim was lost and its run is found again beside another. */
   const here = new Set<string>();
