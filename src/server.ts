@@ -171,6 +171,7 @@ export const createServer = async (
     });
     const heartbeat = createHeartbeat({
       queue,
+      shared: database,
       connectionString,
       schema,
       preparedStatements,

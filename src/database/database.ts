@@ -40,6 +40,11 @@ export interface Database extends Queryable, BoundedReads {
   readonly connectionString: string;
   readonly schema: string;
   /**
+   * `answerMs`: for how long the answer is waited for, instead of the usual time; the connection that owes it is given up.
+   * Such a statement is not prepared, so it is for what is rarely asked.
+   */
+  query<Row>(text: string, values?: unknown[], options?: { answerMs?: number }): Promise<Row[]>;
+  /**
    * Runs `work` in a transaction on one connection; rolls back if it throws. Never while user code runs. `opening`:
    * what it begins with, if not a plain `begin`.
    */
@@ -128,9 +133,11 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     pool,
     connectionString,
     schema,
-    async query<Row>(text: string, values: unknown[] = []) {
-      const result = await noting(pool.query(qualified(text), values));
-      return result.rows as Row[];
+    async query<Row>(text: string, values: unknown[] = [], { answerMs }: { answerMs?: number } = {}) {
+      const statement = qualified(text);
+      if (answerMs === undefined) return (await noting(pool.query(statement, values))).rows as Row[];
+      const bounded: pg.QueryConfig & pg.ClientConfig = { text: statement, values, query_timeout: answerMs };
+      return (await noting(pool.query(bounded))).rows as Row[];
     },
     isLoss: (error) => error instanceof Error && losses.has(error),
     onConnectionLost(listener) {

@@ -1,7 +1,8 @@
-import { openDatabase } from "../database/database.ts";
+import { openDatabase, type Database, type Queryable } from "../database/database.ts";
 import { retryPassing } from "../database/passing-faults.ts";
 import { createBackOff } from "../lib/back-off.ts";
 import { inSchema } from "../database/schema.ts";
+import { sqlState } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Execution } from "./execution.ts";
 import {
@@ -19,6 +20,8 @@ export interface HeartbeatOptions {
   queue: Queue;
   /** For connections of its own: a busy pool must not cost leases. */
   connectionString: string;
+  /** The connections that all share, for when there is none of its own to be had. */
+  shared: Pick<Database, "query">;
   schema: string;
   preparedStatements: boolean;
   leaseSeconds: number;
@@ -57,10 +60,23 @@ const MISSED_BEATS = 2;
  * its work for that, nor that of its neighbours. While the loop lives it watches the thread, and renews itself
  * whenever the thread does not; while the loop is blocked the thread goes on for `blockedLoopSeconds`: an endless loop
  * must not keep its neighbours for ever. Two renewals at the same time harm nobody.
+ *
+ * Both have a connection of their own, because those that all share may be busy for longer than a lease. But one that has to
+ * be made anew is refused when the database's connections are used up (53300), while the process still holds those of its
+ * pool: it would live, and work, and lose all its runs. So each renewal that failed is made once more over the pool, by
+ * the loop, which is alive, since it heard of the failure. The pool alone would not do, nor the own connection.
  */
 export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
-  const { queue, connectionString, schema, preparedStatements, leaseSeconds, blockedLoopSeconds, logger } =
-    options;
+  const {
+    queue,
+    shared,
+    connectionString,
+    schema,
+    preparedStatements,
+    leaseSeconds,
+    blockedLoopSeconds,
+    logger,
+  } = options;
   const heartbeatMs = options.heartbeatSeconds * 1_000;
   const timeoutMs = Math.max(TIMEOUT_AT_LEAST_MS, (leaseSeconds * 1_000) / TIMEOUTS_PER_LEASE);
   /** Not connected before the loop renews by itself. */
@@ -99,34 +115,61 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
 
   let failureToldAt = -Infinity;
   /** Each try again fails, too, while the database is away: told once per lease. */
-  const tellFailed = (what: { err: unknown } | { reason: string; code: string | undefined }): void => {
+  const tellFailed = (what: object, message: string): void => {
     const now = performance.now();
     const level = now - failureToldAt < leaseSeconds * 1_000 ? "debug" : "warn";
     if (level === "warn") failureToldAt = now;
-    logger[level](what, "leases could not be renewed");
+    logger[level](what, message);
+  };
+
+  const renewOver = async (connection: Queryable): Promise<void> => {
+    const asked = [...held.values()].map(({ runId, attempt }) => ({ runId, attempt }));
+    if (asked.length > 0) react(asked, await queue.renew(asked, leaseSeconds, connection));
+  };
+  const boundedShared: Queryable = {
+    query: (text, values) => shared.query(text, values, { answerMs: timeoutMs }),
+  };
+
+  let standingIn: Promise<void> | undefined;
+  /**
+   * A renewal over the own connection failed, the thread's or the loop's. One of these at a time, whatever fails meanwhile:
+   * it takes a single connection of the pool, waits in its queue like anybody, and tries for a heartbeat at most.
+   */
+  const standIn = (failure: { reason: string; code: string | undefined }): void => {
+    standingIn ??= retryPassing(() => renewOver(boundedShared), {
+      forMs: heartbeatMs,
+      isWanted: () => !closed,
+    })
+      .then(() => tellFailed(failure, "leases are renewed over shared connections; their own fails"))
+      .catch((error: unknown) => tellFailed({ err: error, ...failure }, "leases could not be renewed"))
+      .finally(() => {
+        standingIn = undefined;
+      });
   };
 
   let renewing: Promise<void> | undefined;
   const renewFromLoop = (): void => {
-    renewing ??= (async () => {
-      const renewHeld = async (): Promise<void> => {
-        const asked = [...held.values()].map(({ runId, attempt }) => ({ runId, attempt }));
-        if (asked.length > 0) react(asked, await queue.renew(asked, leaseSeconds, database));
-      };
+    const renewOverOwn = async (): Promise<void> => {
       try {
-        await retryPassing(renewHeld, { forMs: heartbeatMs, isWanted: () => !closed });
+        await renewOver(database);
       } catch (error) {
-        tellFailed({ err: error });
+        standIn({ reason: error instanceof Error ? error.message : String(error), code: sqlState(error) });
+        throw error;
       }
-    })().finally(() => {
-      renewing = undefined;
-    });
+    };
+    renewing ??= retryPassing(renewOverOwn, { forMs: heartbeatMs, isWanted: () => !closed })
+      .catch((error: unknown) =>
+        logger.debug({ err: error }, "the loop could not renew over its own connection"),
+      )
+      .finally(() => {
+        renewing = undefined;
+      });
   };
 
   const onReport = (report: ThreadReport): void => {
     if (report.kind === "renewed") return react(report.asked, report.rows);
     const { reason, code } = report;
-    if (report.kind === "failed") tellFailed({ reason, code });
+    if (report.kind === "failed") standIn({ reason, code });
     else logger.debug({ reason, code }, "a database connection was lost");
   };
 
@@ -209,7 +252,7 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
       closed = true;
       clearInterval(timer);
       await thread?.close();
-      await renewing;
+      await Promise.all([renewing, standingIn]);
       await database.close();
     },
   };

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import { openDatabase } from "../../src/database/database.ts";
 import type { StopReason } from "../../src/engine/attempt.ts";
@@ -156,7 +157,10 @@ describe("a heartbeat", () => {
 
 describe("a heartbeat's thread", () => {
   /** A heartbeat that holds a run which is said to be executed here, in its first attempt. */
-  const startBeating = async (options: { threadEntry?: URL; blockedLoopSeconds?: number }) => {
+  const startBeating = async (
+    options: { threadEntry?: URL; blockedLoopSeconds?: number; leaseSeconds?: number },
+    connectAs = (server: TestServer) => Promise.resolve(server.connectionString),
+  ) => {
     const server = await start({ role: "api", leaseSeconds: 3_600, sweepSeconds: 3_600 });
     const api = apiOf(server);
     const run = await api.aRun(await api.aThread(), { assistant_id: "gate", input: { label: "held" } });
@@ -167,7 +171,7 @@ describe("a heartbeat's thread", () => {
       [run.run_id],
     );
     const { logger, lines } = listeningLogger();
-    const { connectionString } = server;
+    const connectionString = await connectAs(server);
     const database = openDatabase({
       connectionString,
       poolSize: 1,
@@ -176,8 +180,17 @@ describe("a heartbeat's thread", () => {
       logger,
     });
     closers.push(() => database.close());
+    // As in a server that has work: the connections that all share are there before the heartbeat's.
+    await database.query("select 1");
+    const shared = { renewals: 0 };
     const heartbeat = createHeartbeat({
       queue: createQueue(database, { maxAttempts: 3, graphIds: [] }),
+      shared: {
+        query(...statement) {
+          shared.renewals += 1;
+          return database.query(...statement);
+        },
+      },
       connectionString,
       schema: DEFAULT_SCHEMA,
       preparedStatements: true,
@@ -197,7 +210,7 @@ describe("a heartbeat's thread", () => {
       ended: Promise.resolve(undefined),
     };
     heartbeat.begun(execution);
-    return { server, execution, heartbeat, reasons, runId: run.run_id, lines };
+    return { server, execution, heartbeat, reasons, runId: run.run_id, lines, shared };
   };
   const errorsIn = (lines: readonly string[]): string[] =>
     lines.filter((line) => line.includes('"level":50'));
@@ -239,4 +252,55 @@ describe("a heartbeat's thread", () => {
     expect(later.every(({ kind }) => kind === "cancel")).toBe(true);
     expect(reasons).toHaveLength(stoppedSoFar);
   });
+
+  /** An answer may take a quarter of a lease: more than a busy machine needs. */
+  const PATIENT = { leaseSeconds: 60 };
+
+  test("renews over its own connection, and leaves those that all share alone", async () => {
+    const { server, runId, shared } = await startBeating(PATIENT);
+    await untilRenewed(server, runId);
+    await untilRenewed(server, runId);
+    expect(shared.renewals).toBe(0);
+  });
+
+  test.each([
+    ["that finds no free connection", PATIENT],
+    ["that is not there, while the loop finds no free connection,", { ...PATIENT, blockedLoopSeconds: 0 }],
+  ])(
+    "%s is stood in for over the connections that all share, until there is one of its own again",
+    async (_which, options) => {
+      const role = `threadloom_test_${randomBytes(6).toString("hex")}`;
+      const { server, runId, reasons, shared, lines } = await startBeating(options, async (startedOn) => {
+        await query(startedOn, `create role ${role} login password 'secret' connection limit 2`);
+        closers.push(async () => {
+          await query(startedOn, `drop owned by ${role} cascade`);
+          await query(startedOn, `drop role ${role}`);
+        });
+        await query(
+          startedOn,
+          `grant usage on schema threadloom to ${role}; grant all on all tables in schema threadloom to ${role}`,
+        );
+        const url = new URL(startedOn.connectionString);
+        url.username = role;
+        url.password = "secret";
+        return url.href;
+      });
+      await untilRenewed(server, runId);
+      // No more than the one that is there: whoever comes now is refused with 53300.
+      await query(server, `alter role ${role} connection limit 1`);
+      await query(server, "select pg_terminate_backend($1)", [(await beats(server))[0]?.pid]);
+      await eventually("it was refused", () => lines.some((line) => line.includes('"code":"53300"')));
+      await untilRenewed(server, runId);
+      await untilRenewed(server, runId);
+      expect(shared.renewals).toBeGreaterThan(0);
+      expect(reasons).toEqual([]);
+      await query(server, `alter role ${role} connection limit 2`);
+      await eventually("its own is back, and the others are left alone", async () => {
+        const overShared = shared.renewals;
+        await untilRenewed(server, runId);
+        await untilRenewed(server, runId);
+        return (await beats(server)).length > 0 && shared.renewals === overShared;
+      });
+    },
+  );
 });
