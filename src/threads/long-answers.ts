@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
+import { attended, type TakersPatience } from "../lib/attended.ts";
 import { callerGone } from "../lib/caller-gone.ts";
 import { unavailable } from "../lib/errors.ts";
 import { createGate } from "../lib/gate.ts";
@@ -9,8 +10,8 @@ import { createBreather, type Pacer } from "../lib/pacer.ts";
 export const LONG_ANSWER_BYTES = 1024 * 1024;
 const AT_ONCE = 4;
 const PATIENCE_MS = 30_000;
-/** Whoever does not take a megabyte in this time is cut off: what he does not take stays in memory here. */
-const STALLED_MS = 120_000;
+/** What is not taken stays in memory here: a megabyte, or one item that is longer. */
+const PATIENCE: TakersPatience = { stalledMs: 60_000 };
 const JSON_TYPE = "application/json; charset=utf-8";
 
 /**
@@ -32,7 +33,7 @@ export interface LongAnswers {
   sendItems(reply: FastifyReply, items: AsyncIterable<string>): Promise<FastifyReply>;
 }
 
-export const createLongAnswers = (pacer: Pacer): LongAnswers => {
+export const createLongAnswers = (pacer: Pacer, patience = PATIENCE): LongAnswers => {
   const gate = createGate({
     places: AT_ONCE,
     waitMs: PATIENCE_MS,
@@ -52,7 +53,7 @@ export const createLongAnswers = (pacer: Pacer): LongAnswers => {
       void reply.type(JSON_TYPE);
       const [only] = pieces;
       if (pieces.length === 1) return reply.send(only);
-      return reply.send(Readable.from(attended(reply, pieces)));
+      return reply.send(Readable.from(attended(reply.raw, pieces, patience)));
     },
 
     async sendItems(reply, items) {
@@ -68,7 +69,7 @@ export const createLongAnswers = (pacer: Pacer): LongAnswers => {
         yield second.value;
         yield* { [Symbol.asyncIterator]: () => pieces };
       };
-      return reply.send(Readable.from(attended(reply, all())));
+      return reply.send(Readable.from(attended(reply.raw, all(), patience)));
     },
   };
 };
@@ -93,19 +94,4 @@ async function* inPieces(
   }
   piece.push("]");
   yield piece.join("");
-}
-
-/** Cuts the connection of a reader who takes no piece for a while. */
-async function* attended(
-  { raw }: FastifyReply,
-  pieces: AsyncIterable<string> | Iterable<string>,
-): AsyncGenerator<string, void, undefined> {
-  for await (const piece of pieces) {
-    const timer = setTimeout(() => raw.destroy(), STALLED_MS);
-    try {
-      yield piece;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
 }

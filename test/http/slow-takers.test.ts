@@ -1,0 +1,94 @@
+import { once } from "node:events";
+import http, { type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import Fastify, { type FastifyInstance } from "fastify";
+import { afterEach, expect, it } from "vitest";
+import { boundAnswers } from "../../src/http/answer-budget.ts";
+import type { TakersPatience } from "../../src/lib/attended.ts";
+import { createLongAnswers } from "../../src/threads/long-answers.ts";
+import { createReadPacer } from "../../src/threads/read-pace.ts";
+import { eventually } from "../helpers/conditions.ts";
+
+/** Large answers to those who take them slowly, or not at all. */
+
+/** More than the buffers of both ends of a connection take by themselves. */
+const LENGTH = 16 * 1024 * 1024;
+const LARGE = "x".repeat(LENGTH);
+/** Odd, so that pairs of characters lie across all borders. */
+const PAIRS = `x${"😀".repeat(2 * 1024 * 1024)}`;
+
+let app: FastifyInstance;
+let url: string;
+/** Answers whose connection is closed, by path. */
+let closed: string[];
+
+const serve = async (patience: TakersPatience): Promise<void> => {
+  closed = [];
+  app = Fastify({ forceCloseConnections: true });
+  boundAnswers(app, patience);
+  const longAnswers = createLongAnswers(createReadPacer(), patience);
+  app.addHook("onRequest", (request, reply, done) => {
+    reply.raw.once("close", () => closed.push(request.url));
+    done();
+  });
+  app.get("/whole", (_request, reply) => reply.type("application/json").send(LARGE));
+  app.get("/pairs", (_request, reply) => reply.type("application/json").send(PAIRS));
+  app.get("/list", (_request, reply) => {
+    const items = async function* () {
+      await Promise.resolve();
+      yield JSON.stringify(LARGE);
+      yield JSON.stringify("last");
+    };
+    return longAnswers.sendItems(reply, items());
+  });
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+};
+afterEach(() => app.close());
+
+const open = async (path: string): Promise<IncomingMessage> => {
+  const [response] = (await once(http.get(`${url}${path}`, { agent: false }), "response")) as [
+    IncomingMessage,
+  ];
+  return response;
+};
+
+/** Takes 64 KiB, rests, and so on: some 6 MB in a second. Answers how many bytes came. */
+const takeSlowly = async (response: IncomingMessage): Promise<number> => {
+  let bytes = 0;
+  for await (const piece of response as AsyncIterable<Buffer>) {
+    bytes += piece.length;
+    await pause(8);
+  }
+  return bytes;
+};
+
+it.each(["/whole", "/list"])("who takes slowly but steadily gets all of %s", async (path) => {
+  await serve({ stalledMs: 1_000 });
+  const startedAt = performance.now();
+  expect(await takeSlowly(await open(path))).toBeGreaterThanOrEqual(LENGTH);
+  expect(performance.now() - startedAt).toBeGreaterThan(1_500);
+});
+
+it.each(["/whole", "/list"])("who takes nothing more of %s is cut off", async (path) => {
+  await serve({ stalledMs: 200 });
+  const response = await open(path);
+  await eventually("the connection is closed", () => closed.includes(path));
+  await expect(response.resume().toArray()).rejects.toThrow("aborted");
+});
+
+it("who takes steadily is cut off, too, when the whole has taken too long", async () => {
+  await serve({ stalledMs: 60_000, takenWithinMs: 500 });
+  await expect(takeSlowly(await open("/whole"))).rejects.toThrow("aborted");
+  expect(closed).toEqual(["/whole"]);
+});
+
+it("an answer that is sent in pieces is what it was, and says how long it is", async () => {
+  await serve({ stalledMs: 60_000 });
+  const response = await fetch(`${url}/pairs`);
+  expect(response.headers.get("content-length")).toBe(String(Buffer.byteLength(PAIRS)));
+  expect((await response.text()) === PAIRS).toBe(true);
+  const head = await fetch(`${url}/pairs`, { method: "HEAD" });
+  expect(head.headers.get("content-length")).toBe(String(Buffer.byteLength(PAIRS)));
+});
