@@ -1,6 +1,6 @@
 import type { ExpressionBuilder } from "kysely";
 import { sql } from "kysely";
-import { roomyPage, type PageColumns } from "../database/bounded-reads.ts";
+import { roomyPage, type PageColumns, type PageWeight } from "../database/bounded-reads.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import { hasRoomFor } from "../database/merging.ts";
 import type { AssistantRow, AssistantVersionRow, Tables } from "../database/tables.ts";
@@ -89,6 +89,12 @@ order by thread_id limit $3`;
 /** An assistant has few versions: counting them all costs no more than sorting them. */
 const VERSIONS = `select ${SNAPSHOT}, count(*) over ()::int as total from threadloom.assistant_versions
 where assistant_id = $1 and metadata @> $2::jsonb order by version desc limit $3 offset $4`;
+
+const LONG_COLUMNS = ["config", "context", "metadata"] as const;
+const weightOf = (sent: readonly string[]): PageWeight => {
+  const [first, second, third] = LONG_COLUMNS.filter((column) => sent.includes(column));
+  return { columns: [first, second, third] };
+};
 
 type CountedRow<Row> = Row & PageColumns & { total: number };
 
@@ -225,7 +231,7 @@ export const createAssistantRepository = (database: Database) => {
       if (sortBy !== "assistant_id") query = query.orderBy("assistant_id", order); // pages must not overlap
       const page = query.limit(search.limit).offset(search.offset).compile();
       const found = await database.boundedRead<CountedRow<Partial<AssistantRow>>>(
-        roomyPage(page.sql),
+        roomyPage(page.sql, weightOf(fields)),
         [...page.parameters],
         signal,
       );
@@ -249,7 +255,7 @@ export const createAssistantRepository = (database: Database) => {
       signal?: AbortSignal,
     ): Promise<{ rows: AssistantVersionRow[]; total: number | undefined }> {
       const found = await database.boundedRead<CountedRow<AssistantVersionRow>>(
-        roomyPage(VERSIONS),
+        roomyPage(VERSIONS, weightOf(LONG_COLUMNS)),
         [assistantId, JSON.stringify(search.metadata ?? {}), search.limit, search.offset],
         signal,
       );

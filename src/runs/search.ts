@@ -1,4 +1,4 @@
-import { roomyPage, type PageColumns } from "../database/bounded-reads.ts";
+import { roomyPage, type PageColumns, type PageWeight } from "../database/bounded-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { RunRow, RunStatus } from "../database/tables.ts";
 import { ThreadloomError } from "../lib/errors.ts";
@@ -24,9 +24,12 @@ export interface RunPage {
 
 /** Of metadata and errors, on one page: it ends before, and says where the next one begins. */
 const SUMMARIES_BYTES_AT_MOST = 4 * 1024 * 1024;
-const SUMMARY_WEIGHT = "octet_length(metadata::text) + coalesce(octet_length(error::text), 0)";
+const SUMMARY_WEIGHT: PageWeight = { columns: ["metadata", "error"], bytesAtMost: SUMMARIES_BYTES_AT_MOST };
 /** `kwargs`, with a run's input, is text: its length is known without reading it. */
-const WEIGHT = `${SUMMARY_WEIGHT} + octet_length(kwargs::text) + octet_length(config::text) + octet_length(context::text)`;
+const WEIGHT: PageWeight = {
+  columns: ["metadata", "error", "config", "context"],
+  octets: "octet_length(kwargs::text)",
+};
 /** Counting costs a look at every run that matches, which may be millions. */
 const COUNTED_AT_MOST = 10_000;
 /**
@@ -137,7 +140,6 @@ export const createRunSearcher = (database: Database) => {
           `select ${COLUMNS} from threadloom.runs ${where} order by run_id ${search.sort_order ?? "desc"}
          limit $${values.length + 1}::int offset $${values.length + 2}::int`,
           SUMMARY_WEIGHT,
-          SUMMARIES_BYTES_AT_MOST,
         ),
         [...values, limit + 1, offset],
         signal,

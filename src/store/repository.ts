@@ -213,7 +213,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       const everywhere = wanted.upper === null;
       const statement = wanted.query === undefined ? searchItems(everywhere) : searchByMeaning(everywhere);
       const rows = await reads.boundedRead<FoundRow & PageColumns>(
-        roomyPage(statement, "octet_length(value::text)"),
+        roomyPage(statement, { columns: ["value"] }),
         [JSON.stringify([wanted])],
         signal,
       );

@@ -27,7 +27,13 @@ export const CANDIDATE_COLUMNS = `
   metadata ->> 'graph_id' as graph_id,
   status = 'idle' and updated_at = created_at and state_updated_at = created_at as untouched`;
 
-/** The columns of a `ThreadRecordRow`, in a statement over `threads`. */
+/** The columns of `threads` that those of a `ThreadRecordRow` are made of. */
+export const STORED_COLUMNS = `thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes,
+  expires_at, created_at, updated_at, state_updated_at`;
+/** Those of them that are as large as their writers like. */
+export const LONG_COLUMNS = ["metadata", "config", "interrupts", "error"] as const;
+
+/** The columns of a `ThreadRecordRow`, in a statement over `threads` or over their `STORED_COLUMNS`. */
 export const RECORD_COLUMNS = `${CANDIDATE_COLUMNS},
   concat('{"thread_id":"', thread_id, '","created_at":"', ${wireTime("created_at")},
     '","updated_at":"', ${wireTime("updated_at")}, '","state_updated_at":"', ${wireTime("state_updated_at")},

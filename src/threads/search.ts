@@ -1,7 +1,13 @@
-import { roomyPage, type PageColumns } from "../database/bounded-reads.ts";
+import { roomyPage, type PageColumns, type PageWeight } from "../database/bounded-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { ThreadStatus } from "../database/tables.ts";
-import { CANDIDATE_COLUMNS, RECORD_COLUMNS, type ThreadRecordRow } from "./record.ts";
+import {
+  CANDIDATE_COLUMNS,
+  LONG_COLUMNS,
+  RECORD_COLUMNS,
+  STORED_COLUMNS,
+  type ThreadRecordRow,
+} from "./record.ts";
 import type { ThreadFilter, ThreadSearch } from "./schemas.ts";
 
 /** Filters that the table of threads can answer by itself. */
@@ -54,8 +60,7 @@ export interface ThreadSearcher {
 type PageRow = ThreadRecordRow & PageColumns;
 type CountedRow = PageRow & { total: string };
 
-/** Metadata, configurations, questions and errors are as large as their writers like. */
-const WEIGHT = "octet_length(record)";
+const RECORD_PAGE: PageWeight = { columns: LONG_COLUMNS, sent: RECORD_COLUMNS };
 
 /**
  * `status` has no index, which every run would have to change. What each of the rarer statuses implies has one:
@@ -98,9 +103,9 @@ const conditions = (filter: RowFilter): { where: string; values: unknown[] } => 
 
 const RECORDS = roomyPage(
   `select record.* from unnest($1::uuid[]) with ordinality as wanted (id, place)
-   cross join lateral (select ${RECORD_COLUMNS} from threadloom.threads where thread_id = wanted.id) record
+   cross join lateral (select ${STORED_COLUMNS} from threadloom.threads where thread_id = wanted.id) record
    order by wanted.place`,
-  WEIGHT,
+  RECORD_PAGE,
 );
 
 const limitAndOffset = (parametersBefore: number): string =>
@@ -150,9 +155,9 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
         `select page.total, record.*
            from (select ${keys}, count(*) over () as total from threadloom.threads ${where}
                   order by ${order} ${limitAndOffset(values.length)}) page
-          cross join lateral (select ${RECORD_COLUMNS} from threadloom.threads where thread_id = page.thread_id) record
+          cross join lateral (select ${STORED_COLUMNS} from threadloom.threads where thread_id = page.thread_id) record
           order by ${order.replaceAll(/(\w+) (asc|desc)/g, "page.$1 $2")}`,
-        WEIGHT,
+        { ...RECORD_PAGE, sent: `total, ${RECORD_COLUMNS}` },
       ),
       [...values, search.limit, search.offset],
       signal,
@@ -171,9 +176,9 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     const { where, values } = conditions(search);
     const rows = await database.boundedRead<PageRow>(
       roomyPage(
-        `select ${RECORD_COLUMNS} from threadloom.threads ${where}
+        `select ${STORED_COLUMNS} from threadloom.threads ${where}
           order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
-        WEIGHT,
+        RECORD_PAGE,
       ),
       [...values, search.limit + 1, search.offset],
       signal,

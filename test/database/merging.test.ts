@@ -15,8 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** As nine requests leave it behind that brought keys of 0.9 MB. */
-const ALMOST_FULL = "jsonb_build_object('before', repeat('x', 7900000))";
+/** As two requests leave it behind that brought keys of 0.95 MB. */
+const ALMOST_FULL = "jsonb_build_object('before', repeat('x', 1900000))";
 const LARGE = { text: "x".repeat(200_000) };
 
 const aThread = async (): Promise<string> => {
@@ -53,7 +53,7 @@ test.each([
   const refused = await api.patch<Refusal>(path, { metadata: LARGE });
   expect([refused.status, refused.body.detail]).toEqual([
     422,
-    "'metadata': with what is there already these would be more than 8000000 bytes.",
+    "'metadata': with what is there already these would be more than 2000000 bytes.",
   ]);
   expect(await metadataOf()).toEqual(before);
   expect((await api.patch(path, { metadata: { note: "short" } })).status).toBe(200);
