@@ -1,6 +1,7 @@
-import { openDatabase, type Database } from "../../src/database/database.ts";
+import { openDatabase, type Database, type Queryable } from "../../src/database/database.ts";
 import { createQueue, type Queue } from "../../src/engine/queue.ts";
 import { newId } from "../../src/lib/ids.ts";
+import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
@@ -32,6 +33,10 @@ const INSERT = `insert into threadloom.runs (run_id, thread_id, assistant_id, gr
 /** Longer than any statement here waits, unless it waits for what the test holds. */
 const LOCK_TIMEOUT_MS = 5_000;
 
+/** Fields that say when a row was last touched. */
+const PASSING = new Set(["updated_at", "updated_bin"]);
+const KEYS = { runs: "run_id", threads: "thread_id" };
+
 export interface OpenQueue {
   database: Database;
   queue: Queue;
@@ -41,6 +46,17 @@ export interface OpenQueue {
   aRun(run?: QueuedRun): Promise<{ threadId: string; runId: string; attempt: number }>;
   /** All runs and threads, by their ids. */
   rows(): Promise<Map<string, Record<string, unknown>>>;
+  /** The fields that `work` changes, by the id of their row; null for a row that is gone. New rows are not among them. */
+  changes(work: () => Promise<unknown>): Promise<Map<string, Record<string, unknown> | null>>;
+  /** Whether somebody else could lock the row now. */
+  isFree(table: "runs" | "threads", id: string): Promise<boolean>;
+  /** Does `meanwhile` while the row is locked and `work` waits for it; then lets it go on, and answers what it did. */
+  whileLocked<Result>(
+    table: "runs" | "threads",
+    id: string,
+    work: () => Promise<Result>,
+    meanwhile: (holder: Queryable) => Promise<void>,
+  ): Promise<Result>;
   close(): Promise<void>;
 }
 
@@ -68,6 +84,13 @@ export const openQueue = async (): Promise<OpenQueue> => {
     const threadId = newId();
     await database.query("insert into threadloom.threads (thread_id) values ($1)", [threadId]);
     return threadId;
+  };
+  const rowsNow = async (): Promise<Map<string, Record<string, unknown>>> => {
+    const rows = await database.query<{ id: string; row: Record<string, unknown> }>(
+      `select run_id as id, to_jsonb(r) as row from threadloom.runs r
+       union all select thread_id, to_jsonb(t) from threadloom.threads t order by id`,
+    );
+    return new Map(rows.map(({ id, row }) => [id, row]));
   };
   return {
     database,
@@ -103,12 +126,46 @@ export const openQueue = async (): Promise<OpenQueue> => {
       }
       return { threadId, runId, attempt };
     },
-    async rows() {
-      const rows = await database.query<{ id: string; row: Record<string, unknown> }>(
-        `select run_id as id, to_jsonb(r) as row from threadloom.runs r
-         union all select thread_id, to_jsonb(t) from threadloom.threads t order by id`,
+    rows: rowsNow,
+    async changes(work) {
+      const before = await rowsNow();
+      await work();
+      const after = await rowsNow();
+      const changed = new Map<string, Record<string, unknown> | null>();
+      for (const [id, row] of before) {
+        const now = after.get(id);
+        const fields = Object.entries(now ?? {}).filter(
+          ([name, value]) => !PASSING.has(name) && JSON.stringify(value) !== JSON.stringify(row[name]),
+        );
+        if (now === undefined) changed.set(id, null);
+        else if (fields.length > 0) changed.set(id, Object.fromEntries(fields));
+      }
+      return changed;
+    },
+    async isFree(table, id) {
+      const rows = await database.query(
+        `select 1 from threadloom.${table} where ${KEYS[table]} = $1 for no key update skip locked`,
+        [id],
       );
-      return new Map(rows.map(({ id, row }) => [id, row]));
+      return rows.length > 0;
+    },
+    async whileLocked(table, id, work, meanwhile) {
+      const working = await database.transaction(async (holder) => {
+        await holder.query(`select 1 from threadloom.${table} where ${KEYS[table]} = $1 for no key update`, [
+          id,
+        ]);
+        const begun = work();
+        begun.catch(() => undefined);
+        await eventually("it waits", async () => {
+          const rows = await database.query(
+            "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+          );
+          return rows.length > 0;
+        });
+        await meanwhile(holder);
+        return { begun };
+      });
+      return await working.begun;
     },
     async close() {
       await database.close();

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Database } from "../../src/database/database.ts";
 import type { Queue, RunOutcome } from "../../src/engine/queue.ts";
 import { newId } from "../../src/lib/ids.ts";
-import { eventually } from "../helpers/conditions.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
 
 let opened: OpenQueue;
@@ -23,58 +22,8 @@ const FAILED: RunOutcome = {
   interrupts: '{"task": []}',
 };
 
-/** What differs between two looks at all rows, by id; a row that is gone is null. */
-const changes = async (
-  work: () => Promise<unknown>,
-): Promise<Map<string, Record<string, unknown> | null>> => {
-  const before = await opened.rows();
-  await work();
-  const after = await opened.rows();
-  const changed = new Map<string, Record<string, unknown> | null>();
-  for (const [id, row] of before) {
-    const now = after.get(id);
-    const fields = Object.entries(now ?? {}).filter(
-      ([name, value]) => name !== "updated_at" && JSON.stringify(value) !== JSON.stringify(row[name]),
-    );
-    if (now === undefined) changed.set(id, null);
-    else if (fields.length > 0) changed.set(id, Object.fromEntries(fields));
-  }
-  return changed;
-};
-
-/** Whether somebody else could lock the row now. */
-const isFree = async (table: "runs" | "threads", id: string): Promise<boolean> => {
-  const key = table === "runs" ? "run_id" : "thread_id";
-  const rows = await database.query(
-    `select 1 from threadloom.${table} where ${key} = $1 for no key update skip locked`,
-    [id],
-  );
-  return rows.length > 0;
-};
-
-/** Does `meanwhile` while the row is locked and `work` waits for it; then lets it go on. */
-const whileLocked = async (
-  table: "runs" | "threads",
-  id: string,
-  work: () => Promise<unknown>,
-  meanwhile: () => Promise<void>,
-): Promise<void> => {
-  let working: Promise<unknown> | undefined;
-  await database.transaction(async (transaction) => {
-    const key = table === "runs" ? "run_id" : "thread_id";
-    await transaction.query(`select 1 from threadloom.${table} where ${key} = $1 for no key update`, [id]);
-    working = work();
-    working.catch(() => undefined);
-    await eventually("it waits", async () => {
-      const rows = await database.query(
-        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-      );
-      return rows.length > 0;
-    });
-    await meanwhile();
-  });
-  await working;
-};
+const changes: OpenQueue["changes"] = (work) => opened.changes(work);
+const isFree: OpenQueue["isFree"] = (table, id) => opened.isFree(table, id);
 
 describe("an attempt", () => {
   const everything = async ({ threadId, runId }: { threadId: string; runId: string }, attempt: number) => {
@@ -145,7 +94,7 @@ describe("an attempt", () => {
 
   test("locks the thread before the run, as everybody does", async () => {
     const run = await opened.aRun({});
-    await whileLocked(
+    await opened.whileLocked(
       "threads",
       run.threadId,
       () => queue.finish(run.threadId, run, FAILED),
@@ -196,7 +145,7 @@ describe("an attempt", () => {
 
   test("renews in the order of the runs' ids, whichever it is asked for first", async () => {
     const [first, second] = [await opened.aRun({}), await opened.aRun({})];
-    await whileLocked(
+    await opened.whileLocked(
       "runs",
       first.runId,
       () => queue.renew([second, first], LEASE_SECONDS),
