@@ -7,6 +7,8 @@ import { createRunRepository } from "../../src/runs/repository.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
+/** Runs that are looked up at a time. */
+const PAGE = 500;
 /** More than two batches. */
 const WAITING = 1_200;
 
@@ -55,19 +57,25 @@ afterEach(async () => {
   await database.query("delete from threadloom.threads");
 });
 
+const STATEMENTS_AT_MOST = 200;
+
 const cancellation = () => {
   statements = 0;
+  const count = (): void => {
+    statements += 1;
+    if (statements > STATEMENTS_AT_MOST) throw new Error("It goes on and on.");
+  };
   const counting: Database = {
     ...database,
     async query(text, values) {
-      statements += 1;
+      count();
       return await database.query(text, values);
     },
     transaction: (work) =>
       database.transaction((transaction) =>
         work({
           async query(text, values) {
-            statements += 1;
+            count();
             return await transaction.query(text, values);
           },
         }),
@@ -129,6 +137,35 @@ describe("cancelling many runs at once", () => {
     expect(await cancellation().cancelMany({ status: "running" }, "interrupt")).toBe(3);
     for (const threadId of threads) expect(await statuses(threadId)).toMatchObject({ "to be cancelled": 1 });
     expect(stopped).toHaveLength(3);
+  });
+
+  test("asks each of those in progress once, however many there are", async () => {
+    const many = 2 * PAGE + 1;
+    await database.query(
+      `with made as (insert into threadloom.threads (thread_id, status, unfinished_runs)
+         select gen_random_uuid(), 'busy', 1 from generate_series(1, $1) returning thread_id)
+       insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, attempt)
+       select gen_random_uuid(), thread_id, gen_random_uuid(), 'none', 'running', '{}', 'enqueue', 1 from made`,
+      [many],
+    );
+    expect(await cancellation().cancelMany({ status: "running" }, "interrupt")).toBe(many + 3);
+    expect([stopped.length, new Set(stopped).size]).toEqual([many + 3, many + 3]);
+  });
+
+  test.each(["pending", "running"] as const)("of those that are named takes the %s ones", async (status) => {
+    const runs = await database.query<{ run_id: string; status: string }>(
+      "select run_id, status from threadloom.runs where thread_id = $1",
+      [threads[1]],
+    );
+    const runIds = runs.map((run) => run.run_id);
+    expect(await cancellation().cancelMany({ status, runIds }, "interrupt")).toBe(1);
+    expect([...ended, ...stopped]).toEqual(
+      runs.filter((run) => run.status === status).map((run) => run.run_id),
+    );
+    expect(await statuses(threads[1])).toEqual(
+      status === "pending" ? { running: 1, interrupted: 1 } : { "to be cancelled": 1, pending: 1 },
+    );
+    expect(await statuses(threads[2])).toEqual({ running: 1, pending: 1 });
   });
 
   test("lets what is left of a thread start when nothing of it runs any more", async () => {
