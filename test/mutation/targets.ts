@@ -27,6 +27,7 @@ const QUEUE = [
 ];
 
 const CREATION = [
+  "runs/repository",
   "runs/creation",
   "runs/search",
   "runs/configuration",
@@ -46,6 +47,9 @@ const CREATION = [
 ];
 
 const STREAMS = [
+  "streaming/run-channel",
+  "streaming/run-reader",
+  "streaming/log-reader",
   "streaming/hub",
   "streaming/event-log",
   "streaming/resuming",
@@ -81,6 +85,7 @@ const EXECUTION = [
 ];
 
 const CHECKPOINTS = [
+  "checkpoints/write-queue",
   "checkpoints/fences",
   "checkpoints/attempts",
   "checkpoints/difference",
