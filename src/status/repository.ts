@@ -5,10 +5,14 @@ const COUNT_UNFINISHED = `select
   (select count(*) from threadloom.runs where status = 'pending')::int as pending,
   (select count(*) from threadloom.runs where status = 'running')::int as running`;
 
+/** `on` also in a standby. Not an update of nothing: that waits for whoever changes the table, and a probe would, too. */
+const IS_WRITABLE = "select current_setting('transaction_read_only') = 'off' as writable";
+
 export const createStatusRepository = (database: Database) => ({
-  /** Throws what the database says if it is away. */
-  async ping(): Promise<void> {
-    await database.query("select 1");
+  /** Whether the database takes writes: one that was failed over answers, but takes none. Throws what it says if it is away. */
+  async isWritable(): Promise<boolean> {
+    const [row] = await database.query<{ writable: boolean }>(IS_WRITABLE);
+    return row?.writable === true;
   },
 
   async countUnfinishedRuns(): Promise<{ pending: number; running: number }> {

@@ -64,7 +64,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
   const { database, repository, readiness, workers } = options;
   const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
   delay.enable();
-  const ping = oneAtATime(() => repository.ping());
+  const isWritable = oneAtATime(() => repository.isWritable());
   const countRuns = oneAtATime(async () => {
     const unhosted = (await options.listUnhosted?.()) ?? [];
     const { pending, running } = await repository.countUnfinishedRuns();
@@ -92,16 +92,19 @@ export const createStatusService = (options: StatusServiceOptions) => {
   return {
     info: (): ServerInfo => info,
 
-    /** Throws `unavailable` if this process should get no requests, or the database is asked and does not answer. */
+    /** Throws `unavailable` if this process should get no requests, or the database is asked and does not answer or takes no writes. */
     async assertHealthy({ checkDatabase }: { checkDatabase: boolean }): Promise<void> {
       const reason = readiness?.();
       if (reason !== undefined) throw unavailable(`This server ${reason}.`);
       if (!checkDatabase) return;
+      let takesWrites: boolean;
       try {
-        await within(DATABASE_CHECK_MS, ping());
+        takesWrites = await within(DATABASE_CHECK_MS, isWritable());
       } catch (error) {
         throw unavailable("The database does not answer.", error);
       }
+      // Whatever its role, a process writes: runs that are created, leases, the ends of runs.
+      if (!takesWrites) throw unavailable("The database takes no writes.");
     },
 
     async metrics(): Promise<Metrics> {

@@ -110,6 +110,18 @@ test("without its database a server is alive but not healthy, and its metrics sa
   expect((await client.get("/metrics")).text).toContain("\nthreadloom_database_up 0\n");
 });
 
+test("a server whose database takes no writes, as a standby after a failover, is not healthy", async () => {
+  const administrator = open(fresh.connectionString);
+  const name = new URL(fresh.connectionString).pathname.slice(1);
+  await administrator.query(`alter database ${name} set default_transaction_read_only = on`);
+  // Connections that are open already would not notice.
+  const { client } = await aStatus({ database: open(fresh.connectionString) });
+  expect((await client.get("/ok")).status).toBe(200);
+  const answer = await client.get("/ok?check_db=1");
+  expect([answer.status, answer.body]).toEqual([503, { detail: "The database takes no writes." }]);
+  expect(answer.headers["retry-after"]).toBe("1");
+});
+
 test("a database that has fallen silent is noticed, though its connections stand", async () => {
   const proxy = await aProxy();
   const { client, database } = await aStatus({ database: open(proxy.connectionString) });
