@@ -162,15 +162,12 @@ export const TARGETS: readonly Target[] = [
     ],
     STREAMS,
   ),
+  ...code(["engine/worker", "engine/attempt", "engine/outcomes"], EXECUTION),
+  ...code(["engine/execution"], ["engine/execution", ...EXECUTION]),
   ...code(
-    [
-      "engine/worker",
-      "engine/execution",
-      "engine/attempt",
-      "engine/recovery",
-      "engine/heartbeat",
-      "engine/outcomes",
-    ],
-    EXECUTION,
+    ["engine/recovery"],
+    ["engine/recovery", "engine/lost-workers", "engine/leases", "engine/suspects"],
   ),
+  ...code(["engine/heartbeat"], ["engine/renewals", "engine/heartbeats", "database/outages"]),
+  { file: "src/engine/hosting.ts", kind: "sql", tests: ["engine/hosting"] },
 ];

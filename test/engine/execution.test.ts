@@ -1,0 +1,567 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { CheckpointStorage } from "../../src/checkpoints/types.ts";
+import type { Database } from "../../src/database/database.ts";
+import type { ClaimedRunRow } from "../../src/database/tables.ts";
+import { createExecutor, type Execution, type RunEnding } from "../../src/engine/execution.ts";
+import type { Queue } from "../../src/engine/queue.ts";
+import type { Graphs } from "../../src/graphs/graphs.ts";
+import { StateLostError } from "../../src/lib/errors.ts";
+import { newId } from "../../src/lib/ids.ts";
+import { SEQ_PER_ATTEMPT, type EventLog, type RunEvent } from "../../src/streaming/event-log.ts";
+import type { Hub } from "../../src/streaming/hub.ts";
+import { RunChannel } from "../../src/streaming/run-channel.ts";
+import { listeningLogger } from "../helpers/parts.ts";
+import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
+
+/** What becomes of a run when its graph has ended or is stopped: against the real queue, with a graph made for it. */
+
+let opened: OpenQueue;
+beforeAll(async () => {
+  opened = await openQueue();
+});
+afterAll(() => opened.close());
+beforeEach(() => opened.database.query("delete from threadloom.runs"));
+const executions: Execution[] = [];
+afterEach(async () => {
+  for (const execution of executions.splice(0)) {
+    execution.stop({ kind: "lease-lost" });
+    await execution.ended;
+  }
+});
+
+const HERE = newId();
+const ELSEWHERE = newId();
+const KWARGS = { input: {}, stream_mode: ["values"], stream_subgraphs: false, durability: "async" };
+const RESET = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+
+interface Situation {
+  run?: QueuedRun & { threadless?: boolean; readerId?: string; resumable?: boolean };
+  /** What the graph does once the test opens its gate; it goes on until it is stopped if left out. */
+  graph?: () => unknown;
+  queue?: Partial<Queue>;
+  isLoss?: (error: unknown) => boolean;
+  log?: (events: RunEvent[]) => Promise<void>;
+  runTimeoutSeconds?: number;
+  creatorIsHere?: boolean;
+}
+
+const SUCCEEDS = () => ({ answer: 42 });
+const failsWith = (error: Error) => (): never => {
+  throw error;
+};
+
+/** An executor, and what it did to what stands around it, in order. */
+const anExecutor = (situation: Situation) => {
+  const did: string[] = [];
+  const statements: string[] = [];
+  const logged: RunEvent[] = [];
+  const opening: { firstSeq?: number; keep?: boolean; logged?: boolean } = {};
+  const { logger, lines } = listeningLogger();
+  /** Of the next transaction. */
+  let losesAnswer = false;
+  const database: Database = {
+    ...opened.database,
+    isLoss: situation.isLoss ?? (() => false),
+    async transaction(work) {
+      const result = await opened.database.transaction((transaction) => {
+        statements.length = 0;
+        return work({
+          query: (text, values) => {
+            statements.push(text.replace(/\s+/g, " "));
+            return transaction.query(text, values);
+          },
+        });
+      });
+      if (!losesAnswer) return result;
+      losesAnswer = false;
+      throw RESET;
+    },
+  };
+  const loseAnswer = (): void => void (losesAnswer = true);
+  let open = (): void => undefined;
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  const stream = async function* (signal: AbortSignal): AsyncGenerator<unknown> {
+    yield ["values", { step: 1 }];
+    const stopped = new Promise<never>((_, reject) => {
+      signal.throwIfAborted();
+      signal.addEventListener("abort", () => reject(signal.reason as Error));
+    });
+    await Promise.race([gate, stopped]);
+    if (situation.graph === undefined) await stopped;
+    else yield ["values", situation.graph()];
+  };
+  const graphs = {
+    resolve: () =>
+      Promise.resolve({
+        stream: (_input: unknown, { signal }: { signal: AbortSignal }) => Promise.resolve(stream(signal)),
+        getState: () => Promise.resolve({ next: [], tasks: [] }),
+      }),
+  } as unknown as Graphs;
+  const checkpoints = {
+    saver: {},
+    latestOfRun: () => Promise.resolve(undefined),
+    saverForAttempt: () => ({
+      failed: new AbortController().signal,
+      endsWithWrites: false,
+      lastUnsafe: undefined,
+      flush: () => Promise.resolve(),
+    }),
+    deleteRun: (_thread: string, runId: string) => Promise.resolve(void did.push(`deleted of ${runId}`)),
+    deleteThread: (threadId: string) => Promise.resolve(void did.push(`deleted ${threadId}`)),
+  } as unknown as CheckpointStorage;
+  const eventLog = {
+    append: (_source: unknown, events: RunEvent[]) => Promise.resolve(void logged.push(...events)),
+  } as unknown as EventLog;
+  let channel: RunChannel | undefined;
+  const hub = {
+    open(options: ConstructorParameters<typeof RunChannel>[0] & { logged: boolean }) {
+      Object.assign(opening, { firstSeq: options.firstSeq, keep: options.keep, logged: options.logged });
+      channel = new RunChannel({
+        ...options,
+        ...(situation.log === undefined ? { keep: true } : { log: situation.log }),
+      });
+      return channel;
+    },
+    end: () => did.push("ended its stream"),
+    abandon: () => did.push("cut its stream"),
+  } as unknown as Hub;
+  const executor = createExecutor({
+    database,
+    queue: { ...opened.queueOn(database), ...situation.queue },
+    graphs,
+    checkpoints,
+    interruptsOf: () => Promise.resolve({}),
+    hub,
+    eventLog,
+    processId: HERE,
+    runTimeoutSeconds: situation.runTimeoutSeconds ?? 60,
+    recursionLimitMax: 1_000,
+    faults: { reached: (point) => void did.push(point) },
+    logger,
+  });
+  return { executor, did, statements, logged, opening, lines, open, loseAnswer, channel: () => channel };
+};
+
+/** Claims a run and executes it; `ended` is what the worker is told, too. */
+const execute = async (situation: Situation) => {
+  const parts = anExecutor(situation);
+  const { threadless = false, readerId, resumable = false, ...asked } = situation.run ?? {};
+  const { runId, threadId } = await opened.aRun({ ...asked, status: "pending", attempt: asked.attempt ?? 0 });
+  await opened.database.query(
+    "update threadloom.runs set kwargs = $2, delete_thread = $3, reader_id = $4, resumable = $5 where run_id = $1",
+    [runId, JSON.stringify(KWARGS), threadless, readerId ?? null, resumable],
+  );
+  const run = (await opened.queue.claim(HERE, 60, 1))[0] as ClaimedRunRow;
+  expect(run.run_id).toBe(runId);
+  const told: (RunEnding | undefined)[] = [];
+  const execution = parts.executor.execute(run, situation.creatorIsHere ?? true, {
+    onGraphEnded: () => undefined,
+    onReleased: (ending) => void told.push(ending),
+  });
+  executions.push(execution);
+  const released = async (): Promise<RunEnding | undefined> => {
+    const ending = await execution.ended;
+    expect(told).toEqual([ending]);
+    return ending;
+  };
+  const row = async () => (await opened.rows()).get(runId);
+  const thread = async () => (await opened.rows()).get(threadId);
+  /** Another process has taken the run. */
+  const loseIt = () =>
+    opened.database.query("update threadloom.runs set attempt = attempt + 1 where run_id = $1", [runId]);
+  const behind = async () => (await opened.aRun({ threadId, status: "pending", behind: true })).runId;
+  const isBehind = async (id: string) => (await opened.rows()).get(id)?.["behind"];
+  return { ...parts, execution, released, row, thread, loseIt, behind, isBehind, run, runId, threadId };
+};
+
+/** Its answer is lost: done, and nobody knows. */
+const withLostAnswer = (method: "finish" | "giveUpLease", once = true): Partial<Queue> => {
+  let lost = 0;
+  const work = (...given: never[]): Promise<never> =>
+    (opened.queue[method] as (...given: never[]) => Promise<never>)(...given).then((answer) => {
+      lost += 1;
+      if (lost === 1 || !once) throw RESET;
+      return answer;
+    });
+  return { [method]: work } as Partial<Queue>;
+};
+
+describe("a run whose graph has come to its end", () => {
+  test("is ended, its thread is free, and the next one may start", async () => {
+    const { open, released, row, thread, did, lines, behind, isBehind } = await execute({ graph: SUCCEEDS });
+    const next = await behind();
+    open();
+    const ending = await released();
+    expect(ending).toMatchObject({ status: "success", error: null, interrupts: undefined, othersWait: true });
+    expect(ending?.values()).toBe('{"answer":42}');
+    expect(await row()).toMatchObject({ status: "success", attempt: 1, lease_until: null });
+    expect(await thread()).toMatchObject({ unfinished_runs: 1 });
+    expect(await isBehind(next)).toBe(false);
+    expect(did).toEqual(["before-first-event", "before-finish", "after-finish", "ended its stream"]);
+    const told = lines.map((line) => JSON.parse(line) as { msg: string; exec_ms?: number });
+    const line = told.filter(({ msg }) => msg === "run ended");
+    expect(line).toHaveLength(1);
+    expect(line[0]?.exec_ms).toBeLessThan(60_000);
+  });
+
+  test("alone on its thread asks for no next one", async () => {
+    const asked: string[] = [];
+    const { open, released } = await execute({
+      graph: SUCCEEDS,
+      queue: { advance: (threadId) => Promise.resolve(void asked.push(threadId)) },
+    });
+    open();
+    expect(await released()).toMatchObject({ status: "success", othersWait: false });
+    expect(asked).toEqual([]);
+  });
+
+  test("and that another attempt has by now is left to that one: nothing is told, the stream is cut", async () => {
+    const { open, released, row, did, loseIt, lines } = await execute({ graph: SUCCEEDS });
+    await loseIt();
+    open();
+    expect(await released()).toBeUndefined();
+    expect(await row()).toMatchObject({ status: "running", attempt: 2 });
+    expect(did.at(-1)).toBe("cut its stream");
+    expect(lines.join()).not.toContain("run ended");
+  });
+
+  test("has ended though the answer that said so was lost", async () => {
+    const { open, released, row, did } = await execute({ graph: SUCCEEDS, queue: withLostAnswer("finish") });
+    open();
+    expect(await released()).toMatchObject({ status: "success", othersWait: true });
+    expect(await row()).toMatchObject({ status: "success", attempt: 1 });
+    expect(did.at(-1)).toBe("ended its stream");
+  });
+
+  test("has not ended if it was another attempt's when the answer was lost", async () => {
+    const { open, released, loseIt, row, did } = await execute({
+      graph: SUCCEEDS,
+      queue: withLostAnswer("finish"),
+    });
+    await loseIt();
+    open();
+    expect(await released()).toBeUndefined();
+    expect(await row()).toMatchObject({ status: "running", attempt: 2 });
+    expect(did.at(-1)).toBe("cut its stream");
+  });
+
+  test("has not ended if its row is gone, unless this process has removed it: it was deleted meanwhile", async () => {
+    const { open, released, runId } = await execute({ graph: SUCCEEDS, queue: withLostAnswer("finish") });
+    await opened.database.query("delete from threadloom.runs where run_id = $1", [runId]);
+    open();
+    expect(await released()).toBeUndefined();
+  });
+
+  test("is tried to end until its lease is lost, and no longer", async () => {
+    let tries = 0;
+    const { open, execution, released, row } = await execute({
+      graph: SUCCEEDS,
+      queue: {
+        finish() {
+          tries += 1;
+          if (tries === 3) execution.stop({ kind: "lease-lost" });
+          return Promise.reject(RESET);
+        },
+      },
+    });
+    open();
+    expect(await released()).toBeUndefined();
+    expect(tries).toBe(3);
+    expect(await row()).toMatchObject({ status: "running" });
+  });
+});
+
+describe("a run whose graph failed", () => {
+  test("ends as error, and its readers see it before the end", async () => {
+    const { open, released, row, lines, channel } = await execute({
+      graph: failsWith(new Error("no answer")),
+    });
+    open();
+    expect(await released()).toMatchObject({
+      status: "error",
+      error: { error: "Error", message: "no answer" },
+    });
+    expect(await row()).toMatchObject({ status: "error" });
+    expect(channel()?.lastSeq).toBe(2);
+    expect(lines.join()).toContain("the graph failed");
+  });
+
+  test.each([
+    ["the database was away", RESET],
+    ["what it needs was lost", new StateLostError("gone")],
+  ])("because %s goes back to the queue, and ends in its tenth attempt", async (_why, error) => {
+    const isLoss = (thrown: unknown): boolean => thrown === RESET;
+    const ninth = await execute({ run: { attempt: 8 }, graph: failsWith(error), isLoss });
+    ninth.open();
+    expect(await ninth.released()).toBeUndefined();
+    expect(await ninth.row()).toMatchObject({
+      status: "pending",
+      attempt: 9,
+      worker_id: null,
+      lost_attempts: 0,
+    });
+    expect(ninth.did.at(-1)).toBe("cut its stream");
+    await opened.database.query("delete from threadloom.runs");
+    const tenth = await execute({ run: { attempt: 9 }, graph: failsWith(error), isLoss });
+    tenth.open();
+    expect(await tenth.released()).toMatchObject({ status: "error" });
+    expect(await tenth.row()).toMatchObject({ status: "error", attempt: 10 });
+  });
+
+  test("is not taken for one that failed if it came to its end while the database was away", async () => {
+    const { open, released, row } = await execute({ graph: SUCCEEDS, isLoss: () => true });
+    open();
+    expect(await released()).toMatchObject({ status: "success" });
+    expect(await row()).toMatchObject({ status: "success" });
+  });
+});
+
+describe("a run that is stopped", () => {
+  test("because its lease was lost is not touched: neither ended nor handed back", async () => {
+    const { execution, released, row, did } = await execute({});
+    const before = await row();
+    execution.stop({ kind: "lease-lost" });
+    expect(await released()).toBeUndefined();
+    expect(await row()).toEqual(before);
+    expect(did).toEqual(["before-first-event", "cut its stream"]);
+  });
+
+  test("because its process fails gives its lease up, and stays an attempt that was lost", async () => {
+    const { execution, released, row, did } = await execute({});
+    execution.stop({ kind: "process-failed" });
+    expect(await released()).toBeUndefined();
+    const after = await row();
+    expect(after).toMatchObject({ status: "running", attempt: 1 });
+    expect(Date.parse(String(after?.["lease_until"]))).toBeLessThanOrEqual(Date.now() + 1_000);
+    expect(did).toEqual(["before-first-event", "cut its stream"]);
+  });
+
+  test("because its process stops goes back to the queue", async () => {
+    const { execution, released, row, did } = await execute({});
+    execution.stop({ kind: "shutdown" });
+    expect(await released()).toBeUndefined();
+    expect(await row()).toMatchObject({ status: "pending", attempt: 1, worker_id: null });
+    expect(did).toEqual(["before-first-event", "cut its stream"]);
+  });
+
+  test("because its process stops, and that was to be cancelled, is ended", async () => {
+    const { execution, released, row, runId } = await execute({});
+    await opened.database.query("update threadloom.runs set cancel_action = 'interrupt' where run_id = $1", [
+      runId,
+    ]);
+    execution.stop({ kind: "shutdown" });
+    expect(await released()).toMatchObject({ status: "interrupted" });
+    expect(await row()).toMatchObject({ status: "interrupted" });
+  });
+
+  test("because it was to be cancelled before it started, is ended at once", async () => {
+    const { released, row } = await execute({ run: { cancel: "interrupt" } });
+    expect(await released()).toMatchObject({ status: "interrupted", error: null });
+    expect(await row()).toMatchObject({ status: "interrupted" });
+  });
+
+  test("because it takes too long ends as timeout", async () => {
+    const { released, row } = await execute({ runTimeoutSeconds: 0.01 });
+    expect(await released()).toMatchObject({ status: "timeout", error: { error: "RunTimeoutError" } });
+    expect(await row()).toMatchObject({ status: "timeout" });
+  });
+});
+
+describe("a run that is rolled back", () => {
+  const ROLLBACK = { kind: "cancel", action: "rollback" } as const;
+  /** Locks are taken in one order everywhere. */
+  const THREAD_FIRST = [
+    expect.stringMatching(/select 1 from threadloom.threads where thread_id = \$1 for (no key )?update/),
+    expect.stringMatching(/from threadloom.runs where run_id = \$1 and attempt = \$2 .* for update/),
+  ] as unknown[];
+
+  test("leaves nothing of itself, and the next one may start", async () => {
+    const { execution, released, row, thread, did, statements, behind, isBehind, runId } = await execute({});
+    const next = await behind();
+    execution.stop(ROLLBACK);
+    expect(await released()).toMatchObject({ status: "rolled-back", error: null, othersWait: true });
+    expect(await row()).toBeUndefined();
+    expect(await thread()).toMatchObject({ unfinished_runs: 1 });
+    expect(await isBehind(next)).toBe(false);
+    expect(did).toEqual(["before-first-event", `deleted of ${runId}`, "ended its stream"]);
+    expect(statements.slice(0, 2)).toEqual(THREAD_FIRST);
+  });
+
+  test("while another attempt has it is left to that one, with all it did", async () => {
+    const { execution, released, row, did, loseIt } = await execute({});
+    await loseIt();
+    execution.stop(ROLLBACK);
+    expect(await released()).toBeUndefined();
+    expect(await row()).toMatchObject({ status: "running", attempt: 2 });
+    expect(did).toEqual(["before-first-event", "cut its stream"]);
+  });
+
+  test("and has a thread of its own takes that with it", async () => {
+    const { execution, released, row, thread, did, statements, threadId } = await execute({
+      run: { threadless: true, readerId: ELSEWHERE },
+    });
+    execution.stop(ROLLBACK);
+    expect(await released()).toMatchObject({ status: "rolled-back" });
+    expect(await thread()).toBeUndefined();
+    expect(await row()).toBeUndefined();
+    expect(did).toEqual(["before-first-event", `deleted ${threadId}`, "ended its stream"]);
+    expect(statements.slice(0, 2)).toEqual(THREAD_FIRST);
+  });
+
+  test("and has a thread of its own leaves it to another attempt that has the run", async () => {
+    const { execution, released, thread, did, loseIt } = await execute({ run: { threadless: true } });
+    await loseIt();
+    execution.stop(ROLLBACK);
+    expect(await released()).toBeUndefined();
+    expect(await thread()).toBeDefined();
+    expect(did).toEqual(["before-first-event", "cut its stream"]);
+  });
+});
+
+describe("a run with a thread of its own", () => {
+  test.each([
+    ["nobody", undefined],
+    ["a client of this process", HERE],
+  ])("that %s reads is removed at its end", async (_who, readerId) => {
+    const { open, released, row, thread, did, threadId } = await execute({
+      run: { threadless: true, ...(readerId === undefined ? {} : { readerId }) },
+      graph: SUCCEEDS,
+    });
+    open();
+    expect(await released()).toMatchObject({ status: "success", othersWait: false });
+    expect([await row(), await thread()]).toEqual([undefined, undefined]);
+    expect(did).toContain(`deleted ${threadId}`);
+  });
+
+  test.each([
+    ["that a client of another process reads", { readerId: ELSEWHERE }, true],
+    ["that came through the queue", {}, false],
+  ])("%s is stored as ended", async (_which, run, creatorIsHere) => {
+    const { open, released, row, did } = await execute({
+      run: { threadless: true, ...run },
+      graph: SUCCEEDS,
+      creatorIsHere,
+    });
+    open();
+    expect(await released()).toMatchObject({ status: "success" });
+    expect(await row()).toMatchObject({ status: "success" });
+    expect(did.join()).not.toContain("deleted");
+  });
+
+  test("has ended though the answer to its removal was lost", async () => {
+    const { open, released, thread, loseAnswer } = await execute({
+      run: { threadless: true },
+      graph: SUCCEEDS,
+    });
+    loseAnswer();
+    open();
+    expect(await released()).toMatchObject({ status: "success" });
+    expect(await thread()).toBeUndefined();
+  });
+
+  test("and that another attempt has keeps its thread", async () => {
+    const { open, released, thread, did, loseIt } = await execute({
+      run: { threadless: true },
+      graph: SUCCEEDS,
+    });
+    await loseIt();
+    open();
+    expect(await released()).toBeUndefined();
+    expect(await thread()).toBeDefined();
+    expect(did.join()).not.toContain("deleted");
+  });
+});
+
+describe("the events of a run", () => {
+  test("of a later attempt have ids above those of the one before, and are kept for a reader of this process", async () => {
+    const here = await execute({ run: { attempt: 2, readerId: HERE } });
+    expect(here.opening).toEqual({ firstSeq: 2 * SEQ_PER_ATTEMPT, keep: true, logged: false });
+    expect(here.channel()?.opening).toMatchObject({
+      event: "metadata",
+      data: JSON.stringify({ run_id: here.runId, attempt: 3 }),
+    });
+    await opened.database.query("delete from threadloom.runs");
+    const elsewhere = await execute({ run: { readerId: ELSEWHERE } });
+    expect(elsewhere.opening).toEqual({ firstSeq: 0, keep: false, logged: true });
+    await opened.database.query("delete from threadloom.runs");
+    expect((await execute({})).opening).toEqual({ firstSeq: 0, keep: false, logged: false });
+  });
+
+  test.each([
+    ["resumable", true, "error"],
+    ["not resumable", false, "success"],
+  ])(
+    "that the log refuses for good: a run that is %s ends all the same",
+    async (_which, resumable, status) => {
+      const log = () => Promise.reject(new Error("too large"));
+      const { open, released } = await execute({ run: { resumable }, graph: SUCCEEDS, log });
+      open();
+      expect(await released()).toMatchObject({ status });
+    },
+  );
+
+  test("are in the log before the run ends", async () => {
+    let write = (): void => undefined;
+    const written = new Promise<void>((resolve) => (write = resolve));
+    const { open, released, did } = await execute({
+      run: { resumable: true },
+      graph: SUCCEEDS,
+      log: () => written,
+    });
+    open();
+    const stepsSoFar = await new Promise<string[]>((resolve) => setImmediate(() => resolve([...did])));
+    expect(stepsSoFar).not.toContain("before-finish");
+    write();
+    expect(await released()).toMatchObject({ status: "success" });
+  });
+
+  test("that the log does not take for the moment leave the run to its next attempt", async () => {
+    const { open, released, row, lines } = await execute({
+      run: { resumable: true },
+      graph: SUCCEEDS,
+      log: () => Promise.reject(RESET),
+    });
+    open();
+    expect(await released()).toBeUndefined();
+    expect(await row()).toMatchObject({ status: "running", attempt: 1 });
+    expect(lines.join()).toContain("the outcome of a run could not be stored");
+  });
+});
+
+describe("a run whose last worker is gone", () => {
+  const FAILED = { kind: "failed", error: new Error("given up") } as const;
+  const conclude = async (run: Situation["run"]) => {
+    const { executor, logged, lines } = anExecutor({});
+    const started = await execute({ run: run ?? {} });
+    started.execution.stop({ kind: "lease-lost" });
+    await started.released();
+    return { ...started, logged, lines, ending: await executor.concludeAbandoned(started.run, FAILED) };
+  };
+
+  test("is ended, with one line in the log", async () => {
+    const { ending, row, logged, lines } = await conclude({});
+    expect(ending).toMatchObject({ status: "error", error: { message: "given up" } });
+    expect(await row()).toMatchObject({ status: "error" });
+    expect(logged).toEqual([]);
+    expect(lines.filter((line) => line.includes("run ended"))).toHaveLength(1);
+  });
+
+  test.each([
+    ["resumable", { resumable: true }],
+    ["read by a client of some process", { readerId: ELSEWHERE }],
+  ])("and that is %s tells its readers why", async (_which, run) => {
+    const { logged } = await conclude(run);
+    expect(logged).toMatchObject([{ seq: SEQ_PER_ATTEMPT, event: "error" }]);
+  });
+
+  test("is left alone if another attempt has it by now", async () => {
+    const { executor, lines } = anExecutor({});
+    const { execution, released, run, row, loseIt } = await execute({});
+    execution.stop({ kind: "lease-lost" });
+    await released();
+    await loseIt();
+    expect(await executor.concludeAbandoned(run, FAILED)).toBeUndefined();
+    expect(await row()).toMatchObject({ status: "running", attempt: 2 });
+    expect(lines.join()).not.toContain("run ended");
+  });
+});

@@ -1,0 +1,236 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { RunRow } from "../../src/database/tables.ts";
+import type { AttemptResult } from "../../src/engine/attempt.ts";
+import type { Executor, RunEnding } from "../../src/engine/execution.ts";
+import type { LostRunRow, Queue } from "../../src/engine/queue.ts";
+import { startRecovery } from "../../src/engine/recovery.ts";
+import { listeningLogger } from "../helpers/parts.ts";
+
+/** What a sweep does, in its order, and when it does not take leases for lost. The clock is moved by hand. */
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const SWEEP_MS = 2_000;
+const LOOK_EVERY_MS = 10;
+const AWAY = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+
+interface Found {
+  lost?: LostRunRow[];
+  forgotten?: string[];
+  abandoned?: RunRow[];
+}
+
+/** Sweeps over what a queue in memory finds; `did` tells what was done, one line for each step. */
+const startSweeping = (options: { endingOf?: (run: RunRow) => Promise<RunEnding | undefined> } = {}) => {
+  const did: string[] = [];
+  const results = new Map<string, AttemptResult>();
+  let found: Found = {};
+  let failure: Error | undefined;
+  let hang: Promise<void> | undefined;
+  const step = async (what: string): Promise<void> => {
+    await hang;
+    if (failure !== undefined) throw failure;
+    did.push(what);
+  };
+  const queue = {
+    assertWritable: () => step("asked whether it takes writes"),
+    async requeueExpired() {
+      await step("took leases for lost");
+      return found.lost ?? [];
+    },
+    async putBehind() {
+      for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+      did.push("put behind");
+    },
+    async advanceForgotten() {
+      await step("advanced");
+      return found.forgotten ?? [];
+    },
+    async listAbandoned() {
+      await step("listed abandoned");
+      return found.abandoned ?? [];
+    },
+  } as Partial<Queue> as Queue;
+  const ending = { status: "error", error: null } as RunEnding;
+  const executor = {
+    async concludeAbandoned(run: RunRow, result: AttemptResult) {
+      results.set(run.run_id, result);
+      return options.endingOf === undefined ? ending : await options.endingOf(run);
+    },
+  } as Partial<Executor> as Executor;
+  const { logger, lines } = listeningLogger();
+  const recovery = startRecovery({
+    queue,
+    executor,
+    signals: {
+      send: (kind, runId) => void did.push(`${kind} ${runId}`),
+      subscribe: () => () => undefined,
+      close: () => Promise.resolve(),
+    },
+    leaseSeconds: 10,
+    sweepSeconds: SWEEP_MS / 1_000,
+    logger,
+  });
+  return {
+    recovery,
+    did,
+    results,
+    /** Of a level and above. */
+    said: (level: number) =>
+      lines
+        .map((line) => JSON.parse(line) as { level: number; msg: string })
+        .filter((line) => line.level >= level)
+        .map(({ msg }) => msg),
+    find: (what: Found) => (found = what),
+    fail: (error: Error | undefined) => (failure = error),
+    /** The next statement has no answer before the returned function is called. */
+    holdUp(): () => void {
+      let release = (): void => undefined;
+      hang = new Promise((resolve) => (release = resolve));
+      return release;
+    },
+    /** Moves the clock until something was done, and answers how far, in milliseconds. */
+    async untilSomethingWasDone(): Promise<number> {
+      did.length = 0;
+      for (let passedMs = 0; ; passedMs += LOOK_EVERY_MS) {
+        if (did.length > 0) return passedMs;
+        if (passedMs > 60 * SWEEP_MS) throw new Error("Nothing was done for two minutes.");
+        await vi.advanceTimersByTimeAsync(LOOK_EVERY_MS);
+      }
+    },
+    /** So many sweeps that are due; answers what they did. */
+    async sweeps(count = 1): Promise<string[]> {
+      did.length = 0;
+      await vi.advanceTimersByTimeAsync(count * SWEEP_MS);
+      return [...did];
+    },
+  };
+};
+
+const SWEEP = ["took leases for lost", "put behind", "advanced", "listed abandoned"];
+const lostRun = (run_id: string) => ({ run_id, thread_id: "t", attempt: 1 }) as LostRunRow;
+const abandoned = (run_id: string, more: Partial<RunRow> = {}) =>
+  ({ run_id, cancel_action: null, lost_attempts: 2, ...more }) as RunRow;
+
+describe("a sweep", () => {
+  test("lets others know of what may start, and of what it ended", async () => {
+    const { find, sweeps, results, recovery } = startSweeping();
+    find({
+      lost: [lostRun("lost")],
+      forgotten: ["forgotten"],
+      abandoned: [abandoned("given up"), abandoned("cancelled", { cancel_action: "rollback" })],
+    });
+    expect(await sweeps()).toEqual([
+      "took leases for lost",
+      "available lost",
+      "put behind",
+      "advanced",
+      "available forgotten",
+      "listed abandoned",
+      ...["ended given up", "available given up"],
+      ...["ended cancelled", "available cancelled"],
+    ]);
+    expect(results.get("given up")).toMatchObject({
+      kind: "failed",
+      error: {
+        name: "MaxAttemptsError",
+        message: "The run was given up after 3 attempts: each lost its worker before it ended.",
+      },
+    });
+    expect(results.get("cancelled")).toEqual({
+      kind: "stopped",
+      reason: { kind: "cancel", action: "rollback" },
+    });
+    await recovery.close();
+  });
+
+  test("ends the others when one can't be ended, and tells nobody of what somebody else has ended", async () => {
+    const { find, sweeps, said, recovery } = startSweeping({
+      async endingOf({ run_id }) {
+        await Promise.resolve();
+        if (run_id === "broken") throw new Error("out of order");
+        return run_id === "elsewhere" ? undefined : ({ status: "error", error: null } as RunEnding);
+      },
+    });
+    find({ abandoned: [abandoned("broken"), abandoned("elsewhere"), abandoned("good")] });
+    expect(await sweeps()).toEqual([...SWEEP, "ended good", "available good"]);
+    expect(said(50)).toEqual(["a run that lost its worker could not be ended"]);
+    expect(said(40)).toHaveLength(2);
+    await recovery.close();
+  });
+
+  test("ends for now when the database goes away under it, without a loud word", async () => {
+    const tried: string[] = [];
+    const { find, sweeps, said, recovery } = startSweeping({
+      endingOf({ run_id }) {
+        tried.push(run_id);
+        return Promise.reject(AWAY);
+      },
+    });
+    find({ abandoned: [abandoned("first"), abandoned("second")] });
+    await sweeps();
+    expect(tried).toEqual(["first"]);
+    expect(said(40)).toEqual([]);
+    await recovery.close();
+  });
+
+  test("that fails for another reason says so, as an error", async () => {
+    const { fail, sweeps, said, recovery } = startSweeping();
+    fail(new Error("out of order"));
+    await sweeps();
+    expect(said(50)).toEqual(["the sweep for lost runs failed"]);
+    await recovery.close();
+  });
+});
+
+describe("leases are old, and not taken for lost,", () => {
+  test("in the round after one that was held up: their holders may have stood still, too", async () => {
+    const { sweeps, holdUp, recovery } = startSweeping();
+    expect(await sweeps(2)).toEqual([...SWEEP, ...SWEEP]);
+    const release = holdUp();
+    await sweeps(4);
+    release();
+    // The end of the one that was held up, which had found out before, and one more.
+    const rounds = await sweeps(1);
+    expect(rounds.filter((what) => what.startsWith("asked"))).toHaveLength(1);
+    expect(await sweeps(2)).toEqual([...SWEEP, ...SWEEP]);
+    await recovery.close();
+  });
+
+  test("for half a lease after an outage, beginning when the database takes writes again", async () => {
+    const { sweeps, fail, said, did, untilSomethingWasDone, recovery } = startSweeping();
+    const outage = async (): Promise<void> => {
+      fail(AWAY);
+      expect(await sweeps(10)).toEqual([]);
+      fail(undefined);
+      await untilSomethingWasDone();
+      expect(did).toEqual(["asked whether it takes writes"]);
+      const sparedMs = await untilSomethingWasDone();
+      expect(did).toEqual(SWEEP);
+      expect(sparedMs).toBeGreaterThanOrEqual(5_000 - LOOK_EVERY_MS);
+      expect(sparedMs).toBeLessThanOrEqual(5_000 + SWEEP_MS + LOOK_EVERY_MS);
+      expect(await sweeps(2)).toEqual([...SWEEP, ...SWEEP]);
+    };
+    expect(await sweeps()).toEqual(SWEEP);
+    await outage();
+    await outage();
+    expect(said(40)).toEqual([]);
+    await recovery.close();
+  });
+
+  test("for one round only if nothing failed, also after an outage that is over", async () => {
+    const { sweeps, fail, holdUp, untilSomethingWasDone, recovery } = startSweeping();
+    fail(AWAY);
+    await sweeps(10);
+    fail(undefined);
+    await untilSomethingWasDone();
+    await untilSomethingWasDone();
+    const release = holdUp();
+    await sweeps(4);
+    release();
+    expect(await sweeps(1)).toContain("asked whether it takes writes");
+    expect(await sweeps(1)).toEqual(SWEEP);
+    await recovery.close();
+  });
+});
