@@ -20,7 +20,7 @@ if (major < NODE_AT_LEAST[0] || (major === NODE_AT_LEAST[0] && minor < NODE_AT_L
   process.exit(1);
 }
 
-/** As src/config.ts finds it; what is wrong with the options is said there. */
+/** As src/config/config.ts finds it; what is wrong with the options is said there. */
 const configFile = () => {
   const argv = process.argv.slice(2);
   const at = argv.findIndex((argument) => argument === "--config" || argument.startsWith("--config="));

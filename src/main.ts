@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { createServer as createSocket } from "node:net";
 import { constants } from "node:os";
 import { resolve } from "node:path";
-import { bannerText, databaseName } from "./banner.ts";
+import { bannerText, databaseName } from "./cli/banner.ts";
 import {
   assertAuthMayBeIgnored,
   graphConfigFileOf,
@@ -16,15 +16,15 @@ import {
   parseConfig,
   readCommandLine,
   type Config,
-} from "./config.ts";
-import type { EmbeddedPostgres } from "./database/embedded.ts";
+} from "./config/config.ts";
+import type { EmbeddedPostgres } from "./database/embedded/embedded.ts";
 import { isUnusable } from "./database/passing-faults.ts";
-import { GraphLoadError, readGraphConfig, type GraphConfig } from "./graphs/config.ts";
-import { environmentWarning } from "./hosted-environment.ts";
+import { GraphLoadError, readGraphConfig, type GraphConfig } from "./project/langgraph-json.ts";
+import { environmentWarning } from "./config/hosted-environment.ts";
 import { sqlState, StartError } from "./lib/errors.ts";
 import { createLogger, type Logger } from "./lib/logger.ts";
 import { serverVersion } from "./lib/versions.ts";
-import type { Server } from "./server.ts";
+import type { Server } from "./app/compose.ts";
 
 /** What is open so far, in the order in which it was opened. */
 interface Opened {
@@ -88,14 +88,14 @@ const open = async (config: Config, logger: Logger, opened: Opened): Promise<str
   await assertPortIsFree(config);
   const startPostgres = async (): Promise<string> => {
     if (config.databaseUrl !== undefined) return config.databaseUrl;
-    const { startEmbeddedPostgres } = await import("./database/embedded.ts");
+    const { startEmbeddedPostgres } = await import("./database/embedded/embedded.ts");
     opened.postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), logger });
     return opened.postgres.connectionString;
   };
   // Both are waited for, whichever fails first: a Postgres that comes up later would be left running.
   const [database, module, logging, printing] = await Promise.allSettled([
     startPostgres(),
-    import("./server.ts"),
+    import("./app/compose.ts"),
     import("./graphs/sdk-logger.ts"),
     import("./graphs/console.ts"),
   ]);

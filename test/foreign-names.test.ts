@@ -20,19 +20,19 @@ const ALLOWED: Readonly<Record<string, string>> = {
     "`__proto__` is dealt with before",
   "lib/wire-json.ts: fields[key]": "a name of our own list, or the message's own",
   "lib/wire-json.ts: message.lc_kwargs?.[key]": "a key of just that object",
-  "checkpoints/encoding.ts: value[key]": "a key of just that object",
-  "checkpoints/fields.ts: target[key] = value": "`__proto__` is dealt with before",
-  "checkpoints/likeness.ts: (tree as Fields)[key]":
+  "checkpoints/codec/encoding.ts: value[key]": "a key of just that object",
+  "checkpoints/codec/fields.ts: target[key] = value": "`__proto__` is dealt with before",
+  "checkpoints/codec/likeness.ts: (tree as Fields)[key]":
     "compared with a text or a number, which nothing inherited is",
-  "checkpoints/likeness.ts: (one as Fields)[key]": "a key of just that object",
-  "checkpoints/messages.ts: kwargs[key] = encode(value)": "two names of our own",
-  "checkpoints/messages.ts: message[key]": "a name of our own list, or the message's own",
-  'checkpoints/reviving.ts: fields[key] = typeof part === "object" && part !== null ? revive(part, unfinished, list) : part':
+  "checkpoints/codec/likeness.ts: (one as Fields)[key]": "a key of just that object",
+  "checkpoints/codec/messages.ts: kwargs[key] = encode(value)": "two names of our own",
+  "checkpoints/codec/messages.ts: message[key]": "a name of our own list, or the message's own",
+  'checkpoints/codec/reviving.ts: fields[key] = typeof part === "object" && part !== null ? revive(part, unfinished, list) : part':
     "`__proto__` is dealt with before",
-  "checkpoints/reviving.ts: (messages as unknown as Record<string, MessageClass>)[name]":
+  "checkpoints/codec/reviving.ts: (messages as unknown as Record<string, MessageClass>)[name]":
     "a name of our own list",
-  "checkpoints/saver.ts: checkpoint.channel_values[TASKS] = sends": "a constant of LangGraph's",
-  "checkpoints/saver.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)":
+  "checkpoints/saver/saver.ts: checkpoint.channel_values[TASKS] = sends": "a constant of LangGraph's",
+  "checkpoints/saver/saver.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)":
     "a constant of LangGraph's",
   "graphs/graphs.ts: found[name] = graphSchemas(id, subgraph)": "a node of the operator's graph",
   "graphs/json-schemas.ts: properties[key] = { ...messagesSchema(), ...schema }":
@@ -47,9 +47,9 @@ const ALLOWED: Readonly<Record<string, string>> = {
 
 /** They read the command line and the environment, by names of our own. */
 const OF_THE_OPERATOR = [
-  "config.ts",
-  "config-options.ts",
-  "hosted-environment.ts",
+  "config/config.ts",
+  "config/options.ts",
+  "config/hosted-environment.ts",
   "main.ts",
   "import/command-line.ts",
 ];

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { callerGone } from "../lib/caller-gone.ts";
+import { callerGone } from "../http/caller-gone.ts";
 import { errorAnswer } from "../lib/json-schemas.ts";
-import { paginationHeaders } from "../lib/pagination.ts";
-import type { RoutePlugin } from "../lib/route-plugin.ts";
+import { paginationHeaders } from "../http/pagination.ts";
+import type { RoutePlugin } from "../http/route-plugin.ts";
 import {
   assistantCountBody,
   assistantCreateBody,

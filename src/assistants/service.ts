@@ -13,7 +13,7 @@ import {
 } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { assistantIdOf, newId, systemAssistantId } from "../lib/ids.ts";
-import type { Page } from "../lib/pagination.ts";
+import type { Page } from "../http/pagination.ts";
 import { assertRecursionLimit } from "../lib/recursion-limit.ts";
 import { timestamp } from "../lib/timestamps.ts";
 import type { AssistantRepository } from "./repository.ts";

@@ -87,7 +87,7 @@ export interface RunsTable {
   available_at: Timestamp;
   /** When the first attempt began. */
   started_at: NullableTimestamp;
-  /** For a rollback alone, see runs/forgetting.ts. */
+  /** For a rollback alone, see queue/forgetting.ts. */
   replaced_metadata: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
   /** The same of its thread's config. */
   replaced_config: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
@@ -123,7 +123,7 @@ export interface CheckpointsTable {
   metadata: Json;
   metadata_text: string | null;
   shape: string;
-  /** See checkpoints/row-text.ts. */
+  /** See checkpoints/rows/row-text.ts. */
   record: string;
   /** Flat triples of list, first position, end. */
   segments: string[] | null;
@@ -184,7 +184,7 @@ export type ClaimedRunRow = RunRow & {
   /** True: the thread has no checkpoint, and only this attempt can write one. Absent or false: it may have some. */
   starts_empty?: boolean;
 };
-/** What is told of a run when it has ended, see engine/ended-line.ts. */
+/** What is told of a run when it has ended, see engine/attempt/ended-line.ts. */
 export type EndedRun = Pick<
   RunRow,
   "run_id" | "thread_id" | "graph_id" | "assistant_id" | "attempt" | "available_at" | "started_at"

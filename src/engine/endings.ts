@@ -1,5 +1,5 @@
 import type { Signals } from "../database/signals.ts";
-import type { RunEnding } from "./execution.ts";
+import type { RunEnding } from "./attempt/execution.ts";
 
 /** A wait for the end of one run. */
 export interface EndingWait {

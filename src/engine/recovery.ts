@@ -3,9 +3,9 @@ import type { RunRow } from "../database/tables.ts";
 import { isPassing } from "../database/passing-faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
-import type { AttemptResult } from "./attempt.ts";
-import type { Executor, RunEnding } from "./execution.ts";
-import type { Queue } from "./queue.ts";
+import type { AttemptResult } from "./executors/inline.ts";
+import type { Executor, RunEnding } from "./attempt/execution.ts";
+import type { Queue } from "../queue/queue.ts";
 
 export interface RecoveryOptions {
   queue: Queue;

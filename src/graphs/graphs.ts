@@ -1,6 +1,6 @@
 import { graphNotFound, invalid } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
-import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "./config.ts";
+import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "../project/langgraph-json.ts";
 import { drawGraph, type GraphDrawing } from "./drawing.ts";
 import { placeText } from "./error-place.ts";
 import { graphSchemas, type GraphSchemas } from "./json-schemas.ts";

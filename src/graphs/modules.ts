@@ -1,6 +1,6 @@
 import { access } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
-import { GraphLoadError, messageOf, type GraphEntry } from "./config.ts";
+import { GraphLoadError, messageOf, type GraphEntry } from "../project/langgraph-json.ts";
 import { placeText } from "./error-place.ts";
 
 /** An export, and what to call it where it can't be loaded; the graph of its id if left out. */

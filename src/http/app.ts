@@ -1,10 +1,10 @@
 import { fastifySSE } from "@fastify/sse";
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from "fastify";
-import type { Authenticate } from "../auth/api-keys.ts";
+import type { Authenticate } from "../access/api-keys.ts";
 import { unavailable } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { RoutePlugin } from "../lib/route-plugin.ts";
+import type { RoutePlugin } from "./route-plugin.ts";
 import { boundAnswers } from "./answer-budget.ts";
 import { acceptBodies, type BodyLimits } from "./bodies.ts";
 import { allowOriginOf, allowOrigins } from "./cors.ts";
@@ -88,7 +88,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
       done(error as Error);
     }
   });
-  // Its own heartbeat would end in a blank line; see streaming/server-sent-events.ts.
+  // Its own heartbeat would end in a blank line; see events/transports/server-sent-events.ts.
   await app.register(fastifySSE, { heartbeatInterval: 0 });
   await describeApi(app);
   for (const routes of options.routes) await app.register(routes);

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import { OPTIONS } from "../config-options.ts";
-import { graphConfigFileOf } from "../config.ts";
+import { OPTIONS } from "../config/options.ts";
+import { graphConfigFileOf } from "../config/config.ts";
 import { StartError } from "../lib/errors.ts";
 
 export interface ImportCommand {

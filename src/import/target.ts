@@ -1,4 +1,4 @@
-import { COUNT_WRITES_OF_C } from "../checkpoints/row-text.ts";
+import { COUNT_WRITES_OF_C } from "../checkpoints/rows/row-text.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
 import { toJsonb } from "../lib/jsonb.ts";

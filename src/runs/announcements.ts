@@ -1,7 +1,7 @@
 import type { Signals } from "../database/signals.ts";
 import type { CancelAction, EndedRun } from "../database/tables.ts";
-import { tellEnd } from "../engine/ended-line.ts";
-import type { Worker } from "../engine/worker.ts";
+import { tellEnd } from "../engine/attempt/ended-line.ts";
+import type { Worker } from "../engine/worker/worker.ts";
 import type { Logger } from "../lib/logger.ts";
 
 /** Tells whom it concerns what was done to runs, here and in the other processes. */

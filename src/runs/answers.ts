@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
-import { callerGone } from "../lib/caller-gone.ts";
-import type { RunReader } from "../streaming/run-reader.ts";
-import { sendRunEvents, wasDropped } from "../streaming/server-sent-events.ts";
+import { callerGone } from "../http/caller-gone.ts";
+import type { RunReader } from "../events/readers/channel-reader.ts";
+import { sendRunEvents, wasDropped } from "../events/transports/server-sent-events.ts";
 import { answerPatiently } from "./patient-answer.ts";
 import { toRunRecord } from "./record.ts";
 import type { RunSelector } from "./repository.ts";

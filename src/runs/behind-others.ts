@@ -2,7 +2,7 @@ import type { Queryable } from "../database/database.ts";
 import type { CancelAction, RunRow } from "../database/tables.ts";
 import { threadBusy } from "../lib/errors.ts";
 import type { Announcements } from "./announcements.ts";
-import { forgetRun } from "./forgetting.ts";
+import { forgetRun } from "../queue/forgetting.ts";
 import { decideMultitask } from "./multitask.ts";
 import type { NewRun, RunRepository, UnfinishedRunRow } from "./repository.ts";
 

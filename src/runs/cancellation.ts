@@ -2,8 +2,8 @@ import type { Database, Queryable } from "../database/database.ts";
 import type { CancelAction, RunRow, RunStatus } from "../database/tables.ts";
 import { runNotFound } from "../lib/errors.ts";
 import type { Announcements } from "./announcements.ts";
-import { advance } from "./behind.ts";
-import { forgetRun } from "./forgetting.ts";
+import { advance } from "../queue/behind.ts";
+import { forgetRun } from "../queue/forgetting.ts";
 import { TOLD_COLUMNS, type LockedRunRow, type RunRepository, type RunSelector } from "./repository.ts";
 
 export interface CancellationParts {

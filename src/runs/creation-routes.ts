@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { RoutePlugin } from "../lib/route-plugin.ts";
+import type { RoutePlugin } from "../http/route-plugin.ts";
 import type { RunAnswers } from "./answers.ts";
 import { events, refusals, tags, threadlessTags, values } from "./descriptions.ts";
 import { runBatchBody, runBody, runRecord, threadlessRunBody, threadPath } from "./schemas.ts";

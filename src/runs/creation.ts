@@ -1,8 +1,8 @@
 import type { Database, Queryable } from "../database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
 import { isContention, isPassing, mayHaveBeenCommitted, retryPassing } from "../database/passing-faults.ts";
-import type { Execution } from "../engine/execution.ts";
-import type { Worker } from "../engine/worker.ts";
+import type { Execution } from "../engine/attempt/execution.ts";
+import type { Worker } from "../engine/worker/worker.ts";
 import { assistantNotFound, invalid, sqlState, threadNotFound, UNIQUE_VIOLATION } from "../lib/errors.ts";
 import { assertRecursionLimit } from "../lib/recursion-limit.ts";
 import type { Announcements } from "./announcements.ts";

@@ -9,7 +9,7 @@ import type {
   RunStatus,
 } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
-import type { ThreadTtl } from "../threads/schemas.ts";
+import type { ThreadTtl } from "../project/thread-expiry.ts";
 
 /** A run as it is asked for; ids are made by the caller. */
 export interface NewRun {
@@ -85,7 +85,7 @@ const KEPT_CONFIG = `case when $15::jsonb is null or t.config = (${KEPT}) then t
 /**
  * `thread` = the thread's metadata and config, as they are and as they were before, locked; $1 thread, $3 … $16
  * the run, see `runParameters`. `settled`: nothing was written to its state since this statement's snapshot, in which
- * the checkpoints are looked for; what waited for the thread's row may be newer. `behind`: see engine/claims.ts.
+ * the checkpoints are looked for; what waited for the thread's row may be newer. `behind`: see queue/claims.ts.
  */
 const INSERT_RUN = `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context,
     kwargs, multitask_strategy, resumable, delete_thread, reader_id, attempt, worker_id,
@@ -171,7 +171,7 @@ const runParameters = (run: NewRun, claim: ImmediateClaim | undefined): unknown[
 ];
 
 /**
- * The SQL of runs as callers of the API see them; what a worker does with the queue is engine/queue.ts. `threadTtl`:
+ * The SQL of runs as callers of the API see them; what a worker does with the queue is queue/queue.ts. `threadTtl`:
  * for threads that a run creates and that stay after it.
  */
 export const createRunRepository = (database: Database, threadTtl?: ThreadTtl) => ({

@@ -1,4 +1,4 @@
-import type { RunKwargs } from "../engine/kwargs.ts";
+import type { RunKwargs } from "../queue/kwargs.ts";
 import { isEmpty, withoutServerOwned } from "../graphs/configuration.ts";
 import { invalid } from "../lib/errors.ts";
 import { assistantIdOf, newId } from "../lib/ids.ts";

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { callerGone } from "../lib/caller-gone.ts";
+import { callerGone } from "../http/caller-gone.ts";
 import { invalid, runNotFound } from "../lib/errors.ts";
-import type { RoutePlugin } from "../lib/route-plugin.ts";
+import type { RoutePlugin } from "../http/route-plugin.ts";
 import { createRunAnswers } from "./answers.ts";
 import { createRunCreationRoutes } from "./creation-routes.ts";
 import { events, refusals, tags, threadlessTags, values } from "./descriptions.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { errorAnswer } from "../lib/json-schemas.ts";
-import type { RoutePlugin } from "../lib/route-plugin.ts";
+import type { RoutePlugin } from "../http/route-plugin.ts";
 import { toPrometheus } from "./prometheus.ts";
 import { health, healthQuery, metricsQuery, serverInfo, type Metrics } from "./schemas.ts";
 import type { StatusService } from "./service.ts";

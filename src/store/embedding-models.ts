@@ -1,5 +1,5 @@
-import { GraphLoadError, messageOf } from "../graphs/config.ts";
-import type { StoreIndexConfig } from "../graphs/index-config.ts";
+import { GraphLoadError, messageOf } from "../project/langgraph-json.ts";
+import type { StoreIndexConfig } from "../project/store-embedding.ts";
 import { createModuleLoader } from "../graphs/modules.ts";
 import { createEmbedder, type Embedder, type EmbeddingModel } from "./embedding.ts";
 

@@ -14,7 +14,7 @@ import { invalid } from "../lib/errors.ts";
 import { storableObject } from "../lib/json-schemas.ts";
 import { toWireJson } from "../lib/wire-json.ts";
 import { keyComplaint, namespaceComplaint, textComplaint } from "./addresses.ts";
-import type { StoreExpiry } from "./expiry.ts";
+import type { StoreExpiry } from "../project/item-expiry.ts";
 import { filterConditions } from "./filters.ts";
 import type { ItemQuery, Items, ItemToStore } from "./items.ts";
 import type { FoundItem, ItemRead, NamespaceSearch, StoreRepository } from "./repository.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { callerGone } from "../lib/caller-gone.ts";
+import { callerGone } from "../http/caller-gone.ts";
 import { errorAnswer } from "../lib/json-schemas.ts";
-import type { RoutePlugin } from "../lib/route-plugin.ts";
+import type { RoutePlugin } from "../http/route-plugin.ts";
 import {
   itemDeleteBody,
   itemGetQuery,

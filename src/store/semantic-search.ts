@@ -1,5 +1,5 @@
 import type { Database } from "../database/database.ts";
-import type { StoreIndexConfig } from "../graphs/index-config.ts";
+import type { StoreIndexConfig } from "../project/store-embedding.ts";
 import type { Logger } from "../lib/logger.ts";
 import { loadEmbedder } from "./embedding-models.ts";
 import { createItems, type Items } from "./items.ts";

@@ -1,6 +1,6 @@
 import { invalid } from "../lib/errors.ts";
 import { timestamp } from "../lib/timestamps.ts";
-import type { StoreExpiry } from "./expiry.ts";
+import type { StoreExpiry } from "../project/item-expiry.ts";
 import { filterConditions } from "./filters.ts";
 import type { Items } from "./items.ts";
 import type { FoundItem, NamespaceMatch, StoreRepository } from "./repository.ts";

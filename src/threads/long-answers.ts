@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { attended, type TakersPatience } from "../lib/attended.ts";
-import { callerGone } from "../lib/caller-gone.ts";
+import { callerGone } from "../http/caller-gone.ts";
 import { unavailable } from "../lib/errors.ts";
 import { createGate } from "../lib/gate.ts";
 import { createBreather, type Pacer } from "../lib/pacer.ts";

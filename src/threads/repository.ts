@@ -1,10 +1,10 @@
+import type { ThreadTtl } from "../project/thread-expiry.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import { hasRoomFor } from "../database/merging.ts";
 import { threadBusy } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 import { RECORD_COLUMNS, type ThreadRecordRow } from "./record.ts";
-import type { ThreadTtl } from "./schemas.ts";
 
 export interface NewThread {
   threadId?: string | undefined;

@@ -1,8 +1,8 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
-import { callerGone } from "../lib/caller-gone.ts";
+import { callerGone } from "../http/caller-gone.ts";
 import { errorAnswer } from "../lib/json-schemas.ts";
-import type { RoutePlugin } from "../lib/route-plugin.ts";
+import type { RoutePlugin } from "../http/route-plugin.ts";
 import { createLongAnswers } from "./long-answers.ts";
 import * as schemas from "./schemas.ts";
 import type { ThreadService } from "./service.ts";

@@ -257,7 +257,6 @@ export const stateUpdateAnswer = z
   .object({ checkpoint: checkpointAddress, configurable: checkpointAddress, checkpoint_id: uuid })
   .meta({ id: "ThreadStateUpdate" });
 
-export type ThreadTtl = z.output<typeof ttl>;
 export type ThreadCreate = z.output<typeof threadCreateBody>;
 export type ThreadPatch = z.output<typeof threadPatchBody>;
 export type ThreadFilter = z.output<typeof threadCountBody>;

@@ -1,3 +1,4 @@
+import type { ThreadTtl } from "../project/thread-expiry.ts";
 import type { CheckpointStorage, ThreadStorage } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
 import { metadataTooLarge } from "../database/merging.ts";
@@ -5,12 +6,12 @@ import type { Graphs } from "../graphs/graphs.ts";
 import { conflict, graphNotFound, invalid, ThreadChangedError, threadNotFound } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
-import { createThreadConfigurations } from "./configuration.ts";
-import { createThreadPages, type PageAsking, type ThreadPage } from "./pages.ts";
-import { createReadPacer } from "./read-pace.ts";
+import { createThreadConfigurations } from "./state/configuration.ts";
+import { createThreadPages, type PageAsking, type ThreadPage } from "./search/pages.ts";
+import { createReadPacer } from "./state/read-pace.ts";
 import { writeRecord, type ThreadRecordRow } from "./record.ts";
 import { createThreadRepository, type ThreadStanding } from "./repository.ts";
-import { createThreadSearcher, type Candidate } from "./search.ts";
+import { createThreadSearcher, type Candidate } from "./search/search.ts";
 import type {
   StateUpdate,
   ThreadCreate,
@@ -18,12 +19,11 @@ import type {
   ThreadPatch,
   ThreadPrune,
   ThreadSearch,
-  ThreadTtl,
   UpdatedState,
 } from "./schemas.ts";
-import { createStateReader, type HistoryOptions, type StateOptions } from "./state.ts";
+import { createStateReader, type HistoryOptions, type StateOptions } from "./state/state.ts";
 import { createTurns } from "./turns.ts";
-import { createStateWriter, outcomeOf, updatedState } from "./update.ts";
+import { createStateWriter, outcomeOf, updatedState } from "./state/update.ts";
 
 export interface ThreadServiceOptions {
   database: Database;

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { isHeld, writeBatch, type Batch, type Fence } from "../../src/checkpoints/repository.ts";
+import type { Batch } from "../../src/checkpoints/rows/new-rows.ts";
+import { isHeld, writeBatch, type Fence } from "../../src/checkpoints/write/write-statement.ts";
 import type { Database } from "../../src/database/database.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 

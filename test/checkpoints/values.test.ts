@@ -15,10 +15,10 @@ import { DeltaSnapshot, uuid6, type Checkpoint } from "@langchain/langgraph-chec
 import fc from "fast-check";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FULLY_COMPARED } from "../../src/checkpoints/lists.ts";
-import { encode, treeText } from "../../src/checkpoints/encoding.ts";
-import { resembles } from "../../src/checkpoints/likeness.ts";
-import { reviveFully } from "../../src/checkpoints/reviving.ts";
+import { FULLY_COMPARED } from "../../src/checkpoints/lists/lists.ts";
+import { encode, treeText } from "../../src/checkpoints/codec/encoding.ts";
+import { resembles } from "../../src/checkpoints/codec/likeness.ts";
+import { reviveFully } from "../../src/checkpoints/codec/reviving.ts";
 import { openStorage, type OpenStorage } from "./open-storage.ts";
 import { collected } from "../helpers/collected.ts";
 

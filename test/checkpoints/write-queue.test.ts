@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { ElementCache } from "../../src/checkpoints/element-cache.ts";
-import { ListBook } from "../../src/checkpoints/lists.ts";
-import { ShapeBook } from "../../src/checkpoints/shapes.ts";
-import { WriteQueue } from "../../src/checkpoints/write-queue.ts";
+import { ElementCache } from "../../src/checkpoints/lists/element-cache.ts";
+import { ListBook } from "../../src/checkpoints/lists/lists.ts";
+import { ShapeBook } from "../../src/checkpoints/rows/shapes.ts";
+import { WriteQueue } from "../../src/checkpoints/write/write-queue.ts";
 import type { Database } from "../../src/database/database.ts";
 
 /** What an answer of the database is, beside one that takes what it is given. */

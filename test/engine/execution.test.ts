@@ -2,16 +2,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { CheckpointStorage } from "../../src/checkpoints/types.ts";
 import type { Database } from "../../src/database/database.ts";
 import type { ClaimedRunRow } from "../../src/database/tables.ts";
-import { createExecutor, type Execution, type RunEnding } from "../../src/engine/execution.ts";
-import type { Queue } from "../../src/engine/queue.ts";
+import { createExecutor, type Execution, type RunEnding } from "../../src/engine/attempt/execution.ts";
+import type { Queue } from "../../src/queue/queue.ts";
 import type { Graphs } from "../../src/graphs/graphs.ts";
 import { StateLostError } from "../../src/lib/errors.ts";
 import { newId } from "../../src/lib/ids.ts";
-import { SEQ_PER_ATTEMPT, type EventLog, type RunEvent } from "../../src/streaming/event-log.ts";
-import type { Hub } from "../../src/streaming/hub.ts";
-import { RunChannel } from "../../src/streaming/run-channel.ts";
+import { SEQ_PER_ATTEMPT, type EventLog, type RunEvent } from "../../src/events/log.ts";
+import type { Hub } from "../../src/events/hub.ts";
+import { RunChannel } from "../../src/events/channel.ts";
 import { listeningLogger } from "../helpers/parts.ts";
-import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
+import { openQueue, type OpenQueue, type QueuedRun } from "../queue/open-queue.ts";
 
 /** What becomes of a run when its graph has ended or is stopped: against the real queue, with a graph made for it. */
 

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import { openDatabase } from "../../src/database/database.ts";
-import type { StopReason } from "../../src/engine/attempt.ts";
-import type { Execution } from "../../src/engine/execution.ts";
+import type { StopReason } from "../../src/engine/executors/inline.ts";
+import type { Execution } from "../../src/engine/attempt/execution.ts";
 import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
-import { createHeartbeat } from "../../src/engine/heartbeat.ts";
-import { createQueue } from "../../src/engine/queue.ts";
+import { createHeartbeat } from "../../src/engine/lease/heartbeat.ts";
+import { createQueue } from "../../src/queue/queue.ts";
 import { apiOf } from "../helpers/api.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { RunRow } from "../../src/database/tables.ts";
-import type { AttemptResult } from "../../src/engine/attempt.ts";
-import type { Executor, RunEnding } from "../../src/engine/execution.ts";
-import type { LostRunRow, Queue } from "../../src/engine/queue.ts";
+import type { AttemptResult } from "../../src/engine/executors/inline.ts";
+import type { Executor, RunEnding } from "../../src/engine/attempt/execution.ts";
+import type { LostRunRow, Queue } from "../../src/queue/queue.ts";
 import { startRecovery } from "../../src/engine/recovery.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

@@ -1,6 +1,6 @@
 import supertest from "supertest";
-import type { Config } from "../../src/config.ts";
-import { createServer } from "../../src/server.ts";
+import type { Config } from "../../src/config/config.ts";
+import { createServer } from "../../src/app/compose.ts";
 import { freshDatabase } from "./database.ts";
 import { FIXTURE_GRAPHS, listeningLogger } from "./parts.ts";
 

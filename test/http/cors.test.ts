@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { RoutePlugin } from "../../src/lib/route-plugin.ts";
+import type { RoutePlugin } from "../../src/http/route-plugin.ts";
 import { aBareApp } from "../helpers/parts.ts";
 
 const STUDIO = "https://smith.langchain.com";

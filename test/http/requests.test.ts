@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { assistantNotFound } from "../../src/lib/errors.ts";
 import { page, queryBoolean, queryInteger, queryList, bodyOf, uuid } from "../../src/lib/json-schemas.ts";
-import type { RoutePlugin } from "../../src/lib/route-plugin.ts";
+import type { RoutePlugin } from "../../src/http/route-plugin.ts";
 import { aBareApp } from "../helpers/parts.ts";
 
 const SECRET = "select secret from internals";

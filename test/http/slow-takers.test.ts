@@ -7,7 +7,7 @@ import { afterEach, expect, it } from "vitest";
 import { boundAnswers } from "../../src/http/answer-budget.ts";
 import type { TakersPatience } from "../../src/lib/attended.ts";
 import { createLongAnswers } from "../../src/threads/long-answers.ts";
-import { createReadPacer } from "../../src/threads/read-pace.ts";
+import { createReadPacer } from "../../src/threads/state/read-pace.ts";
 import { eventually } from "../helpers/conditions.ts";
 
 /** Large answers to those who take them slowly, or not at all. */

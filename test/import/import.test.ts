@@ -6,12 +6,12 @@ import { fileURLToPath } from "node:url";
 import { Command } from "@langchain/langgraph";
 import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { threadKey } from "../../src/checkpoints/thread-key.ts";
+import { threadKey } from "../../src/checkpoints/rows/thread-key.ts";
 import { parseImportCommand } from "../../src/import/command-line.ts";
 import { importThreads, type ImporterOptions } from "../../src/import/importer.ts";
 import { createProgressLine, progressText } from "../../src/import/progress.ts";
 import { openSource, type Source } from "../../src/import/source.ts";
-import { findPlace } from "../../src/database/embedded-place.ts";
+import { findPlace } from "../../src/database/embedded/place.ts";
 import { reportText } from "../../src/import/report.ts";
 import { systemAssistantId } from "../../src/lib/ids.ts";
 import { EXAMPLES } from "../graphs/helpers.ts";
@@ -22,7 +22,7 @@ import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { openSourceDatabase, saying, SOURCE_SCHEMA, type SourceDatabase } from "./source-database.ts";
 
-const ENTRY = fileURLToPath(new URL("../../src/import.ts", import.meta.url));
+const ENTRY = fileURLToPath(new URL("../../src/cli/import.ts", import.meta.url));
 
 /** Threads of many kinds, by id; one of them has an id that is no UUID. */
 const LONG = randomUUID();

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { newId } from "../../src/lib/ids.ts";
-import { forgetRun } from "../../src/runs/forgetting.ts";
-import { openQueue, type OpenQueue } from "../engine/open-queue.ts";
+import { forgetRun } from "../../src/queue/forgetting.ts";
+import { openQueue, type OpenQueue } from "../queue/open-queue.ts";
 
 let opened: OpenQueue;
 let database: Database;

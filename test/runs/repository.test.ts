@@ -4,7 +4,7 @@ import type { RunRow } from "../../src/database/tables.ts";
 import { newId } from "../../src/lib/ids.ts";
 import type { JsonObject } from "../../src/lib/json.ts";
 import { createRunRepository, type NewRun, type RunRepository } from "../../src/runs/repository.ts";
-import { openQueue, type OpenQueue, type QueuedRun } from "../engine/open-queue.ts";
+import { openQueue, type OpenQueue, type QueuedRun } from "../queue/open-queue.ts";
 
 /** Each statement, held to the rows that it means: others stand beside them, before and after. */
 

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { openDatabase, type Database } from "../../src/database/database.ts";
-import { DEFAULT_EXPIRY, type StoreExpiry } from "../../src/store/expiry.ts";
+import { DEFAULT_EXPIRY, type StoreExpiry } from "../../src/project/item-expiry.ts";
 import { createItems, type Items } from "../../src/store/items.ts";
 import { PostgresStore } from "../../src/store/postgres-store.ts";
 import { createStoreRepository, type StoreRepository } from "../../src/store/repository.ts";

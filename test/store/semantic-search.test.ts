@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { openDatabase, type Database } from "../../src/database/database.ts";
 import { createEmbedder, type EmbeddingModel } from "../../src/store/embedding.ts";
-import { DEFAULT_EXPIRY } from "../../src/store/expiry.ts";
+import { DEFAULT_EXPIRY } from "../../src/project/item-expiry.ts";
 import { createItems } from "../../src/store/items.ts";
 import { PostgresStore } from "../../src/store/postgres-store.ts";
 import { createStoreRepository } from "../../src/store/repository.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createThreadSearcher, type RowPage, type RowSearch } from "../../src/threads/search.ts";
+import { createThreadSearcher, type RowPage, type RowSearch } from "../../src/threads/search/search.ts";
 import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
 const MEGABYTE = 1_000_000;

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, expect, it, vi } from "vitest";
 import { CallerGoneError } from "../../src/lib/errors.ts";
-import { createThreadPages } from "../../src/threads/pages.ts";
-import { createReadPacer } from "../../src/threads/read-pace.ts";
-import type { Candidate, ThreadSearcher } from "../../src/threads/search.ts";
+import { createThreadPages } from "../../src/threads/search/pages.ts";
+import { createReadPacer } from "../../src/threads/state/read-pace.ts";
+import type { Candidate, ThreadSearcher } from "../../src/threads/search/search.ts";
 import { threadCountBody, threadSearchBody } from "../../src/threads/schemas.ts";
 
 afterEach(() => void vi.restoreAllMocks());

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pino } from "pino";
 import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
-import { createThreadSearcher } from "../../src/threads/search.ts";
+import { createThreadSearcher } from "../../src/threads/search/search.ts";
 import { threadSearchBody } from "../../src/threads/schemas.ts";
 import { createThreadService } from "../../src/threads/service.ts";
 import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.ts";

@@ -1,0 +1,345 @@
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { createAssistantRepository } from "../assistants/repository.ts";
+import { createAssistantRoutes } from "../assistants/routes.ts";
+import { createAssistantService } from "../assistants/service.ts";
+import { createAuthenticate } from "../access/api-keys.ts";
+import { createCheckpointStorage } from "../checkpoints/storage.ts";
+import type { Config } from "../config/config.ts";
+import { openDatabase } from "../database/database.ts";
+import { migrate } from "../database/migrate.ts";
+import { assertSessions } from "../database/pooling.ts";
+import { openSignals } from "../database/signals.ts";
+import { tellFailure } from "../database/outages.ts";
+import { createEndings } from "../engine/endings.ts";
+import { createExecutor } from "../engine/attempt/execution.ts";
+import { createHeartbeat } from "../engine/lease/heartbeat.ts";
+import { openHosting } from "../queue/hosting.ts";
+import { createQueue } from "../queue/queue.ts";
+import { startRecovery } from "../engine/recovery.ts";
+import { createWorker } from "../engine/worker/worker.ts";
+import { readGraphConfig } from "../project/langgraph-json.ts";
+import { loadGraphs } from "../graphs/graphs.ts";
+import { createApp } from "../http/app.ts";
+import { allowedOrigins } from "../http/origins.ts";
+import { createSiteCheck } from "../http/sites.ts";
+import { checkpointNotFound } from "../lib/errors.ts";
+import { NO_FAULTS, type Faults } from "../lib/faults.ts";
+import { newId } from "../lib/ids.ts";
+import type { Logger } from "../lib/logger.ts";
+import { startPeriodic } from "../lib/periodic.ts";
+import { createRunRepository } from "../runs/repository.ts";
+import { createRunRoutes } from "../runs/routes.ts";
+import { createRunSearcher } from "../runs/search.ts";
+import { createRunService } from "../runs/service.ts";
+import { createStatusRepository } from "../status/repository.ts";
+import { createStatusRoutes } from "../status/routes.ts";
+import { createStatusService } from "../status/service.ts";
+import { PostgresStore } from "../store/postgres-store.ts";
+import { createStoreRepository } from "../store/repository.ts";
+import { createStoreRoutes } from "../store/routes.ts";
+import { openItems } from "../store/semantic-search.ts";
+import { createStoreService } from "../store/service.ts";
+import { createEventLog } from "../events/log.ts";
+import { startEventRetention } from "../events/retention.ts";
+import { createHub } from "../events/hub.ts";
+import { startRetention } from "../threads/upkeep/retention.ts";
+import { createThreadRoutes } from "../threads/routes.ts";
+import { createThreadService } from "../threads/service.ts";
+
+export interface ServerParts {
+  connectionString: string;
+  logger: Logger;
+  /** For the fault tests. */
+  faults?: Faults;
+}
+
+/** How often what has expired is removed, and how much at a time, to stay short beside live traffic. */
+const EXPIRY_SWEEP_MS = 10_000;
+const EXPIRED_PER_SWEEP = 5_000;
+/** Rarer would not be worth a setting: what has expired is invisible anyway. */
+const ITEM_SWEEP_AT_MOST_MS = 24 * 3_600_000;
+const itemSweepMs = (minutes: number | undefined): number =>
+  minutes === undefined ? EXPIRY_SWEEP_MS : Math.min(minutes * 60_000, ITEM_SWEEP_AT_MOST_MS);
+/** Time to read the end of a threadless run that another process executed; a slow reader needs some. */
+const THREADLESS_LINGER_SECONDS = 60;
+
+/** Of the runs in hand, in the last line of a process. */
+const RUNS_NAMED = 10;
+
+/** A whole server; several can live in one process. */
+export interface Server {
+  readonly app: FastifyInstance;
+  /** Ids of the graphs that it hosts. */
+  readonly graphs: readonly string[];
+  /** Ids of the runs in its hands, ten at most: one of them may be what ends the process. */
+  runsInHand(): readonly string[];
+  listen(): Promise<{ address: string }>;
+  /**
+   * Closes everything, each thing though others could not be closed; rejects with what those threw. `failed`: after a
+   * fault that may be a run's, so the runs that are not ended in time count as lost, not as handed back.
+   */
+  close(options?: { failed?: boolean }): Promise<void>;
+}
+
+/**
+ * The composition root: builds everything once, in order, and hands each part what it depends on. `close` takes
+ * it down in reverse; so does a start that fails half-way.
+ */
+export const createServer = async (
+  config: Config,
+  { connectionString, logger, faults = NO_FAULTS }: ServerParts,
+): Promise<Server> => {
+  const closers: ((options: { failed: boolean }) => Promise<void> | void)[] = [];
+  let ready = false;
+  const close = async ({ failed = false } = {}): Promise<void> => {
+    ready = false;
+    const errors: unknown[] = [];
+    for (const closer of closers.splice(0).reverse()) {
+      try {
+        await closer({ failed });
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw new AggregateError(errors, "Not everything could be closed.");
+  };
+
+  const build = async (): Promise<Server> => {
+    const processId = newId();
+    const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
+    const { databasePreparedStatements: preparedStatements } = config;
+    await assertSessions({ connectionString, directConnectionString, preparedStatements });
+    const sessionConnectionString = directConnectionString ?? connectionString;
+    await migrate(sessionConnectionString, { schema, logger });
+    const database = openDatabase({
+      connectionString,
+      schema,
+      poolSize: config.databasePoolSize,
+      applicationName: "threadloom",
+      preparedStatements,
+      logger,
+    });
+    closers.push(() => database.close());
+    const signals = await openSignals({
+      database,
+      connectionString: sessionConnectionString,
+      processId,
+      logger,
+    });
+    closers.push(() => signals.close());
+
+    const { threadExpiry, storeExpiry, storeIndex } = await readGraphConfig(config.graphConfigFile);
+    const storeRepository = createStoreRepository(database, database);
+    const storeItems = await openItems({ database, repository: storeRepository, index: storeIndex, logger });
+    closers.push(() => storeItems.close());
+    const checkpoints = createCheckpointStorage({ database, logger });
+    const graphs = await loadGraphs({
+      configPath: config.graphConfigFile,
+      logger,
+      checkpointer: checkpoints.saver,
+      store: new PostgresStore({ repository: storeRepository, items: storeItems, expiry: storeExpiry }),
+    });
+    closers.push(() => graphs.close());
+
+    const runRepository = createRunRepository(database, threadExpiry.defaultTtl);
+    const queue = createQueue(database, { maxAttempts: config.maxAttempts, graphIds: graphs.ids });
+    const eventLog = createEventLog(database);
+    const hub = createHub({
+      eventLog,
+      signals,
+      phaseOf: (runId) => runRepository.phaseOf(runId, processId),
+      faults,
+      logger,
+    });
+    closers.push(() => hub.close());
+    const endings = createEndings(signals);
+    closers.push(() => endings.close());
+    const executor = createExecutor({
+      database,
+      queue,
+      graphs,
+      checkpoints,
+      interruptsOf: (threadId) => runRepository.interrupts(threadId),
+      hub,
+      eventLog,
+      processId,
+      runTimeoutSeconds: config.runTimeoutSeconds,
+      recursionLimitMax: config.recursionLimitMax,
+      faults,
+      logger,
+    });
+    const heartbeat = createHeartbeat({
+      queue,
+      shared: database,
+      connectionString,
+      schema,
+      preparedStatements,
+      leaseSeconds: config.leaseSeconds,
+      heartbeatSeconds: config.heartbeatSeconds,
+      blockedLoopSeconds: config.blockedLoopSeconds,
+      logger,
+    });
+    closers.push(() => heartbeat.close());
+    const worker = createWorker({
+      queue,
+      executor,
+      signals,
+      endings,
+      processId,
+      concurrency: config.role === "api" ? 0 : config.jobsPerWorker,
+      leaseSeconds: config.leaseSeconds,
+      heartbeat,
+      faults,
+      logger,
+    });
+    const hosting = await openHosting({
+      database,
+      processId,
+      graphIds: config.role === "api" ? undefined : graphs.ids,
+      logger,
+    });
+    closers.push(() => hosting.close());
+    const recovery = startRecovery({
+      queue,
+      executor,
+      signals,
+      leaseSeconds: config.leaseSeconds,
+      sweepSeconds: config.sweepSeconds,
+      logger,
+    });
+    closers.push(() => recovery.close());
+    const store = createStoreService({ repository: storeRepository, items: storeItems, expiry: storeExpiry });
+    const onThreadsDeleted = (threadIds: readonly string[]) => worker.abandonThreads(threadIds);
+    const threads = createThreadService({
+      database,
+      checkpoints,
+      graphs,
+      logger,
+      defaultTtl: threadExpiry.defaultTtl,
+      onThreadsDeleted,
+    });
+    const retention = startRetention({
+      database,
+      checkpoints,
+      expiry: threadExpiry,
+      onThreadsDeleted,
+      logger,
+    });
+    closers.push(() => retention.close());
+    const events = startEventRetention({
+      eventLog,
+      retentionSeconds: config.eventRetentionSeconds,
+      logger,
+    });
+    closers.push(() => events.close());
+    const items = startPeriodic({
+      everyMs: itemSweepMs(storeExpiry.sweepIntervalMinutes),
+      async work() {
+        while ((await store.deleteExpired(EXPIRED_PER_SWEEP)) === EXPIRED_PER_SWEEP);
+      },
+      onError: tellFailure(logger, "expired items could not be removed"),
+    });
+    closers.push(() => items.close());
+    const threadless = startPeriodic({
+      everyMs: config.sweepSeconds * 1_000,
+      async work() {
+        const ended = await queue.listEndedThreadless(THREADLESS_LINGER_SECONDS, EXPIRED_PER_SWEEP);
+        if (ended.length > 0) await threads.prune({ thread_ids: ended, strategy: "delete" });
+      },
+      onError: tellFailure(logger, "ended threadless runs could not be removed"),
+    });
+    closers.push(() => threadless.close());
+
+    const assistants = createAssistantService({
+      database,
+      repository: createAssistantRepository(database),
+      graphs,
+      deleteThreads: (threadIds) => threads.deleteMany(threadIds),
+      recursionLimitMax: config.recursionLimitMax,
+    });
+    const keepTheirs = await assistants.ensureSystemAssistants(graphs.ids, config.assistantConfigs);
+    if (keepTheirs.length > 0) {
+      logger.warn(
+        { graphs: keepTheirs },
+        "LANGGRAPH_CONFIG is for new assistants: those of these graphs were there before and keep their config",
+      );
+    }
+    const runs = createRunService({
+      database,
+      repository: runRepository,
+      searcher: createRunSearcher(database),
+      worker,
+      endings,
+      hub,
+      eventLog,
+      signals,
+      processId,
+      recursionLimitMax: config.recursionLimitMax,
+      logger,
+      threads,
+      checkpoints: {
+        async assertExists(threadId, checkpointNs, checkpointId) {
+          const found = await checkpoints.readAt(threadId, checkpointNs, checkpointId);
+          if (found === undefined) throw checkpointNotFound(checkpointId);
+        },
+        deleteRun: (threadId, runId, transaction) => checkpoints.deleteRun(threadId, runId, transaction),
+      },
+    });
+
+    const status = createStatusService({
+      database,
+      repository: createStatusRepository(database),
+      listUnhosted: () => hosting.listUnhosted(),
+      readiness: () => (ready ? undefined : "is starting or stopping"),
+      workers: () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active }),
+    });
+    closers.push(() => status.close());
+
+    const origins = allowedOrigins(config.corsAllowOrigins);
+    const app = await createApp({
+      logger,
+      authenticate: createAuthenticate(config.apiKeys),
+      bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
+      origins,
+      ...(config.apiKeys.length === 0 ? { siteCheck: createSiteCheck({ ...config, origins, logger }) } : {}),
+      routes: [
+        createStatusRoutes(status),
+        // A worker answers health probes and executes runs, nothing else.
+        ...(config.role === "worker"
+          ? []
+          : [
+              createAssistantRoutes(assistants),
+              createThreadRoutes(threads),
+              createRunRoutes(runs),
+              createStoreRoutes(store),
+            ]),
+      ],
+    });
+    closers.push(() => app.close());
+    // First of all: runs end or are handed back while their readers are still connected.
+    closers.push((options) => worker.close(config.shutdownGraceSeconds, options));
+    // Last of all, for what fails before this must leave nothing behind that takes runs.
+    worker.open();
+
+    return {
+      app,
+      graphs: graphs.ids,
+      runsInHand: () => worker.runIds.slice(0, RUNS_NAMED),
+      async listen() {
+        await app.listen({ host: config.host, port: config.port });
+        ready = true;
+        const { address, port, family } = app.server.address() as AddressInfo;
+        return { address: `http://${family === "IPv6" ? `[${address}]` : address}:${port}` };
+      },
+      close,
+    };
+  };
+
+  try {
+    return await build();
+  } catch (error) {
+    await close().catch((closeError: unknown) => logger.error({ err: closeError }, "closing failed"));
+    throw error;
+  }
+};

@@ -1,0 +1,218 @@
+import type { Database } from "../../database/database.ts";
+import type { ElementCache, ThreadElements } from "../lists/element-cache.ts";
+import {
+  readParts,
+  readTuple,
+  type CheckpointRow,
+  type ReadParts,
+  type WantedParts,
+} from "./row-statements.ts";
+import { LINE } from "../rows/separators.ts";
+import { parseRowText, type TaskWrites } from "../rows/row-text.ts";
+import type { ShapeBook } from "../rows/shapes.ts";
+import { toSegments } from "../lists/segments.ts";
+import type { ValueRecord } from "../rows/values.ts";
+import type { CheckpointBody } from "../rows/versions.ts";
+
+/** A row with its texts parsed; everything that its records refer to is in `elements`. */
+export interface LoadedCheckpoint {
+  row: CheckpointRow;
+  body: CheckpointBody;
+  channels: Array<[channel: string, record: ValueRecord]>;
+  writes: LoadedWrite[];
+  elements: ThreadElements;
+}
+
+export interface LoadedWrite {
+  taskId: string;
+  index: number;
+  channel: string;
+  record: ValueRecord;
+}
+
+export interface CheckpointPlace {
+  threadId: string;
+  checkpointNs: string;
+  /** Undefined: the newest. */
+  checkpointId: string | undefined;
+}
+
+/** A row whose text can't be read: it must not fail those beside it. */
+export interface UnreadableRow {
+  row: CheckpointRow;
+  error: unknown;
+}
+
+export interface LoadOptions {
+  /** The channels that are of interest; all of them if left out. */
+  only?: ReadonlySet<string> | undefined;
+  /** Leaves the writes of tasks out. */
+  withoutWrites?: boolean;
+  /** False: what is read is kept no longer than the caller keeps it, for who goes through many threads once. */
+  remember?: boolean;
+}
+
+/** What several checkpoints refer to is fetched until it is so large: memory must not grow with what is asked for. */
+const GROUP_BYTES = 1024 * 1024;
+/** A second fetch is only needed if ranges that are remembered apart had to be joined. */
+const FETCHES_AT_MOST = 3;
+
+/** Reads checkpoints with what they refer to; the process's memory saves what it already holds. */
+export class CheckpointReader {
+  constructor(
+    private readonly database: Database,
+    private readonly cache: ElementCache,
+    private readonly shapes: ShapeBook,
+  ) {}
+
+  /** One checkpoint, in one statement. */
+  async read(place: CheckpointPlace): Promise<LoadedCheckpoint | undefined> {
+    const elements = this.cache.thread(place.threadId);
+    const found = await readTuple(this.database, place, elements.coverage());
+    if (found === undefined) return undefined;
+    addParts(elements, found);
+    const loaded = { ...this.parse(found.row), elements };
+    await this.fetch([loaded]);
+    return loaded;
+  }
+
+  /**
+   * Rows that were read without what they refer to, in their order. That is fetched in one statement, however many
+   * threads they are of, until it has a megabyte; then, when the caller comes for them, for those that are left.
+   */
+  async *load(
+    rows: readonly CheckpointRow[],
+    { only, withoutWrites = false, remember = true }: LoadOptions = {},
+  ): AsyncGenerator<LoadedCheckpoint | UnreadableRow, void, undefined> {
+    let left = rows.map((row) => this.tryToParse(row, only, withoutWrites));
+    while (left.length > 0) {
+      const threads = new Map<string, ThreadElements>();
+      const group: Array<LoadedCheckpoint | UnreadableRow> = left.map((parsed) => {
+        if ("error" in parsed) return parsed;
+        const key = parsed.row.thread_id;
+        let elements = threads.get(key);
+        if (elements === undefined) {
+          elements = remember ? this.cache.thread(key) : this.cache.glance(key);
+          threads.set(key, elements);
+        }
+        return { ...parsed, elements };
+      });
+      const end = await this.fetch(group);
+      yield* group.slice(0, end);
+      left = left.slice(end);
+    }
+  }
+
+  private tryToParse(
+    row: CheckpointRow,
+    only: ReadonlySet<string> | undefined,
+    withoutWrites: boolean,
+  ): ParsedRow | UnreadableRow {
+    try {
+      return this.parse(row, only, withoutWrites);
+    } catch (error) {
+      return { row, error };
+    }
+  }
+
+  private parse(row: CheckpointRow, only?: ReadonlySet<string>, withoutWrites = false): ParsedRow {
+    const { body, channels, writes } = parseRowText(row.record, this.shapes.parse(row.shape), row.segments);
+    this.shapes.markStored(row.shape_hash);
+    return {
+      row,
+      body,
+      channels: only === undefined ? channels : channels.filter(([channel]) => only.has(channel)),
+      writes: withoutWrites ? [] : parseWrites([...writes, ...row.writes]),
+    };
+  }
+
+  /**
+   * Fetches what is missing: usually nothing after `read`, all in one statement after `load`. Answers how many of the
+   * checkpoints, from the first on, are complete: at least one.
+   */
+  private async fetch(group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>): Promise<number> {
+    let end = group.length;
+    for (let round = 0; round < FETCHES_AT_MOST; round++) {
+      const wanted = findMissing(group.slice(0, end));
+      if (wanted.ranges.length === 0 && wanted.contents.length === 0) break;
+      const { parts, leftOut } = await readParts(this.database, wanted, GROUP_BYTES);
+      const ofThread = new Map(parts);
+      const given = new Set<string>();
+      for (const checkpoint of group) {
+        if ("error" in checkpoint || given.has(checkpoint.row.thread_id)) continue;
+        given.add(checkpoint.row.thread_id);
+        const found = ofThread.get(checkpoint.row.thread_id);
+        if (found !== undefined) addParts(checkpoint.elements, found);
+      }
+      end = leftOut ?? end;
+    }
+    return end;
+  }
+}
+
+type ParsedRow = Omit<LoadedCheckpoint, "elements">;
+
+/**
+ * What checkpoints refer to and the process doesn't remember. The place of each part is that of the first checkpoint
+ * that needs it.
+ */
+const findMissing = (group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>): WantedParts => {
+  const wanted: WantedParts = { ranges: [], contents: [] };
+  /** By thread and list: what is wanted already, without a gap. */
+  const ranges = new Map<string, { from: number; to: number }>();
+  const hashes = new Set<string>();
+  for (const [place, checkpoint] of group.entries()) {
+    if ("error" in checkpoint) continue;
+    const { channels, writes, elements } = checkpoint;
+    const threadId = checkpoint.row.thread_id;
+    for (const { c, l } of [...channels.map(([, record]) => record), ...writes.map(({ record }) => record)]) {
+      if (c !== undefined && !elements.hasContent(c) && !hashes.has(`${threadId} ${c}`)) {
+        hashes.add(`${threadId} ${c}`);
+        wanted.contents.push({ threadId, hash: c, place });
+      }
+      for (const { list, from, to } of (l ?? []).flatMap(toSegments)) {
+        if (elements.has(list, from, to)) continue;
+        const range = ranges.get(`${threadId} ${list}`);
+        if (range === undefined) {
+          ranges.set(`${threadId} ${list}`, { from, to });
+          wanted.ranges.push({ threadId, list, from, to, place });
+          continue;
+        }
+        if (from < range.from) wanted.ranges.push({ threadId, list, from, to: range.from, place });
+        if (to > range.to) wanted.ranges.push({ threadId, list, from: range.to, to, place });
+        range.from = Math.min(range.from, from);
+        range.to = Math.max(range.to, to);
+      }
+    }
+  }
+  return wanted;
+};
+
+const addParts = (elements: ThreadElements, { runs, contents }: ReadParts): void => {
+  for (const run of runs) elements.addRun(run);
+  for (const { hash, text } of contents) elements.addContent(hash, text);
+};
+
+/**
+ * Every write begins with its index. An earlier version looked the index up by the channel's name, and for `constructor` it
+ * stored the text of a function: no checkpoint with such a write could be read.
+ */
+const WRITE = /^-?\d+,/;
+
+/** The writes of the tasks, those of several runs put together as `merge_writes` in the database does it. */
+const parseWrites = (writes: readonly TaskWrites[]): LoadedWrite[] => {
+  if (writes.length === 0) return [];
+  const tasks = new Map<string, Map<number, LoadedWrite>>();
+  for (const [taskId, text] of writes) {
+    let task = tasks.get(taskId);
+    if (task === undefined) tasks.set(taskId, (task = new Map<number, LoadedWrite>()));
+    for (const line of text.split(LINE)) {
+      if (!WRITE.test(line)) continue;
+      const [index, channel, record] = JSON.parse(`[${line}]`) as [number, string, ValueRecord];
+      if (index < 0 || !task.has(index)) task.set(index, { taskId, index, channel, record });
+    }
+  }
+  return [...tasks]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .flatMap(([, task]) => [...task.values()].sort((one, other) => one.index - other.index));
+};

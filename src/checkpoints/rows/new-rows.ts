@@ -1,0 +1,53 @@
+/** What is to be stored: rows as the statement of `write/write-statement.ts` takes them. */
+
+/** As in the check of the table. */
+export const RUN_ELEMENTS_AT_MOST = 256;
+
+/** All that one statement stores. */
+export interface Batch {
+  elements: Array<{ list: number; position: number; texts: string[] }>;
+  contents: NewContent[];
+  shapes: NewShape[];
+  checkpoints: NewCheckpoint[];
+  /** At most one per checkpoint and task. */
+  writes: NewWrites[];
+}
+
+/** A text that is kept apart, once. */
+export interface NewContent {
+  hash: string;
+  text: string;
+}
+
+/** What many checkpoints have in common, kept once. */
+export interface NewShape extends NewContent {
+  /** A JSON object, exact as jsonb. */
+  metadata: string;
+}
+
+export interface NewCheckpoint {
+  checkpointNs: string;
+  checkpointId: string;
+  parentId: string | null;
+  runId: string | null;
+  /** What the shape doesn't have. */
+  metadata: string;
+  /** The whole, only if `metadata` isn't exact. */
+  metadataText: string;
+  /** Hash of its shape. */
+  shape: string;
+  /** See row-text.ts. */
+  record: string;
+  segments: number[];
+  contents: string[];
+}
+
+export interface NewWrites {
+  checkpointNs: string;
+  checkpointId: string;
+  taskId: string;
+  runId: string | null;
+  writes: string;
+  segments: number[];
+  contents: string[];
+}

@@ -1,0 +1,142 @@
+/**
+ * The text of a checkpoint's row: versions, channels, and what tasks wrote that was stored together with it. That needs
+ * no row and no index entry per task, and what an input has in common with the write of the task that reads it stands
+ * there once. What comes later is a row of `checkpoint_writes`.
+ *
+ *   [v, ts, versions of channels, versions seen by nodes, channels] GROUP task UNIT line LINE line GROUP task …
+ *
+ * Versions and channels come in the order of the shape's names, 0 for a channel without a value. A list names how many
+ * of the row's segments are its own, in their order. A line is `index,channel,record`, or
+ * `index,channel,@start,length` where the value stands in the first part.
+ * If a checkpoint was put again, the text before follows after OLDER: its writes still count.
+ */
+
+import { GROUP, LINE, OLDER, UNIT } from "./separators.ts";
+import { recordText, rowReferences, type StoredValue, type ValueRecord } from "./values.ts";
+import { parseBody, type CheckpointBody, type Shape } from "./versions.ts";
+
+/** What one task wrote: a line per write. */
+export type TaskWrites = [taskId: string, lines: string];
+
+/** By index: the channel and the value. */
+export type StoredWrites = ReadonlyMap<number, [channel: string, value: StoredValue]>;
+
+/** A reference to the first part takes some ten characters. */
+const WORTH_A_REFERENCE_CHARACTERS = 32;
+
+/** A row as it is to be written. */
+export interface NewRowText {
+  /** As `versionTexts` makes it. */
+  body: string;
+  /** All that may have a value, in the order of the shape. */
+  channelNames: readonly string[];
+  channels: ReadonlyMap<string, StoredValue>;
+  writes: ReadonlyArray<[taskId: string, writes: StoredWrites]>;
+}
+
+export const composeRowText = ({
+  body,
+  channelNames,
+  channels,
+  writes,
+}: NewRowText): { record: string; segments: number[]; contents: string[] } => {
+  const ordered = channelNames.flatMap((channel) => channels.get(channel) ?? []);
+  const texts = channelNames.map((channel) => {
+    const value = channels.get(channel);
+    return value === undefined ? "0" : channelText(value);
+  });
+  const first = `[${body},[${texts.join(",")}]]`;
+  const tasks = writes.map(([taskId, lines]) => `${taskId}${UNIT}${writesText(lines, first)}`);
+  const written = writes.flatMap(([, lines]) => [...lines.values()].map(([, value]) => value));
+  return { record: [first, ...tasks].join(GROUP), ...rowReferences([...ordered, ...written]) };
+};
+
+const channelText = (value: StoredValue): string => recordText(value, ({ segments }) => segments.length);
+
+/** The lines of one task's writes. What stands in `source` already is referred to. */
+export const writesText = (writes: StoredWrites, source = ""): string =>
+  [...writes]
+    .sort(([one], [other]) => one - other)
+    .map(([index, [channel, value]]) => {
+      const { text, hash, lists } = value;
+      const name = `${index},${JSON.stringify(channel)}`;
+      if (text !== undefined && hash === undefined && lists.length === 0) {
+        const start = text.length < WORTH_A_REFERENCE_CHARACTERS ? -1 : source.indexOf(text);
+        if (start >= 0) return `${name},@${start},${text.length}`;
+      }
+      return `${name},${recordText(value)}`;
+    })
+    .join(LINE);
+
+/** A row as it was read. */
+export interface RowText {
+  body: CheckpointBody;
+  channels: Array<[channel: string, record: ValueRecord]>;
+  writes: TaskWrites[];
+}
+
+/** `segments` as flat triples. */
+export const parseRowText = (text: string, shape: Shape, segments: readonly number[]): RowText => {
+  const [first = "", ...tasks] = newestOf(text).split(GROUP);
+  // Rows from before migration 0007: an object, and the channels by name in a part of their own.
+  if (first.startsWith("{")) {
+    const channels = Object.entries(JSON.parse(tasks[0] ?? "{}") as Record<string, ValueRecord>);
+    return { body: parseBody(first, shape), channels, writes: [] };
+  }
+  const body = JSON.parse(first) as unknown[];
+  const records = body.pop() as Array<CountedRecord | 0>;
+  const [names, , unversioned = []] = shape;
+  const channels: RowText["channels"] = [];
+  let taken = 0;
+  for (const [index, record] of records.entries()) {
+    if (record === 0) continue;
+    const { l, ...rest } = record;
+    const lists = l?.map((count) => segments.slice(taken, (taken += count * NUMBERS_PER_SEGMENT)));
+    const name = names[index] ?? unversioned[index - names.length] ?? "";
+    channels.push([name, lists === undefined ? rest : { ...rest, l: lists }]);
+  }
+  return {
+    body: parseBody(body, shape),
+    channels,
+    writes: text.split(OLDER).reverse().flatMap(expandWrites),
+  };
+};
+
+const NUMBERS_PER_SEGMENT = 3;
+type CountedRecord = Omit<ValueRecord, "l"> & { l?: number[] };
+
+const newestOf = (text: string): string => {
+  const end = text.indexOf(OLDER);
+  return end < 0 ? text : text.slice(0, end);
+};
+
+/**
+ * A record ends with a brace, a reference with a number. Not `$` with the flag `m`: it also stands before U+2028, which
+ * JSON leaves as it is inside of texts.
+ */
+const REFERENCE = /,@(\d+),(\d+)(?=\n|$)/g;
+
+const expandWrites = (version: string): TaskWrites[] =>
+  writesOf(version).map(([taskId, lines]) => [
+    taskId,
+    lines.replace(REFERENCE, (_, start: string, length: string) => {
+      return `,{"v":${version.slice(Number(start), Number(start) + Number(length))}}`;
+    }),
+  ]);
+
+/** The writes in a row's text, as they stand there. */
+export const writesOf = (text: string): TaskWrites[] =>
+  text
+    .split(OLDER)
+    .flatMap((version) => version.split(GROUP).slice(version.startsWith("{") ? 2 : 1))
+    .map(parseTaskWrites);
+
+/** SQL: how many writes stand in `c.record`. */
+export const COUNT_WRITES_OF_C = `(
+    length(c.record) - length(replace(c.record, E'\\x1d', '')) - (left(c.record, 1) = '{')::integer
+    + length(c.record) - length(replace(c.record, E'\\n', '')))`;
+
+export const parseTaskWrites = (text: string): TaskWrites => {
+  const end = text.indexOf(UNIT);
+  return [text.slice(0, end), text.slice(end + 1)];
+};

@@ -1,0 +1,74 @@
+import type { ChannelVersions } from "@langchain/langgraph-checkpoint";
+import { ownField } from "../../lib/names.ts";
+import type { QueueItem } from "./batch.ts";
+import { ListBook } from "../lists/lists.ts";
+import type { NewShape } from "../rows/new-rows.ts";
+import { ValueWriter, type StoredValue } from "../rows/values.ts";
+import { WriteQueue, type WriteQueueOptions } from "./write-queue.ts";
+
+/** What a writer knows of a checkpoint that it read or wrote: enough to store the next one by difference. */
+export interface KnownCheckpoint {
+  versions: ChannelVersions;
+  channels: Map<string, StoredValue>;
+}
+
+/** A parent is nearly always the checkpoint before; subgraphs and forks need some more. */
+const CHECKPOINTS_KNOWN_AT_MOST = 32;
+
+/** All that one saver keeps in mind of one thread. */
+export class ThreadWriter {
+  readonly threadId: string;
+  readonly book = new ListBook();
+  readonly values = new ValueWriter(this.book);
+  readonly queue: WriteQueue;
+  private readonly known = new Map<string, KnownCheckpoint>();
+  private readonly writtenNamespaces = new Set<string>();
+
+  constructor(options: Omit<WriteQueueOptions, "book">) {
+    this.threadId = options.threadId;
+    this.queue = new WriteQueue({ ...options, book: this.book });
+  }
+
+  /** Queues an item, with its shape if that is new, and with all that storing its values brought up; resolves when it is committed. */
+  write(item: Pick<QueueItem, "checkpoint" | "writes">, shape?: NewShape): Promise<void> {
+    const { checkpointNs } = (item.checkpoint ?? item.writes) as { checkpointNs: string };
+    this.writtenNamespaces.add(checkpointNs);
+    const shapes = shape === undefined ? [] : [shape];
+    const elements = this.book.takeNewElements();
+    const contents = this.values.takeNewContents();
+    return this.queue.add({ ...item, elements, contents, shapes });
+  }
+
+  /** True if it was given a checkpoint of the namespace, or writes to one. */
+  hasWritten(checkpointNs: string): boolean {
+    return this.writtenNamespaces.has(checkpointNs);
+  }
+
+  recall(checkpointNs: string, checkpointId: string): KnownCheckpoint | undefined {
+    return this.known.get(key(checkpointNs, checkpointId));
+  }
+
+  /** True if a checkpoint of the namespace is known that has this version of the channel. */
+  knowsVersion(checkpointNs: string, channel: string, version: number | string): boolean {
+    for (const [id, { versions, channels }] of this.known) {
+      if (
+        id.startsWith(`${checkpointNs}\n`) &&
+        ownField(versions, channel) === version &&
+        channels.has(channel)
+      )
+        return true;
+    }
+    return false;
+  }
+
+  learn(checkpointNs: string, checkpointId: string, checkpoint: KnownCheckpoint): void {
+    this.known.set(key(checkpointNs, checkpointId), checkpoint);
+    if (this.known.size <= CHECKPOINTS_KNOWN_AT_MOST) return;
+    for (const oldest of this.known.keys()) {
+      this.known.delete(oldest);
+      break;
+    }
+  }
+}
+
+const key = (checkpointNs: string, checkpointId: string): string => `${checkpointNs}\n${checkpointId}`;

@@ -1,0 +1,148 @@
+/** Process entry of `npm run import`: copies threads from a database of the official Postgres saver. */
+import { resolve } from "node:path";
+import { databaseName } from "./banner.ts";
+import { createCheckpointStorage } from "../checkpoints/storage.ts";
+import { openDatabase } from "../database/database.ts";
+import { hasCluster } from "../database/embedded/place.ts";
+import { startEmbeddedPostgres } from "../database/embedded/embedded.ts";
+import { migrate } from "../database/migrate.ts";
+import { isSession } from "../database/pooling.ts";
+import { isUnusable } from "../database/passing-faults.ts";
+import { GraphLoadError, readGraphConfig } from "../project/langgraph-json.ts";
+import { IMPORT_HELP, parseImportCommand, type ImportCommand } from "../import/command-line.ts";
+import { importThreads, THREADS_AT_A_TIME } from "../import/importer.ts";
+import { createProgressLine, type Progress } from "../import/progress.ts";
+import { reportText, totalsText } from "../import/report.ts";
+import { openSource } from "../import/source.ts";
+import { sqlState, StartError } from "../lib/errors.ts";
+import { createLogger } from "../lib/logger.ts";
+import { nearestWord } from "../lib/nearest-word.ts";
+
+const explain = async <Result>(name: string, work: Promise<Result>): Promise<Result> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (!isUnusable(error)) throw error;
+    throw new StartError(
+      `The database ${name} can't be used: ${(error as Error).message || (sqlState(error) ?? "")}.`,
+      {
+        cause: error,
+      },
+    );
+  }
+};
+
+/** A typing mistake would be kept with every thread, and found out when the first of them is to go on. */
+const assertGraph = async (graphId: string, graphConfigFile: string): Promise<void> => {
+  const { path, entries } = await readGraphConfig(graphConfigFile);
+  const ids = entries.map(({ id }) => id);
+  if (ids.includes(graphId)) return;
+  const nearest = nearestWord(graphId, ids);
+  throw new StartError(
+    `${path} names no graph '${graphId}'. ${nearest === undefined ? "" : `Did you mean '${nearest}'? `}` +
+      `It names ${ids.join(", ")}; name another file with --config.`,
+  );
+};
+
+/** Answers the exit code. */
+const run = async (command: ImportCommand, signal: AbortSignal): Promise<number> => {
+  const { from, schema, dryRun, threadId, graphId } = command;
+  const logger = createLogger({ level: "warn", pretty: process.stdout.isTTY === true });
+  const closers: (() => Promise<void>)[] = [];
+  /** This server's database, ready for what is to come; undefined in a dry run if there is none yet. */
+  const openHere = async () => {
+    let connectionString = command.databaseUrl;
+    if (connectionString === undefined) {
+      const dataFolder = resolve(command.dataFolder);
+      if (dryRun && !(await hasCluster(dataFolder))) return undefined;
+      const postgres = await startEmbeddedPostgres({ dataFolder, logger });
+      closers.push(() => postgres.close());
+      connectionString = postgres.connectionString;
+    }
+    if (!(await explain(databaseName(connectionString), isSession(connectionString)))) {
+      throw new StartError(
+        `The way to the database ${databaseName(connectionString)} leads through a pooler in transaction mode: ` +
+          "name an address past it, with --database-url or DATABASE_DIRECT_URL.",
+      );
+    }
+    if (!dryRun)
+      await explain(
+        databaseName(connectionString),
+        migrate(connectionString, { schema: command.databaseSchema, logger }),
+      );
+    const database = openDatabase({
+      connectionString,
+      schema: command.databaseSchema,
+      poolSize: 2 * THREADS_AT_A_TIME,
+      applicationName: "threadloom import",
+      preparedStatements: true,
+      logger,
+    });
+    closers.push(() => database.close());
+    await explain(databaseName(connectionString), database.query("select 1"));
+    return { database, checkpoints: createCheckpointStorage({ database, logger }) };
+  };
+  try {
+    if (graphId !== undefined) await assertGraph(graphId, command.graphConfigFile);
+    const source = openSource({
+      connectionString: from,
+      schema,
+      name: databaseName(from),
+      poolSize: THREADS_AT_A_TIME,
+    });
+    closers.push(() => source.close());
+    await explain(databaseName(from), source.assertTables());
+    if (threadId !== undefined && !(await source.hasThread(threadId))) {
+      throw new StartError(`The database ${databaseName(from)} has no thread '${threadId}'.`);
+    }
+    const here = await openHere();
+    if (dryRun && threadId === undefined) process.stdout.write(totalsText(await source.totals()));
+
+    const line = createProgressLine({
+      write: (text) => process.stdout.write(text),
+      terminal: process.stdout.isTTY === true,
+    });
+    let last: Progress | undefined;
+    const report = await importThreads({
+      source,
+      here,
+      threadId,
+      graphId,
+      dryRun,
+      onProgress(progress) {
+        last = progress;
+        line.show(progress);
+      },
+      signal,
+    });
+    if (last !== undefined && !dryRun) line.end(last);
+    process.stdout.write(reportText(report, { dryRun }));
+    return report.failed.length > 0 || report.stopped ? 1 : 0;
+  } finally {
+    for (const close of closers.reverse()) await close();
+  }
+};
+
+const main = async (): Promise<number> => {
+  const command = parseImportCommand(process.argv.slice(2), process.env);
+  if (command.help) {
+    process.stdout.write(IMPORT_HELP);
+    return 0;
+  }
+  const stopping = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
+  return await run(command, stopping.signal);
+};
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const text =
+    error instanceof StartError || error instanceof GraphLoadError
+      ? error.message
+      : error instanceof Error
+        ? error.stack
+        : String(error);
+  process.stderr.write(`threadloom import: ${text}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,247 @@
+import { parseArgs } from "node:util";
+import { list, OPTIONS, type Config, type Option, type Translation } from "./options.ts";
+import { StartError } from "../lib/errors.ts";
+import { nearestWord } from "../lib/nearest-word.ts";
+
+export type { Config };
+
+/**
+ * Environment and command line -> one typed, frozen Config. Pure: `main` hands in what it needs to know.
+ *
+ * Every option is one row of the table in config-options.ts; parser, checks and `--help` come from there.
+ */
+
+/** What the parser has to know beside the command line and the environment. */
+export interface Surroundings {
+  /** The output is read by a person. */
+  terminal: boolean;
+  /** Reads the file that API_KEYS_FILE names. */
+  readText(path: string): string;
+}
+
+/** Whole-program switches, which are no part of the Config. */
+const HELP = "help";
+const VERSION = "version";
+
+export interface CommandLine {
+  help: boolean;
+  version: boolean;
+  /** Flag -> text. */
+  values: ReadonlyMap<string, string>;
+}
+
+/** What to do instead of an option that doesn't exist. */
+const adviceFor = (name: string, names: readonly string[]): string => {
+  const nearest = nearestWord(name, names);
+  if (nearest !== undefined) return `Did you mean --${nearest}? See --help for all.`;
+  const variable = name.replaceAll("-", "_").toUpperCase();
+  const known = Object.values(OPTIONS).some(({ environment }) => environment.includes(variable));
+  return known ? `Set ${variable} in the environment instead.` : "See --help for all.";
+};
+
+/** Reads flags; throws StartError for one that doesn't exist, naming the nearest that does. */
+export const readCommandLine = (argv: readonly string[]): CommandLine => {
+  const rows = Object.values(OPTIONS).filter((option) => option.flag !== undefined);
+  const switches = new Set([HELP, VERSION, ...rows.filter((row) => row.switch).map((row) => row.flag)]);
+  const names = [...rows.map((row) => row.flag!), HELP, VERSION];
+  const options = Object.fromEntries(
+    names.map((name) => [name, { type: switches.has(name) ? ("boolean" as const) : ("string" as const) }]),
+  );
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: {
+      ...options,
+      [HELP]: { type: "boolean", short: "h" },
+      [VERSION]: { type: "boolean", short: "v" },
+    },
+    strict: false,
+    tokens: true,
+  });
+  const values = new Map<string, string>();
+  for (const token of tokens) {
+    if (token.kind === "option-terminator") continue;
+    if (token.kind === "positional") {
+      throw new StartError(
+        `Unexpected argument '${token.value}'. Options start with --; see --help. ` +
+          "npm takes those for itself that don't follow a -- of their own: npm start -- --port 8124.",
+      );
+    }
+    const { name, rawName, value } = token;
+    if (!names.includes(name)) {
+      throw new StartError(`There is no option ${rawName}. ${adviceFor(name, names)}`);
+    }
+    if (switches.has(name)) values.set(name, value ?? "true");
+    else if (value === undefined || value === "" || value.startsWith("--")) {
+      throw new StartError(`${rawName} needs a value, for example: ${rawName} ${exampleOf(name)}`);
+    } else values.set(name, value);
+  }
+  return { help: values.has(HELP), version: values.has(VERSION), values };
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What is given for an option: flag before environment before default; an empty variable counts as not set. */
+const given = (
+  { flag, environment: names, translations, default: usual }: Option<unknown>,
+  values: ReadonlyMap<string, string>,
+  environment: Environment,
+): { value: string | undefined; text: string | undefined; source?: string; translation?: Translation } => {
+  const value = values.get(flag ?? "");
+  if (value !== undefined) return { value, text: value, source: `--${flag}` };
+  for (const source of names) {
+    const text = environment[source] ?? "";
+    const translation = translations?.[source];
+    const translated = translation === undefined ? text : translation.translate(text);
+    if (text === "" || translated === undefined) continue;
+    return { value: translated, text, source, ...(translation && { translation }) };
+  }
+  return { value: usual, text: usual };
+};
+
+/** Where langgraph.json is: asked before the rest, because it may name a file with more environment. */
+export const graphConfigFileOf = (argv: readonly string[], environment: Environment): string => {
+  return given(OPTIONS.graphConfigFile, readCommandLine(argv).values, environment).value ?? "";
+};
+
+const exampleOf = (name: string): string =>
+  Object.values(OPTIONS).find((option) => option.flag === name)?.default ?? "value";
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+
+/** A key of a few characters is guessed; see `openssl rand -hex 32`. */
+const KEY_LENGTH_AT_LEAST = 16;
+
+/**
+ * Handlers of its own decide who may do what, and they don't here yet: then a start is refused, lest everything is
+ * open to everybody without a word. Throws StartError.
+ * @param where what names them, e.g. "auth of langgraph.json"
+ */
+export const assertAuthMayBeIgnored = (where: string, { unsafeIgnoreAuth }: Config): void => {
+  if (unsafeIgnoreAuth) return;
+  throw new StartError(
+    `Refusing to start: ${where} names handlers of your own that decide who may do what, and this server can't ` +
+      "call them yet, so everybody would see everything. Take it out and set API_KEYS, or pass --unsafe-ignore-auth " +
+      "if something in front of this server checks access.",
+  );
+};
+
+const assertRelations = (config: Config): void => {
+  if (config.leaseSeconds <= 2 * config.heartbeatSeconds) {
+    throw new StartError(
+      `LEASE_SECONDS (${config.leaseSeconds}) must be more than twice HEARTBEAT_SECONDS ` +
+        `(${config.heartbeatSeconds}): one late heartbeat must not cost a lease.`,
+    );
+  }
+  if (config.blockedLoopSeconds !== 0 && config.blockedLoopSeconds < config.leaseSeconds) {
+    throw new StartError(
+      `BLOCKED_LOOP_SECONDS (${config.blockedLoopSeconds}) must be 0 or at least LEASE_SECONDS ` +
+        `(${config.leaseSeconds}): a loop that is blocked for less than a lease keeps its runs anyway.`,
+    );
+  }
+  if (config.databaseDirectUrl !== undefined && config.databaseUrl === undefined) {
+    throw new StartError(
+      "DATABASE_DIRECT_URL needs a DATABASE_URL beside it: the way past a pooler to that database.",
+    );
+  }
+  if (isLoopback(config.host)) return;
+  if (config.apiKeys.length === 0 && !config.unsafeNoAuth) {
+    throw new StartError(
+      `Refusing to listen on ${config.host} without API keys: whoever reaches this machine could run your graphs. ` +
+        "Set API_KEYS, or pass --unsafe-no-auth if something in front of this server checks access.",
+    );
+  }
+  if (config.apiKeys.some((key) => key.length < KEY_LENGTH_AT_LEAST)) {
+    throw new StartError(
+      `Refusing to listen on ${config.host} with an API key of less than ${KEY_LENGTH_AT_LEAST} characters, ` +
+        "which can be guessed. Make one with: openssl rand -hex 32",
+    );
+  }
+};
+
+/**
+ * The configuration, flags before environment before defaults; an empty variable counts as not set.
+ * Throws StartError with one sentence that names the flag or the variable.
+ */
+export const parseConfig = (
+  argv: readonly string[],
+  environment: Environment,
+  surroundings: Surroundings,
+): Config => {
+  const { values } = readCommandLine(argv);
+  const entries = Object.entries(OPTIONS).map(([key, option]: [string, Option<unknown>]) => {
+    const { value, text, source = key, translation } = given(option, values, environment);
+    if (key === "logFormat" && value === undefined) return [key, surroundings.terminal ? "pretty" : "json"];
+    const parsed = option.schema.safeParse(value);
+    if (!parsed.success) {
+      const actual = option.secret ? "" : `, not '${text}'`;
+      throw new StartError(`${source} must be ${translation?.expected ?? option.expected}${actual}.`);
+    }
+    return [key, Array.isArray(parsed.data) ? Object.freeze(parsed.data) : parsed.data];
+  });
+  const read = Object.fromEntries(entries) as Config;
+  const keyFile = environment["API_KEYS_FILE"] ?? "";
+  const withKeys =
+    keyFile === ""
+      ? read
+      : { ...read, apiKeys: Object.freeze([...read.apiKeys, ...readKeys(keyFile, surroundings)]) };
+  const config =
+    withKeys.corsAllowOrigins.length > 0
+      ? withKeys
+      : { ...withKeys, corsAllowOrigins: usualOrigins(withKeys) };
+  assertRelations(config);
+  if ((environment["LANGGRAPH_AUTH"] ?? "") !== "") assertAuthMayBeIgnored("LANGGRAPH_AUTH", config);
+  return Object.freeze(config);
+};
+
+/** A key keeps strangers out whatever page they come from; without one, only pages of this machine are let in. */
+const usualOrigins = ({ apiKeys }: Config): readonly string[] =>
+  Object.freeze([apiKeys.length > 0 ? "*" : "loopback"]);
+
+const readKeys = (path: string, { readText }: Surroundings): string[] => {
+  let keys: string[];
+  try {
+    keys = list(readText(path));
+  } catch (error) {
+    throw new StartError(`API_KEYS_FILE can't be read: ${(error as Error).message}.`, { cause: error });
+  }
+  if (keys.length === 0) throw new StartError(`API_KEYS_FILE (${path}) holds no key; write one per line.`);
+  return keys;
+};
+
+const COLUMN = 28;
+
+/** The text of `--help`. */
+export const helpText = (): string => {
+  const line = (left: string, description: string) =>
+    left.length < COLUMN - 2
+      ? `  ${left.padEnd(COLUMN - 2)}${description}`
+      : `  ${left}\n${" ".repeat(COLUMN)}${description}`;
+  const withDefault = (option: Option<unknown>) =>
+    option.switch || (option.default ?? "") === ""
+      ? option.description
+      : `${option.description} Default: ${option.default}`;
+  const rows = Object.values(OPTIONS) as Option<unknown>[];
+  return [
+    "threadloom: the open, self-hosted Agent Server for LangGraph.js graphs",
+    "",
+    "Options (each may be given in the environment instead, by the name in brackets)",
+    ...rows
+      .filter((row) => row.flag !== undefined)
+      .map((row) =>
+        line(
+          `--${row.flag}${row.switch ? "" : " <value>"}`,
+          `${withDefault(row)} [${row.environment.join(", ")}]`,
+        ),
+      ),
+    line("--help, -h", "Print this."),
+    line("--version, -v", "Print the version."),
+    "",
+    "Environment",
+    ...rows
+      .filter((row) => row.flag === undefined)
+      .map((row) => line(row.environment.join(", "), withDefault(row))),
+    line("API_KEYS_FILE", "File with API keys, one per line; added to API_KEYS."),
+    "",
+  ].join("\n");
+};

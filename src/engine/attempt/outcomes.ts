@@ -1,0 +1,119 @@
+import type { CheckpointStorage } from "../../checkpoints/types.ts";
+import type { RunRow } from "../../database/tables.ts";
+import type { Database } from "../../database/database.ts";
+import type { Graphs } from "../../graphs/graphs.ts";
+import { sqlState, StateStorageError } from "../../lib/errors.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { describeThrown } from "../../lib/thrown.ts";
+import { toWireJson } from "../../lib/wire-json.ts";
+import type { AttemptResult } from "../executors/inline.ts";
+import type { RunOutcome } from "../../queue/queue.ts";
+import { graphConfiguration } from "../executors/run-options.ts";
+
+export interface OutcomesParts {
+  database: Pick<Database, "isLoss">;
+  graphs: Graphs;
+  checkpoints: CheckpointStorage;
+  runTimeoutSeconds: number;
+  logger: Logger;
+}
+
+/** What PostgreSQL says names tables and statements: that is for the log. */
+const isFromDatabase = (error: unknown): boolean =>
+  sqlState(error) !== undefined && "routine" in (error as Error);
+
+/** An error as clients see it: `{error: <class>, message}`. */
+const describeError = (error: unknown): { error: string; message: string } =>
+  error instanceof StateStorageError
+    ? {
+        error: "StateStorageError",
+        message: "The state of the thread could not be read or stored; the server's log says why.",
+      }
+    : isFromDatabase(error)
+      ? {
+          error: "DatabaseError",
+          message: "A database refused what the run wanted; the server's log says why.",
+        }
+      : shown(error);
+
+const shown = (error: unknown): { error: string; message: string } => {
+  const { name, message } = describeThrown(error);
+  return { error: name, message };
+};
+
+interface TaskWithInterrupts {
+  id: string;
+  interrupts?: unknown[];
+}
+
+/** From what became of a graph's execution to what is stored of it. */
+export const createOutcomes = ({
+  database,
+  graphs,
+  checkpoints,
+  runTimeoutSeconds,
+  logger,
+}: OutcomesParts) => {
+  /** What the head checkpoint waits for; needs a read, so only where the graph's stream does not tell. */
+  const readThreadState = async (run: RunRow): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
+    const { configurable, context } = graphConfiguration(run);
+    const configuration = { configurable, context };
+    const graph = await graphs.resolve(run.graph_id, configuration, { checkpointer: checkpoints.saver });
+    const state = await graph.getState({ configurable: { thread_id: run.thread_id } });
+    const waiting = (state.tasks as TaskWithInterrupts[]).filter(
+      (task) => (task.interrupts?.length ?? 0) > 0,
+    );
+    return {
+      threadStatus: state.next.length > 0 ? "interrupted" : "idle",
+      interrupts: toWireJson(Object.fromEntries(waiting.map((task) => [task.id, task.interrupts]))),
+    };
+  };
+
+  /** The same, but a run ends whatever its graph's code does: a factory may throw, a graph be gone by now. */
+  const threadStateOf = async (
+    run: RunRow,
+    threadStatus: RunOutcome["threadStatus"],
+  ): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
+    try {
+      return await readThreadState(run);
+    } catch (error) {
+      // Ours alone: a factory whose own database is away would keep the run from ending for ever.
+      if (database.isLoss(error)) throw error;
+      logger.warn({ err: error, run_id: run.run_id }, "what a thread waits for could not be read");
+      return { threadStatus, interrupts: "{}" };
+    }
+  };
+
+  /** What an attempt's result means for the run and its thread. Throws if the database is away. */
+  const of = async (run: RunRow, result: AttemptResult): Promise<RunOutcome> => {
+    const failed = (status: "error" | "timeout", error: JsonObject): RunOutcome => ({
+      status,
+      error,
+      threadStatus: "error",
+      interrupts: "{}",
+    });
+    switch (result.kind) {
+      case "completed":
+        return {
+          status: "success",
+          error: null,
+          ...(result.interrupted
+            ? { ...(await threadStateOf(run, "interrupted")), threadStatus: "interrupted" }
+            : { threadStatus: "idle", interrupts: "{}" }),
+        };
+      case "failed":
+        return failed("error", describeError(result.error));
+      case "stopped":
+        if (result.reason.kind === "timeout") {
+          return failed("timeout", {
+            error: "RunTimeoutError",
+            message: `The run did not end within ${runTimeoutSeconds} seconds.`,
+          });
+        }
+        return { status: "interrupted", error: null, ...(await threadStateOf(run, "idle")) };
+    }
+  };
+
+  return { of };
+};

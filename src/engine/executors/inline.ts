@@ -1,0 +1,235 @@
+import type { AttemptSaver, CheckpointStorage } from "../../checkpoints/types.ts";
+import type { CancelAction, ClaimedRunRow } from "../../database/tables.ts";
+import type { Graphs } from "../../graphs/graphs.ts";
+import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
+import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
+import { LeaseLostError } from "../../lib/errors.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import { toWireJson } from "../../lib/wire-json.ts";
+import type { Pacer } from "../../lib/pacer.ts";
+import { createChunkConverter, requestModes, type StreamChunk } from "../../events/modes.ts";
+import type { RunChannel } from "../../events/channel.ts";
+import type { RunKwargs } from "../../queue/kwargs.ts";
+import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
+
+/** Why an attempt was told to stop. */
+export type StopReason =
+  | { kind: "cancel"; action: CancelAction }
+  /** BG_JOB_TIMEOUT_SECS have passed. */
+  | { kind: "timeout" }
+  /** Another attempt has the run, or will. */
+  | { kind: "lease-lost" }
+  /** This process stops; the run goes on elsewhere. */
+  | { kind: "shutdown" }
+  /** This process ends by a fault, maybe the run's: the attempt is lost, as if the process had been killed. */
+  | { kind: "process-failed" };
+
+/** What became of the graph's execution; nothing of it is written yet. */
+export type AttemptResult =
+  | {
+      kind: "completed";
+      values: unknown;
+      interrupted: boolean;
+      interrupts: unknown[];
+      /** See AttemptSaver: a run must not end as success on what a crash of the database has taken. */
+      lastUnsafe?: AttemptSaver["lastUnsafe"];
+    }
+  | { kind: "failed"; error: unknown }
+  | { kind: "stopped"; reason: StopReason };
+
+export interface AttemptParts {
+  graphs: Graphs;
+  checkpoints: CheckpointStorage;
+  /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
+  interruptsOf(threadId: string): Promise<JsonObject>;
+  pacer: Pacer;
+  /** No run goes on for more steps, whatever it was given. */
+  recursionLimitMax: number;
+}
+
+/** Checkpoints and writes of tasks after which a graph is asked to make room for others: most have ended by then. */
+const UNPACED_WRITES = 16;
+/** Milliseconds that a graph has to end after its signal fired; then it goes on without being heard. */
+const STOP_GRACE_MS = 500;
+
+interface Observed {
+  values: unknown;
+  interrupted: boolean;
+  interrupts: unknown[];
+}
+
+const isInterruptChunk = (payload: unknown): payload is { __interrupt__: unknown[] } =>
+  typeof payload === "object" && payload !== null && "__interrupt__" in payload;
+
+/** Notes the graph's result as it passes by, so that ending a run needs no read of the state. */
+const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): void => {
+  if (mode !== "values" || namespace.length > 0) return;
+  if (isInterruptChunk(payload)) {
+    observed.interrupted = true;
+    observed.interrupts.push(...payload.__interrupt__);
+  } else observed.values = payload;
+};
+
+const HIDDEN_TAG = "langsmith:hidden";
+
+/**
+ * What `streamEvents` tells: chunks of the run's own stream, which are for the modes that were asked for beside `events`,
+ * and events of what happens inside, but for those that LangGraph marks as its own affair.
+ */
+const readEvents = async (
+  graph: RunnableGraph,
+  input: unknown,
+  options: GraphRunOptions,
+  channel: RunChannel,
+  { onChunk, pause }: { onChunk: (chunk: unknown) => void; pause: () => Promise<void> },
+): Promise<void> => {
+  for await (const event of graph.streamEvents(input, { ...options, version: "v2" })) {
+    if (event.run_id === options.runId && event.event === "on_chain_stream") {
+      onChunk((event.data as { chunk: unknown }).chunk);
+    } else if (!event.tags?.includes(HIDDEN_TAG)) channel.emit("events", () => toWireJson(event));
+    if (channel.needsPause) await pause();
+  }
+};
+
+/**
+ * Executes the graph of a claimed run once. Knows nothing of leases and statuses: it is stopped from outside
+ * through `stop`, and what it finds is returned, not stored. The checkpoints it makes are stored, fenced.
+ * `onGraphEnded` is called once, when the graph takes no more time: what is outstanding is still to be stored.
+ */
+export const startAttempt = (
+  { graphs, checkpoints, interruptsOf, pacer, recursionLimitMax }: AttemptParts,
+  run: ClaimedRunRow,
+  channel: RunChannel,
+  onGraphEnded: () => void,
+): { result: Promise<AttemptResult>; stop(reason: StopReason): void } => {
+  const abort = new AbortController();
+  let stopReason: StopReason | undefined;
+  let onStop: (() => void) | undefined;
+  const stopped = new Promise<void>((resolve) => {
+    onStop = resolve;
+  });
+  const kwargs = run.kwargs as unknown as RunKwargs;
+  const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
+  let detached = false;
+  let saver: AttemptSaver | undefined;
+  let graph: RunnableGraph | undefined;
+
+  /** While who streams the graph waits, the graph must, too: what it streams meanwhile is kept for it. */
+  let pausing: Promise<void> | undefined;
+  const pause = async (): Promise<void> => {
+    pausing = channel.pause();
+    await pausing;
+    pausing = undefined;
+  };
+  let unpaced = UNPACED_WRITES;
+  const beforeNextStep = (): Promise<void> | undefined => {
+    if (unpaced === 0) return pausing ?? pacer.next();
+    unpaced -= 1;
+    return undefined;
+  };
+
+  /** What was reached before a failure or a stop stays; whether it could be stored shows when the run is ended. */
+  const keepProgress = async (): Promise<void> => {
+    await saver?.flush().catch(() => undefined);
+  };
+
+  let isGraphEnded = false;
+  const graphEnded = (): void => {
+    if (!isGraphEnded) onGraphEnded();
+    isGraphEnded = true;
+  };
+
+  const execute = async (): Promise<void> => {
+    // A later attempt goes on where the earlier one's last checkpoint stands; without one it starts over.
+    const resumes =
+      run.attempt > 1 && (await checkpoints.latestOfRun(run.thread_id, run.run_id)) !== undefined;
+    const options = runOptions(run, kwargs, { signal: abort.signal, resumes, recursionLimitMax });
+    const own = checkpoints.saverForAttempt({
+      threadId: run.thread_id,
+      runId: run.run_id,
+      attempt: run.attempt,
+      durability: kwargs.durability,
+      threadIsEmpty: run.starts_empty === true,
+      beforeNextStep,
+      metadata: checkpointMetadata(run),
+    });
+    // A refused checkpoint is the first news of a lost lease; waiting for the heartbeat would waste work.
+    own.failed.addEventListener("abort", () => {
+      if (own.failed.reason instanceof LeaseLostError) stop({ kind: "lease-lost" });
+    });
+    saver = own;
+    const bindings = {
+      checkpointer: own,
+      // No checkpoint is made between its steps.
+      ...(kwargs.durability === "exit" ? { beforeStep: beforeNextStep } : {}),
+    };
+    const resolved = await graphs.resolve(run.graph_id, options, bindings, "threads.create_run");
+    graph = resolved;
+    // What this very run wrote it has to answer for: a later attempt fails as the first one did.
+    if (!resumes) own.filter = (tuple, read) => withoutRefused(resolved, tuple, read);
+    const convert = createChunkConverter(kwargs.stream_mode, (event, data) => channel.emit(event, data));
+    // Without subgraphs LangGraph leaves the namespace out.
+    const wholeOf = (chunk: unknown): StreamChunk =>
+      (kwargs.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk;
+    const onChunk = (chunk: unknown): void => {
+      if (detached) return;
+      const whole = wholeOf(chunk);
+      observe(observed, whole);
+      convert(whole);
+    };
+    const input = resumes
+      ? null
+      : kwargs.command === undefined
+        ? (kwargs.input ?? null)
+        : await toCommand(kwargs.command, () => interruptsOf(run.thread_id));
+    if (requestModes(kwargs.stream_mode).events)
+      await readEvents(resolved, input, options, channel, { onChunk, pause });
+    else {
+      const stream = await resolved.stream(input, options);
+      for await (const chunk of stream) {
+        // Who sees a question may answer it, or read the state, at once: it must be stored by then.
+        if (isInterruptChunk(wholeOf(chunk)[2])) await own.flush();
+        onChunk(chunk);
+        if (channel.needsPause) await pause();
+      }
+    }
+    graphEnded();
+    await own.flush();
+  };
+
+  const stop = (reason: StopReason): void => {
+    if (stopReason !== undefined) return;
+    stopReason = reason;
+    abort.abort(new Error(`The run was stopped (${reason.kind}).`));
+    const timer = setTimeout(() => onStop?.(), STOP_GRACE_MS);
+    void result.finally(() => clearTimeout(timer));
+  };
+
+  const result = (async (): Promise<AttemptResult> => {
+    // Nothing of the graph's own code runs before the caller has the attempt in hand.
+    await Promise.resolve();
+    try {
+      const execution = execute();
+      execution.catch(() => undefined); // when it was left behind, nobody else listens
+      await Promise.race([execution, stopped]);
+      if (stopReason !== undefined) {
+        detached = true;
+        graphEnded();
+        await keepProgress();
+        return { kind: "stopped", reason: stopReason };
+      }
+      return { kind: "completed", ...observed, lastUnsafe: saver?.lastUnsafe };
+    } catch (error) {
+      graphEnded();
+      if (graph !== undefined && saver?.endsWithWrites && stopReason === undefined) {
+        await noteRefused(graph, saver, run.thread_id).catch(() => undefined);
+      }
+      await keepProgress();
+      if (stopReason !== undefined) return { kind: "stopped", reason: stopReason };
+      if (error instanceof LeaseLostError) return { kind: "stopped", reason: { kind: "lease-lost" } };
+      return { kind: "failed", error };
+    }
+  })();
+
+  return { result, stop };
+};

@@ -1,0 +1,241 @@
+import type { RunEvent } from "./log.ts";
+
+/**
+ * Bytes of events that a channel keeps for readers that are behind or come back. A reader that falls further
+ * behind is dropped; it can resume from the event log if the run is resumable.
+ */
+const KEPT_BYTES = 8 * 1024 * 1024;
+/**
+ * After so many bytes a graph that emits without a pause has to let others have a turn: the event log, and the sockets
+ * of readers. Much less than KEPT_BYTES, or readers that keep up would be told that they are behind. So no more than
+ * this and what the graph gives at once ever waits for the log, also while the database is away.
+ */
+const PAUSE_BYTES = 1024 * 1024;
+/** What an event costs in memory beside its data. */
+const EVENT_OVERHEAD_BYTES = 120;
+
+export interface RunChannelOptions {
+  threadId: string;
+  runId: string;
+  attempt: number;
+  /** The id of the first event. */
+  firstSeq: number;
+  /** Keep events also while nobody reads: the run's creator will, or they are logged. */
+  keep: boolean;
+  /**
+   * Makes events durable before readers see them, for a resumable run: what was delivered with an id can be
+   * read again by that id. Called with one batch at a time.
+   */
+  log?: (events: RunEvent[]) => Promise<void>;
+}
+
+/**
+ * The events of one attempt in the memory of the process that executes it, shared by all its readers there.
+ *
+ * Events cost nothing while nobody wants them: data are serialized only if `wanted`. Readers hold a position,
+ * not a queue of their own, so a slow one holds up nothing and memory is bounded by KEPT_BYTES per run.
+ */
+export class RunChannel {
+  readonly threadId: string;
+  readonly runId: string;
+  readonly attempt: number;
+  /** The id of the attempt's first event. */
+  readonly firstSeq: number;
+  /** Consecutive; the oldest that is kept stands at #head, since taking it off the front costs its whole length. */
+  #events: RunEvent[] = [];
+  #head = 0;
+  /** The first event, kept in any case: every stream begins with it. */
+  #opening: RunEvent | undefined;
+  #keptBytes = 0;
+  /** Id of the next event to be emitted. */
+  #nextSeq: number;
+  /** Readers see events below this id: all, or those that the log has committed. */
+  #visibleSeq: number;
+  #keep: boolean;
+  #closed = false;
+  #sealed = false;
+  #wakers = new Set<() => void>();
+  #log: RunChannelOptions["log"];
+  /** The first event, if it is to be logged though it is no longer among those that are kept. */
+  #unlogged: RunEvent | undefined;
+  #logging: Promise<void> | undefined;
+  #logFailure: unknown;
+  #bytesSincePause = 0;
+
+  constructor(options: RunChannelOptions) {
+    this.threadId = options.threadId;
+    this.runId = options.runId;
+    this.attempt = options.attempt;
+    this.firstSeq = options.firstSeq;
+    this.#nextSeq = options.firstSeq;
+    this.#visibleSeq = options.firstSeq;
+    this.#keep = options.keep;
+    this.#log = options.log;
+  }
+
+  /** Whether anything is gained by serializing an event. */
+  get wanted(): boolean {
+    return this.#keep || this.#log !== undefined;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Id of the last event that readers can see; one less than the first id if there is none. */
+  get lastSeq(): number {
+    return this.#visibleSeq - 1;
+  }
+
+  /** Id of the oldest event that is still kept. */
+  get firstKeptSeq(): number {
+    return this.#events[this.#head]?.seq ?? this.#nextSeq;
+  }
+
+  get opening(): RunEvent | undefined {
+    return this.#opening;
+  }
+
+  get keptBytes(): number {
+    return this.#keptBytes;
+  }
+
+  /** `data` makes one line of JSON; it is called only if somebody wants the event. */
+  emit(event: string, data: () => string): void {
+    if (this.#closed) return;
+    const seq = this.#nextSeq;
+    this.#nextSeq += 1;
+    if (this.#logFailure !== undefined) return;
+    if (!this.wanted && seq !== this.firstSeq) {
+      this.#visibleSeq = this.#nextSeq;
+      return;
+    }
+    const kept = { seq, event, data: data() };
+    this.#opening ??= kept;
+    if (!this.wanted) {
+      this.#visibleSeq = this.#nextSeq;
+      return;
+    }
+    this.#events.push(kept);
+    this.#keptBytes += kept.data.length + EVENT_OVERHEAD_BYTES;
+    this.#bytesSincePause += kept.data.length + EVENT_OVERHEAD_BYTES;
+    if (this.#log === undefined) this.#show(this.#nextSeq);
+    else this.#writeLog();
+  }
+
+  /**
+   * Starts writing events to the log for readers on other processes: the first one, and from the oldest that is kept.
+   * From then on readers here, too, see events when the log has them.
+   */
+  startLogging(log: (events: RunEvent[]) => Promise<void>): void {
+    if (this.#log !== undefined || this.#sealed || this.#closed) return;
+    this.#log = log;
+    if (this.#opening !== undefined && this.#opening.seq < this.firstKeptSeq) this.#unlogged = this.#opening;
+    this.#visibleSeq = Math.min(this.#visibleSeq, this.firstKeptSeq);
+    this.#writeLog();
+  }
+
+  /** Whether whoever emits should wait for `pause()` first. */
+  get needsPause(): boolean {
+    return this.#bytesSincePause > PAUSE_BYTES;
+  }
+
+  /** Resolves when the log has what was emitted, and sockets had a turn. Never waits for a reader. */
+  async pause(): Promise<void> {
+    await new Promise(setImmediate);
+    await this.#logging;
+    this.#bytesSincePause = 0;
+  }
+
+  /**
+   * No event comes any more, and the run is about to end: whoever wants it logged from now on is too late, for the log
+   * takes nothing of a run that has ended. Resolves when every event is in the log, if there is one; rejects if the log
+   * refused one (the lease was lost).
+   */
+  async seal(): Promise<void> {
+    this.#sealed = true;
+    for (;;) {
+      while (this.#logging !== undefined) await this.#logging;
+      if (this.#logFailure !== undefined) throw this.#logFailure as Error;
+      if (this.#log === undefined || this.#visibleSeq === this.#nextSeq) return;
+      // Emitted after the last batch was gathered, and before its writing was seen to have ended.
+      this.#writeLog();
+    }
+  }
+
+  /** No more events. Readers get what there is and then the end. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#wake();
+  }
+
+  attach(waker: () => void): () => void {
+    this.#wakers.add(waker);
+    // From now on: whoever has read may lose his connection and come back.
+    this.#keep = true;
+    return () => {
+      this.#wakers.delete(waker);
+    };
+  }
+
+  /** Visible events after `after`; undefined if one of them is no longer kept. */
+  read(after: number): RunEvent[] | undefined {
+    if (this.#logFailure !== undefined) return undefined;
+    const first = this.firstKeptSeq;
+    if (after + 1 < first && this.#visibleSeq > after + 1) return undefined;
+    const start = Math.max(0, after + 1 - first);
+    const end = this.#visibleSeq - first;
+    return start >= end ? [] : this.#events.slice(this.#head + start, this.#head + end);
+  }
+
+  #show(upTo: number): void {
+    this.#visibleSeq = upTo;
+    while (this.#keptBytes > KEPT_BYTES) {
+      const oldest = this.#events[this.#head];
+      if (oldest === undefined || oldest.seq >= this.#visibleSeq - 1) break;
+      this.#head += 1;
+      this.#keptBytes -= oldest.data.length + EVENT_OVERHEAD_BYTES;
+    }
+    if (this.#head > this.#events.length / 2) {
+      this.#events = this.#events.slice(this.#head);
+      this.#head = 0;
+    }
+    this.#wake();
+  }
+
+  /** What can't be logged can't be replayed: readers are dropped, and the run can't end before it is settled. */
+  #fail(error: unknown): void {
+    this.#logFailure ??= error;
+    this.#events = [];
+    this.#head = 0;
+    this.#keptBytes = 0;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const waker of this.#wakers) waker();
+  }
+
+  /** One batch in flight at a time; what is emitted meanwhile goes with the next. */
+  #writeLog(): void {
+    if (this.#logging !== undefined || this.#log === undefined || this.#logFailure !== undefined) return;
+    const log = this.#log;
+    this.#logging = (async () => {
+      // Let the events of this tick gather: a graph emits them in bursts.
+      await new Promise(setImmediate);
+      while (this.#visibleSeq < this.#nextSeq || this.#unlogged !== undefined) {
+        const batch = this.#events.slice(this.#head + Math.max(0, this.#visibleSeq - this.firstKeptSeq));
+        if (this.#unlogged !== undefined) batch.unshift(this.#unlogged);
+        this.#unlogged = undefined;
+        const upTo = this.#nextSeq;
+        await log(batch);
+        this.#show(upTo);
+      }
+    })()
+      .catch((error: unknown) => this.#fail(error))
+      .finally(() => {
+        this.#logging = undefined;
+      });
+  }
+}

@@ -1,0 +1,26 @@
+import type { RunEvent } from "../log.ts";
+import type { RunReader } from "./channel-reader.ts";
+
+/**
+ * Reads along, and ends with the event `error` of a run that failed, should that not have been among the others: it
+ * came before the reader did, or is no longer kept. A clean end alone would look like success. `failureOf` is asked at
+ * the end; undefined if the run did not fail.
+ */
+export const withFailure = (reader: RunReader, failureOf: () => Promise<RunEvent | undefined>): RunReader => {
+  let told = false;
+  let closed = false;
+  return {
+    async next() {
+      const events = told ? "ended" : await reader.next();
+      if (Array.isArray(events)) told = events.some(({ event }) => event === "error");
+      if (events !== "ended" || told || closed) return events;
+      told = true;
+      const failure = await failureOf();
+      return failure === undefined ? "ended" : [failure];
+    },
+    close() {
+      closed = true;
+      reader.close();
+    },
+  };
+};

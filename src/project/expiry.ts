@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { DEFAULT_EXPIRY, type StoreExpiry } from "./item-expiry.ts";
+import { DEFAULT_THREAD_EXPIRY, type ThreadExpiry } from "./thread-expiry.ts";
+
+/** A hundred years: what is longer overflows no timestamp, but means nothing. */
+const MINUTES_AT_MOST = 52_560_000;
+const minutes = z.number().positive().max(MINUTES_AT_MOST).nullish();
+
+/** `checkpointer` and `store` of langgraph.json, as far as they say how long things live. */
+export const checkpointerSchema = z
+  .object({
+    ttl: z
+      .object({
+        strategy: z.enum(["delete", "keep_latest"]).nullish(),
+        default_ttl: minutes,
+        sweep_interval_minutes: minutes,
+        sweep_limit: z.int().positive().nullish(),
+      })
+      .nullish(),
+  })
+  .nullish();
+export const storeTtlSchema = z
+  .object({
+    default_ttl: minutes,
+    refresh_on_read: z.boolean().nullish(),
+    sweep_interval_minutes: minutes,
+  })
+  .nullish();
+
+export const threadExpiryOf = (checkpointer: z.output<typeof checkpointerSchema>): ThreadExpiry => {
+  const { strategy, default_ttl, sweep_interval_minutes, sweep_limit } = checkpointer?.ttl ?? {};
+  return {
+    defaultTtl: default_ttl ? { minutes: default_ttl, strategy: strategy ?? "delete" } : undefined,
+    sweepIntervalMinutes: sweep_interval_minutes ?? DEFAULT_THREAD_EXPIRY.sweepIntervalMinutes,
+    threadsPerSweep: sweep_limit ?? DEFAULT_THREAD_EXPIRY.threadsPerSweep,
+  };
+};
+
+export const storeExpiryOf = (ttl: z.output<typeof storeTtlSchema>): StoreExpiry => ({
+  defaultMinutes: ttl?.default_ttl ?? DEFAULT_EXPIRY.defaultMinutes,
+  refreshOnRead: ttl?.refresh_on_read ?? DEFAULT_EXPIRY.refreshOnRead,
+  sweepIntervalMinutes: ttl?.sweep_interval_minutes ?? DEFAULT_EXPIRY.sweepIntervalMinutes,
+});

@@ -1,0 +1,146 @@
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { z } from "zod";
+import type { StoreExpiry } from "./item-expiry.ts";
+import type { ThreadExpiry } from "./thread-expiry.ts";
+import { keyWarning, reviewKeys } from "./known-keys.ts";
+import { checkpointerSchema, storeExpiryOf, storeTtlSchema, threadExpiryOf } from "./expiry.ts";
+import { storeIndexOf, storeIndexSchema, type StoreIndexConfig } from "./store-embedding.ts";
+
+/** A graph as `langgraph.json` names it. */
+export interface GraphEntry {
+  id: string;
+  /** Absolute path of the module. */
+  file: string;
+  /** Name of the export that is the graph; `default` is a name like any other. */
+  exportName: string;
+  description: string | undefined;
+}
+
+/** What this server reads from `langgraph.json`; `warning` names the file's other keys. */
+export interface GraphConfig {
+  /** Absolute path of the file itself. */
+  path: string;
+  entries: GraphEntry[];
+  /** Variables of `env`: the caller puts them into the environment before the graphs are loaded. */
+  environment: Record<string, string>;
+  /** `checkpointer.ttl`. */
+  threadExpiry: ThreadExpiry;
+  /** `store.ttl`. */
+  storeExpiry: StoreExpiry;
+  /** `store.index`; undefined for no semantic search. */
+  storeIndex: StoreIndexConfig | undefined;
+  /** It names handlers that decide who may do what (`auth`). */
+  namesAuth: boolean;
+  /** Names every key that has no effect; undefined if each has one. */
+  warning: string | undefined;
+}
+
+/** The server can't start: what is wrong with `langgraph.json` or with a graph, for the person who starts it. */
+export class GraphLoadError extends Error {
+  override readonly name = "GraphLoadError";
+}
+
+const graphPath = z.string().min(1);
+const fileSchema = z.object({
+  graphs: z.record(
+    z.string().min(1),
+    z.union([graphPath, z.object({ path: graphPath, description: z.string().optional() })], {
+      error: 'must be "file:export" or {"path": "file:export", "description": "…"}',
+    }),
+    { error: 'must be an object like {"agent": "./graphs/agent.ts:graph"}' },
+  ),
+  env: z
+    .union([z.string(), z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]))], {
+      error: 'must be the path of a file like ".env", or an object of variables',
+    })
+    .optional(),
+  checkpointer: checkpointerSchema,
+  store: z.object({ ttl: storeTtlSchema, index: storeIndexSchema }).nullish(),
+});
+
+/**
+ * Reads `langgraph.json` (or a file of another name). Paths in it are relative to the file.
+ * @throws GraphLoadError if the file is missing, is not JSON, or says something we do not understand.
+ */
+export async function readGraphConfig(configPath: string): Promise<GraphConfig> {
+  const path = resolve(configPath);
+  const folder = dirname(path);
+  const json = await readJson(path);
+  const review = reviewKeys(json);
+  const parsed = fileSchema.safeParse(json);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const field = issue?.path.join(".") || "the file";
+    const sentences = [`${field}: ${issue?.message ?? "unknown error"}`, ...review.unknown];
+    throw new GraphLoadError(`${path} is not valid: ${sentences.join("; ")}.`);
+  }
+  const entries = Object.entries(parsed.data.graphs).map(([id, value]): GraphEntry => {
+    const { path: reference, description } =
+      typeof value === "string" ? { path: value, description: undefined } : value;
+    const colon = reference.lastIndexOf(":");
+    if (/\.py(:|$)/.test(reference)) {
+      throw new GraphLoadError(
+        `${path}: graph '${id}' is '${reference}', which is Python: this server runs graphs of LangGraph.js, written ` +
+          "in TypeScript or JavaScript.",
+      );
+    }
+    if (colon < 1 || colon === reference.length - 1) {
+      throw new GraphLoadError(
+        `${path}: graph '${id}' is '${reference}', which does not name an export: write './file.ts:graph'.`,
+      );
+    }
+    return {
+      id,
+      file: resolve(folder, reference.slice(0, colon)),
+      exportName: reference.slice(colon + 1),
+      description,
+    };
+  });
+  if (entries.length === 0) throw new GraphLoadError(`${path} names no graphs.`);
+  return {
+    path,
+    entries,
+    environment: await readEnvironment(folder, parsed.data.env),
+    threadExpiry: threadExpiryOf(parsed.data.checkpointer),
+    storeExpiry: storeExpiryOf(parsed.data.store?.ttl),
+    storeIndex: storeIndexOf(parsed.data.store?.index, folder),
+    namesAuth: review.namesAuth,
+    warning: keyWarning(review),
+  };
+}
+
+async function readJson(path: string): Promise<unknown> {
+  const text = await readFile(path, "utf8").catch((cause: unknown) => {
+    throw new GraphLoadError(`${path} can't be read: ${messageOf(cause)}.`, { cause });
+  });
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new GraphLoadError(`${path} is not JSON: ${messageOf(cause)}.`, { cause });
+  }
+}
+
+/**
+ * A missing env file counts as an empty one: it is where the keys are, so it is not in the repository, and
+ * a fresh checkout has to start without it.
+ */
+async function readEnvironment(
+  folder: string,
+  env: string | Record<string, string | number | boolean> | undefined,
+): Promise<Record<string, string>> {
+  if (env === undefined) return {};
+  if (typeof env === "object") {
+    return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, String(value)]));
+  }
+  const text = await readFile(resolve(folder, env), "utf8").catch((cause: unknown) => {
+    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return "";
+    throw new GraphLoadError(`${resolve(folder, env)} can't be read: ${messageOf(cause)}.`, { cause });
+  });
+  return { ...parseEnv(text) } as Record<string, string>;
+}
+
+/** What to tell of something that was thrown, whatever it is. */
+export const messageOf = (thrown: unknown): string =>
+  (thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown)).replace(/\.$/, "");

@@ -1,0 +1,40 @@
+import { createBreather, type Pacer } from "../../lib/pacer.ts";
+import { invalid } from "../../lib/errors.ts";
+import type { Spend } from "./containment.ts";
+
+/** A search by values is answered within a second, or refused: what has begun when this is over still takes a little. */
+const VALUES_SEARCH_MS = 900;
+/** Of elements of lists with elements of the filter; some 0.2 s. */
+const COMPARISONS_AT_MOST = 10_000_000;
+
+/** What one search by values may take: no index knows values, so each thread that is left is looked into. */
+export interface Effort {
+  /** Throws `invalid` when there were more comparisons than a search may make. */
+  spend: Spend;
+  /**
+   * Awaited between two threads. Lets others have their turn; rejects with `invalid` when the time is over, and with
+   * the signal's reason.
+   */
+  goOn(): Promise<void>;
+}
+
+/** Names what makes it less work. */
+export const tooMuchToLookInto = (why: string): Error =>
+  invalid(`'values': ${why}; narrow the search with 'metadata', 'status' or 'ids'.`);
+
+export const createEffort = (pacer: Pacer, signal: AbortSignal | undefined): Effort => {
+  const end = performance.now() + VALUES_SEARCH_MS;
+  const breathe = createBreather(pacer, signal);
+  let comparisons = 0;
+  return {
+    spend(more) {
+      comparisons += more;
+      if (comparisons > COMPARISONS_AT_MOST) throw tooMuchToLookInto("there is too much to compare");
+    },
+    async goOn() {
+      await breathe();
+      if (performance.now() < end) return;
+      throw tooMuchToLookInto("looking into all threads that could match takes longer than a second");
+    },
+  };
+};

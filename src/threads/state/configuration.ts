@@ -1,0 +1,62 @@
+import type { Database } from "../../database/database.ts";
+import { toGraphConfiguration } from "../../graphs/configuration.ts";
+import type { GraphConfiguration } from "../../graphs/runnable-graph.ts";
+import type { JsonObject } from "../../lib/json.ts";
+
+/**
+ * What the graph of a thread is built from when no run is there to say it: the configuration that the thread's runs were
+ * given, which is kept with the thread, over that of the assistant that ran on it last, in its active version.
+ */
+export interface ThreadConfigurations {
+  /** By thread; those that are gone are missing. One statement for all of them. */
+  of(threadIds: readonly string[]): Promise<ReadonlyMap<string, GraphConfiguration>>;
+}
+
+interface ConfigurationRow {
+  thread_id: string;
+  metadata: JsonObject;
+  config: JsonObject;
+  assistant_metadata: JsonObject | null;
+  assistant_config: JsonObject | null;
+  assistant_context: JsonObject | null;
+}
+
+// `assistant_id` stands among the thread's metadata, where its users can write what they like.
+// Indexes: threads_pkey, assistants_pkey.
+const CONFIGURATIONS = `
+  select t.thread_id, t.metadata, t.config, a.metadata as assistant_metadata, a.config as assistant_config,
+         a.context as assistant_context
+    from threadloom.threads t
+    left join threadloom.assistants a on a.assistant_id = case
+      when t.metadata ->> 'assistant_id' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+      then (t.metadata ->> 'assistant_id')::uuid end
+   where t.thread_id = any($1::uuid[])`;
+
+const textIn = (metadata: JsonObject, key: "graph_id" | "assistant_id"): Record<string, string> => {
+  const text = metadata[key];
+  return typeof text === "string" ? { [key]: text } : {};
+};
+
+const toConfiguration = (row: ConfigurationRow): GraphConfiguration => {
+  const { thread_id, metadata, config, assistant_config, assistant_context, assistant_metadata } = row;
+  const ids = { thread_id, ...textIn(metadata, "graph_id"), ...textIn(metadata, "assistant_id") };
+  return {
+    ...toGraphConfiguration({
+      configurable: {
+        ...(assistant_config?.configurable as JsonObject | undefined),
+        ...(config.configurable as JsonObject | undefined),
+      },
+      context: { ...assistant_context, ...(config.context as JsonObject | undefined) },
+      ids,
+    }),
+    metadata: { ...assistant_metadata, ...metadata },
+  };
+};
+
+export const createThreadConfigurations = (database: Database): ThreadConfigurations => ({
+  async of(threadIds) {
+    if (threadIds.length === 0) return new Map();
+    const rows = await database.query<ConfigurationRow>(CONFIGURATIONS, [threadIds]);
+    return new Map(rows.map((row) => [row.thread_id, toConfiguration(row)]));
+  },
+});

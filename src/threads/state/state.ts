@@ -1,0 +1,277 @@
+/**
+ * Reading the state of a thread.
+ *
+ * LangGraph's own `getState` revives every message of a conversation, only for it to be written as JSON again. So
+ * a state is put together here from the stored JSON texts, in two steps, and LangGraph does the rest:
+ *
+ *  1. Nothing is due: no node has a trigger that it has not seen, nothing is sent. `next` and `tasks` are empty and
+ *     the values are the channels' texts. This is every thread that is not interrupted.
+ *  2. Something is due: the graph's own `_prepareStateSnapshot` computes it, with a `ValueText` in the place of each
+ *     value, since nothing in there looks into one. This is a history, and a thread that waits for a person.
+ *  3. Values would have to be computed (the writes of a step that is half done count already, those of a command,
+ *     a graph with other channels, a subgraph): `getState` on the revived checkpoint.
+ *
+ * test/threads/state-equality.test.ts holds 1 and 2 against 3.
+ */
+
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
+import type { CheckpointStorage, StoredCheckpoint } from "../../checkpoints/types.ts";
+import { isPassing } from "../../database/passing-faults.ts";
+import type { Graphs } from "../../graphs/graphs.ts";
+import { withErrors } from "../../graphs/pending-writes.ts";
+import { makesSnapshots, type GraphConfiguration, type RunnableGraph } from "../../graphs/runnable-graph.ts";
+import { checkpointNotFound, StateStorageError } from "../../lib/errors.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { ThreadConfigurations } from "./configuration.ts";
+import { planOf, type GraphPlan } from "./graph-plan.ts";
+import {
+  configOf,
+  isQuiet,
+  quietFields,
+  snapshotOfTexts,
+  TASK_NOTES,
+  unreadableFields,
+  writeAllValues,
+  writePlannedValues,
+} from "./snapshot.ts";
+import {
+  EMPTY_STATE,
+  snapshotFields,
+  writeSelected,
+  writeState,
+  type Snapshot,
+  type StateFields,
+} from "./state-json.ts";
+
+/** Task id of writes that belong to no task: what a command updates, where it goes, and resume values. */
+const NO_TASK = "00000000-0000-0000-0000-000000000000";
+/** No channel: only the interrupted node reads it. */
+const RESUME = "__resume__";
+/** A thread and the graph that its runs execute; null before its first run. */
+export interface ThreadOfGraph {
+  threadId: string;
+  graphId: string | null;
+}
+
+export interface StateOptions {
+  checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string; checkpoint_map?: JsonObject };
+  /** Whether the tasks of subgraphs carry the subgraphs' own states. */
+  subgraphs?: boolean;
+  select?: readonly string[];
+}
+
+export interface HistoryOptions {
+  limit: number;
+  /** Only states older than this checkpoint. */
+  before?: string;
+  metadata?: JsonObject;
+  checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string };
+  select?: readonly string[];
+}
+
+export interface StateReader {
+  /** JSON text of a state. Throws `checkpointNotFound` if one was named and is not there. */
+  read(thread: ThreadOfGraph, options: StateOptions): Promise<string>;
+  /** The fields of the newest state, each as JSON text; undefined for a thread that never ran. */
+  head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
+  /** JSON texts of states, the newest first, each made when it is asked for. */
+  history(thread: ThreadOfGraph, options: HistoryOptions): AsyncGenerator<string, void, undefined>;
+  /**
+   * JSON texts of the values of the newest checkpoints, in the order of the threads, each made when it is asked for;
+   * those that never ran are missing. So is one that can't be read: it is logged, and must not fail a page of threads.
+   */
+  headValues(
+    threads: readonly ThreadOfGraph[],
+    options?: HeadValuesOptions,
+  ): AsyncGenerator<[threadId: string, values: string], void, undefined>;
+}
+
+export interface HeadValuesOptions {
+  /** For who goes through many threads and looks at these keys of their values only: others may be missing. */
+  keys?: ReadonlySet<string>;
+}
+
+export interface StateReaderOptions {
+  checkpoints: CheckpointStorage;
+  graphs: Graphs;
+  configurations: ThreadConfigurations;
+  logger: Logger;
+}
+
+export const createStateReader = ({
+  checkpoints,
+  graphs,
+  configurations,
+  logger,
+}: StateReaderOptions): StateReader => {
+  /** A graph's plan doesn't change; a factory's graphs are new each time and are collected with their plan. */
+  const plans = new WeakMap<RunnableGraph, { plan: GraphPlan | undefined }>();
+
+  /** What the factories among these threads' graphs are called with: other graphs need no look at the database. */
+  const configurationsOf = async (
+    threads: readonly ThreadOfGraph[],
+  ): Promise<ReadonlyMap<string, GraphConfiguration>> =>
+    await configurations.of(
+      threads
+        .filter(({ graphId }) => graphId !== null && graphs.has(graphId) && graphs.isFactory(graphId))
+        .map(({ threadId }) => threadId),
+    );
+
+  /**
+   * Undefined for a thread that never ran, for a graph that is no longer deployed, and for one whose factory makes
+   * none from the thread's configuration: one such thread must not fail a search of all. `known`: the configurations,
+   * where they were read for several threads at once.
+   */
+  const graphOf = async (
+    thread: ThreadOfGraph,
+    known?: ReadonlyMap<string, GraphConfiguration>,
+  ): Promise<RunnableGraph | undefined> => {
+    const { threadId, graphId } = thread;
+    if (graphId === null || !graphs.has(graphId)) return undefined;
+    const configuration = (known ?? (await configurationsOf([thread]))).get(threadId);
+    return await graphs.resolve(graphId, configuration).catch(() => undefined);
+  };
+
+  const planFor = (graph: RunnableGraph): GraphPlan | undefined => {
+    let known = plans.get(graph);
+    if (known === undefined) plans.set(graph, (known = { plan: planOf(graph) }));
+    return known.plan;
+  };
+
+  const readByGraph = async (
+    thread: ThreadOfGraph,
+    config: RunnableConfig,
+    subgraphs: boolean,
+  ): Promise<StateFields> => {
+    const configuration = (await configurationsOf([thread])).get(thread.threadId);
+    const through = async (checkpointer: BaseCheckpointSaver): Promise<StateFields> => {
+      const graph = await graphs.resolve(thread.graphId ?? "", configuration, { checkpointer });
+      return snapshotFields((await graph.getState(config, { subgraphs })) as Snapshot);
+    };
+    try {
+      return await through(checkpoints.saver);
+    } catch (error) {
+      if (error instanceof StateStorageError || isPassing(error)) throw error;
+      // What a failed run has written no reducer may take: the state without it is the last good one.
+      const graph = await graphs.resolve(thread.graphId ?? "", configuration);
+      return await through(checkpoints.saverForRead((tuple, read) => withErrors(graph, tuple, read)));
+    }
+  };
+
+  /** The fields of a stored checkpoint. `isHead`: asked for as the newest, so that what is half done counts. */
+  const fieldsOf = async (
+    thread: ThreadOfGraph,
+    graph: RunnableGraph | undefined,
+    stored: StoredCheckpoint,
+    { isHead, subgraphs }: { isHead: boolean; subgraphs: boolean },
+  ): Promise<StateFields> => {
+    if (stored.createdAt === null) return unreadableFields(stored);
+    if (graph === undefined) return quietFields(stored, writeAllValues(stored));
+    const plan = stored.checkpointNs === "" ? planFor(graph) : undefined;
+    const isUpdatedByCommand = stored.pendingWrites.some(
+      ({ taskId, channel }) => taskId === NO_TASK && channel !== RESUME,
+    );
+    if (plan !== undefined && !isUpdatedByCommand) {
+      if (isQuiet(stored, plan)) return quietFields(stored, writePlannedValues(stored, plan));
+      const isHalfDone = isHead && stored.pendingWrites.some(({ channel }) => !TASK_NOTES.has(channel));
+      if (!isHalfDone && !subgraphs && makesSnapshots(graph)) {
+        const fields = await snapshotOfTexts(graph, stored, plan);
+        if (fields !== undefined) return fields;
+      }
+    }
+    const checkpointId = isHead ? undefined : stored.checkpointId;
+    return await readByGraph(thread, configOf(thread.threadId, stored.checkpointNs, checkpointId), subgraphs);
+  };
+
+  const valuesOf = async (
+    thread: ThreadOfGraph,
+    graph: RunnableGraph | undefined,
+    stored: StoredCheckpoint,
+  ): Promise<string> => {
+    if (graph === undefined) return writeAllValues(stored);
+    const plan = planFor(graph);
+    if (plan !== undefined) return writePlannedValues(stored, plan);
+    return (await readByGraph(thread, configOf(thread.threadId, "", stored.checkpointId), false)).values;
+  };
+
+  /** Whether the values of these threads can be told from the channels that are named like their keys. */
+  const areKeysChannels = async (
+    threads: readonly ThreadOfGraph[],
+    known: ReadonlyMap<string, GraphConfiguration>,
+  ): Promise<boolean> => {
+    for (const thread of threads) {
+      const graph = await graphOf(thread, known);
+      const plan = graph && planFor(graph);
+      if (graph !== undefined && (plan === undefined || plan.onlyChannel !== undefined)) return false;
+    }
+    return true;
+  };
+
+  return {
+    async read(thread, { checkpoint = {}, subgraphs = false, select }) {
+      const { checkpoint_ns: namespace = "", checkpoint_id: checkpointId } = checkpoint;
+      const [graph, stored] = await Promise.all([
+        graphOf(thread),
+        checkpointId === undefined
+          ? checkpoints.readHead(thread.threadId, namespace)
+          : checkpoints.readAt(thread.threadId, namespace, checkpointId),
+      ]);
+      if (stored === undefined && checkpointId !== undefined) throw checkpointNotFound(checkpointId);
+      const fields =
+        stored === undefined
+          ? EMPTY_STATE
+          : await fieldsOf(thread, graph, stored, { isHead: checkpointId === undefined, subgraphs });
+      return select === undefined ? writeState(fields) : writeSelected(fields, select);
+    },
+
+    async head(thread) {
+      const stored = await checkpoints.readHead(thread.threadId);
+      if (stored === undefined) return undefined;
+      return await fieldsOf(thread, await graphOf(thread), stored, { isHead: true, subgraphs: false });
+    },
+
+    async *history(thread, { limit, before, metadata, checkpoint = {}, select }) {
+      const { checkpoint_ns: namespace = "", checkpoint_id: checkpointId } = checkpoint;
+      const graph = await graphOf(thread);
+      const page = checkpoints.readHistory(thread.threadId, namespace, {
+        limit,
+        ...(before === undefined ? {} : { beforeCheckpointId: before }),
+        ...(checkpointId === undefined ? {} : { checkpointId }),
+        ...(metadata === undefined ? {} : { metadataFilter: metadata }),
+      });
+      for await (const stored of page) {
+        const fields = await fieldsOf(thread, graph, stored, { isHead: false, subgraphs: false }).catch(
+          (error: unknown) => {
+            if (isPassing(error)) throw error;
+            const { threadId, checkpointId: checkpoint_id } = stored;
+            logger.error({ err: error, thread_id: threadId, checkpoint_id }, "a state can't be read");
+            return unreadableFields(stored);
+          },
+        );
+        yield select === undefined ? writeState(fields) : writeSelected(fields, select);
+      }
+    },
+
+    async *headValues(threads, { keys } = {}) {
+      const byId = new Map(threads.map((thread) => [thread.threadId, thread]));
+      const known = await configurationsOf(threads);
+      const channels = keys !== undefined && (await areKeysChannels(threads, known)) ? keys : undefined;
+      const remember = keys === undefined;
+      for await (const stored of checkpoints.readHeads([...byId.keys()], { channels, remember })) {
+        const thread = byId.get(stored.threadId);
+        if (thread === undefined) continue;
+        let values: string;
+        try {
+          values = await valuesOf(thread, await graphOf(thread, known), stored);
+        } catch (error) {
+          if (isPassing(error)) throw error;
+          logger.error({ err: error, thread_id: stored.threadId }, "the values of a thread can't be read");
+          continue;
+        }
+        yield [stored.threadId, values];
+      }
+    },
+  };
+};

@@ -1,0 +1,158 @@
+import type { ThreadTtl } from "../../project/thread-expiry.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import type { CheckpointStorage } from "../../checkpoints/types.ts";
+import type { Database } from "../../database/database.ts";
+import { tellFailure } from "../../database/outages.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { startPeriodic } from "../../lib/periodic.ts";
+import type { ThreadExpiry } from "../../project/thread-expiry.ts";
+
+/*
+ * Removes what has outlived its time. See docs/decisions/007-retention.md.
+ *
+ * Whoever locks a thread's row first has it: several processes pass each other by `skip locked`, and a run that is
+ * being created waits the milliseconds that its thread's pruning takes, or comes first and keeps the thread.
+ */
+
+export interface RetentionOptions {
+  database: Database;
+  checkpoints: Pick<CheckpointStorage, "deleteThread" | "keepLatest">;
+  /** Told the ids of threads that are gone. */
+  onThreadsDeleted?: (threadIds: readonly string[]) => void;
+  logger: Logger;
+}
+
+/** What a sweep did, in threads. */
+export interface SweptThreads {
+  deleted: number;
+  pruned: number;
+  /** Left to the next sweep because of an error, which was logged. */
+  failed: number;
+}
+
+export interface Retention {
+  /** Deletes and prunes up to `limit` threads whose time has passed, until there are none or `signal` aborts. */
+  sweep(limit: number, signal?: AbortSignal): Promise<SweptThreads>;
+}
+
+/** Deleted in one transaction: enough that its commit doesn't count, and few enough to be short. */
+const THREADS_PER_BATCH = 50;
+/** How soon after the start the first sweep is due, however rare they are: restarts must not keep them from happening. */
+const FIRST_SWEEP_WITHIN_MS = 60_000;
+const MS_PER_MINUTE = 60_000;
+
+/** `expires_bin` is never later than `expires_at`, and has the index. */
+const isExpired = (strategy: ThreadTtl["strategy"]): string =>
+  `expires_bin <= now() and expires_at <= now() and unfinished_runs = 0 and ttl_strategy = '${strategy}' and not thread_id = any($1::uuid[])`;
+
+// Index: threads_by_expiry. Runs and events hang on the thread and go with it.
+const DELETE_EXPIRED = `
+  with expired as (
+    select thread_id from threadloom.threads where ${isExpired("delete")}
+    order by expires_bin limit $2 for update skip locked)
+  delete from threadloom.threads t using expired e where t.thread_id = e.thread_id
+  returning t.thread_id`;
+
+// The same index. `no key update` is what creating a run conflicts with.
+const LOCK_EXPIRED = `
+  select thread_id from threadloom.threads where ${isExpired("keep_latest")}
+  order by expires_bin limit 1 for no key update skip locked`;
+
+// Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing. The row
+// does change, which an update of the state sees that has read what is freed here.
+const MARK_PRUNED = "update threadloom.threads set expires_at = null where thread_id = $1";
+
+export const createRetention = (options: RetentionOptions): Retention => {
+  const { database, checkpoints, onThreadsDeleted, logger } = options;
+  type ThreadRow = { thread_id: string };
+
+  /** Ids of the threads that were deleted. */
+  const deleteBatch = async (except: readonly string[], limit: number, picked: string[]): Promise<void> => {
+    await database.transaction(async (transaction) => {
+      const rows = await transaction.query<ThreadRow>(DELETE_EXPIRED, [except, limit]);
+      picked.push(...rows.map((row) => row.thread_id));
+      for (const threadId of picked) await checkpoints.deleteThread(threadId, transaction);
+    });
+    if (picked.length > 0) onThreadsDeleted?.(picked);
+  };
+
+  /** One thread at a time: what a prune costs depends on the thread. */
+  const pruneOne = async (except: readonly string[], picked: string[]): Promise<void> => {
+    await database.transaction(async (transaction) => {
+      const [row] = await transaction.query<ThreadRow>(LOCK_EXPIRED, [except]);
+      if (row === undefined) return;
+      picked.push(row.thread_id);
+      await checkpoints.keepLatest(row.thread_id, transaction);
+      await transaction.query(MARK_PRUNED, [row.thread_id]);
+    });
+  };
+
+  return {
+    async sweep(limit, signal) {
+      const swept: SweptThreads = { deleted: 0, pruned: 0, failed: 0 };
+      // Of this sweep: one thread that fails each time must not keep the others from their turn.
+      const failed: string[] = [];
+      const steps = [
+        [
+          "deleted",
+          (picked: string[], left: number) => deleteBatch(failed, Math.min(left, THREADS_PER_BATCH), picked),
+        ],
+        ["pruned", (picked: string[]) => pruneOne(failed, picked)],
+      ] as const;
+      for (const [what, work] of steps) {
+        while (!signal?.aborted) {
+          const left = limit - swept.deleted - swept.pruned - swept.failed;
+          if (left <= 0) break;
+          const picked: string[] = [];
+          const startedAt = performance.now();
+          try {
+            await work(picked, left);
+            swept[what] += picked.length;
+          } catch (error) {
+            // Nothing of it has happened. Without threads it was no thread's fault: the database is away.
+            if (picked.length === 0) throw error;
+            logger.warn(
+              { err: error, threads: picked },
+              "expired threads could not be removed; tried again later",
+            );
+            failed.push(...picked);
+            swept.failed += picked.length;
+          }
+          if (picked.length === 0) break;
+          // Rests as long as it worked: the database stays with those who wait for it.
+          await delay(performance.now() - startedAt, undefined, { signal }).catch(() => undefined);
+        }
+      }
+      return swept;
+    },
+  };
+};
+
+/** Sweeps as often as `expiry` says, until it is closed, which waits for the batch in progress. */
+export const startRetention = (
+  options: RetentionOptions & { expiry: ThreadExpiry },
+): { close(): Promise<void> } => {
+  const { expiry, logger } = options;
+  const retention = createRetention(options);
+  const closing = new AbortController();
+  const everyMs = expiry.sweepIntervalMinutes * MS_PER_MINUTE;
+  let nextAt = 0;
+  const periodic = startPeriodic({
+    everyMs: Math.min(everyMs, FIRST_SWEEP_WITHIN_MS),
+    async work() {
+      if (performance.now() < nextAt) return;
+      const startedAt = performance.now();
+      const swept = await retention.sweep(expiry.threadsPerSweep, closing.signal);
+      // Half a tick early, so that the tick that is due is not missed by a millisecond. One that failed stays due.
+      nextAt = startedAt + everyMs - FIRST_SWEEP_WITHIN_MS / 2;
+      if (swept.deleted + swept.pruned + swept.failed > 0) logger.info(swept, "expired threads were removed");
+    },
+    onError: tellFailure(logger, "expired threads could not be removed"),
+  });
+  return {
+    async close() {
+      closing.abort();
+      await periodic.close();
+    },
+  };
+};

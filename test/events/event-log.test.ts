@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { LeaseLostError } from "../../src/lib/errors.ts";
+import { newId } from "../../src/lib/ids.ts";
+import { createEventLog, type EventLog, type RunEvent } from "../../src/events/log.ts";
+import { openQueue, type OpenQueue, type QueuedRun } from "../queue/open-queue.ts";
+import { eventually } from "../helpers/conditions.ts";
+
+let opened: OpenQueue;
+let log: EventLog;
+beforeAll(async () => {
+  opened = await openQueue();
+  log = createEventLog(opened.database);
+});
+afterAll(() => opened.close());
+beforeEach(() => opened.database.query("delete from threadloom.threads"));
+
+const ALL = { events: 100, bytes: 1_000, largeToo: true };
+const event = (seq: number, name = "values"): RunEvent => ({ seq, event: name, data: `{"at":${seq}}` });
+const seqs = (events: readonly RunEvent[] | "large"): number[] =>
+  events === "large" ? [] : events.map(({ seq }) => seq);
+
+describe("events", () => {
+  test("are kept with their run, and read in order, after the one that is named", async () => {
+    const [run, other] = [await opened.aRun(), await opened.aRun()];
+    await log.append(run, [event(2), event(0), event(1)]);
+    await log.append(other, [event(0), event(7)]);
+    expect(await log.read(run.runId, -1, ALL)).toEqual([event(0), event(1), event(2)]);
+    expect(await log.read(run.runId, 0, ALL)).toEqual([event(1), event(2)]);
+    expect(await log.read(newId(), -1, ALL)).toEqual([]);
+    const [stored] = await opened.database.query(
+      "select distinct thread_id from threadloom.run_events where run_id = $1",
+      [run.runId],
+    );
+    expect(stored).toEqual({ thread_id: run.threadId });
+  });
+
+  test("are read so many at a time, of so many bytes, and one that alone has more by itself", async () => {
+    const run = await opened.aRun();
+    const events = [event(0), event(1), event(2), event(3)];
+    await log.append(run, [event(3), event(2), event(1), event(0)]);
+    const bytes = events[0]?.data.length ?? 0;
+    expect(seqs(await log.read(run.runId, -1, { ...ALL, events: 2 }))).toEqual([0, 1]);
+    expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes: 1 }))).toEqual([0]);
+    expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes: 2 * bytes }))).toEqual([0, 1]);
+    expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes: 2 * bytes + 1 }))).toEqual([0, 1]);
+    // Who has no room for it only hears of it.
+    expect(await log.read(run.runId, -1, { ...ALL, bytes: 1, largeToo: false })).toBe("large");
+    expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes, largeToo: false }))).toEqual([0]);
+  });
+
+  test.each<[string, QueuedRun]>([
+    ["that another attempt has followed", { attempt: 2 }],
+    ["whose run waits again", { status: "pending" }],
+    ["whose run has ended", { status: "success" }],
+  ])("of an attempt %s are refused", async (_, row) => {
+    const run = await opened.aRun(row);
+    await opened.aRun();
+    await expect(log.append({ ...run, attempt: 1 }, [event(0)])).rejects.toThrow(LeaseLostError);
+    expect(await log.read(run.runId, -1, ALL)).toEqual([]);
+  });
+
+  test("wait for a takeover that has begun, and are refused then", async () => {
+    const run = await opened.aRun();
+    let appending: Promise<void> | undefined;
+    await opened.database.transaction(async (transaction) => {
+      await transaction.query("update threadloom.runs set attempt = 2 where run_id = $1", [run.runId]);
+      appending = log.append(run, [event(0)]);
+      appending.catch(() => undefined);
+      await eventually("it waits", async () => {
+        const rows = await opened.database.query(
+          "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        );
+        return rows.length > 0;
+      });
+    });
+    await expect(appending).rejects.toThrow(LeaseLostError);
+    expect(await log.read(run.runId, -1, ALL)).toEqual([]);
+  });
+
+  test("tell their last id, and the opening of the newest attempt", async () => {
+    const [run, other] = [await opened.aRun(), await opened.aRun()];
+    expect(await log.lastSeq(run.runId)).toBe(-1);
+    expect(await log.opening(run.runId)).toBeUndefined();
+    await log.append(run, [event(0, "metadata"), event(1), event(2, "metadata"), event(3)]);
+    await log.append(other, [event(9, "metadata")]);
+    expect(await log.lastSeq(run.runId)).toBe(3);
+    expect(await log.opening(run.runId)).toEqual(event(2, "metadata"));
+  });
+
+  test("say whether all after one of them is there", async () => {
+    const [run, other] = [await opened.aRun(), await opened.aRun()];
+    expect(await log.hasAllAfter(run.runId, 5)).toBe(false);
+    await log.append(run, [event(5), event(6)]);
+    await log.append(other, [event(3), event(9)]);
+    expect(await log.hasAllAfter(run.runId, 5)).toBe(true);
+    expect(await log.hasAllAfter(run.runId, 7)).toBe(true);
+    expect(await log.hasAllAfter(run.runId, 3)).toBe(false);
+  });
+});
+
+describe("expired events", () => {
+  const aged = async (status: string, seconds: number): Promise<string> => {
+    const { runId, threadId } = await opened.aRun({ status });
+    await opened.database.query(
+      `insert into threadloom.run_events (thread_id, run_id, seq, event, data, created_at)
+       values ($1, $2, 0, 'values', '{}', now() - make_interval(secs => $3))`,
+      [threadId, runId, seconds],
+    );
+    return runId;
+  };
+  const left = async (): Promise<string[]> =>
+    (
+      await opened.database.query<{ run_id: string }>(
+        "select run_id from threadloom.run_events order by run_id",
+      )
+    ).map((row) => row.run_id);
+
+  test("are removed from the oldest on, so many at a time, and only those after the last that was seen", async () => {
+    const oldest = await aged("success", 50);
+    const middle = await aged("error", 40);
+    const youngest = await aged("success", 30);
+    const kept = [await aged("success", 5), await aged("running", 60), await aged("pending", 60)];
+    const first = await log.deleteExpired(10, 1);
+    expect(first.removed).toBe(1);
+    expect(await left()).not.toContain(oldest);
+    const since = await log.deleteExpired(35, 10, first.last);
+    expect(since.removed).toBe(1);
+    expect(await left()).toEqual([youngest, ...kept].sort());
+    await aged("success", 55);
+    expect(await log.deleteExpired(10, 10, since.last)).toMatchObject({ removed: 1 });
+    expect(await left()).not.toContain(middle);
+    expect(await left()).toHaveLength(kept.length + 1);
+  });
+
+  test("of one moment are removed one batch after the other", async () => {
+    await Promise.all([aged("success", 50), aged("success", 50)]);
+    await opened.database.query("update threadloom.run_events set created_at = '2026-01-01'");
+    const first = await log.deleteExpired(10, 1);
+    expect(await log.deleteExpired(10, 1, first.last)).toMatchObject({ removed: 1 });
+    expect(await left()).toEqual([]);
+  });
+});
