@@ -258,6 +258,12 @@ export const createQueue = (database: Database, { maxAttempts, graphIds }: Queue
       return rows[0] === undefined ? "gone" : rows[0].status === status && rows[0].attempt === attempt;
     },
 
+    async isThreadGone(threadId: string): Promise<boolean> {
+      return (
+        (await database.query("select from threadloom.threads where thread_id = $1", [threadId])).length === 0
+      );
+    },
+
     /** Throws if the database is away or takes no writes, as a standby: then no lease can be renewed. Changes nothing. */
     async assertWritable(): Promise<void> {
       await database.query("update threadloom.runs set attempt = attempt where false");

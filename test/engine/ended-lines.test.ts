@@ -129,6 +129,33 @@ describe("a run that ended is told of in one line", () => {
     }
   });
 
+  test("when its thread was deleted while it ran", async () => {
+    const threadId = await api.aThread();
+    const running = await api.aRun(threadId, LONG);
+    await api.untilRunIs(threadId, running.run_id, "running");
+    await api.remove(`/threads/${threadId}`);
+    expect(await untilTold(running.run_id)).toMatchObject([
+      { status: "deleted", attempt: 1, graph_id: "sleep", thread_id: threadId, exec_ms: expect.any(Number) },
+    ]);
+  });
+
+  test("when its thread was deleted by another process while it ran", async () => {
+    const hasty = await startTestServer({ leaseSeconds: 1, heartbeatSeconds: 0.1 });
+    const other = await startTestServer({ connectionString: hasty.connectionString, role: "api" });
+    try {
+      const there = apiOf(hasty);
+      const threadId = await there.aThread();
+      const run = await there.aRun(threadId, LONG);
+      await there.untilRunIs(threadId, run.run_id, "running");
+      await apiOf(other).remove(`/threads/${threadId}`);
+      expect(await untilTold(run.run_id, hasty)).toMatchObject([{ status: "deleted" }]);
+      expect(linesOf(run.run_id, other)).toEqual([]);
+    } finally {
+      await other.close();
+      await hasty.close();
+    }
+  });
+
   test("without a thread", async () => {
     const { headers } = await api.post("/runs/wait", COUNT);
     const runId = headers.get("content-location")?.split("/").at(-1) ?? "";

@@ -3,7 +3,8 @@ import type { JsonObject } from "../../lib/json.ts";
 import type { Logger } from "../../lib/logger.ts";
 
 export interface Ended {
-  status: "success" | "error" | "timeout" | "interrupted" | "rolled-back";
+  /** `deleted`: with its thread, while it ran. */
+  status: "success" | "error" | "timeout" | "interrupted" | "rolled-back" | "deleted";
   error: JsonObject | null;
   /** How long the last attempt was executed, the storing of its end included; undefined if it isn't known. */
   execMs?: number;
@@ -34,4 +35,24 @@ export const tellEnd = (logger: Logger, run: EndedRun, { status, error, execMs }
     },
     "run ended",
   );
+};
+
+/**
+ * Of a run that this process lost: whoever deletes threads doesn't know what ran there, so the process that had the run
+ * looks whether its thread is gone. A threadless run takes its thread along when it ends, in whichever attempt. Never
+ * rejects: a line that can't be written must not keep the run's slot.
+ */
+export const tellIfDeleted = async (
+  logger: Logger,
+  run: EndedRun & { delete_thread: boolean },
+  execMs: number,
+  threads: { isThreadGone(threadId: string): Promise<boolean> },
+): Promise<void> => {
+  if (run.delete_thread) return;
+  try {
+    if (!(await threads.isThreadGone(run.thread_id))) return;
+    tellEnd(logger, run, { status: "deleted", error: null, execMs });
+  } catch (error) {
+    logger.debug({ err: error, run_id: run.run_id }, "whether a run that was lost was deleted isn't known");
+  }
 };

@@ -13,7 +13,7 @@ import type { Hub } from "../../events/hub.ts";
 import { SEQ_PER_ATTEMPT, type EventLog } from "../../events/log.ts";
 import { RunChannel } from "../../events/channel.ts";
 import { startAttempt, type AttemptResult, type StopReason } from "../executors/inline.ts";
-import { tellEnd } from "./ended-line.ts";
+import { tellEnd, tellIfDeleted } from "./ended-line.ts";
 import { createOutcomes } from "./outcomes.ts";
 import type { Queue, RunOutcome } from "../../queue/queue.ts";
 
@@ -312,6 +312,11 @@ export const createExecutor = (parts: ExecutorParts) => {
           tellEnd(logger, run, { ...ending, execMs: performance.now() - startedAt });
         }
         onReleased(ending);
+        const isHandedBack =
+          result.kind === "stopped" && ["shutdown", "process-failed"].includes(result.reason.kind);
+        if (ending === undefined && !isHandedBack) {
+          await tellIfDeleted(logger, run, performance.now() - startedAt, queue);
+        }
         return ending;
       };
       return { runId: run.run_id, threadId: run.thread_id, attempt: run.attempt, stop, ended: settle() };
