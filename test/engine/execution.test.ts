@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { CheckpointStorage } from "../../src/checkpoints/types.ts";
+import type { AttemptSaver, CheckpointStorage } from "../../src/checkpoints/types.ts";
 import type { Database } from "../../src/database/database.ts";
 import type { ClaimedRunRow } from "../../src/database/tables.ts";
 import { createExecutor, type Execution, type RunEnding } from "../../src/engine/attempt/execution.ts";
@@ -39,6 +39,8 @@ interface Situation {
   /** What the graph does once the test opens its gate; it goes on until it is stopped if left out. */
   graph?: () => unknown;
   queue?: Partial<Queue>;
+  checkpoints?: Partial<CheckpointStorage>;
+  lastUnsafe?: AttemptSaver["lastUnsafe"];
   isLoss?: (error: unknown) => boolean;
   log?: (events: RunEvent[]) => Promise<void>;
   runTimeoutSeconds?: number;
@@ -103,11 +105,12 @@ const anExecutor = (situation: Situation) => {
     saverForAttempt: () => ({
       failed: new AbortController().signal,
       endsWithWrites: false,
-      lastUnsafe: undefined,
+      lastUnsafe: situation.lastUnsafe,
       flush: () => Promise.resolve(),
     }),
     deleteRun: (_thread: string, runId: string) => Promise.resolve(void did.push(`deleted of ${runId}`)),
     deleteThread: (threadId: string) => Promise.resolve(void did.push(`deleted ${threadId}`)),
+    ...situation.checkpoints,
   } as unknown as CheckpointStorage;
   const eventLog = {
     append: (_source: unknown, events: RunEvent[]) => Promise.resolve(void logged.push(...events)),
@@ -225,6 +228,15 @@ describe("a run whose graph has come to its end", () => {
     expect(lines.join()).not.toContain("run ended");
   });
 
+  test("ends on the checkpoint that it stored last, and not if a crash of the database has taken that", async () => {
+    const lastUnsafe = { checkpointNs: "", checkpointId: newId() };
+    const { open, released, row, did } = await execute({ graph: SUCCEEDS, lastUnsafe });
+    open();
+    expect(await released()).toBeUndefined();
+    expect(await row()).toMatchObject({ status: "running", attempt: 1 });
+    expect(did.at(-1)).toBe("cut its stream");
+  });
+
   test("has ended though the answer that said so was lost", async () => {
     const { open, released, row, did } = await execute({ graph: SUCCEEDS, queue: withLostAnswer("finish") });
     open();
@@ -243,6 +255,24 @@ describe("a run whose graph has come to its end", () => {
     expect(await released()).toBeUndefined();
     expect(await row()).toMatchObject({ status: "running", attempt: 2 });
     expect(did.at(-1)).toBe("cut its stream");
+  });
+
+  test("does not ask whether it has ended when the first try was answered", async () => {
+    const asked: string[] = [];
+    const { open, released, loseIt } = await execute({
+      graph: SUCCEEDS,
+      queue: {
+        endedAs: (_selector, status) => {
+          asked.push(status);
+          return Promise.resolve(true);
+        },
+      },
+    });
+    await loseIt();
+    open();
+    // Another attempt may have ended it with the same status: that is not this one's end.
+    expect(await released()).toBeUndefined();
+    expect(asked).toEqual([]);
   });
 
   test("has not ended if its row is gone, unless this process has removed it: it was deleted meanwhile", async () => {
@@ -336,6 +366,17 @@ describe("a run that is stopped", () => {
     expect(did).toEqual(["before-first-event", "cut its stream"]);
   });
 
+  test("because its process fails has given its lease up before the process goes on to end", async () => {
+    let giveUp = (): void => undefined;
+    const given = new Promise<void>((resolve) => (giveUp = resolve));
+    const { execution, did, released } = await execute({ queue: { giveUpLease: () => given } });
+    execution.stop({ kind: "process-failed" });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(did).toEqual(["before-first-event"]);
+    giveUp();
+    expect(await released()).toBeUndefined();
+  });
+
   test("because its process stops goes back to the queue", async () => {
     const { execution, released, row, did } = await execute({});
     execution.stop({ kind: "shutdown" });
@@ -394,6 +435,25 @@ describe("a run that is rolled back", () => {
     expect(await released()).toBeUndefined();
     expect(await row()).toMatchObject({ status: "running", attempt: 2 });
     expect(did).toEqual(["before-first-event", "cut its stream"]);
+  });
+
+  const OUT_OF_ORDER = () => Promise.reject(new Error("out of order"));
+
+  test.each<[string, Situation]>([
+    ["whose checkpoints can't be removed", { checkpoints: { deleteRun: OUT_OF_ORDER } }],
+    ["that can't be removed", { queue: { removeRolledBack: OUT_OF_ORDER } }],
+    [
+      "whose thread's checkpoints can't be removed",
+      { run: { threadless: true }, checkpoints: { deleteThread: OUT_OF_ORDER } },
+    ],
+  ])("%s stays whole, and its attempt's", async (_which, situation) => {
+    const { execution, released, row, thread, did, lines } = await execute(situation);
+    execution.stop(ROLLBACK);
+    expect(await released()).toBeUndefined();
+    expect(await row()).toMatchObject({ status: "running", attempt: 1 });
+    expect(await thread()).toMatchObject({ unfinished_runs: 1 });
+    expect(did.at(-1)).toBe("cut its stream");
+    expect(lines.join()).toContain("the outcome of a run could not be stored");
   });
 
   test("and has a thread of its own takes that with it", async () => {

@@ -162,12 +162,13 @@ export const TARGETS: readonly Target[] = [
     ],
     STREAMS,
   ),
-  ...code(["engine/worker/worker", "engine/executors/inline", "engine/attempt/outcomes"], EXECUTION),
-  ...code(["engine/attempt/execution"], ["engine/attempt/execution", ...EXECUTION]),
+  ...code(["engine/executors/inline", "engine/attempt/outcomes"], EXECUTION),
+  ...code(["engine/attempt/execution"], ["engine/execution", ...EXECUTION]),
+  ...code(["engine/worker/worker"], ["engine/worker", ...EXECUTION]),
   ...code(
     ["engine/recovery"],
     ["engine/recovery", "engine/lost-workers", "engine/leases", "engine/suspects"],
   ),
-  ...code(["engine/lease/heartbeat"], ["engine/renewals", "engine/heartbeats", "database/outages"]),
+  ...code(["engine/lease/heartbeat"], ["engine/heartbeats", "database/outages"]),
   { file: "src/queue/hosting.ts", kind: "sql", tests: ["queue/hosting"] },
 ];
