@@ -200,8 +200,13 @@ const main = async (): Promise<void> => {
     if (stopping) return;
     const embeddedFolder = opened.postgres?.dataFolder;
     const graphs = opened.server?.graphs ?? [];
-    if (pretty) process.stdout.write(bannerText({ config, address, embeddedFolder, graphs }));
-    else {
+    if (pretty) {
+      const inputSchema =
+        graphs[0] === undefined
+          ? undefined
+          : await opened.server?.inputSchemaOf(graphs[0]).catch(() => undefined);
+      process.stdout.write(bannerText({ config, address, embeddedFolder, graphs, inputSchema }));
+    } else {
       const database = embeddedFolder ?? databaseName(config.databaseUrl ?? "");
       const access = config.apiKeys.length === 0 ? "open" : "API keys";
       if (access === "open")

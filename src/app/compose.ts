@@ -26,6 +26,7 @@ import { createSiteCheck } from "../http/sites.ts";
 import { checkpointNotFound } from "../lib/errors.ts";
 import { NO_FAULTS, type Faults } from "../lib/faults.ts";
 import { newId } from "../lib/ids.ts";
+import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
 import { createRunRepository } from "../runs/repository.ts";
@@ -72,6 +73,8 @@ export interface Server {
   readonly app: FastifyInstance;
   /** Ids of the graphs that it hosts. */
   readonly graphs: readonly string[];
+  /** JSON schema of what a graph takes; undefined if that isn't known without building it, as of a factory. */
+  inputSchemaOf(graphId: string): Promise<JsonObject | undefined>;
   /** Ids of the runs in its hands, ten at most: one of them may be what ends the process. */
   runsInHand(): readonly string[];
   listen(): Promise<{ address: string }>;
@@ -325,6 +328,9 @@ export const createServer = async (
     return {
       app,
       graphs: graphs.ids,
+      async inputSchemaOf(graphId) {
+        return graphs.isFactory(graphId) ? undefined : (await graphs.schemas(graphId)).input_schema;
+      },
       runsInHand: () => worker.runIds.slice(0, RUNS_NAMED),
       async listen() {
         await app.listen({ host: config.host, port: config.port });

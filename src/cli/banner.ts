@@ -1,4 +1,5 @@
 import type { Config } from "../config/config.ts";
+import type { JsonObject, JsonValue } from "../lib/json.ts";
 
 /** What a person at the terminal wants to know once the server is up. */
 export interface BannerFacts {
@@ -8,6 +9,8 @@ export interface BannerFacts {
   /** Folder of the embedded PostgreSQL; undefined: the one of `config.databaseUrl`. */
   embeddedFolder: string | undefined;
   graphs: readonly string[];
+  /** JSON schema of what the first graph takes; undefined if it isn't known, as of a factory. */
+  inputSchema?: JsonObject | undefined;
 }
 
 /** Host, port and name of a database, without user and password. */
@@ -20,19 +23,58 @@ export const databaseName = (connectionString: string): string => {
 const callable = (address: string): string =>
   address.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
 
+const MESSAGES: JsonValue = [{ role: "user", content: "What is 6 * 7?" }];
+/** By type, where any value of the type will do. */
+const EXAMPLES = new Map<JsonValue | undefined, JsonValue>([
+  ["string", "example"],
+  ["integer", 1],
+  ["number", 1],
+  ["boolean", true],
+]);
+/** On one line, which a person is to read. */
+const KEYS_SHOWN = 5;
+
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/**
+ * An input that the first graph takes: a message, else a few keys of which an example is easily found. Any key may be
+ * left out, so what has a default or is made of other things is.
+ */
+const exampleInput = (schema: JsonObject | undefined): JsonObject => {
+  // The state of most graphs has messages; if that of an unknown one has not, the answer says so.
+  if (schema === undefined || !isObject(schema.properties)) return { messages: MESSAGES };
+  const properties = Object.entries(schema.properties).flatMap(([key, property]) =>
+    isObject(property) ? [{ key, property }] : [],
+  );
+  const chat = properties.find(({ property }) => property.langgraph_type === "messages");
+  if (chat !== undefined) return { [chat.key]: MESSAGES };
+  const examples = properties.flatMap(({ key, property }): [string, JsonValue][] => {
+    if (property.default !== undefined) return [];
+    const example = Array.isArray(property.enum) ? property.enum[0] : EXAMPLES.get(property.type);
+    return example === undefined ? [] : [[key, example]];
+  });
+  return Object.fromEntries(examples.slice(0, KEYS_SHOWN));
+};
+
+/** Within single quotes a shell takes everything as it is but these. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
 /** A first request that works by copy and paste (with a key of the server's in $API_KEY, if it wants one). */
-const firstRequest = ({ config, address, graphs }: BannerFacts): string[] => {
+const firstRequest = ({ config, address, graphs, inputSchema }: BannerFacts): string[] => {
   const header = config.apiKeys.length === 0 ? "" : ' -H "x-api-key: $API_KEY"';
   const post = (path: string, body: unknown) => [
     `curl -N ${callable(address)}${path}${header} \\`,
-    `  -H 'content-type: application/json' -d '${JSON.stringify(body)}'`,
+    `  -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`,
   ];
   const [graph] = graphs;
-  // The state of most graphs has messages; if this one's has not, the answer says so.
-  const messages = [{ role: "user", content: "What is 6 * 7?" }];
   return graph === undefined
     ? post("/assistants/search", {})
-    : post("/runs/stream", { assistant_id: graph, input: { messages }, stream_mode: ["updates"] });
+    : post("/runs/stream", {
+        assistant_id: graph,
+        input: exampleInput(inputSchema),
+        stream_mode: ["updates"],
+      });
 };
 
 /** The lines that are printed when the server is up. */
