@@ -169,6 +169,6 @@ export const TARGETS: readonly Target[] = [
     ["engine/recovery"],
     ["engine/recovery", "engine/lost-workers", "engine/leases", "engine/suspects"],
   ),
-  ...code(["engine/lease/heartbeat"], ["engine/heartbeats", "database/outages"]),
-  { file: "src/queue/hosting.ts", kind: "sql", tests: ["queue/hosting"] },
+  ...code(["engine/lease/heartbeat"], ["engine/renewals", "engine/heartbeats", "database/outages"]),
+  { file: "src/queue/hosting.ts", kind: "sql", tests: ["queue/unhosted", "queue/hosting"] },
 ];
