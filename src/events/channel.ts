@@ -24,7 +24,7 @@ export interface RunChannelOptions {
   keep: boolean;
   /**
    * Makes events durable before readers see them, for a resumable run: what was delivered with an id can be
-   * read again by that id. Called with one batch at a time.
+   * read again by that id. Called with one batch at a time. Once it fails, readers are lost.
    */
   log?: (events: RunEvent[]) => Promise<void>;
 }
@@ -60,6 +60,8 @@ export class RunChannel {
   #unlogged: RunEvent | undefined;
   #logging: Promise<void> | undefined;
   #logFailure: unknown;
+  /** Whether readers may see only what is in the log, for as long as the channel lasts: they were told ids to come back with. */
+  readonly #isDurable: boolean;
   #bytesSincePause = 0;
 
   constructor(options: RunChannelOptions) {
@@ -71,6 +73,17 @@ export class RunChannel {
     this.#visibleSeq = options.firstSeq;
     this.#keep = options.keep;
     this.#log = options.log;
+    this.#isDurable = options.log !== undefined;
+  }
+
+  /** Whether events reach the log before readers here see them; not any more if they were logged for others and can't be. */
+  get #isLogged(): boolean {
+    return this.#log !== undefined && (this.#isDurable || this.#logFailure === undefined);
+  }
+
+  /** What can't be logged can't be replayed, so nothing of it may be seen. */
+  get #isLost(): boolean {
+    return this.#isDurable && this.#logFailure !== undefined;
   }
 
   /** Whether anything is gained by serializing an event. */
@@ -105,7 +118,7 @@ export class RunChannel {
     if (this.#closed) return;
     const seq = this.#nextSeq;
     this.#nextSeq += 1;
-    if (this.#logFailure !== undefined) return;
+    if (this.#isLost) return;
     if (!this.wanted && seq !== this.firstSeq) {
       this.#visibleSeq = this.#nextSeq;
       return;
@@ -119,13 +132,13 @@ export class RunChannel {
     this.#events.push(kept);
     this.#keptBytes += kept.data.length + EVENT_OVERHEAD_BYTES;
     this.#bytesSincePause += kept.data.length + EVENT_OVERHEAD_BYTES;
-    if (this.#log === undefined) this.#show(this.#nextSeq);
-    else this.#writeLog();
+    if (this.#isLogged) this.#writeLog();
+    else this.#show(this.#nextSeq);
   }
 
   /**
    * Starts writing events to the log for readers on other processes: the first one, and from the oldest that is kept.
-   * From then on readers here, too, see events when the log has them.
+   * From then on readers here, too, see events when the log has them, or when it has failed.
    */
   startLogging(log: (events: RunEvent[]) => Promise<void>): void {
     if (this.#log !== undefined || this.#sealed || this.#closed) return;
@@ -181,7 +194,7 @@ export class RunChannel {
 
   /** Visible events after `after`; undefined if one of them is no longer kept. */
   read(after: number): RunEvent[] | undefined {
-    if (this.#logFailure !== undefined) return undefined;
+    if (this.#isLost) return undefined;
     const first = this.firstKeptSeq;
     if (after + 1 < first && this.#visibleSeq > after + 1) return undefined;
     const start = Math.max(0, after + 1 - first);
@@ -204,9 +217,13 @@ export class RunChannel {
     this.#wake();
   }
 
-  /** What can't be logged can't be replayed: readers are dropped, and the run can't end before it is settled. */
+  /**
+   * Readers of a resumable run are dropped, and it can't end before that is settled. Of another, which is logged for
+   * readers elsewhere, those here go on in memory.
+   */
   #fail(error: unknown): void {
     this.#logFailure ??= error;
+    if (!this.#isDurable) return this.#show(this.#nextSeq);
     this.#events = [];
     this.#head = 0;
     this.#keptBytes = 0;
