@@ -7,7 +7,7 @@ import { copyThread, deleteRun, deleteThread, keepLatest, mergeHeadMetadata } fr
 import { placeOf } from "./saver/place.ts";
 import { CheckpointReader } from "./read/checkpoint-reader.ts";
 import { findLatestOfRun } from "./read/row-statements.ts";
-import type { Fence } from "./write/write-statement.ts";
+import type { Fence } from "./write/fences.ts";
 import { DifferenceSaver, type SaverOptions, type SaverParts } from "./saver/saver.ts";
 import { ShapeBook } from "./rows/shapes.ts";
 import { createStateReads } from "./read/state-reads.ts";
@@ -92,7 +92,7 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
     if (writer === undefined) {
       const { database, cache, shapes } = this.parts;
       const { fence } = this;
-      const isAttempt = typeof fence === "object" && "runId" in fence;
+      const isAttempt = fence?.kind === "attempt";
       const asynchronous = !this.waits && (isAttempt || fence === undefined);
       const elements = () => cache.thread(key);
       writer = new ThreadWriter({ database, threadId: key, fence, asynchronous, elements, shapes });
@@ -124,7 +124,7 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
 
   protected override async pace({ queue }: ThreadWriter): Promise<void> {
     // An update of a state is sent when it is complete: what waits for room before that would wait for ever.
-    if (typeof this.fence !== "object" || !("runId" in this.fence)) return;
+    if (this.fence?.kind !== "attempt") return;
     await queue.room();
     await this.beforeNextStep?.();
   }
@@ -181,7 +181,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
       return new FencedSaver(
         parts,
         { metadata, runId, waits: durability === "sync" },
-        { runId, attempt },
+        { kind: "attempt", runId, attempt },
         threadKey(threadId),
         threadIsEmpty ? threadKey(threadId) : undefined,
         beforeNextStep,
@@ -191,7 +191,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
       new FencedSaver(
         parts,
         { metadata: {}, runId: null, waits: false },
-        threadVersion === undefined ? "idle-thread" : { threadVersion },
+        threadVersion === undefined ? { kind: "idle-thread" } : { kind: "unchanged-thread", threadVersion },
       ),
     saverForImport: () => new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, undefined),
 

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Batch } from "../../src/checkpoints/rows/new-rows.ts";
-import { isHeld, writeBatch, type Fence } from "../../src/checkpoints/write/write-statement.ts";
+import { isHeld, type Fence } from "../../src/checkpoints/write/fences.ts";
+import { writeBatch } from "../../src/checkpoints/write/write-statement.ts";
 import type { Database } from "../../src/database/database.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 
@@ -32,6 +33,8 @@ const batchOf = (...checkpointIds: string[]): Batch => ({
     contents: [],
   })),
 });
+const IDLE_THREAD: Fence = { kind: "idle-thread" };
+const unchangedSince = (threadVersion: string): Fence => ({ kind: "unchanged-thread", threadVersion });
 const write = (threadId: string, fence: Fence, batch = batchOf(randomUUID())) =>
   writeBatch(database, { threadId, fence, asynchronous: false }, batch);
 
@@ -62,7 +65,7 @@ describe("a write that wants its thread idle", () => {
   test("is stored, says that the state has changed, and touches no other thread", async () => {
     const [threadId, other] = [await aThread(), await aThread()];
     const [before, otherBefore] = [await stateOf(threadId), await stateOf(other)];
-    expect(await write(threadId, "idle-thread")).toBe(true);
+    expect(await write(threadId, IDLE_THREAD)).toBe(true);
     expect(await stored(threadId)).toBe(1);
     expect((await stateOf(threadId)).changed).not.toBe(before.changed);
     expect(await stateOf(other)).toEqual(otherBefore);
@@ -73,7 +76,7 @@ describe("a write that wants its thread idle", () => {
     ["the thread is gone", async () => randomUUID()],
   ])("stores nothing where %s, though another thread is idle", async (_, thread) => {
     const [threadId] = [await thread(), await aThread()];
-    expect(await write(threadId, "idle-thread")).toBe(false);
+    expect(await write(threadId, IDLE_THREAD)).toBe(false);
     expect(await stored(threadId)).toBe(0);
   });
 });
@@ -82,7 +85,7 @@ describe("a write on a state that was read before", () => {
   test("is stored while nobody has changed the thread, also a second one after the first", async () => {
     const [threadId, other] = [await aThread(), await aThread()];
     const [before, otherBefore] = [await stateOf(threadId), await stateOf(other)];
-    const fence = { threadVersion: before.version };
+    const fence = unchangedSince(before.version);
     expect(await write(threadId, fence)).toBe(true);
     expect(await write(threadId, fence)).toBe(true);
     expect(await stored(threadId)).toBe(2);
@@ -96,16 +99,16 @@ describe("a write on a state that was read before", () => {
     await database.query("update threadloom.threads set updated_at = now() where thread_id = $1", [threadId]);
     // The same checkpoint of another thread is not the one that was sent before.
     const batch = batchOf(randomUUID());
-    await write(await aThread(), "idle-thread", batch);
-    await write(threadId, "idle-thread");
-    expect(await write(threadId, { threadVersion: version }, batch)).toBe(false);
+    await write(await aThread(), IDLE_THREAD, batch);
+    await write(threadId, IDLE_THREAD);
+    expect(await write(threadId, unchangedSince(version), batch)).toBe(false);
     expect(await stored(threadId)).toBe(1);
   });
 
   test("stores nothing where a run is in progress or waits", async () => {
     const threadId = await aThread(1);
     await aThread();
-    expect(await write(threadId, { threadVersion: (await stateOf(threadId)).version })).toBe(false);
+    expect(await write(threadId, unchangedSince((await stateOf(threadId)).version))).toBe(false);
     expect(await stored(threadId)).toBe(0);
   });
 
@@ -113,8 +116,8 @@ describe("a write on a state that was read before", () => {
     const [threadId, other] = [await aThread(), await aThread()];
     const [{ version }, otherBefore] = [await stateOf(threadId), await stateOf(other)];
     const batch = batchOf(randomUUID());
-    expect(await write(threadId, { threadVersion: version }, batch)).toBe(true);
-    expect(await write(threadId, { threadVersion: version }, batch)).toBe(true);
+    expect(await write(threadId, unchangedSince(version), batch)).toBe(true);
+    expect(await write(threadId, unchangedSince(version), batch)).toBe(true);
     expect(await stored(threadId)).toBe(1);
     expect(await stateOf(other)).toEqual(otherBefore);
   });

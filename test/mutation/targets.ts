@@ -122,7 +122,7 @@ export const TARGETS: readonly Target[] = [
     tests: ["queue/claiming", "runs/concurrency", "runs/cancelling-many", "engine/strategies.property"],
   },
   {
-    file: "src/checkpoints/write/write-statement.ts",
+    file: "src/checkpoints/write/fences.ts",
     kind: "sql",
     places: ["HELD_BY_ATTEMPT", "HELD_WHILE_IDLE", "HELD_WHILE_UNCHANGED", "isHeld"],
     tests: CHECKPOINTS,

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../lib/json.ts";
 import { toJsonb } from "../../lib/jsonb.ts";
 import type { Coverage, ElementRun } from "../lists/element-cache.ts";
 import { LINE, RECORD } from "../rows/separators.ts";
-import { RUN_ELEMENTS_AT_MOST } from "../rows/new-rows.ts";
+import { ELEMENTS_PER_ROW_AT_MOST } from "../rows/new-rows.ts";
 import { parseTaskWrites, type TaskWrites } from "../rows/row-text.ts";
 
 /** A checkpoint's row with the writes of its tasks. */
@@ -65,7 +65,7 @@ select ${COLUMNS}, t.writes, (
     cross join lateral (
       select * from threadloom.checkpoint_elements e
       where e.thread_id = c.thread_id and e.list_id = r.list_id and e.position < r.stop
-        and e.position > r.first - ${RUN_ELEMENTS_AT_MOST} and e.position + e.count > r.first
+        and e.position > r.first - ${ELEMENTS_PER_ROW_AT_MOST} and e.position + e.count > r.first
     ) as e
     where r.first < r.stop
   ) as runs, (
@@ -124,7 +124,7 @@ with part as materialized (
   cross join lateral (
     select * from threadloom.checkpoint_elements e
     where e.thread_id = r.thread_id and e.list_id = r.list_id and e.position < r.stop
-      and e.position > r.first - ${RUN_ELEMENTS_AT_MOST} and e.position + e.count > r.first
+      and e.position > r.first - ${ELEMENTS_PER_ROW_AT_MOST} and e.position + e.count > r.first
   ) as e
   union all
   select w.place, k.thread_id, null, null, k.hash, k.content

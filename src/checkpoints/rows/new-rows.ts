@@ -1,7 +1,7 @@
 /** What is to be stored: rows as the statement of `write/write-statement.ts` takes them. */
 
-/** As in the check of the table. */
-export const RUN_ELEMENTS_AT_MOST = 256;
+/** Of one row of `checkpoint_elements`, as in the check of the table. */
+export const ELEMENTS_PER_ROW_AT_MOST = 256;
 
 /** All that one statement stores. */
 export interface Batch {

@@ -11,7 +11,8 @@ import {
 import { toBatch, type QueueItem } from "./batch.ts";
 import type { ThreadElements } from "../lists/element-cache.ts";
 import type { ListBook } from "../lists/lists.ts";
-import { isHeld, writeBatch, type Fence } from "./write-statement.ts";
+import { isHeld, type Fence } from "./fences.ts";
+import { writeBatch } from "./write-statement.ts";
 import type { ShapeBook } from "../rows/shapes.ts";
 import { asStorageError } from "./storage-error.ts";
 
@@ -105,7 +106,7 @@ export class WriteQueue {
   private gather(): Promise<void> {
     const { fence, asynchronous } = this.options;
     // All or nothing: LangGraph puts what an update writes before its reducers can refuse it.
-    if (!this.hurried && typeof fence === "object" && "threadVersion" in fence) {
+    if (!this.hurried && fence?.kind === "unchanged-thread") {
       return new Promise((resolve) => (this.endGathering = resolve));
     }
     // The same turn of the event loop may bring more: a step's checkpoint and the writes of its first tasks.
@@ -176,8 +177,8 @@ export class WriteQueue {
     const forMs = RETRY_SECONDS * 1_000;
     const held = await retryPassing(write, { forMs });
     if (!held && fence !== undefined) {
-      if (fence === "idle-thread") throw threadBusy(threadId);
-      if (!("runId" in fence)) throw new ThreadChangedError(threadId);
+      if (fence.kind === "idle-thread") throw threadBusy(threadId);
+      if (fence.kind === "unchanged-thread") throw new ThreadChangedError(threadId);
       if (this.last !== undefined && (await retryPassing(() => isHeld(database, fence), { forMs })))
         throw new StateLostError(threadId);
       throw new LeaseLostError(fence.runId, fence.attempt);

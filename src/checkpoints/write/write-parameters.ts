@@ -1,0 +1,61 @@
+/**
+ * What the statement that writes checkpoints is given. Texts travel in one parameter for each column, joined by control
+ * characters that JSON never holds: as an array literal every quote in them would be escaped, and read twice.
+ */
+
+import type { Parameter } from "../../database/named-parameters.ts";
+import { isUuid } from "../../lib/ids.ts";
+import type { Batch, NewWrites } from "../rows/new-rows.ts";
+import { LINE, RECORD, UNIT } from "../rows/separators.ts";
+import { threadKey } from "../rows/thread-key.ts";
+
+export interface BatchSource extends Batch {
+  threadId: string;
+  asynchronous: boolean;
+}
+
+/** In the key of writes, where null can't be. */
+const NO_RUN = "00000000-0000-0000-0000-000000000000";
+
+const joined = <Item>(items: readonly Item[], text: (item: Item) => string): string =>
+  items.map(text).join(RECORD);
+
+/** The columns of one row of `checkpoint_writes`, in the order in which the statement takes them apart. */
+const writesColumns = (task: NewWrites): string =>
+  [
+    task.checkpointNs,
+    task.checkpointId,
+    threadKey(task.taskId),
+    task.runId ?? NO_RUN,
+    isUuid(task.taskId) ? "" : task.taskId,
+    task.writes,
+    task.segments.join(),
+    task.contents.join(),
+  ].join(UNIT);
+
+export const BATCH_PARAMETERS = {
+  threadId: ["uuid", ({ threadId }) => threadId],
+  elementLists: ["bigint[]", ({ elements }) => elements.map((row) => row.list)],
+  elementPositions: ["integer[]", ({ elements }) => elements.map((row) => row.position)],
+  elementCounts: ["integer[]", ({ elements }) => elements.map((row) => row.texts.length)],
+  elementTexts: ["text", ({ elements }) => joined(elements, (row) => row.texts.join(LINE))],
+  contentHashes: ["uuid[]", ({ contents }) => contents.map((content) => content.hash)],
+  contentTexts: ["text", ({ contents }) => joined(contents, (content) => content.text)],
+  checkpointNamespaces: ["text[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointNs)],
+  checkpointIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointId)],
+  checkpointParentIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.parentId)],
+  checkpointRunIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.runId)],
+  checkpointMetadata: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.metadata)],
+  checkpointMetadataTexts: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.metadataText)],
+  checkpointRecords: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.record)],
+  checkpointSegments: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.segments.join())],
+  checkpointContents: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.contents.join())],
+  checkpointShapes: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.shape)],
+  writes: ["text", ({ writes }) => joined(writes, writesColumns)],
+  asynchronous: ["boolean", ({ asynchronous }) => asynchronous],
+  shapeHashes: ["uuid[]", ({ shapes }) => shapes.map((shape) => shape.hash)],
+  shapeTexts: ["text", ({ shapes }) => joined(shapes, (shape) => shape.text)],
+  shapeMetadata: ["text", ({ shapes }) => joined(shapes, (shape) => shape.metadata)],
+} satisfies Record<string, Parameter<BatchSource>>;
+
+export type BatchParameter = keyof typeof BATCH_PARAMETERS;
