@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { forbidden, unauthenticated } from "../lib/errors.ts";
+import { ANONYMOUS, type Caller } from "./caller.ts";
 
 /** What of a request decides about access. */
 export interface AccessRequest {
@@ -8,11 +9,14 @@ export interface AccessRequest {
   headers: Record<string, string | string[] | undefined>;
 }
 
-/** Throws `unauthenticated` or `forbidden`, or returns. */
-export type Authenticate = (request: AccessRequest) => void;
+/** Who makes this request. Throws `unauthenticated` or `forbidden` for nobody whom this server knows. */
+export type Authenticate = (request: AccessRequest) => Caller;
 
 /** Health probes carry no key. */
 const OPEN_PATHS = new Set(["/ok", "/ok/"]);
+
+/** Hexadecimal digits of a key's digest that name the key: enough to tell an operator's keys apart. */
+const ID_DIGITS = 12;
 
 const digest = (key: string): Buffer => createHash("sha256").update(key).digest();
 
@@ -30,18 +34,23 @@ const presentedKey = (headers: AccessRequest["headers"]): string | undefined => 
  * digests, each in constant time and all of them always, so that neither length nor position tells anything.
  */
 export const createAuthenticate = (apiKeys: readonly string[]): Authenticate => {
-  if (apiKeys.length === 0) return () => undefined;
-  const digests = apiKeys.map(digest);
+  if (apiKeys.length === 0) return () => ANONYMOUS;
+  const known = apiKeys.map((key) => {
+    const keyDigest = digest(key);
+    const caller: Caller = Object.freeze({ kind: "key", id: keyDigest.toString("hex").slice(0, ID_DIGITS) });
+    return { keyDigest, caller };
+  });
   return ({ method, url, headers }) => {
     // A preflight can't carry a key; the request that follows it does.
-    if (method === "OPTIONS" || OPEN_PATHS.has(url.split("?")[0] ?? "")) return;
+    if (method === "OPTIONS" || OPEN_PATHS.has(url.split("?")[0] ?? "")) return ANONYMOUS;
     const key = presentedKey(headers);
     if (key === undefined) {
       throw unauthenticated("This server needs an API key: send it as X-Api-Key or Authorization: Bearer.");
     }
     const presented = digest(key);
-    let known = false;
-    for (const one of digests) known = timingSafeEqual(one, presented) || known;
-    if (!known) throw forbidden("The API key is not known to this server.");
+    let found: Caller | undefined;
+    for (const { keyDigest, caller } of known) found = timingSafeEqual(keyDigest, presented) ? caller : found;
+    if (found === undefined) throw forbidden("The API key is not known to this server.");
+    return found;
   };
 };

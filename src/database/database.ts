@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect } from "kysely";
+import type { Kysely } from "kysely";
 import pg from "pg";
 import { sqlState } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -6,6 +6,7 @@ import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
 import { createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
 import { createOutages } from "./outages.ts";
 import { isPassing } from "./passing-faults.ts";
+import { createQueries } from "./queries.ts";
 import { nameStatements } from "./statement-names.ts";
 import type { Tables } from "./tables.ts";
 
@@ -30,12 +31,17 @@ export interface Queryable {
 }
 
 /**
- * The process's way to Postgres: Kysely for what is composed, `query` for the hot statements whose whole text
- * stands in a repository. Both share one pool; every statement is prepared once per connection
- * (see statement-names.ts).
+ * A pool or a transaction, for repositories of records: Kysely for plain reads and writes, `query` for hot statements and
+ * those with CTEs, whose whole text stands in the repository. Both go over the same connection, and both are prepared
+ * once for each connection (statement-names.ts).
  */
-export interface Database extends Queryable, BoundedReads {
+export interface Records extends Queryable {
+  /** Its queries name the schema. It has no transactions of its own: `Database.transaction` opens them. */
   readonly kysely: Kysely<Tables>;
+}
+
+/** The process's way to Postgres. */
+export interface Database extends Records, BoundedReads {
   readonly pool: pg.Pool;
   readonly connectionString: string;
   readonly schema: string;
@@ -48,7 +54,7 @@ export interface Database extends Queryable, BoundedReads {
    * Runs `work` in a transaction on one connection; rolls back if it throws. Never while user code runs. `opening`:
    * what it begins with, if not a plain `begin`.
    */
-  transaction<T>(work: (transaction: Queryable) => Promise<T>, opening?: string): Promise<T>;
+  transaction<T>(work: (transaction: Records) => Promise<T>, opening?: string): Promise<T>;
   /** Whether this very error came from here and passes (passing-faults.ts). Graphs may have databases of their own. */
   isLoss(error: unknown): boolean;
   /** Calls back whenever a connection was lost: the database may have crashed. Returns the end of the subscription. */
@@ -126,10 +132,11 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       throw error;
     }
   };
-  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }).withSchema(schema);
+  const queriesOver = (connection: pg.Pool | pg.PoolClient): Kysely<Tables> =>
+    createQueries(schema, (text, values) => noting(connection.query(text, values)));
 
   const database: Omit<Database, keyof BoundedReads> = {
-    kysely,
+    kysely: queriesOver(pool),
     pool,
     connectionString,
     schema,
@@ -149,7 +156,12 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       let broken: Error | undefined;
       try {
         await noting(client.query(opening));
+        let queries: Kysely<Tables> | undefined;
         const result = await work({
+          // Most transactions have no use for it.
+          get kysely() {
+            return (queries ??= queriesOver(client));
+          },
           async query<Row>(text: string, values: unknown[] = []) {
             return (await noting(client.query(qualified(text), values))).rows as Row[];
           },
@@ -170,7 +182,6 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       }
     },
     async close() {
-      await kysely.destroy(); // ends the pool, too, but only if Kysely was ever used
       if (!pool.ending) await pool.end();
     },
   };

@@ -74,6 +74,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   await allowOrigins(app, options.origins);
   acceptBodies(app, options.bodyLimits);
   boundAnswers(app);
+  app.decorateRequest("caller", undefined as never);
   let closing = false;
   app.addHook("preClose", (done) => {
     closing = true;
@@ -82,7 +83,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   app.addHook("onRequest", (request, _reply, done) => {
     try {
       if (closing) throw unavailable("This server is stopping; nothing was stored.");
-      options.authenticate(request);
+      request.caller = options.authenticate(request);
       done();
     } catch (error) {
       done(error as Error);

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import type { Caller } from "../access/caller.ts";
 
 /** What a room's `routes.ts` makes: a Fastify plugin whose handlers' types come from the zod schemas. */
 export type RoutePlugin = FastifyPluginAsyncZod;
@@ -9,6 +10,8 @@ declare module "fastify" {
     largeBody?: boolean;
   }
   interface FastifyRequest {
+    /** Who makes this request; known before any handler is called (app.ts). */
+    caller: Caller;
     /**
      * For a handler that goes on for long: says that it needs the body no more. It is gone then, and no longer counts
      * among what this server has taken in at the moment.

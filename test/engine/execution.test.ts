@@ -68,6 +68,7 @@ const anExecutor = (situation: Situation) => {
       const result = await opened.database.transaction((transaction) => {
         statements.length = 0;
         return work({
+          ...transaction,
           query: (text, values) => {
             statements.push(text.replace(/\s+/g, " "));
             return transaction.query(text, values);

@@ -74,6 +74,7 @@ const cancellation = () => {
     transaction: (work) =>
       database.transaction((transaction) =>
         work({
+          ...transaction,
           async query(text, values) {
             count();
             return await transaction.query(text, values);

@@ -2,6 +2,7 @@ import { Client } from "@langchain/langgraph-sdk";
 import type { FastifyInstance } from "fastify";
 import request from "supertest";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { ANONYMOUS } from "../../src/access/caller.ts";
 import { createApp } from "../../src/http/app.ts";
 import { allowedOrigins } from "../../src/http/origins.ts";
 import { createStoreRoutes } from "../../src/store/routes.ts";
@@ -14,7 +15,7 @@ describe("/store", () => {
     open = await openStore();
     app = await createApp({
       logger,
-      authenticate: () => undefined,
+      authenticate: () => ANONYMOUS,
       bodyLimits: { bytes: 1_000_000, elements: 250_000 },
       origins: allowedOrigins(["*"]),
       routes: [createStoreRoutes(open.service)],

@@ -6,6 +6,7 @@ import type { CheckpointStorage } from "../../src/checkpoints/types.ts";
 import { openDatabase, type Database } from "../../src/database/database.ts";
 import { loadGraphs, type Graphs } from "../../src/graphs/graphs.ts";
 import type { RunnableGraph } from "../../src/graphs/runnable-graph.ts";
+import { ANONYMOUS } from "../../src/access/caller.ts";
 import { createApp } from "../../src/http/app.ts";
 import { allowedOrigins } from "../../src/http/origins.ts";
 import { createThreadRoutes } from "../../src/threads/routes.ts";
@@ -109,7 +110,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
   });
   const app = await createApp({
     logger,
-    authenticate: () => undefined,
+    authenticate: () => ANONYMOUS,
     bodyLimits: { bytes: 10_000_000, elements: 250_000 },
     origins: allowedOrigins(["*"]),
     routes: [createThreadRoutes(service)],

@@ -1,0 +1,12 @@
+/**
+ * What can be done with the records of each resource: the events that LangGraph's `Auth` knows. Runs are no resource of
+ * their own: they belong to their threads. Reading, joining and streaming one is `read` of its thread, cancelling it
+ * `update`, deleting it `delete`, creating it `create_run` and, since it executes an assistant, `read` of that.
+ */
+export interface Actions {
+  assistants: "create" | "read" | "update" | "delete" | "search";
+  threads: "create" | "read" | "update" | "delete" | "search" | "create_run";
+  store: "put" | "get" | "search" | "list_namespaces" | "delete";
+}
+
+export type Resource = keyof Actions;

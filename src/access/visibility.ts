@@ -1,0 +1,64 @@
+import { sql, type RawBuilder, type SqlBool } from "kysely";
+import type { Resource } from "./events.ts";
+
+/**
+ * SQL that is true for the records that somebody may see. `metadata` is SQL for the metadata of a record (a column, or
+ * an expression); `parameter` takes a value and returns the placeholder that stands for it.
+ */
+export type Condition = (metadata: string, parameter: (value: unknown) => string) => string;
+
+/** SQL for `metadata`, and what it has to stand in when there is a condition at all; see `Visibility.condition`. */
+type Within = (condition: string) => string;
+
+/** Stands for a value in the text of a condition, until Kysely numbers the parameters. No statement holds it. */
+const PLACE = "\u0000";
+const NO_CONDITION = "true";
+
+class GrantedVisibility<R extends Resource> {
+  readonly #condition: Condition | undefined;
+
+  constructor(
+    readonly resource: R,
+    condition: Condition | undefined,
+  ) {
+    this.#condition = condition;
+  }
+
+  /**
+   * The condition for a raw statement, in parentheses, or `true`. Its values are appended to `values`, which holds the
+   * values of the parameters so far: the statement is sent with all of them.
+   *
+   * `within`: for a record whose metadata stand in another table, makes the condition on that table
+   * (`exists (select … and ${condition})`). Not called where everything is visible, so that such a statement does not
+   * look at the other table.
+   */
+  condition(metadata: string, values: unknown[], within: Within = (condition) => condition): string {
+    if (this.#condition === undefined) return NO_CONDITION;
+    return `(${within(this.#condition(metadata, (value) => `$${values.push(value)}`))})`;
+  }
+
+  /** The same for the `where` of a Kysely query, which numbers its parameters itself. */
+  where(metadata: string, within: Within = (condition) => condition): RawBuilder<SqlBool> {
+    if (this.#condition === undefined) return EVERYTHING;
+    const values: unknown[] = [];
+    const place = (value: unknown): string => {
+      values.push(value);
+      return PLACE;
+    };
+    const texts = `(${within(this.#condition(metadata, place))})`.split(PLACE);
+    return sql<SqlBool>(texts as unknown as TemplateStringsArray, ...values);
+  }
+}
+
+const EVERYTHING = sql<SqlBool>`true`;
+
+/**
+ * What of a resource's records a caller may see and change: the answer of `Authorize`, and what each method of a
+ * repository asks for. Only authorize.ts makes one: the class is not exported, its private field can't be imitated, and
+ * test/access/authorize.test.ts looks who imports `grantVisibility`.
+ */
+export type Visibility<R extends Resource = Resource> = GrantedVisibility<R>;
+
+/** For authorize.ts alone. Without a condition everything is visible. */
+export const grantVisibility = <R extends Resource>(resource: R, condition?: Condition): Visibility<R> =>
+  new GrantedVisibility(resource, condition);

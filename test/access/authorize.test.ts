@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { createAuthenticate } from "../../src/access/api-keys.ts";
+import { createAuthorize } from "../../src/access/authorize.ts";
+import { ANONYMOUS, THE_SERVER } from "../../src/access/caller.ts";
+
+const SOURCE = fileURLToPath(new URL("../../src/", import.meta.url));
+const files = readdirSync(SOURCE, { recursive: true, encoding: "utf8" }).filter((file) =>
+  file.endsWith(".ts"),
+);
+const mentioning = (word: string): string[] =>
+  files.filter((file) => readFileSync(`${SOURCE}${file}`, "utf8").includes(word)).sort();
+
+test("only authorization makes a visibility", () => {
+  expect(mentioning("grantVisibility")).toEqual(["access/authorize.ts", "access/visibility.ts"]);
+});
+
+test("no route says that the server itself is calling", () => {
+  expect(mentioning("THE_SERVER").filter((file) => /routes\.ts$|answers\.ts$|^http\//.test(file))).toEqual(
+    [],
+  );
+});
+
+test("whoever has got in sees everything", async () => {
+  const authorize = createAuthorize();
+  for (const caller of [ANONYMOUS, THE_SERVER, { kind: "key", id: "0123" } as const]) {
+    const visibility = await authorize(caller, "threads", "read");
+    const values: unknown[] = ["a thread"];
+    expect(visibility.resource).toBe("threads");
+    expect(visibility.condition("metadata", values)).toBe("true");
+    expect(values).toEqual(["a thread"]);
+  }
+});
+
+const request = (headers: Record<string, string>, url = "/info") => ({ method: "GET", url, headers });
+
+test("a request with a key is made by that key, which its id does not tell", () => {
+  const authenticate = createAuthenticate(["first", "second"]);
+  const [first, second] = ["first", "second"].map((key) => authenticate(request({ "x-api-key": key })));
+  expect(first).toEqual({ kind: "key", id: "a7937b64b8ca" });
+  expect(second).toEqual({ kind: "key", id: "16367aacb67a" });
+  expect(authenticate(request({ authorization: "Bearer first" }))).toEqual(first);
+});
+
+test("without keys, and where everybody is let in, the caller is anonymous", () => {
+  expect(createAuthenticate([])(request({ "x-api-key": "any" }))).toBe(ANONYMOUS);
+  expect(createAuthenticate(["first"])(request({ "x-api-key": "first" }, "/ok"))).toBe(ANONYMOUS);
+});

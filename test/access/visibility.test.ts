@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { grantVisibility, type Condition } from "../../src/access/visibility.ts";
+import { openDatabase, type Database } from "../../src/database/database.ts";
+import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
+import { listeningLogger } from "../helpers/parts.ts";
+
+const SCHEMA = "threadloom";
+const MINE = "00000000-0000-7000-8000-000000000001";
+const THEIRS = "00000000-0000-7000-8000-000000000002";
+
+/** What a filter `{owner: …}` would come to. */
+const owned =
+  (owner: string): Condition =>
+  (metadata, parameter) =>
+    `${metadata} @> jsonb_build_object('owner', ${parameter(owner)}::text) or ${metadata} @> ${parameter('{"shared":true}')}::jsonb`;
+
+let fresh: FreshDatabase;
+let database: Database;
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  database = openDatabase({
+    connectionString: fresh.connectionString,
+    schema: SCHEMA,
+    poolSize: 2,
+    applicationName: "visibility test",
+    preparedStatements: true,
+    logger: listeningLogger().logger,
+  });
+  await database.query(
+    `insert into threadloom.threads (thread_id, metadata) values ($1, '{"owner":"me"}'), ($2, '{"owner":"them"}')`,
+    [MINE, THEIRS],
+  );
+});
+afterAll(async () => {
+  await database.close();
+  await fresh.drop();
+});
+
+describe("what somebody may see", () => {
+  test("is a condition of a raw statement, after the parameters that it has", async () => {
+    const visibility = grantVisibility("threads", owned("me"));
+    const find = async (threadId: string) => {
+      const values: unknown[] = [threadId];
+      const visible = visibility.condition("thread.metadata", values);
+      const statement = `select thread_id from threadloom.threads thread where thread_id = $1 and ${visible}`;
+      return await database.query(statement, values);
+    };
+    expect(await find(MINE)).toEqual([{ thread_id: MINE }]);
+    expect(await find(THEIRS)).toEqual([]);
+  });
+
+  test("is a condition of a Kysely query, among others of its own", async () => {
+    const visibility = grantVisibility("threads", owned("them"));
+    const found = await database.kysely
+      .selectFrom("threads")
+      .select("thread_id")
+      .where("thread_id", "in", [MINE, THEIRS])
+      .where(visibility.where("metadata"))
+      .where("status", "=", "idle")
+      .execute();
+    expect(found).toEqual([{ thread_id: THEIRS }]);
+  });
+
+  test("can be asked of another table, which is not looked at where everything is visible", () => {
+    const within = (condition: string) =>
+      `exists (select from threadloom.threads thread where thread.thread_id = run.thread_id and (${condition}))`;
+    const all = grantVisibility("threads");
+    expect(all.condition("thread.metadata", [], within)).toBe("true");
+    const values: unknown[] = ["a run"];
+    const some = grantVisibility("threads", (metadata, parameter) => `${metadata} @> ${parameter("{}")}`);
+    expect(some.condition("thread.metadata", values, within)).toBe(`(${within("thread.metadata @> $2")})`);
+    expect(values).toEqual(["a run", "{}"]);
+  });
+});
