@@ -13,6 +13,7 @@ import { openSignals } from "../database/signals.ts";
 import { tellFailure } from "../database/outages.ts";
 import { createEndings } from "../engine/endings.ts";
 import { createExecutor } from "../engine/attempt/execution.ts";
+import { createInlineExecutor } from "../engine/executors/inline.ts";
 import { createHeartbeat } from "../engine/lease/heartbeat.ts";
 import { openHosting } from "../queue/hosting.ts";
 import { createQueue } from "../queue/queue.ts";
@@ -163,12 +164,16 @@ export const createServer = async (
       queue,
       graphs,
       checkpoints,
-      interruptsOf: (threadId) => runRepository.interrupts(threadId),
+      graphExecutor: createInlineExecutor({
+        graphs,
+        checkpoints,
+        interruptsOf: (threadId) => runRepository.interrupts(threadId),
+        recursionLimitMax: config.recursionLimitMax,
+      }),
       hub,
       eventLog,
       processId,
       runTimeoutSeconds: config.runTimeoutSeconds,
-      recursionLimitMax: config.recursionLimitMax,
       faults,
       logger,
     });

@@ -3,7 +3,7 @@ import type { RunRow } from "../database/tables.ts";
 import { isPassing } from "../database/passing-faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
-import type { AttemptResult } from "./executors/inline.ts";
+import type { AttemptResult } from "./executors/executor.ts";
 import type { Executor, RunEnding } from "./attempt/execution.ts";
 import type { Queue } from "../queue/queue.ts";
 

@@ -63,6 +63,7 @@ export class RunChannel {
   /** Whether readers may see only what is in the log, for as long as the channel lasts: they were told ids to come back with. */
   readonly #isDurable: boolean;
   #bytesSincePause = 0;
+  #onWanted: (() => void) | undefined;
 
   constructor(options: RunChannelOptions) {
     this.threadId = options.threadId;
@@ -89,6 +90,11 @@ export class RunChannel {
   /** Whether anything is gained by serializing an event. */
   get wanted(): boolean {
     return this.#keep || this.#log !== undefined;
+  }
+
+  /** Calls back once, as soon as events are wanted that were not before. */
+  onWanted(listener: () => void): void {
+    this.#onWanted = listener;
   }
 
   get closed(): boolean {
@@ -145,7 +151,13 @@ export class RunChannel {
     this.#log = log;
     if (this.#opening !== undefined && this.#opening.seq < this.firstKeptSeq) this.#unlogged = this.#opening;
     this.#visibleSeq = Math.min(this.#visibleSeq, this.firstKeptSeq);
+    this.#tellWanted();
     this.#writeLog();
+  }
+
+  #tellWanted(): void {
+    this.#onWanted?.();
+    this.#onWanted = undefined;
   }
 
   /** Whether whoever emits should wait for `pause()` first. */
@@ -187,6 +199,7 @@ export class RunChannel {
     this.#wakers.add(waker);
     // From now on: whoever has read may lose his connection and come back.
     this.#keep = true;
+    this.#tellWanted();
     return () => {
       this.#wakers.delete(waker);
     };

@@ -4,6 +4,7 @@ import type { Signals } from "../database/signals.ts";
 import type { Endings } from "../engine/endings.ts";
 import type { Execution, RunEnding } from "../engine/attempt/execution.ts";
 import type { Worker } from "../engine/worker/worker.ts";
+import type { JsonObject } from "../lib/json.ts";
 import { toWireJson } from "../lib/wire-json.ts";
 import { isTerminal } from "./record.ts";
 import type { AwaitedRunRow, RunRepository, RunSelector } from "./repository.ts";
@@ -35,6 +36,12 @@ interface WaitOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** What waits on a thread, of all its tasks, as a JSON list; undefined if nothing does. */
+const listOf = (interrupts: JsonObject): string | undefined => {
+  const all = Object.values(interrupts).flat();
+  return all.length === 0 ? undefined : toWireJson(all);
+};
+
 /** How long an ended run's result waits for a database that is away; longer than a failover takes. */
 const RESULT_SECONDS = 60;
 
@@ -56,6 +63,7 @@ export const createRunResults = ({
     selector: RunSelector,
     { execution = worker.execution(selector.runId), known, signal }: WaitOptions = {},
   ): Promise<RunEnding | AwaitedRunRow | undefined> => {
+    execution?.wantValues();
     const here = await execution?.ended;
     if (here !== undefined) return here;
     for (let first = execution === undefined ? known : undefined; ; first = undefined) {
@@ -92,10 +100,10 @@ export const createRunResults = ({
     const here = "values" in ended ? ended : undefined;
     const values = here?.values() ?? (await threads.headValues(threadId)) ?? "{}";
     const interrupts =
-      here === undefined ? Object.values(await repository.interrupts(threadId)).flat() : here.interrupts;
-    if (interrupts === undefined || (interrupts.length === 0 && here === undefined)) return values;
+      here === undefined ? listOf(await repository.interrupts(threadId)) : here.interrupts?.();
+    if (interrupts === undefined) return values;
     const fields = values.startsWith("{") && values !== "{}" ? `${values.slice(0, -1)},` : "{";
-    return `${fields}"__interrupt__":${toWireJson(interrupts)}}`;
+    return `${fields}"__interrupt__":${interrupts}}`;
   };
 
   /** The body that wait and join answer, as JSON. The run is stored: a refusal would make old clients repeat it. */

@@ -3,6 +3,7 @@ import type { AttemptSaver, CheckpointStorage } from "../../src/checkpoints/type
 import type { Database } from "../../src/database/database.ts";
 import type { ClaimedRunRow } from "../../src/database/tables.ts";
 import { createExecutor, type Execution, type RunEnding } from "../../src/engine/attempt/execution.ts";
+import { createInlineExecutor } from "../../src/engine/executors/inline.ts";
 import type { Queue } from "../../src/queue/queue.ts";
 import type { Graphs } from "../../src/graphs/graphs.ts";
 import { StateLostError } from "../../src/lib/errors.ts";
@@ -134,12 +135,16 @@ const anExecutor = (situation: Situation) => {
     queue: { ...opened.queueOn(database), ...situation.queue },
     graphs,
     checkpoints,
-    interruptsOf: () => Promise.resolve({}),
+    graphExecutor: createInlineExecutor({
+      graphs,
+      checkpoints,
+      interruptsOf: () => Promise.resolve({}),
+      recursionLimitMax: 1_000,
+    }),
     hub,
     eventLog,
     processId: HERE,
     runTimeoutSeconds: situation.runTimeoutSeconds ?? 60,
-    recursionLimitMax: 1_000,
     faults: { reached: (point) => void did.push(point) },
     logger,
   });

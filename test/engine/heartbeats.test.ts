@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import { openDatabase } from "../../src/database/database.ts";
-import type { StopReason } from "../../src/engine/executors/inline.ts";
+import type { StopReason } from "../../src/engine/executors/executor.ts";
 import type { Execution } from "../../src/engine/attempt/execution.ts";
 import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
 import { createHeartbeat } from "../../src/engine/lease/heartbeat.ts";
@@ -207,6 +207,7 @@ describe("a heartbeat's thread", () => {
       threadId: run.thread_id,
       attempt: 1,
       stop: (reason) => void reasons.push(reason),
+      wantValues: () => undefined,
       ended: Promise.resolve(undefined),
     };
     heartbeat.begun(execution);

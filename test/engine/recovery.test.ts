@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { RunRow } from "../../src/database/tables.ts";
-import type { AttemptResult } from "../../src/engine/executors/inline.ts";
+import type { AttemptResult } from "../../src/engine/executors/executor.ts";
 import type { Executor, RunEnding } from "../../src/engine/attempt/execution.ts";
 import type { LostRunRow, Queue } from "../../src/queue/queue.ts";
 import { startRecovery } from "../../src/engine/recovery.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Signal } from "../../src/database/signals.ts";
 import type { ClaimedRunRow } from "../../src/database/tables.ts";
-import type { StopReason } from "../../src/engine/executors/inline.ts";
+import type { StopReason } from "../../src/engine/executors/executor.ts";
 import type { Execution, ExecutionEvents, Executor, RunEnding } from "../../src/engine/attempt/execution.ts";
 import type { Queue } from "../../src/queue/queue.ts";
 import { createWorker } from "../../src/engine/worker/worker.ts";
@@ -104,6 +104,7 @@ const aWorker = (concurrency = 2) => {
         threadId: run.thread_id,
         attempt: run.attempt,
         stop: (reason) => void stops.get(run.run_id)?.push(reason),
+        wantValues: () => undefined,
         ended,
       };
     },

@@ -8,11 +8,10 @@ import type { Faults } from "../../lib/faults.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { toWireJson } from "../../lib/wire-json.ts";
-import { createPacer } from "../../lib/pacer.ts";
 import type { Hub } from "../../events/hub.ts";
 import { SEQ_PER_ATTEMPT, type EventLog } from "../../events/log.ts";
 import { RunChannel } from "../../events/channel.ts";
-import { startAttempt, type AttemptResult, type StopReason } from "../executors/inline.ts";
+import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { tellEnd, tellIfDeleted } from "./ended-line.ts";
 import { createOutcomes } from "./outcomes.ts";
 import type { Queue, RunOutcome } from "../../queue/queue.ts";
@@ -21,10 +20,10 @@ import type { Queue, RunOutcome } from "../../queue/queue.ts";
 export interface RunEnding {
   status: RunOutcome["status"] | "rolled-back";
   error: JsonObject | null;
-  /** The graph's final values as JSON, made when asked for; undefined if the graph showed none. */
+  /** The graph's final values as JSON, made when asked for; undefined if they aren't here: the thread has them. */
   values: () => string | undefined;
-  /** Interrupts that wait for an answer; undefined if the run did not stop at one. */
-  interrupts: unknown[] | undefined;
+  /** A JSON list of the interrupts that wait for an answer; undefined if the run did not stop at one. */
+  interrupts: (() => string) | undefined;
   /** Other runs of the thread wait for their turn. */
   othersWait: boolean;
 }
@@ -35,6 +34,8 @@ export interface Execution {
   readonly threadId: string;
   readonly attempt: number;
   stop(reason: StopReason): void;
+  /** Somebody will ask the ending for its values. */
+  wantValues(): void;
   /** Undefined if the run goes on elsewhere: its lease was lost, or handed back. Never rejects. */
   readonly ended: Promise<RunEnding | undefined>;
 }
@@ -52,14 +53,11 @@ export interface ExecutorParts {
   queue: Queue;
   graphs: Graphs;
   checkpoints: CheckpointStorage;
-  /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
-  interruptsOf(threadId: string): Promise<JsonObject>;
+  graphExecutor: GraphExecutor;
   hub: Hub;
   eventLog: EventLog;
   processId: string;
   runTimeoutSeconds: number;
-  /** Steps that a run may take at most, whatever it was given. */
-  recursionLimitMax: number;
   faults: Faults;
   logger: Logger;
 }
@@ -70,14 +68,6 @@ export interface ExecutorParts {
  */
 const ATTEMPTS_AT_A_DATABASE = 10;
 
-/**
- * LangGraph waits between two steps for promises only. If no node waits for anything else, no timer fires and no socket
- * is read meanwhile, for as long as the graph goes on: with a recursion limit of a billion, for days. So graphs are
- * paced: this is about two steps of a simple one. A request needs some fifteen turns of the event loop, so a graph that
- * never waits makes it some 8 ms slower, and so do ten of them.
- */
-const GRAPH_SLICE_MS = 0.5;
-
 /** Executes claimed runs and stores how they ended. */
 export const createExecutor = (parts: ExecutorParts) => {
   const {
@@ -85,17 +75,14 @@ export const createExecutor = (parts: ExecutorParts) => {
     queue,
     graphs,
     checkpoints,
-    interruptsOf,
+    graphExecutor,
     hub,
     eventLog,
     processId,
     runTimeoutSeconds,
-    recursionLimitMax,
     faults,
     logger,
   } = parts;
-  const pacer = createPacer({ sliceMs: GRAPH_SLICE_MS });
-  const attemptParts = { graphs, checkpoints, interruptsOf, pacer, recursionLimitMax };
   const outcomes = createOutcomes({ database, graphs, checkpoints, runTimeoutSeconds, logger });
 
   /** Repeats while the database is away: an outcome that was reached must not be lost while the lease is held. */
@@ -223,8 +210,8 @@ export const createExecutor = (parts: ExecutorParts) => {
     return {
       status: outcome.status,
       error,
-      values: () => (completed?.values === undefined ? undefined : toWireJson(completed.values)),
-      interrupts: completed?.interrupted ? completed.interrupts : undefined,
+      values: () => completed?.values(),
+      interrupts: completed?.interrupts,
       othersWait: finished.waiting > 0,
     };
   };
@@ -273,7 +260,7 @@ export const createExecutor = (parts: ExecutorParts) => {
       const startedAt = performance.now();
       faults.reached("before-first-event");
       channel.emit("metadata", () => JSON.stringify({ run_id: run.run_id, attempt: run.attempt }));
-      const attempt = startAttempt(attemptParts, run, channel, onGraphEnded);
+      const attempt = graphExecutor.execute(run, channel, { onGraphEnded });
       let lost = false;
       const stop = (reason: StopReason): void => {
         if (reason.kind === "lease-lost") lost = true;
@@ -319,7 +306,16 @@ export const createExecutor = (parts: ExecutorParts) => {
         }
         return ending;
       };
-      return { runId: run.run_id, threadId: run.thread_id, attempt: run.attempt, stop, ended: settle() };
+      // A threadless run leaves nothing behind that its values could be read from.
+      if (run.delete_thread) attempt.wantValues();
+      return {
+        runId: run.run_id,
+        threadId: run.thread_id,
+        attempt: run.attempt,
+        stop,
+        wantValues: () => attempt.wantValues(),
+        ended: settle(),
+      };
     },
   };
 };

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../lib/json.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { describeThrown } from "../../lib/thrown.ts";
 import { toWireJson } from "../../lib/wire-json.ts";
-import type { AttemptResult } from "../executors/inline.ts";
+import type { AttemptResult } from "../executors/executor.ts";
 import type { RunOutcome } from "../../queue/queue.ts";
 import { graphConfiguration } from "../executors/run-options.ts";
 
@@ -98,7 +98,7 @@ export const createOutcomes = ({
         return {
           status: "success",
           error: null,
-          ...(result.interrupted
+          ...(result.interrupts !== undefined
             ? { ...(await threadStateOf(run, "interrupted")), threadStatus: "interrupted" }
             : { threadStatus: "idle", interrupts: "{}" }),
         };

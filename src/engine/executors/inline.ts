@@ -1,51 +1,40 @@
 import type { AttemptSaver, CheckpointStorage } from "../../checkpoints/types.ts";
-import type { CancelAction, ClaimedRunRow } from "../../database/tables.ts";
+import type { ClaimedRunRow } from "../../database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
 import { LeaseLostError } from "../../lib/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { toWireJson } from "../../lib/wire-json.ts";
-import type { Pacer } from "../../lib/pacer.ts";
+import { createPacer, type Pacer } from "../../lib/pacer.ts";
 import { createChunkConverter, requestModes, type StreamChunk } from "../../events/modes.ts";
-import type { RunChannel } from "../../events/channel.ts";
 import type { RunKwargs } from "../../queue/kwargs.ts";
+import type {
+  AttemptResult,
+  EventSink,
+  ExecutionHooks,
+  GraphExecution,
+  GraphExecutor,
+  StopReason,
+} from "./executor.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
 
-/** Why an attempt was told to stop. */
-export type StopReason =
-  | { kind: "cancel"; action: CancelAction }
-  /** BG_JOB_TIMEOUT_SECS have passed. */
-  | { kind: "timeout" }
-  /** Another attempt has the run, or will. */
-  | { kind: "lease-lost" }
-  /** This process stops; the run goes on elsewhere. */
-  | { kind: "shutdown" }
-  /** This process ends by a fault, maybe the run's: the attempt is lost, as if the process had been killed. */
-  | { kind: "process-failed" };
-
-/** What became of the graph's execution; nothing of it is written yet. */
-export type AttemptResult =
-  | {
-      kind: "completed";
-      values: unknown;
-      interrupted: boolean;
-      interrupts: unknown[];
-      /** See AttemptSaver: a run must not end as success on what a crash of the database has taken. */
-      lastUnsafe?: AttemptSaver["lastUnsafe"];
-    }
-  | { kind: "failed"; error: unknown }
-  | { kind: "stopped"; reason: StopReason };
-
-export interface AttemptParts {
+export interface InlineExecutorParts {
   graphs: Graphs;
   checkpoints: CheckpointStorage;
   /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
   interruptsOf(threadId: string): Promise<JsonObject>;
-  pacer: Pacer;
   /** No run goes on for more steps, whatever it was given. */
   recursionLimitMax: number;
 }
+
+/**
+ * LangGraph waits between two steps for promises only. If no node waits for anything else, no timer fires and no socket
+ * is read meanwhile, for as long as the graph goes on: with a recursion limit of a billion, for days. So graphs are
+ * paced: this is about two steps of a simple one. A request needs some fifteen turns of the event loop, so a graph that
+ * never waits makes it some 8 ms slower, and so do ten of them.
+ */
+const GRAPH_SLICE_MS = 0.5;
 
 /** Checkpoints and writes of tasks after which a graph is asked to make room for others: most have ended by then. */
 const UNPACED_WRITES = 16;
@@ -80,28 +69,37 @@ const readEvents = async (
   graph: RunnableGraph,
   input: unknown,
   options: GraphRunOptions,
-  channel: RunChannel,
+  sink: EventSink,
   { onChunk, pause }: { onChunk: (chunk: unknown) => void; pause: () => Promise<void> },
 ): Promise<void> => {
   for await (const event of graph.streamEvents(input, { ...options, version: "v2" })) {
     if (event.run_id === options.runId && event.event === "on_chain_stream") {
       onChunk((event.data as { chunk: unknown }).chunk);
-    } else if (!event.tags?.includes(HIDDEN_TAG)) channel.emit("events", () => toWireJson(event));
-    if (channel.needsPause) await pause();
+    } else if (!event.tags?.includes(HIDDEN_TAG)) sink.emit("events", () => toWireJson(event));
+    if (sink.needsPause) await pause();
   }
 };
 
 /**
- * Executes the graph of a claimed run once. Knows nothing of leases and statuses: it is stopped from outside
- * through `stop`, and what it finds is returned, not stored. The checkpoints it makes are stored, fenced.
- * `onGraphEnded` is called once, when the graph takes no more time: what is outstanding is still to be stored.
+ * Executes graphs in this process: they share its event loop and its memory with everything else in it. No process in
+ * between means the smallest footprint, and is what a debugger wants.
  */
-export const startAttempt = (
-  { graphs, checkpoints, interruptsOf, pacer, recursionLimitMax }: AttemptParts,
+export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor => {
+  const pacer = createPacer({ sliceMs: GRAPH_SLICE_MS });
+  return { execute: (run, sink, hooks) => startAttempt(parts, pacer, run, sink, hooks) };
+};
+
+/**
+ * Executes the graph of a claimed run once. It is stopped from outside through `stop`, and what it finds is returned,
+ * not stored.
+ */
+const startAttempt = (
+  { graphs, checkpoints, interruptsOf, recursionLimitMax }: InlineExecutorParts,
+  pacer: Pacer,
   run: ClaimedRunRow,
-  channel: RunChannel,
-  onGraphEnded: () => void,
-): { result: Promise<AttemptResult>; stop(reason: StopReason): void } => {
+  sink: EventSink,
+  { onGraphEnded }: ExecutionHooks,
+): GraphExecution => {
   const abort = new AbortController();
   let stopReason: StopReason | undefined;
   let onStop: (() => void) | undefined;
@@ -117,7 +115,7 @@ export const startAttempt = (
   /** While who streams the graph waits, the graph must, too: what it streams meanwhile is kept for it. */
   let pausing: Promise<void> | undefined;
   const pause = async (): Promise<void> => {
-    pausing = channel.pause();
+    pausing = sink.pause();
     await pausing;
     pausing = undefined;
   };
@@ -167,7 +165,7 @@ export const startAttempt = (
     graph = resolved;
     // What this very run wrote it has to answer for: a later attempt fails as the first one did.
     if (!resumes) own.filter = (tuple, read) => withoutRefused(resolved, tuple, read);
-    const convert = createChunkConverter(kwargs.stream_mode, (event, data) => channel.emit(event, data));
+    const convert = createChunkConverter(kwargs.stream_mode, (event, data) => sink.emit(event, data));
     // Without subgraphs LangGraph leaves the namespace out.
     const wholeOf = (chunk: unknown): StreamChunk =>
       (kwargs.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk;
@@ -183,14 +181,14 @@ export const startAttempt = (
         ? (kwargs.input ?? null)
         : await toCommand(kwargs.command, () => interruptsOf(run.thread_id));
     if (requestModes(kwargs.stream_mode).events)
-      await readEvents(resolved, input, options, channel, { onChunk, pause });
+      await readEvents(resolved, input, options, sink, { onChunk, pause });
     else {
       const stream = await resolved.stream(input, options);
       for await (const chunk of stream) {
         // Who sees a question may answer it, or read the state, at once: it must be stored by then.
         if (isInterruptChunk(wholeOf(chunk)[2])) await own.flush();
         onChunk(chunk);
-        if (channel.needsPause) await pause();
+        if (sink.needsPause) await pause();
       }
     }
     graphEnded();
@@ -218,7 +216,13 @@ export const startAttempt = (
         await keepProgress();
         return { kind: "stopped", reason: stopReason };
       }
-      return { kind: "completed", ...observed, lastUnsafe: saver?.lastUnsafe };
+      const { values, interrupted, interrupts } = observed;
+      return {
+        kind: "completed",
+        values: () => (values === undefined ? undefined : toWireJson(values)),
+        interrupts: interrupted ? () => toWireJson(interrupts) : undefined,
+        lastUnsafe: saver?.lastUnsafe,
+      };
     } catch (error) {
       graphEnded();
       if (graph !== undefined && saver?.endsWithWrites && stopReason === undefined) {
@@ -231,5 +235,5 @@ export const startAttempt = (
     }
   })();
 
-  return { result, stop };
+  return { result, stop, wantValues: () => undefined };
 };

@@ -1,0 +1,65 @@
+import type { AttemptSaver } from "../../checkpoints/types.ts";
+import type { CancelAction, ClaimedRunRow } from "../../database/tables.ts";
+
+/** Why an attempt was told to stop. */
+export type StopReason =
+  | { kind: "cancel"; action: CancelAction }
+  /** BG_JOB_TIMEOUT_SECS have passed. */
+  | { kind: "timeout" }
+  /** Another attempt has the run, or will. */
+  | { kind: "lease-lost" }
+  /** This process stops; the run goes on elsewhere. */
+  | { kind: "shutdown" }
+  /** This process ends by a fault, maybe the run's: the attempt is lost, as if the process had been killed. */
+  | { kind: "process-failed" };
+
+/** What became of the graph's execution; nothing of it is written yet. */
+export type AttemptResult =
+  | {
+      kind: "completed";
+      /** The graph's final values as JSON, made when asked for; undefined if it showed none, or nobody waits for them. */
+      values: () => string | undefined;
+      /** A JSON list of the interrupts at which the graph stopped; undefined if it came to its end. */
+      interrupts: (() => string) | undefined;
+      /** See AttemptSaver: a run must not end as success on what a crash of the database has taken. */
+      lastUnsafe?: AttemptSaver["lastUnsafe"];
+    }
+  | { kind: "failed"; error: unknown }
+  | { kind: "stopped"; reason: StopReason };
+
+/** Where an attempt tells its events. */
+export interface EventSink {
+  /** `data` makes one line of JSON; it is called only if somebody wants the event. */
+  emit(event: string, data: () => string): void;
+  /** Whether whoever emits should wait for `pause()` first. */
+  readonly needsPause: boolean;
+  pause(): Promise<void>;
+}
+
+/** A sink whose readers come and go: what nobody wants need not be made, nor be sent. */
+export interface WatchedSink extends EventSink {
+  readonly wanted: boolean;
+  /** Calls back once, as soon as events are wanted that were not before. */
+  onWanted(listener: () => void): void;
+}
+
+export interface ExecutionHooks {
+  /** Called once, when the graph takes no more time: what is outstanding is still to be stored. */
+  onGraphEnded(): void;
+}
+
+/** A graph that is being executed for one attempt of a run. */
+export interface GraphExecution {
+  /** Never rejects. */
+  readonly result: Promise<AttemptResult>;
+  /** The first reason counts. */
+  stop(reason: StopReason): void;
+  /** Somebody waits for the final values; otherwise they need not leave the place where the graph is executed. */
+  wantValues(): void;
+}
+
+/** Executes the graphs of claimed runs, here or in other processes. */
+export interface GraphExecutor {
+  /** Begins at once. Knows nothing of leases and statuses; the checkpoints that the graph makes are stored, fenced. */
+  execute(run: ClaimedRunRow, sink: WatchedSink, hooks: ExecutionHooks): GraphExecution;
+}
