@@ -50,6 +50,7 @@ const aWorker = (concurrency = 2) => {
   const here = new Map<string, Here>();
   const stops = new Map<string, StopReason[]>();
   let failures: Error[] = [];
+  const handingBack: { failure?: Error } = {};
   let unknown: ClaimedRunRow[] | Error = [];
   let held: Promise<void> | undefined;
   let hear: ((signal: Signal) => void) | undefined;
@@ -76,6 +77,8 @@ const aWorker = (concurrency = 2) => {
     },
     async handBack({ runId }: { runId: string }) {
       await Promise.resolve();
+      const failure = handingBack.failure;
+      if (failure !== undefined) throw failure;
       did.push(`handed ${runId} back`);
     },
   } as unknown as Queue;
@@ -148,6 +151,7 @@ const aWorker = (concurrency = 2) => {
     did,
     stops,
     here,
+    handingBack,
     runOf,
     hears: (kind: Signal["kind"], runId: string) => hear?.({ kind, runId } as Signal),
     isListening: () => hear !== undefined,
@@ -248,6 +252,39 @@ describe("slots", () => {
     expect(worker.reserve()).toBeUndefined();
   });
 
+  test("that are given back are filled at once if something was said to wait, each by a claim", async () => {
+    const one = await opened();
+    one.worker.reserve();
+    one.worker.reserve();
+    one.hears("available", "a");
+    one.waiting.push(aRun("a"));
+    await settled();
+    expect(one.worker.active).toBe(0);
+    one.worker.cancelReservation();
+    await settled();
+    expect(one.worker.runIds).toEqual(["a"]);
+  });
+
+  test("that get free together are for what was said to wait, and not for what comes now", async () => {
+    const one = await opened("a", "b");
+    await settled();
+    // The look into the queue that was full ended, and found nothing more.
+    for (const runId of ["a", "b"]) one.runOf(runId).graphEnded();
+    await settled();
+    for (const runId of ["a", "b"]) one.runOf(runId).release(ending());
+    for (const runId of ["c", "d"]) {
+      one.worker.reserve();
+      one.worker.start(aRun(runId));
+    }
+    one.asked.length = 0;
+    one.hears("available", "e");
+    one.holdClaims();
+    one.runOf("c").graphEnded();
+    one.runOf("d").graphEnded();
+    expect(one.asked).toEqual([1, 1]);
+    expect(one.worker.reserve()).toBeUndefined();
+  });
+
   test("none: a process that only answers asks for nothing", async () => {
     const { worker, asked, looks, rests } = aWorker(0);
     worker.open();
@@ -302,6 +339,31 @@ describe("a claim", () => {
     // Nothing of it can have been committed.
     await one.looks(2);
     expect(one.did.join()).not.toContain("looked for unknown");
+  });
+
+  test("is made again as soon after an outage as it was after the one before", async () => {
+    const one = aWorker();
+    one.fail(...Array<Error>(6).fill(REFUSED));
+    one.worker.open();
+    await vi.advanceTimersByTimeAsync(LOOK_MS * 5);
+    one.fail(REFUSED);
+    one.worker.wake();
+    await settled();
+    one.waiting.push(aRun("a"));
+    await vi.advanceTimersByTimeAsync(51);
+    expect(one.worker.runIds).toEqual(["a"]);
+  });
+
+  test("takes what waits for a slot that was given back meanwhile, too", async () => {
+    const one = aWorker(3);
+    one.worker.reserve();
+    const release = one.holdClaims();
+    one.waiting.push(aRun("a"), aRun("b"), aRun("c"));
+    one.worker.wake();
+    one.worker.cancelReservation();
+    release();
+    await settled();
+    expect(one.worker.runIds).toEqual(["a", "b", "c"]);
   });
 
   test("that fails for another reason is told, and made again at the next look", async () => {
@@ -382,6 +444,18 @@ describe("the answer to a claim was lost:", () => {
     expect(one.loud()).toEqual([]);
   });
 
+  test("it is looked for on while what has no slot can't be handed back", async () => {
+    const one = await withLostAnswer();
+    one.worker.reserve();
+    one.worker.reserve();
+    one.handingBack.failure = REFUSED;
+    one.holdUnknown([aRun("a")]);
+    await one.looks(10);
+    delete one.handingBack.failure;
+    await one.looks(1);
+    expect(one.did).toContain("handed a back");
+  });
+
   test("that of a suspect counts, too", async () => {
     const one = await opened();
     one.fail(RESET);
@@ -431,6 +505,13 @@ describe("a suspect", () => {
     keepBusy(one);
     await one.looks(1);
     expect(one.rests).toEqual([60]);
+  });
+
+  test("is not looked for while another is executed, also when others may begin beside that", async () => {
+    const one = await opened();
+    one.suspects.push(aRun("suspect", { lost_attempts: 2 }), aRun("other", { lost_attempts: 2 }));
+    await one.looks(10);
+    expect([one.rests, one.worker.runIds]).toEqual([[5], ["suspect"]]);
   });
 
   test("is not looked for without a free slot", async () => {
@@ -562,6 +643,7 @@ describe("a worker that is closed", () => {
   test("waits no longer than its runs take", async () => {
     const one = await opened("a");
     const state = closing(one, 60);
+    expect(one.worker.reserve()).toBeUndefined();
     one.runOf("a").release(ending());
     await settled();
     expect(state.closed).toBe(true);

@@ -162,7 +162,8 @@ export const TARGETS: readonly Target[] = [
     ],
     STREAMS,
   ),
-  ...code(["engine/executors/inline", "engine/attempt/outcomes"], EXECUTION),
+  ...code(["engine/executors/inline"], EXECUTION),
+  ...code(["engine/attempt/outcomes"], ["engine/outcomes", ...EXECUTION]),
   ...code(["engine/attempt/execution"], ["engine/execution", ...EXECUTION]),
   ...code(["engine/worker/worker"], ["engine/worker", ...EXECUTION]),
   ...code(
