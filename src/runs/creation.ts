@@ -216,9 +216,9 @@ export const createRunCreation = (parts: RunCreationParts) => {
           }
         }
       });
-      for (const [index, { run_id: runId }] of rows.entries()) {
-        announcements.available(runId, requested[index]?.run.afterSeconds ?? 0);
-      }
+      // By their ids: of runs that were found after a lost answer, some may be gone already.
+      const delays = new Map(requested.map(({ run }) => [run.runId, run.afterSeconds]));
+      for (const { run_id: runId } of rows) announcements.available(runId, delays.get(runId) ?? 0);
       return rows;
     },
   };
