@@ -49,6 +49,11 @@ export interface Hub {
   abandon(channel: RunChannel): void;
   /** Whether this process has the run's events in memory, also for a while after its end. */
   holds(threadId: string, runId: string): boolean;
+  /**
+   * Whether it has all of them after the event with this id, and will have those that are to come: none have been let go
+   * to make room, or were not made because nobody wanted them.
+   */
+  holdsAllAfter(threadId: string, runId: string, after: number): boolean;
   read(options: ReadOptions): RunReader;
   /** Readers of runs that have not ended are `lost`, so that their clients resume on another process. */
   close(): void;
@@ -146,6 +151,11 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
     },
 
     holds: (threadId, runId) => channels.get(runId)?.threadId === threadId,
+
+    holdsAllAfter(threadId, runId, after) {
+      const channel = channels.get(runId);
+      return channel?.threadId === threadId && after + 1 >= channel.firstKeptSeq;
+    },
 
     read(options) {
       const { runId, after, resumable } = options;

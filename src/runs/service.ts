@@ -174,8 +174,9 @@ export const createRunService = (parts: RunServiceParts) => {
     /** `after`: see ReadOptions. A threadless run's events outlive its row for a moment. */
     async read(selector: RunSelector, after: number | undefined): Promise<RunReader> {
       const row = await repository.find(selector);
-      const held = hub.holds(selector.threadId, selector.runId);
-      if (row === undefined && !held) throw runNotFound(selector.runId);
+      const { threadId, runId } = selector;
+      if (row === undefined && !hub.holds(threadId, runId)) throw runNotFound(runId);
+      const held = after !== undefined && hub.holdsAllAfter(threadId, runId, after);
       if (row !== undefined && row.resumable && !held && after !== undefined && isTerminal(row.status)) {
         // A gap would look like a complete stream.
         const kept =
@@ -186,7 +187,7 @@ export const createRunService = (parts: RunServiceParts) => {
       }
       // Before the reading starts: from then on its events are logged, wherever it is executed.
       if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
-        await repository.announceReader(selector.runId, processId);
+        await repository.announceReader(runId, processId);
       }
       const reader = hub.read({ ...selector, after, resumable: row?.resumable ?? false });
       // Whoever names an event where all are kept has seen the error, or will.
