@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
 import type { Execution } from "../../src/engine/attempt/execution.ts";
 import { createHeartbeat } from "../../src/engine/lease/heartbeat.ts";
-import type { StopReason } from "../../src/engine/executors/inline.ts";
+import type { StopReason } from "../../src/engine/executors/executor.ts";
 import type { AttemptSelector, HeartbeatRow, Queue } from "../../src/queue/queue.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
@@ -84,6 +84,7 @@ const aHeartbeat = () => {
         threadId: `thread of ${runId}`,
         attempt,
         stop: (reason) => void stops.push(reason),
+        wantValues: () => undefined,
         ended: Promise.resolve(undefined),
       };
       heartbeat.begun(execution);
