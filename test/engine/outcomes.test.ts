@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { CheckpointStorage } from "../../src/checkpoints/types.ts";
 import type { RunRow } from "../../src/database/tables.ts";
 import { createOutcomes } from "../../src/engine/attempt/outcomes.ts";
-import type { AttemptResult } from "../../src/engine/executors/inline.ts";
+import type { AttemptResult } from "../../src/engine/executors/executor.ts";
 import type { Graphs } from "../../src/graphs/graphs.ts";
 import { StateStorageError } from "../../src/lib/errors.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -32,9 +32,8 @@ const outcomeOf = async (result: AttemptResult, state: unknown = { next: [], tas
 };
 const completed = (interrupted: boolean): AttemptResult => ({
   kind: "completed",
-  values: {},
-  interrupted,
-  interrupts: [],
+  values: () => "{}",
+  interrupts: interrupted ? () => "[]" : undefined,
 });
 const cancelled: AttemptResult = { kind: "stopped", reason: { kind: "cancel", action: "interrupt" } };
 const failed = (error: unknown): AttemptResult => ({ kind: "failed", error });
