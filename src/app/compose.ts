@@ -1,3 +1,4 @@
+import { createAnswerRoom, type AnswerRoom } from "../http/answer-room.ts";
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { createAssistantRepository } from "../assistants/repository.ts";
@@ -54,6 +55,8 @@ export interface ServerParts {
   logger: Logger;
   /** For the fault tests. */
   faults?: Faults;
+  /** For tests that don't wait for half a minute. */
+  answerRoom?: AnswerRoom;
 }
 
 /** How often what has expired is removed, and how much at a time, to stay short beside live traffic. */
@@ -92,7 +95,7 @@ export interface Server {
  */
 export const createServer = async (
   config: Config,
-  { connectionString, logger, faults = NO_FAULTS }: ServerParts,
+  { connectionString, logger, faults = NO_FAULTS, answerRoom = createAnswerRoom() }: ServerParts,
 ): Promise<Server> => {
   const closers: ((options: { failed: boolean }) => Promise<void> | void)[] = [];
   let ready = false;
@@ -307,6 +310,7 @@ export const createServer = async (
     const origins = allowedOrigins(config.corsAllowOrigins);
     const app = await createApp({
       logger,
+      answerRoom,
       authenticate: createAuthenticate(config.apiKeys),
       bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
       origins,
@@ -318,9 +322,9 @@ export const createServer = async (
           ? []
           : [
               createAssistantRoutes(assistants),
-              createThreadRoutes(threads),
-              createRunRoutes(runs),
-              createStoreRoutes(store),
+              createThreadRoutes(threads, answerRoom),
+              createRunRoutes(runs, answerRoom),
+              createStoreRoutes(store, answerRoom),
             ]),
       ],
     });

@@ -48,6 +48,7 @@ export const createAssistantRoutes =
     app.post(
       "/assistants/search",
       {
+        config: { isRead: true },
         schema: {
           tags,
           summary: "Search or list assistants",
@@ -129,6 +130,7 @@ export const createAssistantRoutes =
     app.post(
       "/assistants/:assistant_id/versions",
       {
+        config: { isRead: true },
         schema: {
           tags,
           summary: "List the versions of an assistant, newest first",

@@ -1,3 +1,4 @@
+import type { WhenLarge } from "../lib/large-answers.ts";
 import type { BaseCheckpointSaver, CheckpointTuple } from "@langchain/langgraph-checkpoint";
 import type { Database, Queryable } from "../database/database.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -139,9 +140,21 @@ export interface CheckpointStorage {
   /** For checkpoints of a thread that this server doesn't have yet: nothing is fenced, `flush()` waits for the last. */
   saverForImport(): AttemptSaver;
 
-  /** The newest checkpoint of a thread, by default of its root graph. */
-  readHead(threadId: string, checkpointNs?: string): Promise<StoredCheckpoint | undefined>;
-  readAt(threadId: string, checkpointNs: string, checkpointId: string): Promise<StoredCheckpoint | undefined>;
+  /**
+   * The newest checkpoint of a thread, by default of its root graph. `whenLarge` is awaited before one is read that is
+   * large, or made of much that is remembered.
+   */
+  readHead(
+    threadId: string,
+    checkpointNs?: string,
+    whenLarge?: WhenLarge,
+  ): Promise<StoredCheckpoint | undefined>;
+  readAt(
+    threadId: string,
+    checkpointNs: string,
+    checkpointId: string,
+    whenLarge?: WhenLarge,
+  ): Promise<StoredCheckpoint | undefined>;
   /** Newest first, each read when it is asked for. One that can't be read stands there without values. */
   readHistory(
     threadId: string,

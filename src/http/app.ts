@@ -1,3 +1,4 @@
+import type { AnswerRoom } from "./answer-room.ts";
 import { fastifySSE } from "@fastify/sse";
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from "fastify";
 import type { Authenticate } from "../access/api-keys.ts";
@@ -21,6 +22,8 @@ export interface AppOptions {
   origins: AllowedOrigins;
   /** Undefined if callers bring a key: then it doesn't matter where they come from. */
   siteCheck?: SiteCheck;
+  /** Of answers that are large. */
+  answerRoom: AnswerRoom;
   routes: RoutePlugin[];
 }
 
@@ -73,7 +76,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   });
   await allowOrigins(app, options.origins);
   acceptBodies(app, options.bodyLimits);
-  boundAnswers(app);
+  boundAnswers(app, options.answerRoom);
   app.decorateRequest("caller", undefined as never);
   let closing = false;
   app.addHook("preClose", (done) => {

@@ -8,6 +8,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** The route takes values of graphs or of the store, which may be large. All others take what is small. */
     largeBody?: boolean;
+    /** The route changes nothing though it is no GET: what it would answer may be refused. */
+    isRead?: boolean;
   }
   interface FastifyRequest {
     /** Who makes this request; known before any handler is called (app.ts). */

@@ -1,3 +1,4 @@
+import type { AnswerRoom } from "../http/answer-room.ts";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { callerGone } from "../http/caller-gone.ts";
 import type { RunReader } from "../events/readers/channel-reader.ts";
@@ -5,7 +6,7 @@ import { sendRunEvents, wasDropped } from "../events/transports/server-sent-even
 import { answerPatiently } from "./patient-answer.ts";
 import { toRunRecord } from "./record.ts";
 import type { RunSelector } from "./repository.ts";
-import type { CreatedRun } from "./results.ts";
+import type { CreatedRun, ResultAsking } from "./results.ts";
 import type { RunRecord } from "./schemas.ts";
 import type { RunService } from "./service.ts";
 
@@ -16,7 +17,11 @@ const selectorOf = ({ row }: CreatedRun): RunSelector => ({ threadId: row.thread
 const runAddress = ({ threadId, runId }: RunSelector): string => `/threads/${threadId}/runs/${runId}`;
 
 /** How runs are answered: as a record, as a result that is waited for, as a stream; each with the run's address. */
-export const createRunAnswers = (app: Pick<FastifyInstance, "addHook">, service: RunService) => {
+export const createRunAnswers = (
+  app: Pick<FastifyInstance, "addHook">,
+  service: RunService,
+  room: AnswerRoom,
+) => {
   let stopping = false;
   app.addHook("preClose", (done) => {
     stopping = true;
@@ -58,14 +63,16 @@ export const createRunAnswers = (app: Pick<FastifyInstance, "addHook">, service:
     reply: FastifyReply,
     selector: RunSelector,
     onDisconnect: OnDisconnect,
-    result: (signal: AbortSignal) => Promise<string>,
+    result: (asking: ResultAsking) => Promise<string>,
   ): Promise<FastifyReply> => {
     void reply.headers({
       "content-location": runAddress(selector),
       location: `${runAddress(selector)}/join`,
     });
     if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
-    return await answerPatiently(reply, result(callerGone(reply.raw)));
+    // The run is stored: clients would repeat what is refused.
+    const whenLarge = (bytes: number) => room.reserve(reply.raw, bytes, { isRefusable: false });
+    return await answerPatiently(reply, result({ signal: callerGone(reply.raw), whenLarge }), room);
   };
 
   return {
@@ -77,11 +84,11 @@ export const createRunAnswers = (app: Pick<FastifyInstance, "addHook">, service:
 
     /** The result of a run that was just created. */
     wait: (reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<FastifyReply> =>
-      sendResult(reply, selectorOf(created), onDisconnect, (signal) => service.result(created, signal)),
+      sendResult(reply, selectorOf(created), onDisconnect, (asking) => service.result(created, asking)),
 
     /** The result of a run that was created before. */
     join: (reply: FastifyReply, selector: RunSelector, onDisconnect: OnDisconnect): Promise<FastifyReply> =>
-      sendResult(reply, selector, onDisconnect, (signal) => service.join(selector, signal)),
+      sendResult(reply, selector, onDisconnect, (asking) => service.join(selector, asking)),
 
     /** The events of a run that was just created. */
     async stream(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<void> {

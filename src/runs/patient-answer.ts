@@ -1,4 +1,8 @@
-import { PassThrough } from "node:stream";
+import { LARGE_ANSWER_BYTES } from "../lib/large-answers.ts";
+import type { AnswerRoom } from "../http/answer-room.ts";
+import { attended, WHOLE_ANSWER_PATIENCE } from "../http/attended.ts";
+import { PassThrough, Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import type { FastifyReply } from "fastify";
 import { CallerGoneError } from "../lib/errors.ts";
 
@@ -12,6 +16,7 @@ const WARMTH_MS = 5_000;
 export const answerPatiently = async (
   reply: FastifyReply,
   answer: Promise<string>,
+  room: AnswerRoom,
 ): Promise<FastifyReply> => {
   void reply.type("application/json; charset=utf-8");
   let timer: NodeJS.Timeout | undefined;
@@ -30,7 +35,10 @@ export const answerPatiently = async (
       reply.log.error({ err: error }, "a waiting request failed after its answer had started");
       return JSON.stringify({ __error__: { error: "ServerError", message: "The server could not answer." } });
     })
-    .then((text) => body.end(text))
+    .then(async (text) => {
+      if (text.length >= LARGE_ANSWER_BYTES) room.send(reply.raw, text.length, { isRefusable: false });
+      await pipeline(Readable.from(attended(reply.raw, [text], WHOLE_ANSWER_PATIENCE)), body);
+    })
     .finally(() => clearInterval(warmth))
     .catch((error: unknown) => body.destroy(error as Error));
   reply.raw.once("close", () => {

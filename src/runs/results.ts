@@ -1,3 +1,4 @@
+import type { WhenLarge } from "../lib/large-answers.ts";
 import { isPassing, retryPassing } from "../database/passing-faults.ts";
 import type { RunRow } from "../database/tables.ts";
 import type { Signals } from "../database/signals.ts";
@@ -23,10 +24,18 @@ export interface RunResultsParts {
   processId: string;
   threads: {
     /** The values of the head checkpoint as JSON; null if there is none. */
-    headValues(threadId: string): Promise<string | null>;
+    headValues(threadId: string, whenLarge?: WhenLarge): Promise<string | null>;
     /** Deletes the threads among these that have no unfinished runs. */
     prune(options: { thread_ids: string[]; strategy: "delete" }): Promise<number>;
   };
+}
+
+/** Who waits for a result. */
+export interface ResultAsking {
+  /** Aborts when nobody waits any more. */
+  signal: AbortSignal;
+  /** Awaited before a large result is read from the thread's state. */
+  whenLarge: WhenLarge;
 }
 
 interface WaitOptions {
@@ -92,13 +101,14 @@ export const createRunResults = ({
   const makeAnswer = async (
     threadId: string,
     ended: RunEnding | AwaitedRunRow | undefined,
+    whenLarge: WhenLarge,
   ): Promise<string> => {
     if (ended === undefined || ended.status === "rolled-back") {
       return JSON.stringify({ __error__: { error: "RunRolledBack", message: "The run was rolled back." } });
     }
     if (ended.error !== null) return JSON.stringify({ __error__: ended.error });
     const here = "values" in ended ? ended : undefined;
-    const values = here?.values() ?? (await threads.headValues(threadId)) ?? "{}";
+    const values = here?.values() ?? (await threads.headValues(threadId, whenLarge)) ?? "{}";
     const interrupts =
       here === undefined ? listOf(await repository.interrupts(threadId)) : here.interrupts?.();
     if (interrupts === undefined) return values;
@@ -107,8 +117,12 @@ export const createRunResults = ({
   };
 
   /** The body that wait and join answer, as JSON. The run is stored: a refusal would make old clients repeat it. */
-  const answer = (threadId: string, ended: RunEnding | AwaitedRunRow | undefined): Promise<string> =>
-    retryPassing(() => makeAnswer(threadId, ended), { forMs: RESULT_SECONDS * 1_000 });
+  const answer = (
+    threadId: string,
+    ended: RunEnding | AwaitedRunRow | undefined,
+    whenLarge: WhenLarge,
+  ): Promise<string> =>
+    retryPassing(() => makeAnswer(threadId, ended, whenLarge), { forMs: RESULT_SECONDS * 1_000 });
 
   /**
    * Removes an ended threadless run that came through the queue and was kept for its creator, who is through with

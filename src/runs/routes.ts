@@ -1,3 +1,4 @@
+import type { AnswerRoom } from "../http/answer-room.ts";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { callerGone } from "../http/caller-gone.ts";
@@ -42,9 +43,9 @@ const pick = (run: Partial<RunRecord>, select: readonly string[]): Partial<RunRe
 
 /** Runs over HTTP: the paths of the contract, on a thread and without one. */
 export const createRunRoutes =
-  (service: RunService): RoutePlugin =>
+  (service: RunService, room: AnswerRoom): RoutePlugin =>
   async (app) => {
-    const answers = createRunAnswers(app, service);
+    const answers = createRunAnswers(app, service, room);
     await app.register(createRunCreationRoutes(service, answers));
 
     app.post(
@@ -75,6 +76,7 @@ export const createRunRoutes =
     app.post(
       "/runs/search",
       {
+        config: { isRead: true },
         schema: {
           tags,
           summary: "Search runs over all threads",

@@ -18,7 +18,7 @@ import { createRunCreation, type RunCreationParts } from "./creation.ts";
 import { isTerminal, toRunRecord, toRunSummary } from "./record.ts";
 import type { RunRepository, RunSelector } from "./repository.ts";
 import { requestedRun, type Placement } from "./requests.ts";
-import { createRunResults, type CreatedRun, type RunResultsParts } from "./results.ts";
+import { createRunResults, type CreatedRun, type ResultAsking, type RunResultsParts } from "./results.ts";
 import type { RunBody, RunRecord, RunSearch, RunSummary, ThreadlessRunBody } from "./schemas.ts";
 import type { RunListOptions, RunSearcher } from "./search.ts";
 
@@ -149,11 +149,11 @@ export const createRunService = (parts: RunServiceParts) => {
     },
 
     /** The result of a run that was just created. */
-    async result(created: CreatedRun, signal: AbortSignal): Promise<string> {
+    async result(created: CreatedRun, { signal, whenLarge }: ResultAsking): Promise<string> {
       const { row, execution } = created;
       const selector = { threadId: row.thread_id, runId: row.run_id };
       const ended = await waitForEnd(selector, { execution, known: row, signal });
-      const text = await answer(row.thread_id, ended);
+      const text = await answer(row.thread_id, ended, whenLarge);
       await forget(created);
       return text;
     },
@@ -161,9 +161,9 @@ export const createRunService = (parts: RunServiceParts) => {
     forget,
 
     /** The result of a run, now or when it has ended. */
-    async join(selector: RunSelector, signal: AbortSignal): Promise<string> {
+    async join(selector: RunSelector, { signal, whenLarge }: ResultAsking): Promise<string> {
       await find(selector);
-      return await answer(selector.threadId, await waitForEnd(selector, { signal }));
+      return await answer(selector.threadId, await waitForEnd(selector, { signal }), whenLarge);
     },
 
     /** Reads along from the first event. */

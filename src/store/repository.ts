@@ -1,3 +1,4 @@
+import { LARGE_ANSWER_BYTES, type WhenLarge } from "../lib/large-answers.ts";
 import { roomyPage, type BoundedReads, type PageColumns } from "../database/bounded-reads.ts";
 import type { Queryable } from "../database/database.ts";
 import type { StoreItemRow } from "../database/tables.ts";
@@ -7,6 +8,7 @@ import {
   DELETE,
   DELETE_EXPIRED,
   GET,
+  GET_WEIGHED,
   listNamespaces,
   PUT,
   REFRESH_EXPIRY,
@@ -63,8 +65,11 @@ export interface NamespaceSearch {
 }
 
 export interface StoreRepository {
-  /** The items, in the order of the addresses, undefined where there is none. One statement (see below). */
-  get(reads: readonly ItemRead[]): Promise<(StoredItem | undefined)[]>;
+  /**
+   * The items, in the order of the addresses, undefined where there is none. One statement (see below),
+   * one more if values are large and `whenLarge` was awaited before they are read.
+   */
+  get(reads: readonly ItemRead[], whenLarge?: WhenLarge): Promise<(StoredItem | undefined)[]>;
   /**
    * For each search its items: the nearest first, or the last updated first. At most two statements, and one for each vector (see below).
    */
@@ -176,11 +181,24 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
   };
 
   return {
-    async get(reads) {
+    async get(reads, whenLarge) {
       const items: (StoredItem | undefined)[] = reads.map(() => undefined);
       if (reads.length === 0) return items;
       const wanted = reads.map(({ namespace, key }, ordinal) => ({ ordinal, namespace, key }));
-      const rows = await database.query<FoundRow>(GET, [JSON.stringify(wanted)]);
+      const values = [JSON.stringify(wanted)];
+      let rows: FoundRow[];
+      if (whenLarge === undefined) rows = await database.query<FoundRow>(GET, values);
+      else {
+        const weighed = await database.query<FoundRow & { bytes: number }>(GET_WEIGHED, values);
+        rows = weighed;
+        const heldBack = weighed
+          .filter(({ bytes }) => bytes > LARGE_ANSWER_BYTES)
+          .reduce((sum, { bytes }) => sum + bytes, 0);
+        if (heldBack > 0) {
+          await whenLarge(heldBack);
+          rows = await database.query<FoundRow>(GET, values);
+        }
+      }
       for (const row of rows) items[row.ordinal] = itemOf(row);
       await refreshExpiry(rows, (ordinal) => reads[ordinal]!.refreshTtl);
       return items;

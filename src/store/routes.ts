@@ -1,3 +1,4 @@
+import type { AnswerRoom } from "../http/answer-room.ts";
 import { z } from "zod";
 import { callerGone } from "../http/caller-gone.ts";
 import { errorAnswer } from "../lib/json-schemas.ts";
@@ -20,7 +21,7 @@ const done = { 204: z.null().describe("Done.") };
 
 /** The store over HTTP. */
 export const createStoreRoutes =
-  (service: StoreService): RoutePlugin =>
+  (service: StoreService, room: AnswerRoom): RoutePlugin =>
   async (app) => {
     app.put(
       "/store/items",
@@ -50,7 +51,9 @@ export const createStoreRoutes =
         },
       },
       async (request, reply) => {
-        const item = await service.get(request.query);
+        const item = await service.get(request.query, (bytes) =>
+          room.reserve(reply.raw, bytes, { isRefusable: true }),
+        );
         // As text: Fastify would answer null with an empty body, on which the SDK fails.
         const json = item === undefined ? "null" : JSON.stringify(item);
         return await reply
@@ -79,6 +82,7 @@ export const createStoreRoutes =
     app.post(
       "/store/items/search",
       {
+        config: { isRead: true },
         schema: {
           tags,
           summary: "Search items under a namespace prefix, the last updated first",

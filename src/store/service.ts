@@ -1,3 +1,4 @@
+import type { WhenLarge } from "../lib/large-answers.ts";
 import { invalid } from "../lib/errors.ts";
 import { timestamp } from "../lib/timestamps.ts";
 import type { StoreExpiry } from "../project/item-expiry.ts";
@@ -31,7 +32,8 @@ export interface StoreService {
    * search is configured, `unavailable` if its texts can't be embedded.
    */
   put(request: ItemPut): Promise<void>;
-  get(request: ItemGet): Promise<ItemRecord | undefined>;
+  /** `whenLarge` is awaited before a large item is read. */
+  get(request: ItemGet, whenLarge?: WhenLarge): Promise<ItemRecord | undefined>;
   delete(request: ItemDelete): Promise<void>;
   /**
    * Items, the last updated first, or with a `query` the most similar. Throws `invalid` for an unknown operator, and
@@ -65,9 +67,9 @@ export const createStoreService = ({ repository, items, expiry }: StoreServiceOp
     ]);
   },
 
-  async get({ namespace, key, refresh_ttl }) {
+  async get({ namespace, key, refresh_ttl }, whenLarge) {
     const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
-    const [item] = await repository.get([{ namespace, key, refreshTtl }]);
+    const [item] = await repository.get([{ namespace, key, refreshTtl }], whenLarge);
     return item === undefined ? undefined : recordOf(item);
   },
 

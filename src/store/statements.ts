@@ -5,18 +5,27 @@
  * batches that meet on the same items can't deadlock.
  */
 
+import { LARGE_ANSWER_BYTES } from "../lib/large-answers.ts";
+
 const ADDRESSES = `jsonb_to_recordset($1::jsonb) as wanted (namespace text[] collate "C", key text collate "C")`;
 
 /** An item past its time is invisible at once, whenever the sweep comes. */
 const ALIVE = "(item.expires_at is null or item.expires_at > now())";
 
-export const GET = `
-  select wanted.ordinal, item.namespace, item.key, item.value, item.created_at, item.updated_at,
+const get = (value: string): string => `
+  select wanted.ordinal, item.namespace, item.key, ${value}, item.created_at, item.updated_at,
          item.expires_at is not null as expires
   from jsonb_to_recordset($1::jsonb)
          as wanted (ordinal integer, namespace text[] collate "C", key text collate "C")
   join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
   where ${ALIVE}`;
+
+export const GET = get("item.value");
+/** As `GET`, but values that are large come as their weight only. */
+export const GET_WEIGHED = get(
+  `case when octet_length(item.value::text) <= ${LARGE_ANSWER_BYTES} then item.value end as value,
+   octet_length(item.value::text) as bytes`,
+);
 
 /** Whether an item's value meets all conditions of the search; operands are boxed, see filters.ts. */
 const MEETS_CONDITIONS = `

@@ -1,6 +1,6 @@
+import { attended, type TakersPatience } from "../http/attended.ts";
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import { attended, type TakersPatience } from "../lib/attended.ts";
 import { callerGone } from "../http/caller-gone.ts";
 import { unavailable } from "../lib/errors.ts";
 import { createGate } from "../lib/gate.ts";

@@ -1,3 +1,5 @@
+import type { AnswerRoom } from "../http/answer-room.ts";
+import type { WhenLarge } from "../lib/large-answers.ts";
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { callerGone } from "../http/caller-gone.ts";
@@ -22,9 +24,18 @@ const prefersMinimal = (prefer: string | string[] | undefined): boolean =>
 const tags = ["Threads"];
 
 export const createThreadRoutes =
-  (service: ThreadService): RoutePlugin =>
+  (service: ThreadService, room: AnswerRoom): RoutePlugin =>
   async (app) => {
     const longAnswers = createLongAnswers(service.pacer);
+    /** Of reads, which may be refused. */
+    const roomToRead =
+      ({ raw }: FastifyReply): WhenLarge =>
+      (bytes) =>
+        room.reserve(raw, bytes, { isRefusable: true });
+    const roomAfterChange =
+      ({ raw }: FastifyReply): WhenLarge =>
+      (bytes) =>
+        room.reserve(raw, bytes, { isRefusable: false });
 
     app.post(
       "/threads",
@@ -37,7 +48,7 @@ export const createThreadRoutes =
           body: schemas.threadCreateBody,
         },
       },
-      async (request, reply) => sendJson(reply, await service.create(request.body)),
+      async (request, reply) => sendJson(reply, await service.create(request.body, roomAfterChange(reply))),
     );
 
     app.post(
@@ -103,7 +114,8 @@ export const createThreadRoutes =
       },
       async (request, reply) => {
         const includeTtl = request.query.include?.includes("ttl") ?? false;
-        return sendJson(reply, await service.read(request.params.thread_id, { includeTtl }));
+        const whenLarge = roomToRead(reply);
+        return sendJson(reply, await service.read(request.params.thread_id, { includeTtl, whenLarge }));
       },
     );
 
@@ -119,7 +131,7 @@ export const createThreadRoutes =
         },
       },
       async (request, reply) => {
-        const record = await service.patch(request.params.thread_id, request.body);
+        const record = await service.patch(request.params.thread_id, request.body, roomAfterChange(reply));
         if (prefersMinimal(request.headers.prefer)) {
           return reply.header("preference-applied", "return=minimal").code(NO_CONTENT).send(null);
         }
@@ -153,7 +165,8 @@ export const createThreadRoutes =
           params: schemas.threadPath,
         },
       },
-      async (request, reply) => sendJson(reply, await service.copy(request.params.thread_id)),
+      async (request, reply) =>
+        sendJson(reply, await service.copy(request.params.thread_id, roomAfterChange(reply))),
     );
 
     app.get(
@@ -181,7 +194,10 @@ export const createThreadRoutes =
         },
       },
       async (request, reply) =>
-        sendJson(reply, await service.state(request.params.thread_id, { ...request.query })),
+        sendJson(
+          reply,
+          await service.state(request.params.thread_id, { ...request.query }, roomToRead(reply)),
+        ),
     );
 
     app.get(
@@ -199,7 +215,11 @@ export const createThreadRoutes =
         const { thread_id, checkpoint_id } = request.params;
         return sendJson(
           reply,
-          await service.state(thread_id, { ...request.query, checkpoint: { checkpoint_id } }),
+          await service.state(
+            thread_id,
+            { ...request.query, checkpoint: { checkpoint_id } },
+            roomToRead(reply),
+          ),
         );
       },
     );
@@ -207,6 +227,7 @@ export const createThreadRoutes =
     app.post(
       "/threads/:thread_id/state/checkpoint",
       {
+        config: { isRead: true },
         schema: {
           tags,
           summary: "Get the state of a thread at a checkpoint or in a subgraph",
@@ -215,7 +236,8 @@ export const createThreadRoutes =
           body: schemas.stateAtCheckpointBody,
         },
       },
-      async (request, reply) => sendJson(reply, await service.state(request.params.thread_id, request.body)),
+      async (request, reply) =>
+        sendJson(reply, await service.state(request.params.thread_id, request.body, roomToRead(reply))),
     );
 
     app.post(

@@ -1,3 +1,4 @@
+import type { WhenLarge } from "../lib/large-answers.ts";
 import type { ThreadTtl } from "../project/thread-expiry.ts";
 import type { CheckpointStorage, ThreadStorage } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
@@ -68,11 +69,8 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       ),
   });
 
-  const valuesOf = async (row: ThreadRecordRow): Promise<string | null> => {
-    if (row.untouched) return null;
-    for await (const [, values] of states.headValues([toThread(row)])) return values;
-    return null;
-  };
+  const valuesOf = async (row: ThreadRecordRow, whenLarge?: WhenLarge): Promise<string | null> =>
+    row.untouched ? null : await states.values(toThread(row), whenLarge);
 
   const find = async (threadId: string): Promise<ThreadRecordRow> => {
     const row = await repository.find(threadId);
@@ -135,11 +133,13 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     /** Of whatever is made of what a thread holds, beside the searches that are paced here. */
     pacer,
 
+    // Below, `whenLarge` is awaited before a large state is read for the answer.
+
     /**
      * Creates a thread, with a new id if none is given, and answers its record.
      * Throws `conflict` if the id is taken, unless `if_exists` is `do_nothing`, which answers that thread.
      */
-    async create(thread: ThreadCreate): Promise<string> {
+    async create(thread: ThreadCreate, whenLarge?: WhenLarge): Promise<string> {
       const { supersteps = [], metadata = {} } = thread;
       if (supersteps.length > 0) {
         const graphId = metadata.graph_id;
@@ -156,24 +156,31 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       if (row !== undefined) {
         if (supersteps.length === 0) return writeRecord(row, { values: null });
         const replayed = await createWithSupersteps(row, row.graph_id ?? "", supersteps);
-        return writeRecord(replayed, { values: await valuesOf(replayed) });
+        return writeRecord(replayed, { values: await valuesOf(replayed, whenLarge) });
       }
       const threadId = thread.thread_id ?? "";
       if (thread.if_exists !== "do_nothing") throw conflict(`Thread '${threadId}' already exists.`);
       const existing = await find(threadId);
-      return writeRecord(existing, { values: await valuesOf(existing) });
+      return writeRecord(existing, { values: await valuesOf(existing, whenLarge) });
     },
 
-    async read(threadId: string, { includeTtl = false } = {}): Promise<string> {
+    async read(
+      threadId: string,
+      { includeTtl = false, whenLarge }: { includeTtl?: boolean; whenLarge?: WhenLarge } = {},
+    ): Promise<string> {
       const row = await find(threadId);
-      return writeRecord(row, { values: await valuesOf(row), includeTtl });
+      return writeRecord(row, { values: await valuesOf(row, whenLarge), includeTtl });
     },
 
     /**
      * Merges metadata; the time to live, a new one or the one that it has, counts from now. Throws `invalid` for metadata
      * that would grow too large.
      */
-    async patch(threadId: string, { metadata = {}, ttl }: ThreadPatch): Promise<string> {
+    async patch(
+      threadId: string,
+      { metadata = {}, ttl }: ThreadPatch,
+      whenLarge?: WhenLarge,
+    ): Promise<string> {
       const text = JSON.stringify(metadata);
       let row = await repository.patch(threadId, text, ttl);
       if (row === undefined) {
@@ -182,7 +189,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
         row = await repository.patch(threadId, text, ttl);
         if (row === undefined) throw metadataTooLarge();
       }
-      return writeRecord(row, { values: await valuesOf(row), includeTtl: ttl !== undefined });
+      return writeRecord(row, { values: await valuesOf(row, whenLarge), includeTtl: ttl !== undefined });
     },
 
     /** Deletes a thread with its runs, even one in progress: its attempt can write nothing any more. */
@@ -215,7 +222,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     count: (filter: ThreadFilter, signal?: AbortSignal): Promise<number> => pages.count(filter, signal),
 
     /** A new thread with the record, the states and the history of another. */
-    async copy(threadId: string): Promise<string> {
+    async copy(threadId: string, whenLarge?: WhenLarge): Promise<string> {
       const copy = await database.transaction(async (transaction) => {
         const copied = await repository.insertCopy(threadId, transaction);
         if (copied === undefined) throw threadNotFound(threadId);
@@ -224,7 +231,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       });
       if (copy.was_busy && copy.graph_id !== null) await recordOutcome(copy.thread_id, copy.graph_id);
       const row = copy.was_busy ? await find(copy.thread_id) : copy;
-      return writeRecord(row, { values: await valuesOf(row) });
+      return writeRecord(row, { values: await valuesOf(row, whenLarge) });
     },
 
     async storage(threadId: string): Promise<ThreadStorage> {
@@ -232,9 +239,9 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       return await checkpoints.storage(threadId);
     },
 
-    async state(threadId: string, stateOptions: StateOptions): Promise<string> {
+    async state(threadId: string, stateOptions: StateOptions, whenLarge?: WhenLarge): Promise<string> {
       const { graphId } = await standingOf(threadId);
-      return await states.read({ threadId, graphId }, stateOptions);
+      return await states.read({ threadId, graphId }, stateOptions, whenLarge);
     },
 
     /** JSON texts of states, the newest first, each made when it is asked for. */
@@ -247,8 +254,8 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     },
 
     /** JSON text of the values of the newest checkpoint; null if the thread never ran. */
-    async headValues(threadId: string): Promise<string | null> {
-      return await valuesOf(await find(threadId));
+    async headValues(threadId: string, whenLarge?: WhenLarge): Promise<string | null> {
+      return await valuesOf(await find(threadId), whenLarge);
     },
 
     /**

@@ -1,3 +1,4 @@
+import type { AnswerRoom } from "../../src/http/answer-room.ts";
 import supertest from "supertest";
 import type { Config } from "../../src/config/config.ts";
 import { createServer } from "../../src/app/compose.ts";
@@ -42,13 +43,18 @@ const TEST_CONFIG: Config = {
 export interface TestServerOptions extends Partial<Config> {
   /** A replica: the database of another test server, which then outlives this one. */
   connectionString?: string;
+  answerRoom?: AnswerRoom;
 }
 
 /**
  * The whole server over HTTP on a database of its own, with the fixture graphs. `lines` are its log.
  * `close()` stops it and drops the database.
  */
-export const startTestServer = async ({ connectionString, ...overrides }: TestServerOptions = {}) => {
+export const startTestServer = async ({
+  connectionString,
+  answerRoom,
+  ...overrides
+}: TestServerOptions = {}) => {
   const fresh = connectionString === undefined ? await freshDatabase() : undefined;
   const address = connectionString ?? fresh?.connectionString ?? "";
   const { logger, lines } = listeningLogger();
@@ -56,7 +62,7 @@ export const startTestServer = async ({ connectionString, ...overrides }: TestSe
   try {
     const server = await createServer(
       { ...TEST_CONFIG, ...overrides },
-      { connectionString: address, logger },
+      { connectionString: address, logger, ...(answerRoom === undefined ? {} : { answerRoom }) },
     );
     const { address: url } = await server.listen();
     return {

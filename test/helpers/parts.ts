@@ -1,3 +1,4 @@
+import { createAnswerRoom } from "../../src/http/answer-room.ts";
 import { fileURLToPath } from "node:url";
 import { Writable } from "node:stream";
 import supertest from "supertest";
@@ -46,6 +47,7 @@ const BODY_ELEMENTS = 250_000;
 export const aBareApp = async (options: TestAppOptions = {}) => {
   const { logger, lines } = listeningLogger();
   const app = await createApp({
+    answerRoom: createAnswerRoom(),
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },
@@ -77,6 +79,7 @@ export const startAssistants = async (options: TestAppOptions = {}) => {
   await assistants.ensureSystemAssistants(graphs.ids);
   const status = createStatusService({ database, repository: createStatusRepository(database) });
   const app = await createApp({
+    answerRoom: createAnswerRoom(),
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },

@@ -1,5 +1,6 @@
+import { createAnswerRoom } from "../../src/http/answer-room.ts";
 import { connect, type Socket } from "node:net";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { startTestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 
@@ -10,21 +11,28 @@ const READERS = 80;
 
 let server: Awaited<ReturnType<typeof startTestServer>>;
 const sockets: Socket[] = [];
-beforeEach(async () => {
-  server = await startTestServer();
-});
+/** `waitMs`: how long reads wait for room. */
+const start = async (waitMs: number): Promise<void> => {
+  server = await startTestServer({ answerRoom: createAnswerRoom({ waitMs }) });
+};
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
   await server.close();
 });
 
-test("are not made for more callers than there is room for; who comes then may come again", async () => {
+/** A thread whose state has three megabytes. */
+const aLargeThread = async (): Promise<string> => {
   const { body } = await server.client.post("/threads").send({});
   const ran = await server.client.post(`/threads/${body.thread_id}/runs/wait`).send({
     assistant_id: "agent",
     input: { messages: [{ role: "user", content: "x".repeat(MEGABYTES * 1024 * 1024) }] },
   });
   expect(ran.status).toBe(200);
+  return body.thread_id;
+};
+
+/** Eighty callers for a state, who take nothing of it: the first lines of what each was answered. */
+const fillTheRoom = async (threadId: string): Promise<string[]> => {
   const { hostname, port } = new URL(server.url);
   const answers: string[] = [];
   for (let count = 0; count < READERS; count += 1) {
@@ -35,13 +43,49 @@ test("are not made for more callers than there is room for; who comes then may c
       answers.push(piece.toString("latin1").split("\r\n", 1)[0] ?? "");
       socket.pause();
     });
-    socket.write(`GET /threads/${body.thread_id}/state HTTP/1.1\r\nhost: ${hostname}:${port}\r\n\r\n`);
+    socket.write(`GET /threads/${threadId}/state HTTP/1.1\r\nhost: ${hostname}:${port}\r\n\r\n`);
     sockets.push(socket);
   }
   await eventually("all have an answer", () => answers.length === READERS);
+  return answers;
+};
+
+test("are made one after the other for callers who take them: nobody is refused", async () => {
+  await start(60_000);
+  const threadId = await aLargeThread();
+  const paths = [`/threads/${threadId}/state`, `/threads/${threadId}`];
+  const lengths = await Promise.all(
+    Array.from({ length: 40 }, async (_, index) => {
+      const answer = await fetch(`${server.url}${paths[index % 2]}`);
+      expect(answer.status).toBe(200);
+      return (await answer.text()).length;
+    }),
+  );
+  for (const length of lengths) expect(length).toBeGreaterThan(MEGABYTES * 1024 * 1024);
+});
+
+test("wait for room as long as it takes where the thread was changed, and are made then", async () => {
+  await start(500);
+  const threadId = await aLargeThread();
+  await fillTheRoom(threadId);
+  const patched = server.client
+    .patch(`/threads/${threadId}`)
+    .send({ metadata: { a: 1 } })
+    .then(({ status }) => status);
+  await eventually("a read that came after it is refused", async () => {
+    return (await server.client.get(`/threads/${threadId}/state`)).status === 503;
+  });
+  for (const socket of sockets.splice(0)) socket.destroy();
+  expect(await patched).toBe(200);
+});
+
+test("are not made for more callers than there is room for; who comes then may come again", async () => {
+  await start(500);
+  const threadId = await aLargeThread();
+  const answers = await fillTheRoom(threadId);
   expect(answers).toContain("HTTP/1.1 200 OK");
   expect(answers).toContain("HTTP/1.1 503 Service Unavailable");
-  const refused = await server.client.get(`/threads/${body.thread_id}/state`);
+  const refused = await server.client.get(`/threads/${threadId}/state`);
   expect(refused.status).toBe(503);
   expect(refused.body).toEqual({ detail: "Too many large answers are being sent at the moment." });
   expect(refused.headers["retry-after"]).toMatch(/^\d+$/);
@@ -49,6 +93,6 @@ test("are not made for more callers than there is room for; who comes then may c
 
   for (const socket of sockets.splice(0)) socket.destroy();
   await eventually("there is room again", async () => {
-    return (await server.client.get(`/threads/${body.thread_id}/state`)).status === 200;
+    return (await server.client.get(`/threads/${threadId}/state`)).status === 200;
   });
 });

@@ -1,3 +1,5 @@
+import { createAnswerRoom } from "../../src/http/answer-room.ts";
+import type { TakersPatience } from "../../src/http/attended.ts";
 import { once } from "node:events";
 import http, { type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -5,7 +7,6 @@ import { setTimeout as pause } from "node:timers/promises";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, expect, it } from "vitest";
 import { boundAnswers } from "../../src/http/answer-budget.ts";
-import type { TakersPatience } from "../../src/lib/attended.ts";
 import { createLongAnswers } from "../../src/threads/long-answers.ts";
 import { createReadPacer } from "../../src/threads/state/read-pace.ts";
 import { eventually } from "../helpers/conditions.ts";
@@ -26,7 +27,7 @@ let closed: string[];
 const serve = async (patience: TakersPatience): Promise<void> => {
   closed = [];
   app = Fastify({ forceCloseConnections: true });
-  boundAnswers(app, patience);
+  boundAnswers(app, createAnswerRoom(), patience);
   const longAnswers = createLongAnswers(createReadPacer(), patience);
   app.addHook("onRequest", (request, reply, done) => {
     reply.raw.once("close", () => closed.push(request.url));

@@ -1,3 +1,4 @@
+import { createAnswerRoom } from "../../src/http/answer-room.ts";
 import { Client } from "@langchain/langgraph-sdk";
 import type { FastifyInstance } from "fastify";
 import request from "supertest";
@@ -14,11 +15,12 @@ describe("/store", () => {
   beforeAll(async () => {
     open = await openStore();
     app = await createApp({
+      answerRoom: createAnswerRoom(),
       logger,
       authenticate: () => ANONYMOUS,
       bodyLimits: { bytes: 1_000_000, elements: 250_000 },
       origins: allowedOrigins(["*"]),
-      routes: [createStoreRoutes(open.service)],
+      routes: [createStoreRoutes(open.service, createAnswerRoom())],
     });
     await app.listen({ host: "127.0.0.1", port: 0 });
   });

@@ -50,13 +50,14 @@ beforeAll(async () => {
 });
 afterAll(() => room.close());
 
-/** A process that remembers nothing yet, and the characters that it has read from the database. */
+/** A process that remembers nothing yet, and the statements and characters that it has read from the database. */
 const aReader = () => {
-  const read = { characters: 0 };
+  const read = { characters: 0, statements: 0 };
   const database: typeof room.database = {
     ...room.database,
     async query<Row>(text: string, values?: unknown[]) {
       const rows = await room.database.query<Row>(text, values);
+      read.statements += 1;
       read.characters += JSON.stringify(rows).length;
       return rows;
     },
@@ -73,6 +74,40 @@ describe("reading states that are large", () => {
     const others = await collected(heads);
     expect(others.map(({ threadId }) => threadId)).toEqual(ids.slice(1));
     expect(read.characters).toBeGreaterThan(THREADS * MEGABYTE);
+  });
+
+  it("asks for room before a large state is fetched, and fetches it then; small ones need one statement", async () => {
+    const small = randomUUID();
+    await put(small, "small");
+    const threadId = randomUUID();
+    await put(threadId, aLargeText() + aLargeText());
+    const { storage, read } = aReader();
+    const asked: number[] = [];
+    const whenLarge = (bytes: number): Promise<void> => {
+      asked.push(bytes);
+      expect(read.characters).toBeLessThan(MEGABYTE / 10);
+      return Promise.resolve();
+    };
+    expect((await storage.readHead(small, "", whenLarge))?.values.get("big")).toBe('"small"');
+    expect([asked.length, read.statements]).toEqual([0, 1]);
+    const large = await storage.readHead(threadId, "", whenLarge);
+    expect(large?.values.get("big")).toHaveLength(2 * MEGABYTE + 2);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toBeGreaterThan(2 * MEGABYTE);
+    expect(read.statements).toBe(3);
+  });
+
+  it("fetches nothing large for who finds no room", async () => {
+    const threadId = randomUUID();
+    await put(threadId, aLargeText() + aLargeText());
+    const { storage, read } = aReader();
+    const full = () => Promise.reject(new Error("full"));
+    await expect(storage.readHead(threadId, "", full)).rejects.toThrow("full");
+    expect(read.characters).toBeLessThan(MEGABYTE / 10);
+    const again = await storage.readHead(threadId);
+    expect(again?.values.get("big")).toHaveLength(2 * MEGABYTE + 2);
+    // What is remembered is made into an answer, too.
+    await expect(storage.readHead(threadId, "", full)).rejects.toThrow("full");
   });
 
   it("fetches no more of a history than somebody who goes through it has come to", async () => {

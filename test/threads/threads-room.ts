@@ -1,3 +1,4 @@
+import { createAnswerRoom } from "../../src/http/answer-room.ts";
 import { fileURLToPath } from "node:url";
 import type { FastifyInstance } from "fastify";
 import { pino } from "pino";
@@ -109,11 +110,12 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
     onThreadsDeleted: (threadIds) => deleted.push(...threadIds),
   });
   const app = await createApp({
+    answerRoom: createAnswerRoom(),
     logger,
     authenticate: () => ANONYMOUS,
     bodyLimits: { bytes: 10_000_000, elements: 250_000 },
     origins: allowedOrigins(["*"]),
-    routes: [createThreadRoutes(service)],
+    routes: [createThreadRoutes(service, createAnswerRoom())],
   });
 
   const request: ThreadsRoom["request"] = async (method, path, body, headers = {}) => {

@@ -107,6 +107,11 @@ export class ThreadElements {
     private readonly grow: (bytes: number) => void,
   ) {}
 
+  /** What all that is remembered of the thread takes, about: twice its characters or more. */
+  get byteCount(): number {
+    return this.cached.bytes;
+  }
+
   coverage(): Coverage {
     const { lists, contents } = this.cached;
     if (lists.size === 0 && contents.size === 0) return NOTHING;

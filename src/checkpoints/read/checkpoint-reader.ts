@@ -1,12 +1,8 @@
+import { LARGE_ANSWER_BYTES, type WhenLarge } from "../../lib/large-answers.ts";
 import type { Database } from "../../database/database.ts";
 import type { ElementCache, ThreadElements } from "../lists/element-cache.ts";
-import {
-  readParts,
-  readTuple,
-  type CheckpointRow,
-  type ReadParts,
-  type WantedParts,
-} from "./row-statements.ts";
+import { readParts, readTuple, type ReadParts, type WantedParts } from "./part-statements.ts";
+import type { CheckpointRow } from "./row-statements.ts";
 import { LINE } from "../rows/separators.ts";
 import { parseRowText, type TaskWrites } from "../rows/row-text.ts";
 import type { ShapeBook } from "../rows/shapes.ts";
@@ -52,6 +48,8 @@ export interface LoadOptions {
   remember?: boolean;
 }
 
+/** Of trees alone, see element-cache.ts: too much is reserved where their texts were sent before. */
+const CACHED_BYTES_PER_CHARACTER = 2;
 /** What several checkpoints refer to is fetched until it is so large: memory must not grow with what is asked for. */
 const GROUP_BYTES = 1024 * 1024;
 /** A second fetch is only needed if ranges that are remembered apart had to be joined. */
@@ -65,10 +63,18 @@ export class CheckpointReader {
     private readonly shapes: ShapeBook,
   ) {}
 
-  /** One checkpoint, in one statement. */
-  async read(place: CheckpointPlace): Promise<LoadedCheckpoint | undefined> {
+  /**
+   * One checkpoint, in one statement; in a second one if it is large and `whenLarge` waits for room. Between the two it
+   * may be pruned, so that one reads it anew.
+   */
+  async read(place: CheckpointPlace, whenLarge?: WhenLarge): Promise<LoadedCheckpoint | undefined> {
     const elements = this.cache.thread(place.threadId);
-    const found = await readTuple(this.database, place, elements.coverage());
+    let found = await readTuple(this.database, place, elements.coverage(), whenLarge !== undefined);
+    if (found !== undefined && whenLarge !== undefined) {
+      const bytes = found.heldBack + elements.byteCount / CACHED_BYTES_PER_CHARACTER;
+      if (bytes > LARGE_ANSWER_BYTES) await whenLarge(bytes);
+      if (found.heldBack > 0) found = await readTuple(this.database, place, elements.coverage());
+    }
     if (found === undefined) return undefined;
     addParts(elements, found);
     const loaded = { ...this.parse(found.row), elements };

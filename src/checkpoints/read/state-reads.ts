@@ -1,3 +1,4 @@
+import type { WhenLarge } from "../../lib/large-answers.ts";
 import type { Database } from "../../database/database.ts";
 import { isPassing } from "../../database/passing-faults.ts";
 import { isUuid } from "../../lib/ids.ts";
@@ -36,10 +37,14 @@ export const createStateReads = ({ database, reader, logger }: StateReadsParts):
     threadId: string,
     checkpointNs: string,
     checkpointId: string | undefined,
+    whenLarge?: WhenLarge,
   ): Promise<StoredCheckpoint | undefined> => {
     if (checkpointNs.includes("\u0000") || (checkpointId !== undefined && !isUuid(checkpointId)))
       return undefined;
-    const loaded = await reader.read({ threadId: threadKey(threadId), checkpointNs, checkpointId });
+    const loaded = await reader.read(
+      { threadId: threadKey(threadId), checkpointNs, checkpointId },
+      whenLarge,
+    );
     return loaded === undefined ? undefined : toStored(threadId, loaded);
   };
 
@@ -68,8 +73,8 @@ export const createStateReads = ({ database, reader, logger }: StateReadsParts):
   };
 
   return {
-    readHead: (threadId, checkpointNs = "") => read(threadId, checkpointNs, undefined),
-    readAt: (threadId, checkpointNs, checkpointId) => read(threadId, checkpointNs, checkpointId),
+    readHead: (threadId, checkpointNs = "", whenLarge) => read(threadId, checkpointNs, undefined, whenLarge),
+    readAt: read,
 
     async *readHistory(threadId, checkpointNs, options: HistoryOptions) {
       const { limit, beforeCheckpointId, checkpointId, metadataFilter = {} } = options;

@@ -207,10 +207,12 @@ export const createExecutor = (parts: ExecutorParts) => {
     if (finished === undefined) return undefined;
     if (finished.waiting > 0) await letNextStart(run.thread_id);
     const completed = result.kind === "completed" ? result : undefined;
+    /** All who wait for the run share one text: 120 of 14 MB were more than a process has. */
+    let text: string | undefined;
     return {
       status: outcome.status,
       error,
-      values: () => completed?.values(),
+      values: () => (text ??= completed?.values()),
       interrupts: completed?.interrupts,
       othersWait: finished.waiting > 0,
     };

@@ -14,6 +14,7 @@
  * test/threads/state-equality.test.ts holds 1 and 2 against 3.
  */
 
+import type { WhenLarge } from "../../lib/large-answers.ts";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import type { CheckpointStorage, StoredCheckpoint } from "../../checkpoints/types.ts";
@@ -73,7 +74,9 @@ export interface HistoryOptions {
 
 export interface StateReader {
   /** JSON text of a state. Throws `checkpointNotFound` if one was named and is not there. */
-  read(thread: ThreadOfGraph, options: StateOptions): Promise<string>;
+  read(thread: ThreadOfGraph, options: StateOptions, whenLarge?: WhenLarge): Promise<string>;
+  /** JSON text of the newest values; null for a thread that never ran, and if they can't be read, which is logged. */
+  values(thread: ThreadOfGraph, whenLarge?: WhenLarge): Promise<string | null>;
   /** The fields of the newest state, each as JSON text; undefined for a thread that never ran. */
   head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
   /** JSON texts of states, the newest first, each made when it is asked for. */
@@ -210,13 +213,13 @@ export const createStateReader = ({
   };
 
   return {
-    async read(thread, { checkpoint = {}, subgraphs = false, select }) {
+    async read(thread, { checkpoint = {}, subgraphs = false, select }, whenLarge) {
       const { checkpoint_ns: namespace = "", checkpoint_id: checkpointId } = checkpoint;
       const [graph, stored] = await Promise.all([
         graphOf(thread),
         checkpointId === undefined
-          ? checkpoints.readHead(thread.threadId, namespace)
-          : checkpoints.readAt(thread.threadId, namespace, checkpointId),
+          ? checkpoints.readHead(thread.threadId, namespace, whenLarge)
+          : checkpoints.readAt(thread.threadId, namespace, checkpointId, whenLarge),
       ]);
       if (stored === undefined && checkpointId !== undefined) throw checkpointNotFound(checkpointId);
       const fields =
@@ -224,6 +227,26 @@ export const createStateReader = ({
           ? EMPTY_STATE
           : await fieldsOf(thread, graph, stored, { isHead: checkpointId === undefined, subgraphs });
       return select === undefined ? writeState(fields) : writeSelected(fields, select);
+    },
+
+    async values(thread, whenLarge) {
+      let refusal: unknown;
+      const waitForRoom: WhenLarge = async (bytes) => {
+        try {
+          await whenLarge?.(bytes);
+        } catch (error) {
+          refusal = error;
+          throw error;
+        }
+      };
+      try {
+        const stored = await checkpoints.readHead(thread.threadId, "", waitForRoom);
+        return stored === undefined ? null : await valuesOf(thread, await graphOf(thread), stored);
+      } catch (error) {
+        if (error === refusal || isPassing(error)) throw error;
+        logger.error({ err: error, thread_id: thread.threadId }, "the values of a thread can't be read");
+        return null;
+      }
     },
 
     async head(thread) {

@@ -8,6 +8,9 @@ export interface TakersPatience {
   takenWithinMs?: number;
 }
 
+/** Until it is taken, the whole of such an answer stays in memory here. 16 MB in ten minutes are 220 kbit/s. */
+export const WHOLE_ANSWER_PATIENCE: TakersPatience = { stalledMs: 60_000, takenWithinMs: 600_000 };
+
 /**
  * Small enough for a slow connection: 256 KiB in a minute are 35 kbit/s. Large enough for a fast one: a socket that takes
  * all at once is given 16 MiB in 64 turns.
