@@ -237,10 +237,10 @@ describe("a run that comes to be executed here", () => {
       const { state, next } = reading();
       let release = (): void => undefined;
       state.held = new Promise((resolve) => (release = resolve));
+      state.phase = phase;
       const first = next();
       await settled();
       state.local = aLocal().local;
-      state.phase = phase;
       release();
       await settled();
       expect(first.news).toEqual([7]);

@@ -132,6 +132,36 @@ describe.each(WAYS)("a run that is created %s", (_, create) => {
 });
 
 describe("the statement for an idle thread", () => {
+  const NOBODYS = {
+    status: "pending",
+    attempt: 0,
+    worker_id: null,
+    started_at: null,
+    lease_until: null,
+  };
+  test.each([
+    [
+      "is its worker's at once where there is a slot for it",
+      CLAIM,
+      {
+        status: "running",
+        attempt: 1,
+        worker_id: WORKER,
+        started_at: expect.any(Date),
+        lease_until: expect.any(Date),
+      },
+    ],
+    ["is nobody's where there is none", undefined, NOBODYS],
+    ["is nobody's where its graph is not hosted", { ...CLAIM, graphIds: ["other"] }, NOBODYS],
+  ])("stores a run that %s", async (_, claim, expected) => {
+    const row = await repository.createOnIdleThread(aNewRun(await anIdleThread()), claim);
+    expect(row).toMatchObject(expected);
+    if (claim === CLAIM)
+      expect(row?.lease_until?.getTime()).toBe(
+        (row?.started_at?.getTime() ?? 0) + CLAIM.leaseSeconds * 1_000,
+      );
+  });
+
   test("stores nothing on a thread that is busy", async () => {
     const { threadId } = await opened.aRun({ status: "pending" });
     const before = await opened.rows();
@@ -280,15 +310,14 @@ describe("locking", () => {
 
   test("the unfinished runs of threads begins with the smallest id, and takes no others", async () => {
     const [one, two, three] = await threads();
-    const named = [two.threadId, one.threadId];
+    const named = [three.threadId, two.threadId];
     await opened.whileLocked(
       "runs",
-      two.runs,
+      three.runs,
       () => database.transaction((transaction) => repository.lockAllUnfinished(transaction, named)),
       async () => {
-        for (const id of [one.waits, one.runs, two.waits]) expect(await isFree("runs", id)).toBe(false);
-        for (const id of [one.ended, two.ended, three.waits, three.runs])
-          expect(await isFree("runs", id)).toBe(true);
+        for (const id of [two.waits, two.runs, three.waits]) expect(await isFree("runs", id)).toBe(false);
+        for (const id of [two.ended, one.waits, one.runs]) expect(await isFree("runs", id)).toBe(true);
       },
     );
   });
