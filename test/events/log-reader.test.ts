@@ -5,6 +5,9 @@ import { readLog, type LogReaderOptions } from "../../src/events/readers/log-rea
 import type { RunReader } from "../../src/events/readers/channel-reader.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
+// Nothing here takes time: what does not come at once never comes.
+vi.setConfig({ testTimeout: 5_000 });
+
 // Its own look every half second comes when a test says so: what does not wake a reader is not noticed.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());

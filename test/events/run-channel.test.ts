@@ -1,6 +1,9 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { RunEvent } from "../../src/events/log.ts";
 import { RunChannel, type RunChannelOptions } from "../../src/events/channel.ts";
+
+// Nothing here takes time: what does not come at once never comes.
+vi.setConfig({ testTimeout: 5_000 });
 
 const MIB = 1024 * 1024;
 /** What is kept for readers, and what is emitted until a graph has to pause. */
@@ -61,6 +64,15 @@ describe("what nobody wants", () => {
     expect([channel.lastSeq, channel.firstKeptSeq]).toEqual([5, 6]);
     expect(channel.read(5)).toEqual([]);
     expect(channel.read(4)).toBeUndefined();
+  });
+
+  test("is counted from its first event on: who then joins is not told that he has missed some", () => {
+    const channel = aChannel({ keep: false });
+    emit(channel, 1);
+    expect([channel.lastSeq, channel.firstKeptSeq]).toEqual([0, 1]);
+    channel.attach(() => undefined);
+    emit(channel, 1);
+    expect(ids(channel.read(0))).toEqual([1]);
   });
 
   test("is kept from the moment on at which the first reader comes, also when he has gone", () => {
