@@ -207,23 +207,23 @@ describe("a graph that emits without end", () => {
 describe("with a log", () => {
   test("readers see what it has, and what comes meanwhile goes with the next batch", async () => {
     const { log, batches, commit } = aLog();
-    const channel = aChannel({ log });
+    const channel = aChannel({ log, firstSeq: 3 });
     let woken = 0;
     channel.attach(() => (woken += 1));
     emit(channel, 2);
     await settled();
     emit(channel, 3);
     await settled();
-    expect([channel.read(-1), channel.lastSeq, woken]).toEqual([[], -1, 0]);
+    expect([channel.read(2), channel.lastSeq, woken]).toEqual([[], 2, 0]);
     commit();
     await settled();
-    expect([ids(channel.read(-1)), channel.lastSeq, woken]).toEqual([[0, 1], 1, 1]);
+    expect([ids(channel.read(2)), channel.lastSeq, woken]).toEqual([[3, 4], 4, 1]);
     commit();
     await settled();
-    expect(ids(channel.read(-1))).toEqual([0, 1, 2, 3, 4]);
+    expect(ids(channel.read(2))).toEqual([3, 4, 5, 6, 7]);
     expect(batches).toEqual([
-      [0, 1],
-      [2, 3, 4],
+      [3, 4],
+      [5, 6, 7],
     ]);
     emit(channel, 1);
     await settled();
@@ -243,7 +243,9 @@ describe("with a log", () => {
     await settled();
     refuse(new Error("the lease is lost"));
     await settled();
-    expect([channel.read(-1), woken, channel.keptBytes]).toEqual([undefined, 1, 0]);
+    expect([channel.read(-1), woken]).toEqual([undefined, 1]);
+    // It holds nothing any more.
+    expect([channel.keptBytes, channel.firstKeptSeq]).toEqual([0, 1]);
     channel.emit("values", () => {
       throw new Error("It is made for nobody.");
     });
