@@ -5,6 +5,8 @@ import { createAssistantRepository } from "../assistants/repository.ts";
 import { createAssistantRoutes } from "../assistants/routes.ts";
 import { createAssistantService } from "../assistants/service.ts";
 import { createAuthenticate } from "../access/api-keys.ts";
+import { createAuthorize, type Authorize } from "../access/authorize.ts";
+import { THE_SERVER } from "../access/caller.ts";
 import { createCheckpointStorage } from "../checkpoints/storage.ts";
 import type { Config } from "../config/config.ts";
 import { openDatabase } from "../database/database.ts";
@@ -57,6 +59,8 @@ export interface ServerParts {
   faults?: Faults;
   /** For tests that don't wait for half a minute. */
   answerRoom?: AnswerRoom;
+  /** What callers may do; everything if left out. */
+  authorize?: Authorize;
 }
 
 /** How often what has expired is removed, and how much at a time, to stay short beside live traffic. */
@@ -95,7 +99,13 @@ export interface Server {
  */
 export const createServer = async (
   config: Config,
-  { connectionString, logger, faults = NO_FAULTS, answerRoom = createAnswerRoom() }: ServerParts,
+  {
+    connectionString,
+    logger,
+    faults = NO_FAULTS,
+    answerRoom = createAnswerRoom(),
+    authorize = createAuthorize(),
+  }: ServerParts,
 ): Promise<Server> => {
   const closers: ((options: { failed: boolean }) => Promise<void> | void)[] = [];
   let ready = false;
@@ -265,11 +275,16 @@ export const createServer = async (
     const assistants = createAssistantService({
       database,
       repository: createAssistantRepository(database),
+      authorize,
       graphs,
-      deleteThreads: (threadIds) => threads.deleteMany(threadIds),
+      deleteThreads: (_caller, threadIds) => threads.deleteMany(threadIds),
       recursionLimitMax: config.recursionLimitMax,
     });
-    const keepTheirs = await assistants.ensureSystemAssistants(graphs.ids, config.assistantConfigs);
+    const keepTheirs = await assistants.ensureSystemAssistants(
+      THE_SERVER,
+      graphs.ids,
+      config.assistantConfigs,
+    );
     if (keepTheirs.length > 0) {
       logger.warn(
         { graphs: keepTheirs },

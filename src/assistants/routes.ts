@@ -42,7 +42,7 @@ export const createAssistantRoutes =
           response: { 200: assistantRecord, ...notFound, 409: errorAnswer, ...invalid },
         },
       },
-      async (request) => await service.create(request.body),
+      async (request) => await service.create(request.caller, request.body),
     );
 
     app.post(
@@ -57,7 +57,7 @@ export const createAssistantRoutes =
         },
       },
       async (request, reply) => {
-        const page = await service.search(request.body, callerGone(reply.raw));
+        const page = await service.search(request.caller, request.body, callerGone(reply.raw));
         void reply.headers(paginationHeaders(page));
         return page.items;
       },
@@ -73,7 +73,7 @@ export const createAssistantRoutes =
           response: { 200: z.int(), ...invalid },
         },
       },
-      async (request, reply) => await service.count(request.body, callerGone(reply.raw)),
+      async (request, reply) => await service.count(request.caller, request.body, callerGone(reply.raw)),
     );
 
     app.get(
@@ -86,7 +86,7 @@ export const createAssistantRoutes =
           response: { 200: assistantRecord, ...notFound },
         },
       },
-      async (request) => await service.get(request.params.assistant_id),
+      async (request) => await service.get(request.caller, request.params.assistant_id),
     );
 
     app.patch(
@@ -105,7 +105,7 @@ export const createAssistantRoutes =
           response: { 200: assistantRecord, ...notFound, ...invalid },
         },
       },
-      async (request) => await service.update(request.params.assistant_id, request.body),
+      async (request) => await service.update(request.caller, request.params.assistant_id, request.body),
     );
 
     app.delete(
@@ -120,7 +120,7 @@ export const createAssistantRoutes =
         },
       },
       async (request, reply) => {
-        await service.remove(request.params.assistant_id, {
+        await service.remove(request.caller, request.params.assistant_id, {
           withThreads: request.query.delete_threads ?? false,
         });
         return await reply.code(204).send(null);
@@ -140,7 +140,12 @@ export const createAssistantRoutes =
         },
       },
       async (request, reply) => {
-        const page = await service.versions(request.params.assistant_id, request.body, callerGone(reply.raw));
+        const page = await service.versions(
+          request.caller,
+          request.params.assistant_id,
+          request.body,
+          callerGone(reply.raw),
+        );
         void reply.headers(paginationHeaders(page));
         return page.items;
       },
@@ -159,7 +164,11 @@ export const createAssistantRoutes =
         },
       },
       async (request) =>
-        await service.setLatest(request.params.assistant_id, request.body.version ?? request.query.version),
+        await service.setLatest(
+          request.caller,
+          request.params.assistant_id,
+          request.body.version ?? request.query.version,
+        ),
     );
 
     app.get(
@@ -173,7 +182,8 @@ export const createAssistantRoutes =
           response: { 200: graphDrawing, ...notFound, ...invalid },
         },
       },
-      async (request) => await service.drawing(request.params.assistant_id, request.query.xray),
+      async (request) =>
+        await service.drawing(request.caller, request.params.assistant_id, request.query.xray),
     );
 
     app.get(
@@ -186,7 +196,7 @@ export const createAssistantRoutes =
           response: { 200: graphSchemas, ...notFound, ...invalid },
         },
       },
-      async (request) => await service.schemas(request.params.assistant_id),
+      async (request) => await service.schemas(request.caller, request.params.assistant_id),
     );
 
     app.get(
@@ -201,7 +211,12 @@ export const createAssistantRoutes =
         },
       },
       async (request) =>
-        await service.subgraphs(request.params.assistant_id, undefined, request.query.recurse ?? false),
+        await service.subgraphs(
+          request.caller,
+          request.params.assistant_id,
+          undefined,
+          request.query.recurse ?? false,
+        ),
     );
 
     app.get(
@@ -217,6 +232,7 @@ export const createAssistantRoutes =
       },
       async (request) =>
         await service.subgraphs(
+          request.caller,
           request.params.assistant_id,
           request.params.namespace,
           request.query.recurse ?? false,

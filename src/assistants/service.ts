@@ -1,6 +1,9 @@
+import type { Authorize } from "../access/authorize.ts";
+import type { Caller } from "../access/caller.ts";
+import type { Visibility } from "../access/visibility.ts";
 import type { Database } from "../database/database.ts";
 import { metadataTooLarge } from "../database/merging.ts";
-import type { AssistantRow, AssistantVersionRow } from "../database/tables.ts";
+import type { AssistantRow } from "../database/tables.ts";
 import type { GraphDrawing } from "../graphs/drawing.ts";
 import type { Graphs } from "../graphs/graphs.ts";
 import type { GraphSchemas } from "../graphs/json-schemas.ts";
@@ -15,7 +18,7 @@ import type { JsonObject } from "../lib/json.ts";
 import { assistantIdOf, newId, systemAssistantId } from "../lib/ids.ts";
 import type { Page } from "../http/pagination.ts";
 import { assertRecursionLimit } from "../lib/recursion-limit.ts";
-import { timestamp } from "../lib/timestamps.ts";
+import { toAssistant, toExtract, toVersion } from "./record.ts";
 import type { AssistantRepository } from "./repository.ts";
 import {
   ASSISTANT_FIELDS,
@@ -36,9 +39,10 @@ export type AssistantGraphs = Pick<
 export interface AssistantServiceOptions {
   database: Database;
   repository: AssistantRepository;
+  authorize: Authorize;
   graphs: AssistantGraphs;
   /** Deletes threads with their runs and checkpoints; ids that are gone by then are no error. */
-  deleteThreads: (threadIds: string[]) => Promise<unknown>;
+  deleteThreads: (caller: Caller, threadIds: string[]) => Promise<unknown>;
   /** See Config; by default there is no limit. */
   recursionLimitMax?: number;
 }
@@ -47,51 +51,30 @@ const DEFAULT_NAME = "Untitled";
 /** Threads of a deleted assistant are deleted in batches, so that no statement holds thousands of locks. */
 const THREADS_PER_BATCH = 200;
 
-const toAssistant = (row: AssistantRow): Assistant => ({
-  assistant_id: row.assistant_id,
-  graph_id: row.graph_id,
-  name: row.name,
-  description: row.description,
-  config: row.config,
-  context: row.context,
-  metadata: row.metadata,
-  version: row.version,
-  created_at: timestamp(row.created_at),
-  updated_at: timestamp(row.updated_at),
-});
-
-/** A version never changes after it was made, hence one time for both. */
-const toVersion = (row: AssistantVersionRow): Assistant =>
-  toAssistant({ ...row, updated_at: row.created_at });
-
-const toExtract = ({ created_at, updated_at, ...rest }: Partial<AssistantRow>): Partial<Assistant> => ({
-  ...rest,
-  ...(created_at === undefined ? {} : { created_at: timestamp(created_at) }),
-  ...(updated_at === undefined ? {} : { updated_at: timestamp(updated_at) }),
-});
-
 /**
  * The rules of assistants and their versions (docs/decisions/004-assistant-versions.md).
  *
+ * `caller` is who asks; what it may not see is as if it were not there.
  * A `reference` is an assistant's id or a graph id, which stands for the graph's system assistant.
  * Every method that takes one throws `not_found` naming it if there is no such assistant.
  */
 export const createAssistantService = (options: AssistantServiceOptions) => {
-  const { database, repository, graphs, deleteThreads, recursionLimitMax = Infinity } = options;
+  const { database, repository, authorize, graphs, deleteThreads, recursionLimitMax = Infinity } = options;
 
   const assertDeployed = (graphId: string): void => {
     if (!graphs.has(graphId)) throw graphNotFound(graphId);
   };
 
-  const find = async (reference: string): Promise<AssistantRow> => {
-    const row = await repository.find(assistantIdOf(reference));
+  const find = async (visibility: Visibility<"assistants">, reference: string): Promise<AssistantRow> => {
+    const row = await repository.find(visibility, assistantIdOf(reference));
     if (row === undefined) throw assistantNotFound(reference);
     return row;
   };
 
   /** A graph may be made by a factory, which is given the assistant's configuration. */
-  const findDeployed = async (reference: string) => {
-    const { graph_id, config, context } = await find(reference);
+  const findDeployed = async (caller: Caller, reference: string) => {
+    const visibility = await authorize(caller, "assistants", "read");
+    const { graph_id, config, context } = await find(visibility, reference);
     assertDeployed(graph_id);
     return { graphId: graph_id, configuration: { ...config, context } };
   };
@@ -100,11 +83,12 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
   const graphStandingFor = (assistantId: string): string | undefined =>
     graphs.ids.find((graphId) => systemAssistantId(graphId) === assistantId.toLowerCase());
 
-  const removeThreadsOf = async (assistantId: string): Promise<void> => {
+  const removeThreadsOf = async (caller: Caller, assistantId: string): Promise<void> => {
+    const visibility = await authorize(caller, "threads", "delete");
     let after: string | undefined;
     do {
-      const threadIds = await repository.threadsOf(assistantId, after, THREADS_PER_BATCH);
-      if (threadIds.length > 0) await deleteThreads(threadIds);
+      const threadIds = await repository.threadsOf(visibility, assistantId, after, THREADS_PER_BATCH);
+      if (threadIds.length > 0) await deleteThreads(caller, threadIds);
       after = threadIds.at(-1);
     } while (after !== undefined);
   };
@@ -115,12 +99,15 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
      * are made with, by graph id; answers the graphs of `configs` whose assistant was there and has another one.
      */
     async ensureSystemAssistants(
+      caller: Caller,
       graphIds: readonly string[],
       configs: Readonly<Record<string, JsonObject>> = {},
     ): Promise<string[]> {
       const configOf = (graphId: string): JsonObject =>
         (Object.hasOwn(configs, graphId) ? configs[graphId] : undefined) ?? {};
+      const visibility = await authorize(caller, "assistants", "create");
       await repository.ensureSystemAssistants(
+        visibility,
         graphIds.map(systemAssistantId),
         [...graphIds],
         graphIds.map((graphId) => graphs.description(graphId) ?? null),
@@ -128,16 +115,21 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
       );
       const wished = graphIds.filter((graphId) => Object.hasOwn(configs, graphId));
       if (wished.length === 0) return [];
-      const others = await repository.listOtherConfigs(wished.map(systemAssistantId), wished.map(configOf));
+      const others = await repository.listOtherConfigs(
+        visibility,
+        wished.map(systemAssistantId),
+        wished.map(configOf),
+      );
       return wished.filter((graphId) => others.includes(systemAssistantId(graphId)));
     },
 
     /** Throws `not_found` for a graph that is not deployed, `conflict` if the id is taken and must not be. */
-    async create(body: AssistantCreate): Promise<Assistant> {
+    async create(caller: Caller, body: AssistantCreate): Promise<Assistant> {
+      const visibility = await authorize(caller, "assistants", "create");
       assertDeployed(body.graph_id);
       assertRecursionLimit(body.config, recursionLimitMax);
       const assistantId = body.assistant_id ?? newId();
-      const row = await repository.create({
+      const row = await repository.create(visibility, {
         assistantId,
         graphId: body.graph_id,
         name: body.name ?? DEFAULT_NAME,
@@ -147,12 +139,15 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
         metadata: body.metadata ?? {},
       });
       if (row !== undefined) return toAssistant(row);
-      if (body.if_exists === "do_nothing") return toAssistant(await find(assistantId));
+      // One that is there and is not this caller's to see is a conflict, too.
+      const existing =
+        body.if_exists === "do_nothing" ? await repository.find(visibility, assistantId) : undefined;
+      if (existing !== undefined) return toAssistant(existing);
       throw conflict(`Assistant '${assistantId}' already exists.`);
     },
 
-    async get(reference: string): Promise<Assistant> {
-      return toAssistant(await find(reference));
+    async get(caller: Caller, reference: string): Promise<Assistant> {
+      return toAssistant(await find(await authorize(caller, "assistants", "read"), reference));
     },
 
     /**
@@ -160,7 +155,8 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
      * it has none; the name, description and graph stay unless given; metadata merges. Throws `invalid` if they
      * would grow too large, or if the assistant that a graph's id stands for was to execute another graph.
      */
-    async update(reference: string, body: AssistantPatch): Promise<Assistant> {
+    async update(caller: Caller, reference: string, body: AssistantPatch): Promise<Assistant> {
+      const visibility = await authorize(caller, "assistants", "update");
       const assistantId = assistantIdOf(reference);
       assertRecursionLimit(body.config, recursionLimitMax);
       if (body.graph_id !== undefined) {
@@ -173,8 +169,9 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
         }
       }
       const row = await database.transaction(async (transaction) => {
-        if (!(await repository.lock(transaction, assistantId))) throw assistantNotFound(reference);
-        return await repository.addVersion(transaction, assistantId, {
+        const isThere = await repository.lock(transaction, visibility, assistantId);
+        if (!isThere) throw assistantNotFound(reference);
+        return await repository.addVersion(transaction, visibility, assistantId, {
           graphId: body.graph_id,
           name: body.name,
           description: body.description,
@@ -188,13 +185,14 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
     },
 
     /** Activates a version that exists: every field is as that version had it. */
-    async setLatest(reference: string, version: number | undefined): Promise<Assistant> {
+    async setLatest(caller: Caller, reference: string, version: number | undefined): Promise<Assistant> {
+      const visibility = await authorize(caller, "assistants", "update");
       if (version === undefined)
         throw invalid("'version': must be given, the number of an existing version.");
       const assistantId = assistantIdOf(reference);
-      const row = await repository.activate(assistantId, version);
+      const row = await repository.activate(visibility, assistantId, version);
       if (row !== undefined) return toAssistant(row);
-      await find(reference);
+      await find(visibility, reference);
       throw assistantVersionNotFound(assistantId, version);
     },
 
@@ -202,68 +200,81 @@ export const createAssistantService = (options: AssistantServiceOptions) => {
      * All versions go with it. Its threads go first: if that fails half-way, asking again goes on. Throws `invalid` for
      * the assistant of a deployed graph: the graph's id must not stand for nothing.
      */
-    async remove(reference: string, { withThreads }: { withThreads: boolean }): Promise<void> {
-      const { assistant_id } = await find(reference);
+    async remove(
+      caller: Caller,
+      reference: string,
+      { withThreads }: { withThreads: boolean },
+    ): Promise<void> {
+      const visibility = await authorize(caller, "assistants", "delete");
+      const { assistant_id } = await find(visibility, reference);
       const own = graphStandingFor(assistant_id);
       if (own !== undefined) {
         throw invalid(
           `'assistant_id': the graph id '${own}' stands for this assistant, so it can't be deleted; to have it as it was, activate its version 1.`,
         );
       }
-      if (withThreads) await removeThreadsOf(assistant_id);
-      if (!(await repository.remove(assistant_id))) throw assistantNotFound(reference);
+      if (withThreads) await removeThreadsOf(caller, assistant_id);
+      if (!(await repository.remove(visibility, assistant_id))) throw assistantNotFound(reference);
     },
 
     /** A page that would get too large ends early; its `total` is the true one. */
-    async search(search: AssistantSearch, signal?: AbortSignal): Promise<Page<Partial<Assistant>>> {
+    async search(
+      caller: Caller,
+      search: AssistantSearch,
+      signal?: AbortSignal,
+    ): Promise<Page<Partial<Assistant>>> {
+      const visibility = await authorize(caller, "assistants", "search");
       const fields =
         search.select === undefined || search.select.length === 0 ? ASSISTANT_FIELDS : search.select;
-      const { rows, total } = await repository.search(search, [...new Set(fields)], signal);
+      const { rows, total } = await repository.search(visibility, search, [...new Set(fields)], signal);
       return {
         items: rows.map(toExtract),
-        total: total ?? (search.offset === 0 ? 0 : await repository.count(search, signal)),
+        total: total ?? (search.offset === 0 ? 0 : await repository.count(visibility, search, signal)),
         offset: search.offset,
       };
     },
 
-    async count(filter: AssistantFilter, signal?: AbortSignal): Promise<number> {
-      return await repository.count(filter, signal);
+    async count(caller: Caller, filter: AssistantFilter, signal?: AbortSignal): Promise<number> {
+      return await repository.count(await authorize(caller, "assistants", "search"), filter, signal);
     },
 
     /** Newest first. */
     async versions(
+      caller: Caller,
       reference: string,
       search: AssistantVersionsSearch,
       signal?: AbortSignal,
     ): Promise<Page<Assistant>> {
+      const visibility = await authorize(caller, "assistants", "read");
       const assistantId = assistantIdOf(reference);
-      const { rows, total } = await repository.versions(assistantId, search, signal);
-      if (total === undefined) await find(reference);
+      const { rows, total } = await repository.versions(visibility, assistantId, search, signal);
+      if (total === undefined) await find(visibility, reference);
       return {
         items: rows.map(toVersion),
-        total: total ?? (await repository.countVersions(assistantId, search.metadata, signal)),
+        total: total ?? (await repository.countVersions(visibility, assistantId, search.metadata, signal)),
         offset: search.offset,
       };
     },
 
     /** `xray`: whether to draw into subgraphs, or how deep. */
-    async drawing(reference: string, xray: boolean | number): Promise<GraphDrawing> {
-      const { graphId, configuration } = await findDeployed(reference);
+    async drawing(caller: Caller, reference: string, xray: boolean | number): Promise<GraphDrawing> {
+      const { graphId, configuration } = await findDeployed(caller, reference);
       return await graphs.drawing(graphId, xray, configuration);
     },
 
-    async schemas(reference: string): Promise<GraphSchemas> {
-      const { graphId, configuration } = await findDeployed(reference);
+    async schemas(caller: Caller, reference: string): Promise<GraphSchemas> {
+      const { graphId, configuration } = await findDeployed(caller, reference);
       return await graphs.schemas(graphId, configuration);
     },
 
     /** By namespace; an unknown namespace has none. */
     async subgraphs(
+      caller: Caller,
       reference: string,
       namespace: string | undefined,
       recurse: boolean,
     ): Promise<Record<string, GraphSchemas>> {
-      const { graphId, configuration } = await findDeployed(reference);
+      const { graphId, configuration } = await findDeployed(caller, reference);
       return await graphs.subgraphs(graphId, namespace, recurse, configuration);
     },
   };

@@ -36,7 +36,7 @@ export interface Queryable {
  * once for each connection (statement-names.ts).
  */
 export interface Records extends Queryable {
-  /** Its queries name the schema. It has no transactions of its own: `Database.transaction` opens them. */
+  /** Its queries, and raw pieces in them, name the schema. It has no transactions of its own: `Database.transaction` opens them. */
   readonly kysely: Kysely<Tables>;
 }
 
@@ -133,7 +133,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     }
   };
   const queriesOver = (connection: pg.Pool | pg.PoolClient): Kysely<Tables> =>
-    createQueries(schema, (text, values) => noting(connection.query(text, values)));
+    createQueries(schema, (text, values) => noting(connection.query(qualified(text), values)));
 
   const database: Omit<Database, keyof BoundedReads> = {
     kysely: queriesOver(pool),

@@ -6,6 +6,8 @@ import { createAssistantRepository } from "../../src/assistants/repository.ts";
 import { createAssistantRoutes } from "../../src/assistants/routes.ts";
 import { createAssistantService } from "../../src/assistants/service.ts";
 import { createAuthenticate } from "../../src/access/api-keys.ts";
+import { createAuthorize } from "../../src/access/authorize.ts";
+import { THE_SERVER } from "../../src/access/caller.ts";
 import { openDatabase } from "../../src/database/database.ts";
 import { loadGraphs } from "../../src/graphs/graphs.ts";
 import { createApp } from "../../src/http/app.ts";
@@ -72,11 +74,12 @@ export const startAssistants = async (options: TestAppOptions = {}) => {
   const assistants = createAssistantService({
     database,
     repository: createAssistantRepository(database),
+    authorize: createAuthorize(),
     graphs,
-    deleteThreads: (threadIds) =>
+    deleteThreads: (_caller, threadIds) =>
       database.query("delete from threadloom.threads where thread_id = any($1::uuid[])", [threadIds]),
   });
-  await assistants.ensureSystemAssistants(graphs.ids);
+  await assistants.ensureSystemAssistants(THE_SERVER, graphs.ids);
   const status = createStatusService({ database, repository: createStatusRepository(database) });
   const app = await createApp({
     answerRoom: createAnswerRoom(),

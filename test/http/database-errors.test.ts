@@ -1,5 +1,6 @@
 import supertest from "supertest";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createAuthorize } from "../../src/access/authorize.ts";
 import { createAssistantRepository } from "../../src/assistants/repository.ts";
 import { createAssistantRoutes } from "../../src/assistants/routes.ts";
 import { createAssistantService } from "../../src/assistants/service.ts";
@@ -106,6 +107,7 @@ test("without a database every request for an assistant is a 503, not a fault", 
   const service = createAssistantService({
     database: away,
     repository: createAssistantRepository(away),
+    authorize: createAuthorize(),
     graphs,
     deleteThreads: async () => undefined,
   });

@@ -1,0 +1,15 @@
+import type { Authorize } from "../../src/access/authorize.ts";
+import type { Caller } from "../../src/access/caller.ts";
+import type { Resource } from "../../src/access/events.ts";
+import { grantVisibility, type Visibility } from "../../src/access/visibility.ts";
+
+/** A caller by name. */
+export const caller = (id: string): Caller => ({ kind: "key", id });
+
+/** What the owner of records sees: those with `{owner: id}` in their metadata. The server sees all. */
+export const ownedBy = <R extends Resource>(resource: R, id: string): Visibility<R> =>
+  grantVisibility(resource, (metadata, parameter) => `${metadata} ->> 'owner' = ${parameter(id)}`);
+
+/** Lets each key see what is its own, as a filter on metadata would. */
+export const ownersOnly: Authorize = async (by, resource) =>
+  by.kind === "key" ? ownedBy(resource, by.id) : grantVisibility(resource);
