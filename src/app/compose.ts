@@ -97,16 +97,9 @@ export interface Server {
  * The composition root: builds everything once, in order, and hands each part what it depends on. `close` takes
  * it down in reverse; so does a start that fails half-way.
  */
-export const createServer = async (
-  config: Config,
-  {
-    connectionString,
-    logger,
-    faults = NO_FAULTS,
-    answerRoom = createAnswerRoom(),
-    authorize = createAuthorize(),
-  }: ServerParts,
-): Promise<Server> => {
+export const createServer = async (config: Config, parts: ServerParts): Promise<Server> => {
+  const { connectionString, logger, faults = NO_FAULTS } = parts;
+  const { answerRoom = createAnswerRoom(), authorize = createAuthorize() } = parts;
   const closers: ((options: { failed: boolean }) => Promise<void> | void)[] = [];
   let ready = false;
   const close = async ({ failed = false } = {}): Promise<void> => {
