@@ -152,7 +152,7 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     });
     closers.push(() => graphs.close());
 
-    const runRepository = createRunRepository(database, threadExpiry.defaultTtl);
+    const runRepository = createRunRepository(database);
     const queue = createQueue(database, { maxAttempts: config.maxAttempts, graphIds: graphs.ids });
     const eventLog = createEventLog(database);
     const hub = createHub({
@@ -294,6 +294,7 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
       eventLog,
       signals,
       processId,
+      threadTtl: threadExpiry.defaultTtl,
       recursionLimitMax: config.recursionLimitMax,
       logger,
       threads,

@@ -87,7 +87,7 @@ export interface RunsTable {
   available_at: Timestamp;
   /** When the first attempt began. */
   started_at: NullableTimestamp;
-  /** For a rollback alone, see queue/forgetting.ts. */
+  /** For a rollback alone, see queue/sql/forget.ts. */
   replaced_metadata: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
   /** The same of its thread's config. */
   replaced_config: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;

@@ -2,9 +2,13 @@ import type { Queryable } from "../database/database.ts";
 import type { CancelAction, RunRow } from "../database/tables.ts";
 import { threadBusy } from "../lib/errors.ts";
 import type { Announcements } from "./announcements.ts";
-import { forgetRun } from "../queue/forgetting.ts";
+import { askToCancel } from "../queue/sql/ask-to-cancel.ts";
+import { createBehindOthers as insertBehindOthers } from "../queue/sql/create-behind-others.ts";
+import type { NewRun } from "../queue/sql/create.ts";
+import { endWaiting } from "../queue/sql/end-waiting.ts";
+import { forgetRun } from "../queue/sql/forget.ts";
+import { lockUnfinished, type UnfinishedRunRow } from "../queue/sql/lock-unfinished.ts";
 import { decideMultitask } from "./multitask.ts";
-import type { NewRun, RunRepository, UnfinishedRunRow } from "./repository.ts";
 
 /** Runs that were ended, or asked to end, for a new one. */
 export type Replaced = { run: UnfinishedRunRow; action: CancelAction }[];
@@ -21,12 +25,12 @@ export interface RunCheckpoints {
 }
 
 /** The slow way to create a run, for a thread that may not be idle: with the decision in multitask.ts. */
-export const createBehindOthers = (repository: RunRepository, checkpoints: RunCheckpoints) => ({
+export const createBehindOthers = (checkpoints: RunCheckpoints) => ({
   /** The caller holds the thread's lock. Throws `threadBusy` if the run would rather not be there then. */
   async store(transaction: Queryable, run: NewRun): Promise<BehindOthers> {
     // Whoever waits behind all of them need not know them: there may be 20,000.
     const unfinished =
-      run.multitaskStrategy === "enqueue" ? [] : await repository.lockUnfinished(transaction, run.threadId);
+      run.multitaskStrategy === "enqueue" ? [] : await lockUnfinished(transaction, run.threadId);
     const decision = decideMultitask(
       run.multitaskStrategy,
       unfinished.map(({ run_id, status }) => ({ runId: run_id, status })),
@@ -46,12 +50,12 @@ export const createBehindOthers = (repository: RunRepository, checkpoints: RunCh
         await checkpoints.deleteRun(run.threadId, runId, transaction);
         await forgetRun(transaction, run.threadId, runId);
       }
-      await repository.askToCancel(transaction, running, "rollback");
+      await askToCancel(transaction, running, "rollback");
     } else if (run.multitaskStrategy === "interrupt") {
-      await repository.endPending(transaction, pending);
-      await repository.askToCancel(transaction, running, "interrupt");
+      await endWaiting(transaction, pending);
+      await askToCancel(transaction, running, "interrupt");
     }
-    return { row: await repository.createBehindOthers(transaction, run, pending.length), replaced };
+    return { row: await insertBehindOthers(transaction, run, pending.length), replaced };
   },
 
   /** Once it is committed. */

@@ -12,7 +12,13 @@ import {
   type Replaced,
   type RunCheckpoints,
 } from "./behind-others.ts";
-import type { NewRun, RunRepository } from "./repository.ts";
+import { createOnIdleThread } from "../queue/sql/create-on-idle-thread.ts";
+import { createWithThread } from "../queue/sql/create-with-thread.ts";
+import type { NewRun } from "../queue/sql/create.ts";
+import { lockThread, lockThreads } from "../queue/sql/lock-threads.ts";
+import { lockAllUnfinished } from "../queue/sql/lock-unfinished.ts";
+import type { ThreadTtl } from "../project/thread-expiry.ts";
+import type { RunRepository } from "./repository.ts";
 import type { RequestedRun } from "./requests.ts";
 import type { CreatedRun } from "./results.ts";
 
@@ -22,6 +28,8 @@ export interface RunCreationParts {
   worker: Worker;
   announcements: Announcements;
   processId: string;
+  /** Of threads that a run creates and that stay after it. */
+  threadTtl: ThreadTtl | undefined;
   /** See Config. */
   recursionLimitMax: number;
   checkpoints: RunCheckpoints & {
@@ -71,8 +79,9 @@ const storeOnce = async <Stored>(
 /** Stores runs under the per-thread rule and starts them, here at once if there is a free slot. */
 export const createRunCreation = (parts: RunCreationParts) => {
   const { database, repository, worker, announcements, processId, recursionLimitMax, checkpoints } = parts;
+  const { threadTtl } = parts;
 
-  const behindOthers = createBehindOthers(repository, checkpoints);
+  const behindOthers = createBehindOthers(checkpoints);
 
   /** Undefined if the thread became idle or was made meanwhile, so that the fast way is open again. */
   const placeBehindOthers = async (
@@ -82,7 +91,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
   ): Promise<RunRow | undefined> => {
     let replaced: Replaced = [];
     const row = await database.transaction(async (transaction) => {
-      if (!(await repository.lockThread(transaction, run.threadId))) {
+      if (!(await lockThread(transaction, run.threadId))) {
         if (createIfMissing) return undefined;
         throw threadNotFound(run.threadId);
       }
@@ -110,10 +119,10 @@ export const createRunCreation = (parts: RunCreationParts) => {
       try {
         row =
           placement.kind === "thread"
-            ? await repository.createOnIdleThread(run, reservation)
-            : await repository.createWithThread(run, {}, reservation);
+            ? await createOnIdleThread(database, run, reservation)
+            : await createWithThread(database, run, reservation, threadTtl);
         if (row === undefined && placement.kind === "thread" && placement.createIfMissing) {
-          row = await repository.createWithThread(run, {}, reservation);
+          row = await createWithThread(database, run, reservation, threadTtl);
         }
       } finally {
         if (reservation !== undefined) {
@@ -139,7 +148,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
   ): Promise<BehindOthers> => {
     if (threads.has(run.threadId)) return await behindOthers.store(transaction, run);
     if (placement.kind === "thread" && !placement.createIfMissing) throw threadNotFound(run.threadId);
-    const row = await repository.createWithThread(run, {}, undefined, transaction);
+    const row = await createWithThread(transaction, run, undefined, threadTtl);
     if (row !== undefined) threads.add(run.threadId);
     else if (await repository.threadExists(run.threadId, transaction)) throw new ThreadAppeared();
     return { row, replaced: [] };
@@ -150,12 +159,12 @@ export const createRunCreation = (parts: RunCreationParts) => {
     const replaced: Replaced[] = [];
     const rows = await database.transaction(async (transaction) => {
       const named = requested.filter(({ placement }) => placement.kind === "thread");
-      const threads = await repository.lockThreads(
+      const threads = await lockThreads(
         transaction,
         named.map(({ run }) => run.threadId),
       );
       const replacing = named.filter(({ run }) => run.multitaskStrategy !== "enqueue");
-      await repository.lockAllUnfinished(
+      await lockAllUnfinished(
         transaction,
         replacing.map(({ run }) => run.threadId),
       );

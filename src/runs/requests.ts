@@ -3,7 +3,7 @@ import { isEmpty, withoutServerOwned } from "../graphs/configuration.ts";
 import { invalid } from "../lib/errors.ts";
 import { assistantIdOf, newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
-import type { NewRun } from "./repository.ts";
+import type { NewRun } from "../queue/sql/create.ts";
 import type { RunBody, ThreadlessRunBody } from "./schemas.ts";
 
 /** Where a run goes: on a thread, on a thread that may have to be made, or on one of its own. */

@@ -1,3 +1,4 @@
+import type { Database } from "../database/database.ts";
 import type { WhenLarge } from "../lib/large-answers.ts";
 import { isPassing, retryPassing } from "../database/passing-faults.ts";
 import type { RunRow } from "../database/tables.ts";
@@ -7,6 +8,7 @@ import type { Execution, RunEnding } from "../engine/attempt/execution.ts";
 import type { Worker } from "../engine/worker/worker.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { toWireJson } from "../lib/wire-json.ts";
+import { announceReader } from "../queue/sql/announce-reader.ts";
 import { isTerminal } from "./record.ts";
 import type { AwaitedRunRow, RunRepository, RunSelector } from "./repository.ts";
 
@@ -17,6 +19,7 @@ export interface CreatedRun {
 }
 
 export interface RunResultsParts {
+  database: Database;
   repository: RunRepository;
   worker: Worker;
   endings: Endings;
@@ -56,6 +59,7 @@ const RESULT_SECONDS = 60;
 
 /** Waiting for the end of runs, wherever they are executed, and what wait and join answer. */
 export const createRunResults = ({
+  database,
   repository,
   worker,
   endings,
@@ -84,7 +88,7 @@ export const createRunResults = ({
         if (row === undefined || isTerminal(row.status)) return row;
         const isElsewhere = row.status === "running" && row.worker_id !== processId;
         if (row.delete_thread && isElsewhere && row.reader_id !== processId) {
-          await repository.announceReader(selector.runId, processId);
+          await announceReader(database, selector.runId, processId);
         }
         if (isElsewhere) signals.send("awaited", selector.runId);
         const news = await wait.news;

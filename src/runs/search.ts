@@ -2,7 +2,7 @@ import { roomyPage, type PageColumns, type PageWeight } from "../database/bounde
 import type { Database } from "../database/database.ts";
 import type { RunRow, RunStatus } from "../database/tables.ts";
 import { ThreadloomError } from "../lib/errors.ts";
-import { RUN_COLUMNS } from "./repository.ts";
+import { RUN_COLUMNS } from "../queue/columns.ts";
 import type { RunSearch } from "./schemas.ts";
 
 /** A run without what it was asked to do: inputs may be megabytes each. */
@@ -120,8 +120,8 @@ export const createRunSearcher = (database: Database) => {
     ): Promise<{ rows: RunRow[]; next: number | undefined }> {
       const found = await database.boundedRead<RunRow & PageColumns>(
         roomyPage(
-          `select ${RUN_COLUMNS} from threadloom.runs where thread_id = $1 and ($2::text is null or status = $2)
-         order by created_at desc, run_id desc limit $3 offset $4`,
+          `select ${RUN_COLUMNS} from threadloom.runs r where r.thread_id = $1 and ($2::text is null or r.status = $2)
+         order by r.created_at desc, r.run_id desc limit $3 offset $4`,
           WEIGHT,
         ),
         [threadId, status ?? null, limit + 1, offset],

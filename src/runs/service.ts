@@ -12,6 +12,8 @@ import { SEQ_PER_ATTEMPT, type EventLog, type RunEvent } from "../events/log.ts"
 import { withFailure } from "../events/readers/failure-reader.ts";
 import type { Hub } from "../events/hub.ts";
 import type { RunReader } from "../events/readers/channel-reader.ts";
+import { announceReader } from "../queue/sql/announce-reader.ts";
+import { removeEnded } from "../queue/sql/remove-ended.ts";
 import { createAnnouncements } from "./announcements.ts";
 import { createCancellation } from "./cancellation.ts";
 import { createRunCreation, type RunCreationParts } from "./creation.ts";
@@ -32,6 +34,7 @@ export interface RunServiceParts {
   eventLog: EventLog;
   signals: Signals;
   processId: string;
+  threadTtl: RunCreationParts["threadTtl"];
   recursionLimitMax: RunCreationParts["recursionLimitMax"];
   threads: RunResultsParts["threads"];
   checkpoints: RunCreationParts["checkpoints"];
@@ -62,6 +65,7 @@ export const createRunService = (parts: RunServiceParts) => {
   };
 
   const { waitForEnd, answer, forget } = createRunResults({
+    database,
     repository,
     worker,
     endings,
@@ -70,7 +74,7 @@ export const createRunService = (parts: RunServiceParts) => {
     threads,
   });
 
-  const { cancel, cancelMany } = createCancellation({ database, repository, announcements, checkpoints });
+  const { cancel, cancelMany } = createCancellation({ database, announcements, checkpoints });
 
   /** The event that told of a failed run's error; its id is above all others of the run. */
   const failureOf = async (selector: RunSelector): Promise<RunEvent | undefined> => {
@@ -145,7 +149,7 @@ export const createRunService = (parts: RunServiceParts) => {
       if (row.status === "pending") return await cancel(selector, "rollback");
       if (row.status === "running")
         throw conflict(`Run '${selector.runId}' is in progress; cancel it first.`);
-      await repository.remove(database, [selector.runId]);
+      await removeEnded(database, selector.runId);
     },
 
     /** The result of a run that was just created. */
@@ -187,7 +191,7 @@ export const createRunService = (parts: RunServiceParts) => {
       }
       // Before the reading starts: from then on its events are logged, wherever it is executed.
       if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
-        await repository.announceReader(runId, processId);
+        await announceReader(database, runId, processId);
       }
       const reader = hub.read({ ...selector, after, resumable: row?.resumable ?? false });
       // Whoever names an event where all are kept has seen the error, or will.

@@ -200,8 +200,8 @@ const execute = async (situation: Situation) => {
 /** Its answer is lost: done, and nobody knows. */
 const withLostAnswer = (method: "finish" | "giveUpLease", once = true): Partial<Queue> => {
   let lost = 0;
-  const work = (...given: never[]): Promise<never> =>
-    (opened.queue[method] as (...given: never[]) => Promise<never>)(...given).then((answer) => {
+  const work = (...given: never[]): Promise<unknown> =>
+    (opened.queue[method] as (...given: never[]) => Promise<unknown>)(...given).then((answer) => {
       lost += 1;
       if (lost === 1 || !once) throw RESET;
       return answer;

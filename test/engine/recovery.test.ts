@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { RunRow } from "../../src/database/tables.ts";
 import type { AttemptResult } from "../../src/engine/executors/executor.ts";
 import type { Executor, RunEnding } from "../../src/engine/attempt/execution.ts";
-import type { LostRunRow, Queue } from "../../src/queue/queue.ts";
+import type { Queue } from "../../src/queue/queue.ts";
+import type { LostRunRow } from "../../src/queue/sql/requeue.ts";
 import { startRecovery } from "../../src/engine/recovery.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

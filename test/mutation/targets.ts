@@ -27,7 +27,7 @@ const QUEUE = [
 ];
 
 const CREATION = [
-  "runs/repository",
+  "queue/statements",
   "runs/creation",
   "runs/search",
   "runs/configuration",
@@ -97,30 +97,44 @@ const CHECKPOINTS = [
   "runs/concurrency",
 ];
 
+const CLAIMS = [
+  "queue/claiming",
+  "queue/hosting",
+  "queue/claims",
+  "runs/record",
+  "runs/concurrency",
+  "runs/cancelling-many",
+  "engine/slots",
+  "engine/suspects",
+  "engine/strategies.property",
+];
+
+const CANCELLATION = [
+  "runs/cancelling-waiting",
+  "runs/cancellation",
+  "runs/cancelling-many",
+  "queue/statements",
+  "queue/queue",
+  "runs/rollback",
+  "runs/concurrency",
+  "runs/threadless",
+];
+
+/** Statements of the queue. */
+const sql = (names: readonly string[], tests: readonly string[]): Target[] =>
+  names.map((name) => ({ file: `src/queue/sql/${name}.ts`, kind: "sql", tests }));
+
 const code = (files: readonly string[], tests: readonly string[]): Target[] =>
   files.map((file) => ({ file: `src/${file}.ts`, kind: "code", tests }));
 
 export const TARGETS: readonly Target[] = [
+  ...sql(
+    ["finish", "renew", "hand-back", "give-up-lease", "lock-attempt", "silence", "requeue", "list-abandoned"],
+    QUEUE,
+  ),
+  ...sql(["list-unknown", "list-ended-threadless", "ended-as"], QUEUE),
   { file: "src/queue/queue.ts", kind: "sql", tests: QUEUE },
-  {
-    file: "src/queue/claims.ts",
-    kind: "sql",
-    tests: [
-      "queue/claiming",
-      "queue/hosting",
-      "queue/claims",
-      "runs/record",
-      "runs/concurrency",
-      "engine/slots",
-      "engine/suspects",
-      "engine/strategies.property",
-    ],
-  },
-  {
-    file: "src/queue/behind.ts",
-    kind: "sql",
-    tests: ["queue/claiming", "runs/concurrency", "runs/cancelling-many", "engine/strategies.property"],
-  },
+  ...sql(["claim", "claim-suspects", "next-of-thread", "put-behind", "advance", "advance-forgotten"], CLAIMS),
   {
     file: "src/checkpoints/write/fences.ts",
     kind: "sql",
@@ -132,24 +146,11 @@ export const TARGETS: readonly Target[] = [
     kind: "sql",
     tests: ["events/event-log", "events/retention", "events/resuming", "events/coming-back"],
   },
-  {
-    file: "src/queue/forgetting.ts",
-    kind: "sql",
-    tests: ["runs/forgetting", "runs/rollback", "runs/configuration", "runs/concurrency"],
-  },
+  ...sql(["forget"], ["runs/forgetting", "runs/rollback", "runs/configuration", "runs/concurrency"]),
+  ...sql(["create", "create-on-idle-thread", "create-with-thread", "create-behind-others"], CREATION),
+  ...sql(["lock-threads", "lock-unfinished", "announce-reader", "remove-ended"], CREATION),
   { file: "src/runs/repository.ts", kind: "sql", tests: CREATION },
-  {
-    file: "src/runs/cancellation.ts",
-    kind: "sql",
-    tests: [
-      "runs/cancelling-waiting",
-      "runs/cancellation",
-      "runs/cancelling-many",
-      "runs/rollback",
-      "runs/concurrency",
-      "runs/threadless",
-    ],
-  },
+  ...sql(["ask-to-cancel", "end-waiting", "release", "list-unfinished"], CANCELLATION),
   ...code(["runs/multitask"], ["runs/multitask"]),
   ...code(["checkpoints/write/write-queue"], CHECKPOINTS),
   ...code(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { openDatabase } from "../../src/database/database.ts";
-import { createClaims } from "../../src/queue/claims.ts";
+import { createQueue } from "../../src/queue/queue.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -58,9 +58,9 @@ const readByClaim = async (): Promise<{ blocks: number; runs: number }> => {
       return [];
     },
   };
-  const claims = createClaims(
+  const claims = createQueue(
     { ...database, ...explaining },
-    { suspectFrom: 2, graphIds: ["agent", "other"] },
+    { maxAttempts: 3, graphIds: ["agent", "other"] },
   );
   await claims.claim(newId(), 10, SLOTS);
   const top = plan?.Plan;
@@ -156,7 +156,7 @@ test("runs for later that are due behind a thread that runs are put out of the w
     "update threadloom.runs set created_at = created_at - interval '2 hours', available_at = available_at - interval '2 hours'",
   );
   expect((await readByClaim()).blocks).toBeGreaterThan(BLOCKS_AT_MOST);
-  const claims = createClaims(database, { suspectFrom: 2, graphIds: ["agent"] });
+  const claims = createQueue(database, { maxAttempts: 3, graphIds: ["agent"] });
   const countInTheWay = async () => {
     const [row] = await database.query<{ runs: number }>(
       "select count(*)::int as runs from threadloom.runs where status = 'pending' and not behind",
@@ -186,7 +186,7 @@ test("a claim keeps its plan, however many graphs a process hosts", async () => 
     logger: listeningLogger().logger,
   });
   try {
-    const claims = createClaims(single, { suspectFrom: 2, graphIds: ["agent", "approval", "research"] });
+    const claims = createQueue(single, { maxAttempts: 3, graphIds: ["agent", "approval", "research"] });
     for (let count = 0; count < 12; count += 1) await claims.claim(newId(), 10, SLOTS);
     const plans = await single.query<{ generic: number; custom: number }>(
       `select generic_plans::int as generic, custom_plans::int as custom from pg_prepared_statements

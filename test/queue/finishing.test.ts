@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createQueue, type RunOutcome } from "../../src/queue/queue.ts";
+import type { RunOutcome } from "../../src/queue/attempts.ts";
+import { createQueue } from "../../src/queue/queue.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "../checkpoints/open-storage.ts";
 
 let opened: OpenStorage;

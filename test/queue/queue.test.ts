@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
-import type { Queue, RunOutcome } from "../../src/queue/queue.ts";
+import type { RunOutcome } from "../../src/queue/attempts.ts";
+import type { Queue } from "../../src/queue/queue.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
 

@@ -3,7 +3,6 @@ import type { Database } from "../../src/database/database.ts";
 import { openDatabase } from "../../src/database/database.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { createCancellation } from "../../src/runs/cancellation.ts";
-import { createRunRepository } from "../../src/runs/repository.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
@@ -84,7 +83,6 @@ const cancellation = () => {
   };
   return createCancellation({
     database: counting,
-    repository: createRunRepository(counting),
     announcements: {
       stop: (runId) => void stopped.push(runId),
       ended: (run) => void ended.push(run.run_id),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { newId } from "../../src/lib/ids.ts";
-import { forgetRun } from "../../src/queue/forgetting.ts";
+import { forgetRun } from "../../src/queue/sql/forget.ts";
 import { openQueue, type OpenQueue } from "../queue/open-queue.ts";
 
 let opened: OpenQueue;

@@ -69,7 +69,7 @@ export const HELD_BY_ATTEMPT = (sql: Sql<keyof typeof ATTEMPT_PARAMETERS>): stri
 /*
  * A run that is created meanwhile updates the thread's row. Either this statement waits for it and then finds the thread
  * busy, or the run waits for this statement and starts from what it wrote. The change of `state_updated_at` tells the
- * run that its own snapshot may be older than what was written (runs/repository.ts).
+ * run that its own snapshot may be older than what was written (queue/sql/create-on-idle-thread.ts).
  */
 export const HELD_WHILE_IDLE = (sql: Sql<never>): string => `
   update threadloom.threads set state_updated_at = clock_timestamp()

@@ -14,7 +14,8 @@ import { RunChannel } from "../../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { tellEnd, tellIfDeleted } from "./ended-line.ts";
 import { createOutcomes } from "./outcomes.ts";
-import type { Queue, RunOutcome } from "../../queue/queue.ts";
+import type { RunOutcome } from "../../queue/attempts.ts";
+import type { Queue } from "../../queue/queue.ts";
 
 /** How a run that was executed here ended. */
 export interface RunEnding {

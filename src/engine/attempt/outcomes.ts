@@ -8,7 +8,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { describeThrown } from "../../lib/thrown.ts";
 import { toWireJson } from "../../lib/wire-json.ts";
 import type { AttemptResult } from "../executors/executor.ts";
-import type { RunOutcome } from "../../queue/queue.ts";
+import type { RunOutcome } from "../../queue/attempts.ts";
 import { graphConfiguration } from "../executors/run-options.ts";
 
 export interface OutcomesParts {

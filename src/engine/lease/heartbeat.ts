@@ -14,7 +14,9 @@ import {
   type ThreadReport,
 } from "./heartbeat-thread.ts";
 import { createHeldAttempts, SLOTS } from "./held-attempts.ts";
-import { RENEW, type AttemptSelector, type HeartbeatRow, type Queue } from "../../queue/queue.ts";
+import type { AttemptSelector } from "../../queue/attempts.ts";
+import type { Queue } from "../../queue/queue.ts";
+import { RENEW, type HeartbeatRow } from "../../queue/sql/renew.ts";
 
 export interface HeartbeatOptions {
   queue: Queue;

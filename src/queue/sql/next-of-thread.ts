@@ -1,4 +1,14 @@
-import type { Queryable } from "../database/database.ts";
+/**
+ * Whether `threadloom.runs r` is the oldest available run of a thread on which none runs. As scalar subqueries, which
+ * look up an index once per row: "not exists" became an anti join over all pending runs while the table had no fresh
+ * statistics, 115 ms per claim at 600 pending runs instead of 1. Indexes: runs_one_running_per_thread,
+ * runs_pending_of_thread.
+ */
+export const IS_NEXT_OF_THREAD = `
+  (select 1 from threadloom.runs x where x.thread_id = r.thread_id and x.status = 'running' limit 1) is null
+  and (select x.run_id from threadloom.runs x
+       where x.thread_id = r.thread_id and x.status = 'pending' and x.available_at <= now()
+       order by x.created_at, x.run_id limit 1) = r.run_id`;
 
 /**
  * The first of the runs of a thread that wait behind another one, if that one is gone: nothing of the thread runs, and
@@ -14,15 +24,3 @@ export const nextBehind = (thread: string): string => `
   where (select 1 from threadloom.runs y where y.thread_id = x.thread_id and y.status = 'running' limit 1) is null
     and (select 1 from threadloom.runs y where y.thread_id = x.thread_id and y.status = 'pending' and not y.behind
            and y.available_at <= now() and (y.created_at, y.run_id) < (x.created_at, x.run_id) limit 1) is null`;
-
-const ADVANCE = `update threadloom.runs r set behind = false
-  where r.status = 'pending' and r.run_id = any (array(
-    select (${nextBehind("t.thread_id")}) from unnest($1::uuid[]) as t(thread_id)))`;
-
-/**
- * Lets the next run of each thread start, after one of it has ended while others wait: see queue/claims.ts. Only after
- * the transaction that ended it, or in it: a look from before would still see that run.
- */
-export const advance = async (queryable: Queryable, threadIds: readonly string[]): Promise<void> => {
-  await queryable.query(ADVANCE, [threadIds]);
-};

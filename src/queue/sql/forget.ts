@@ -1,4 +1,4 @@
-import type { Queryable } from "../database/database.ts";
+import type { Queryable } from "../../database/database.ts";
 
 /**
  * Takes one run out of its thread's story. What creating it replaced of the thread's metadata and config comes back, the
@@ -32,4 +32,20 @@ where t.thread_id = $1 and (f.replaced_metadata is not null or f.replaced_config
 /** Removes a run as if it had never been created; the caller holds the lock on the thread, and counts its runs. */
 export const forgetRun = async (transaction: Queryable, threadId: string, runId: string): Promise<void> => {
   await transaction.query(FORGET, [threadId, runId]);
+};
+
+/** Runs that replaced nothing of their threads, and so have nothing to give back. Index: runs_pkey. */
+const FORGET_PLAIN = `delete from threadloom.runs
+  where run_id = any($1::uuid[]) and replaced_metadata is null and replaced_config is null returning run_id`;
+
+/** The same for many runs of several threads: one statement for those that replaced nothing. */
+export const forgetRuns = async (
+  transaction: Queryable,
+  runs: readonly { run_id: string; thread_id: string }[],
+): Promise<void> => {
+  const gone = await transaction.query<{ run_id: string }>(FORGET_PLAIN, [runs.map((run) => run.run_id)]);
+  const forgotten = new Set(gone.map((run) => run.run_id));
+  for (const run of runs) {
+    if (!forgotten.has(run.run_id)) await forgetRun(transaction, run.thread_id, run.run_id);
+  }
 };

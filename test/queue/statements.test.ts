@@ -3,8 +3,18 @@ import type { Database } from "../../src/database/database.ts";
 import type { RunRow } from "../../src/database/tables.ts";
 import { newId } from "../../src/lib/ids.ts";
 import type { JsonObject } from "../../src/lib/json.ts";
-import { createRunRepository, type NewRun, type RunRepository } from "../../src/runs/repository.ts";
-import { openQueue, type OpenQueue, type QueuedRun } from "../queue/open-queue.ts";
+import { announceReader } from "../../src/queue/sql/announce-reader.ts";
+import { askToCancel } from "../../src/queue/sql/ask-to-cancel.ts";
+import { createBehindOthers } from "../../src/queue/sql/create-behind-others.ts";
+import { createOnIdleThread } from "../../src/queue/sql/create-on-idle-thread.ts";
+import { createWithThread } from "../../src/queue/sql/create-with-thread.ts";
+import type { NewRun } from "../../src/queue/sql/create.ts";
+import { endWaiting } from "../../src/queue/sql/end-waiting.ts";
+import { lockThread, lockThreads } from "../../src/queue/sql/lock-threads.ts";
+import { lockAllUnfinished, lockUnfinished } from "../../src/queue/sql/lock-unfinished.ts";
+import { removeEnded } from "../../src/queue/sql/remove-ended.ts";
+import { createRunRepository, type RunRepository } from "../../src/runs/repository.ts";
+import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
 
 /** Each statement, held to the rows that it means: others stand beside them, before and after. */
 
@@ -71,11 +81,11 @@ const replacedBy = async (run: RunRow | undefined) => {
   return row;
 };
 const behind = (run: NewRun, replaced = 0) =>
-  database.transaction((transaction) => repository.createBehindOthers(transaction, run, replaced));
+  database.transaction((transaction) => createBehindOthers(transaction, run, replaced));
 
 /** The two ways onto a thread that is there. */
 const WAYS: [string, (run: NewRun) => Promise<RunRow | undefined>][] = [
-  ["on an idle thread", (run) => repository.createOnIdleThread(run, CLAIM)],
+  ["on an idle thread", (run) => createOnIdleThread(database, run, CLAIM)],
   ["behind others", (run) => behind(run)],
 ];
 
@@ -154,7 +164,7 @@ describe("the statement for an idle thread", () => {
     ["is nobody's where there is none", undefined, NOBODYS],
     ["is nobody's where its graph is not hosted", { ...CLAIM, graphIds: ["other"] }, NOBODYS],
   ])("stores a run that %s", async (_, claim, expected) => {
-    const row = await repository.createOnIdleThread(aNewRun(await anIdleThread()), claim);
+    const row = await createOnIdleThread(database, aNewRun(await anIdleThread()), claim);
     expect(row).toMatchObject(expected);
     if (claim === CLAIM)
       expect(row?.lease_until?.getTime()).toBe(
@@ -165,7 +175,7 @@ describe("the statement for an idle thread", () => {
   test("stores nothing on a thread that is busy", async () => {
     const { threadId } = await opened.aRun({ status: "pending" });
     const before = await opened.rows();
-    expect(await repository.createOnIdleThread(aNewRun(threadId), CLAIM)).toBeUndefined();
+    expect(await createOnIdleThread(database, aNewRun(threadId), CLAIM)).toBeUndefined();
     expect(await opened.rows()).toEqual(before);
   });
 
@@ -175,12 +185,8 @@ describe("the statement for an idle thread", () => {
     const second = await opened.whileLocked(
       "threads",
       threadId,
-      () => repository.createOnIdleThread(aNewRun(threadId), CLAIM),
-      async (holder) =>
-        void (await createRunRepository({ ...database, query: holder.query }).createOnIdleThread(
-          first,
-          undefined,
-        )),
+      () => createOnIdleThread(database, aNewRun(threadId), CLAIM),
+      async (holder) => void (await createOnIdleThread(holder, first, undefined)),
     );
     expect(second).toBeUndefined();
     const rows = await database.query("select run_id, status from threadloom.runs");
@@ -189,7 +195,7 @@ describe("the statement for an idle thread", () => {
 
   /** What its attempt is told: whether it need not look for a state. */
   const startsEmpty = async (threadId: string, isClaimed = true) =>
-    (await repository.createOnIdleThread(aNewRun(threadId), isClaimed ? CLAIM : undefined))?.starts_empty;
+    (await createOnIdleThread(database, aNewRun(threadId), isClaimed ? CLAIM : undefined))?.starts_empty;
   const aCheckpoint = (threadId: string) =>
     database.query(
       `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments, contents)
@@ -228,7 +234,7 @@ describe("the statement for a thread that is missing", () => {
   test("stores nothing if it is there", async () => {
     const threadId = await anIdleThread();
     const before = await opened.rows();
-    expect(await repository.createWithThread(aNewRun(threadId), {}, CLAIM)).toBeUndefined();
+    expect(await createWithThread(database, aNewRun(threadId), CLAIM, undefined)).toBeUndefined();
     expect(await opened.rows()).toEqual(before);
   });
 });
@@ -283,9 +289,9 @@ describe("locking", () => {
   test("a thread locks that one, if it is there", async () => {
     const [one, two] = await threads();
     await database.transaction(async (transaction) => {
-      expect(await repository.lockThread(transaction, newId())).toBe(false);
+      expect(await lockThread(transaction, newId())).toBe(false);
       expect(await isFree("threads", one.threadId)).toBe(true);
-      expect(await repository.lockThread(transaction, one.threadId)).toBe(true);
+      expect(await lockThread(transaction, one.threadId)).toBe(true);
       expect(await isFree("threads", one.threadId)).toBe(false);
       expect(await isFree("threads", two.threadId)).toBe(true);
     });
@@ -298,7 +304,7 @@ describe("locking", () => {
       two.threadId,
       () =>
         database.transaction((transaction) =>
-          repository.lockThreads(transaction, [two.threadId, newId(), one.threadId]),
+          lockThreads(transaction, [two.threadId, newId(), one.threadId]),
         ),
       async () => {
         expect(await isFree("threads", one.threadId)).toBe(false);
@@ -314,7 +320,7 @@ describe("locking", () => {
     await opened.whileLocked(
       "runs",
       three.runs,
-      () => database.transaction((transaction) => repository.lockAllUnfinished(transaction, named)),
+      () => database.transaction((transaction) => lockAllUnfinished(transaction, named)),
       async () => {
         for (const id of [two.waits, two.runs, three.waits]) expect(await isFree("runs", id)).toBe(false);
         for (const id of [two.ended, one.waits, one.runs]) expect(await isFree("runs", id)).toBe(true);
@@ -325,7 +331,7 @@ describe("locking", () => {
   test("the unfinished runs of a thread answers them in the order of their creation", async () => {
     const [one, two] = await threads();
     await database.transaction(async (transaction) => {
-      const runs = await repository.lockUnfinished(transaction, one.threadId);
+      const runs = await lockUnfinished(transaction, one.threadId);
       expect(runs.map((run) => [run.run_id, run.status])).toEqual([
         [one.runs, "running"],
         [one.waits, "pending"],
@@ -337,14 +343,17 @@ describe("locking", () => {
 });
 
 describe("of several runs", () => {
-  test("only those that are named are ended, or removed", async () => {
+  test("only those that are named are ended, or removed if they had ended before", async () => {
     const threadId = await aThread();
     const pending = () => opened.aRun({ threadId, status: "pending" });
-    const [named, gone] = [await pending(), await pending()];
-    await pending();
+    const ended = () => opened.aRun({ threadId, status: "success" });
+    const [named, gone] = [await pending(), await ended()];
+    const waits = await pending();
+    await ended();
     const changed = await opened.changes(async () => {
-      await repository.endPending(database, [named.runId]);
-      await repository.remove(database, [gone.runId]);
+      await endWaiting(database, [named.runId]);
+      await removeEnded(database, gone.runId);
+      await removeEnded(database, waits.runId);
     });
     expect(changed).toEqual(
       new Map<string, unknown>([
@@ -364,10 +373,10 @@ describe("of several runs", () => {
     };
     await running();
     const ids = Object.values(runs).map(({ runId }) => runId);
-    expect(await opened.changes(() => repository.askToCancel(database, ids, "interrupt"))).toEqual(
+    expect(await opened.changes(() => askToCancel(database, ids, "interrupt"))).toEqual(
       new Map([[runs.plain.runId, { cancel_action: "interrupt" }]]),
     );
-    expect(await opened.changes(() => repository.askToCancel(database, ids, "rollback"))).toEqual(
+    expect(await opened.changes(() => askToCancel(database, ids, "rollback"))).toEqual(
       new Map([
         [runs.plain.runId, { cancel_action: "rollback" }],
         [runs.interrupted.runId, { cancel_action: "rollback" }],
@@ -441,7 +450,7 @@ describe("who reads a run", () => {
     await opened.aRun({ status: "running" });
     const { runId } = await opened.aRun(run);
     await database.query("update threadloom.runs set reader_id = $2 where run_id = $1", [runId, readerId]);
-    const changed = await opened.changes(() => repository.announceReader(runId, READER));
+    const changed = await opened.changes(() => announceReader(database, runId, READER));
     expect([...changed.keys()].filter((id) => id !== runId)).toEqual([]);
     return changed.get(runId);
   };

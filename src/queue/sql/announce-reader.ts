@@ -1,0 +1,19 @@
+import type { Queryable } from "../../database/database.ts";
+
+/** Index: runs_pkey. */
+const ANNOUNCE_READER = `update threadloom.runs set reader_id = case when reader_id is null or reader_id = $2 then $2
+    else '00000000-0000-0000-0000-000000000000' end
+  where run_id = $1 and status in ('pending', 'running') and worker_id is distinct from $2`;
+
+/**
+ * Notes that a process reads a run that another one executes or may come to execute, so that its events go to
+ * the event log, and a threadless run stays until they are read. Of two processes that read a pending run either
+ * may come to execute it, so then no process stands there that could take itself for the only reader.
+ */
+export const announceReader = async (
+  queryable: Queryable,
+  runId: string,
+  processId: string,
+): Promise<void> => {
+  await queryable.query(ANNOUNCE_READER, [runId, processId]);
+};

@@ -1,0 +1,51 @@
+import type { Queryable } from "../../database/database.ts";
+import { nameParameters } from "../../database/named-parameters.ts";
+import type { RunRow } from "../../database/tables.ts";
+import {
+  assistant,
+  CREATE_PARAMETERS,
+  insertRun,
+  type Creation,
+  keptConfig,
+  WITH_GRAPH,
+  type NewRun,
+} from "./create.ts";
+
+interface CreationBehindOthers extends Creation {
+  /** How many pending runs of the thread were ended for this one. */
+  replacedPending: number;
+}
+
+const PARAMETERS = {
+  ...CREATE_PARAMETERS,
+  replacedPending: ["integer", (creation: CreationBehindOthers) => creation.replacedPending],
+} as const;
+
+/**
+ * → pending, on a thread that may not be idle; the caller holds the thread's lock. Indexes: threads_pkey,
+ * runs_one_running_per_thread, runs_pending_of_thread.
+ */
+const CREATE_BEHIND_OTHERS = nameParameters(
+  PARAMETERS,
+  (sql) => `with ${assistant(sql)},
+thread as (
+  update threadloom.threads t set unfinished_runs = t.unfinished_runs + 1 - ${sql.replacedPending}, status = 'busy',
+    updated_at = now(), metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
+  from assistant a, threadloom.threads before
+  where t.thread_id = ${sql.threadId} and before.thread_id = ${sql.threadId}
+  returning t.metadata, t.config, before.metadata as before, before.config as config_before, false as settled,
+    ${sql.afterSeconds} <= 0 and exists (
+      select from threadloom.runs x where x.thread_id = ${sql.threadId}
+        and (x.status = 'running' or (x.status = 'pending' and x.available_at <= now()))) as behind)
+${insertRun(sql)}`,
+);
+
+/** Undefined if the assistant is missing. */
+export const createBehindOthers = async (
+  transaction: Queryable,
+  run: NewRun,
+  replacedPending: number,
+): Promise<RunRow | undefined> => {
+  const creation = { run, claim: undefined, replacedPending };
+  return (await CREATE_BEHIND_OTHERS.query<RunRow>(transaction, creation))[0];
+};

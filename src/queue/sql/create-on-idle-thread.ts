@@ -1,0 +1,41 @@
+import type { Queryable } from "../../database/database.ts";
+import { nameParameters } from "../../database/named-parameters.ts";
+import type { ClaimedRunRow } from "../../database/tables.ts";
+import {
+  assistant,
+  CREATE_PARAMETERS,
+  insertRun,
+  keptConfig,
+  WITH_GRAPH,
+  type ImmediateClaim,
+  type NewRun,
+} from "./create.ts";
+
+/**
+ * → running, or pending if there is no slot. The whole of creating a run on an idle thread in one statement (4,575/s
+ * against 1,848/s for five statements; 385 against 85 at a round trip of 2.5 ms). The thread's row decides: whoever updates
+ * it first has the thread, and a second one sees `unfinished_runs = 1` after its wait, because a locked row is read afresh.
+ * `before` is not: the metadata that a rollback would put back may miss a change that was made at this very moment.
+ * Indexes: threads_pkey, assistants_pkey, checkpoints_pkey.
+ */
+const CREATE_ON_IDLE_THREAD = nameParameters(
+  CREATE_PARAMETERS,
+  (sql) => `with ${assistant(sql)},
+thread as (
+  update threadloom.threads t set unfinished_runs = 1, status = 'busy', updated_at = now(),
+    metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
+  from assistant a, threadloom.threads before
+  where t.thread_id = ${sql.threadId} and t.unfinished_runs = 0 and before.thread_id = ${sql.threadId}
+  returning t.metadata, t.config, before.metadata as before, before.config as config_before,
+    t.state_updated_at = before.state_updated_at as settled, false as behind)
+${insertRun(sql)}`,
+);
+
+/** Undefined if the thread is missing or not idle, or the assistant is missing. */
+export const createOnIdleThread = async (
+  queryable: Queryable,
+  run: NewRun,
+  claim: ImmediateClaim | undefined,
+): Promise<ClaimedRunRow | undefined> => {
+  return (await CREATE_ON_IDLE_THREAD.query<ClaimedRunRow>(queryable, { run, claim }))[0];
+};

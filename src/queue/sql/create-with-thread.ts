@@ -1,0 +1,52 @@
+import type { Queryable } from "../../database/database.ts";
+import { nameParameters } from "../../database/named-parameters.ts";
+import type { ClaimedRunRow } from "../../database/tables.ts";
+import type { ThreadTtl } from "../../project/thread-expiry.ts";
+import {
+  assistant,
+  CREATE_PARAMETERS,
+  GRAPH,
+  insertRun,
+  type Creation,
+  type ImmediateClaim,
+  type NewRun,
+} from "./create.ts";
+
+interface CreationOfThread extends Creation {
+  /** Of the thread; undefined: it stays for ever, or goes with its run. */
+  ttl: ThreadTtl | undefined;
+}
+
+const PARAMETERS = {
+  ...CREATE_PARAMETERS,
+  ttlStrategy: ["text", ({ ttl }: CreationOfThread) => ttl?.strategy ?? null],
+  ttlMinutes: ["float8", ({ ttl }: CreationOfThread) => ttl?.minutes ?? null],
+} as const;
+
+/**
+ * → running, or pending if there is no slot: `createOnIdleThread` with a thread of its own, for threadless runs and
+ * `if_not_exists: create`. Indexes: threads_pkey, assistants_pkey, checkpoints_pkey.
+ */
+const CREATE_WITH_THREAD = nameParameters(
+  PARAMETERS,
+  (sql) => `with ${assistant(sql)},
+thread as (
+  insert into threadloom.threads (thread_id, unfinished_runs, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
+  select ${sql.threadId}, 1, 'busy', ${GRAPH}, coalesce(${sql.keptConfig}, '{}'), ${sql.ttlStrategy},
+    ${sql.ttlMinutes}, now() + ${sql.ttlMinutes} * interval '1 minute'
+  from assistant a
+  on conflict (thread_id) do nothing
+  returning metadata, config, '{}'::jsonb as before, '{}'::jsonb as config_before, true as settled, false as behind)
+${insertRun(sql)}`,
+);
+
+/** Undefined if the thread exists already, or the assistant is missing. `ttl`: of the thread, if it stays after the run. */
+export const createWithThread = async (
+  queryable: Queryable,
+  run: NewRun,
+  claim: ImmediateClaim | undefined,
+  ttl: ThreadTtl | undefined,
+): Promise<ClaimedRunRow | undefined> => {
+  const creation = { run, claim, ttl: run.deleteThread ? undefined : ttl };
+  return (await CREATE_WITH_THREAD.query<ClaimedRunRow>(queryable, creation))[0];
+};

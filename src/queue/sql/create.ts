@@ -1,0 +1,128 @@
+import { hasRoomFor } from "../../database/merging.ts";
+import type { MultitaskStrategy } from "../../database/tables.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import { RUN_COLUMNS } from "../columns.ts";
+
+/*
+ * What the three statements that create a run have in common: create-on-idle-thread.ts, create-with-thread.ts and
+ * create-behind-others.ts. Each is a chain of three parts: `assistant`, `thread`, and the insert.
+ */
+
+/** A run as it is asked for; ids are made by the caller. */
+export interface NewRun {
+  runId: string;
+  threadId: string;
+  assistantId: string;
+  multitaskStrategy: MultitaskStrategy;
+  metadata: JsonObject;
+  /** Request's own; the assistant's and the thread's are merged under it. */
+  config: JsonObject;
+  context: JsonObject;
+  /** `{configurable?, context?}` of the request that the thread keeps for later runs and for reads; if there is any. */
+  keptConfig: JsonObject | undefined;
+  /** The rest of the request, as JSON text. */
+  kwargs: string;
+  resumable: boolean;
+  /** The thread exists for this run only and goes with it. */
+  deleteThread: boolean;
+  afterSeconds: number;
+  /** The process that streams the run to its creator, if one does. */
+  readerId: string | null;
+}
+
+/** A worker that has a free slot and will execute the run at once if it may start, and is of a graph that it hosts. */
+export interface ImmediateClaim {
+  workerId: string;
+  leaseSeconds: number;
+  graphIds: readonly string[];
+}
+
+/** What is stored. `claim`: undefined if there is no slot for the run, so that it has to wait. */
+export interface Creation {
+  run: NewRun;
+  claim: ImmediateClaim | undefined;
+}
+
+export const CREATE_PARAMETERS = {
+  threadId: ["uuid", ({ run }: Creation) => run.threadId],
+  assistantId: ["uuid", ({ run }: Creation) => run.assistantId],
+  runId: ["uuid", ({ run }: Creation) => run.runId],
+  metadata: ["jsonb", ({ run }: Creation) => JSON.stringify(run.metadata)],
+  config: ["jsonb", ({ run }: Creation) => JSON.stringify(run.config)],
+  context: ["jsonb", ({ run }: Creation) => JSON.stringify(run.context)],
+  kwargs: ["json", ({ run }: Creation) => run.kwargs],
+  multitaskStrategy: ["text", ({ run }: Creation) => run.multitaskStrategy],
+  resumable: ["boolean", ({ run }: Creation) => run.resumable],
+  deleteThread: ["boolean", ({ run }: Creation) => run.deleteThread],
+  afterSeconds: ["float8", ({ run }: Creation) => run.afterSeconds],
+  readerId: ["uuid", ({ run }: Creation) => run.readerId],
+  keptConfig: [
+    "jsonb",
+    ({ run: { keptConfig } }: Creation) => (keptConfig === undefined ? null : JSON.stringify(keptConfig)),
+  ],
+  workerId: ["uuid", ({ claim }: Creation) => claim?.workerId ?? null],
+  leaseSeconds: ["float8", ({ claim }: Creation) => claim?.leaseSeconds ?? null],
+  graphIds: ["text[]", ({ claim }: Creation) => claim?.graphIds ?? []],
+} as const;
+
+type Sql = Readonly<Record<keyof typeof CREATE_PARAMETERS, string>>;
+
+/** `starts`: there is a slot for the run, at a process that hosts its graph. Index: assistants_pkey. */
+export const assistant = (sql: Sql): string => `assistant as (
+  select assistant_id, graph_id, config, context, metadata,
+    ${sql.workerId} is not null and graph_id = any(${sql.graphIds}) as starts
+  from threadloom.assistants where assistant_id = ${sql.assistantId})`;
+
+/** Which graph and which assistant a thread belongs to, in its metadata. */
+export const GRAPH = "jsonb_build_object('graph_id', a.graph_id, 'assistant_id', a.assistant_id)";
+// Not `||` alone: large metadata are compressed in their row, so that PostgreSQL would take the same ones made anew for
+// others and write the index over them again.
+export const WITH_GRAPH = `case when t.metadata @> ${GRAPH} then t.metadata else t.metadata || ${GRAPH} end`;
+
+/** A key of the thread's config with what the request gives of it. */
+const withGiven = (
+  sql: Sql,
+  key: "configurable" | "context",
+): string => `case when ${sql.keptConfig} ? '${key}'
+    then jsonb_build_object('${key}', coalesce(t.config -> '${key}', '{}') || (${sql.keptConfig} -> '${key}'))
+    else '{}' end`;
+
+/**
+ * The thread's config with what the request gives. The value as it is where nothing changes: a long one, which lies
+ * elsewhere, is not stored again with each run. Where there is no room for all of it, what this request gives is kept and
+ * what others gave is not.
+ */
+export const keptConfig = (sql: Sql): string => {
+  const kept = `t.config || ${withGiven(sql, "configurable")} || ${withGiven(sql, "context")}`;
+  return `case when ${sql.keptConfig} is null or t.config = (${kept}) then t.config
+    when ${hasRoomFor(kept)} then ${kept} else t.config - array['configurable', 'context'] || ${sql.keptConfig} end`;
+};
+
+/**
+ * `thread` = the thread's metadata and config, as they are and as they were before, locked. `settled`: nothing was
+ * written to its state since this statement's snapshot, in which the checkpoints are looked for; what waited for the
+ * thread's row may be newer. `behind`: see queue/README.md. Index: checkpoints_pkey.
+ */
+export const insertRun = (
+  sql: Sql,
+): string => `insert into threadloom.runs as r (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context,
+    kwargs, multitask_strategy, resumable, delete_thread, reader_id, attempt, worker_id,
+    started_at, lease_until, available_at, behind, replaced_metadata, replaced_config)
+  select ${sql.runId}, ${sql.threadId}, a.assistant_id, a.graph_id,
+    case when a.starts then 'running' else 'pending' end,
+    a.metadata || t.metadata || ${sql.metadata},
+    a.config || (t.config - 'context') || ${sql.config} || jsonb_build_object('configurable',
+      coalesce(a.config -> 'configurable', '{}') || coalesce(t.config -> 'configurable', '{}')
+        || coalesce(${sql.config} -> 'configurable', '{}')),
+    a.context || coalesce(t.config -> 'context', '{}') || ${sql.context},
+    ${sql.kwargs}, ${sql.multitaskStrategy}, ${sql.resumable}, ${sql.deleteThread}, ${sql.readerId},
+    case when a.starts then 1 else 0 end, case when a.starts then ${sql.workerId} end,
+    case when a.starts then now() end,
+    case when a.starts then now() + make_interval(secs => ${sql.leaseSeconds}) end,
+    now() + make_interval(secs => ${sql.afterSeconds}), t.behind,
+    case when not t.before @> ${GRAPH} then jsonb_strip_nulls(
+      jsonb_build_object('graph_id', t.before -> 'graph_id', 'assistant_id', t.before -> 'assistant_id')) end,
+    case when ${sql.keptConfig} is not null and t.config <> t.config_before then t.config_before end
+  from thread t, assistant a
+  returning ${RUN_COLUMNS}, (select starts from assistant) and (select settled from thread)
+    and not exists (select from threadloom.checkpoints where thread_id = ${sql.threadId}) as starts_empty`;

@@ -1,0 +1,66 @@
+import type { Queryable } from "../../database/database.ts";
+import { nameParameters } from "../../database/named-parameters.ts";
+import { toJsonb } from "../../lib/jsonb.ts";
+import type { AttemptSelector, RunOutcome } from "../attempts.ts";
+
+interface Finish {
+  threadId: string;
+  attempt: AttemptSelector;
+  outcome: RunOutcome;
+  lastCheckpoint: { checkpointNs: string; checkpointId: string } | undefined;
+}
+
+const FINISH_PARAMETERS = {
+  threadId: ["uuid", ({ threadId }: Finish) => threadId],
+  runId: ["uuid", ({ attempt }: Finish) => attempt.runId],
+  attempt: ["integer", ({ attempt }: Finish) => attempt.attempt],
+  status: ["text", ({ outcome }: Finish) => outcome.status],
+  error: [
+    "jsonb",
+    ({ outcome: { error } }: Finish) => (error === null ? null : toJsonb(JSON.stringify(error)).jsonb),
+  ],
+  threadStatus: ["text", ({ outcome }: Finish) => outcome.threadStatus],
+  // What a graph shows may hold NUL; the checkpoint has it exactly.
+  interrupts: ["jsonb", ({ outcome }: Finish) => toJsonb(outcome.interrupts).jsonb],
+  checkpointId: ["uuid", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointId ?? null],
+  checkpointNs: ["text", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointNs ?? null],
+} as const;
+
+/**
+ * running → success, error, timeout or interrupted: ends an attempt's run and frees its thread, in one statement. The
+ * thread's lock is taken first. `resting_status` by name: while others wait the status stays `busy`, and they may be
+ * withdrawn, so that this was the last run. Indexes: threads_pkey, runs_pkey, checkpoints_pkey.
+ */
+const FINISH = nameParameters(
+  FINISH_PARAMETERS,
+  (sql) => `with thread as (
+  select thread_id from threadloom.threads where thread_id = ${sql.threadId} for no key update),
+finished as (
+  update threadloom.runs r set status = ${sql.status}, error = ${sql.error}, lease_until = null, updated_at = now()
+  from thread where r.thread_id = thread.thread_id and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt}
+    and r.status = 'running'
+    and (${sql.checkpointId} is null or exists (
+      select from threadloom.checkpoints c
+      where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs}
+        and c.checkpoint_id = ${sql.checkpointId}))
+  returning r.run_id)
+update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
+  status = case when t.unfinished_runs > 1 then 'busy' else ${sql.threadStatus} end, resting_status = ${sql.threadStatus},
+  interrupts = ${sql.interrupts}, error = ${sql.error}, updated_at = now(), state_updated_at = now(),
+  expires_at = now() + t.ttl_minutes * interval '1 minute'
+from finished where t.thread_id = ${sql.threadId}
+returning t.unfinished_runs`,
+);
+
+/**
+ * Ends the run of an attempt. Undefined if the attempt no longer holds the run, or if `lastCheckpoint` is not there:
+ * a crash of the database has taken it, so the run is not at its end. Otherwise the number of runs that wait on the
+ * thread.
+ */
+export const finish = async (
+  queryable: Queryable,
+  finish: Finish,
+): Promise<{ waiting: number } | undefined> => {
+  const rows = await FINISH.query<{ unfinished_runs: number }>(queryable, finish);
+  return rows[0] && { waiting: rows[0].unfinished_runs };
+};

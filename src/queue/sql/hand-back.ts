@@ -1,0 +1,24 @@
+import type { Queryable } from "../../database/database.ts";
+import type { CancelAction } from "../../database/tables.ts";
+import type { AttemptSelector } from "../attempts.ts";
+
+/** running → pending. Index: runs_pkey. */
+const HAND_BACK = `update threadloom.runs set status = 'pending', worker_id = null, lease_until = null, updated_at = now()
+  where run_id = $1 and attempt = $2 and status = 'running' and cancel_action is null returning run_id`;
+
+const ASKED_FOR =
+  "select cancel_action from threadloom.runs where run_id = $1 and attempt = $2 and status = 'running'";
+
+/**
+ * Gives an attempt's run back to the queue, to be executed by another process from its last checkpoint. One that is
+ * to be cancelled stays with the attempt, and what was asked for is answered: in the queue nobody would hear of it.
+ */
+export const handBack = async (
+  queryable: Queryable,
+  { runId, attempt }: AttemptSelector,
+): Promise<CancelAction | undefined> => {
+  const handedBack = await queryable.query(HAND_BACK, [runId, attempt]);
+  if (handedBack.length > 0) return undefined;
+  const kept = await queryable.query<{ cancel_action: CancelAction | null }>(ASKED_FOR, [runId, attempt]);
+  return kept[0]?.cancel_action ?? undefined;
+};

@@ -1,0 +1,30 @@
+import type { Queryable } from "../../database/database.ts";
+import { nameParameters } from "../../database/named-parameters.ts";
+import type { RunRow } from "../../database/tables.ts";
+import { RUN_COLUMNS } from "../columns.ts";
+import { HOSTED_GRAPHS } from "../hosting.ts";
+import { isSilent, SILENCE_PARAMETERS, type Silence } from "./silence.ts";
+
+interface Abandoned extends Silence {
+  /** The graphs that this process hosts. */
+  graphIds: readonly string[];
+}
+
+/** Index: see `isSilent`. */
+const LIST_ABANDONED = nameParameters(
+  {
+    ...SILENCE_PARAMETERS,
+    graphIds: ["text[]", (abandoned: Abandoned) => abandoned.graphIds],
+  },
+  (sql) => `select ${RUN_COLUMNS} from threadloom.runs r
+  where ${isSilent(sql)} and (r.lost_attempts + 1 >= ${sql.maxAttempts} or r.cancel_action is not null)
+    and (r.graph_id = any(${sql.graphIds}) or not r.graph_id in (${HOSTED_GRAPHS}))
+  order by r.run_id`,
+);
+
+/**
+ * Runs whose holder went silent and that must not be tried again. Where an end leaves the thread only the run's
+ * graph can tell, so this is left to who hosts it, if any worker that lives does.
+ */
+export const listAbandoned = async (queryable: Queryable, abandoned: Abandoned): Promise<RunRow[]> =>
+  await LIST_ABANDONED.query<RunRow>(queryable, abandoned);

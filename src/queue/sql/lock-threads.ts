@@ -1,0 +1,26 @@
+import type { Queryable } from "../../database/database.ts";
+
+/** What creating and finishing a run conflicts with. Index: threads_pkey. */
+const LOCK_THREAD = "select 1 from threadloom.threads where thread_id = $1 for no key update";
+/** What deleting the thread takes: those who merely refer to its row have to wait, too. */
+const LOCK_THREAD_FOR_DELETION = "select 1 from threadloom.threads where thread_id = $1 for update";
+const LOCK_THREADS =
+  "select thread_id from threadloom.threads where thread_id = any($1::uuid[]) order by thread_id for no key update";
+
+/** Locks the thread against every other change of its runs; false if there is none. */
+export const lockThread = async (
+  transaction: Queryable,
+  threadId: string,
+  { forDeletion = false }: { forDeletion?: boolean } = {},
+): Promise<boolean> =>
+  (await transaction.query(forDeletion ? LOCK_THREAD_FOR_DELETION : LOCK_THREAD, [threadId])).length > 0;
+
+/** Locks those of these threads that are there, in the order of their ids: two callers can't wait for each other. */
+export const lockThreads = async (
+  transaction: Queryable,
+  threadIds: readonly string[],
+): Promise<Set<string>> => {
+  if (threadIds.length === 0) return new Set();
+  const rows = await transaction.query<{ thread_id: string }>(LOCK_THREADS, [threadIds]);
+  return new Set(rows.map((row) => row.thread_id));
+};
