@@ -40,7 +40,7 @@ test("counted are runs that wait for a graph of no living worker, graph by graph
     await waits(graph);
   // Not these: they wait for another run of their thread, or not at all.
   await waits("zeta", { behind: true });
-  await waits("behind only", { behind: true });
+  for (const graph of ["aaa behind only", "behind only"]) await waits(graph, { behind: true });
   await opened.aRun({ graph: "zeta", status: "running" });
   await opened.aRun({ graph: "runs only", status: "running" });
   await opened.aRun({ graph: "aaa ended only", status: "success" });
@@ -50,6 +50,13 @@ test("counted are runs that wait for a graph of no living worker, graph by graph
     { graph_id: "silent", runs: 1 },
     { graph_id: "zeta", runs: 3 },
   ]);
+  await close();
+});
+
+test("without any worker all that wait are counted, and nothing else", async () => {
+  await waits("alpha");
+  const { listUnhosted, close } = await hosting(undefined);
+  expect(await listUnhosted()).toEqual([{ graph_id: "alpha", runs: 1 }]);
   await close();
 });
 
