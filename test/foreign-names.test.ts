@@ -15,22 +15,20 @@ import { expect, test } from "vitest";
 const ALLOWED: Readonly<Record<string, string>> = {
   "lib/logger.ts: values[index] = boundedText(value)": "a place in a list",
   "lib/names.ts: name in Object.prototype": "asks for just that",
-  "lib/wire-json.ts: changed[key] = after": "`__proto__` is dealt with before",
-  "lib/wire-json.ts: flat[name] = Object.hasOwn(message, key) ? fields[key] : message.lc_kwargs?.[key]":
-    "`__proto__` is dealt with before",
-  "lib/wire-json.ts: fields[key]": "a name of our own list, or the message's own",
-  "lib/wire-json.ts: message.lc_kwargs?.[key]": "a key of just that object",
-  "checkpoints/codec/encoding.ts: value[key]": "a key of just that object",
-  "checkpoints/codec/fields.ts: target[key] = value": "`__proto__` is dealt with before",
-  "checkpoints/codec/likeness.ts: (tree as Fields)[key]":
+  "values/comparing.ts: (one as Properties)[key]": "a key of just that object",
+  "values/comparing.ts: (tree as Properties)[key]":
     "compared with a text or a number, which nothing inherited is",
-  "checkpoints/codec/likeness.ts: (one as Fields)[key]": "a key of just that object",
-  "checkpoints/codec/messages.ts: kwargs[key] = encode(value)": "two names of our own",
-  "checkpoints/codec/messages.ts: message[key]": "a name of our own list, or the message's own",
-  'checkpoints/codec/reviving.ts: fields[key] = typeof part === "object" && part !== null ? revive(part, unfinished, list) : part':
+  "values/properties.ts: target[name] = value": "`__proto__` is dealt with before",
+  'values/reviving.ts: properties[key] = typeof part === "object" && part !== null ? this.revive(part) : part':
     "`__proto__` is dealt with before",
-  "checkpoints/codec/reviving.ts: (messages as unknown as Record<string, MessageClass>)[name]":
+  "values/types/message.ts: (messages as unknown as Record<string, MessageClass>)[name]":
     "a name of our own list",
+  "values/types/message.ts: flat[name] = Object.hasOwn(message, key) ? live[key] : message.lc_kwargs?.[key]":
+    "`__proto__` is dealt with before",
+  "values/types/message.ts: live[key]": "a name of our own list, or the message's own",
+  "values/types/message.ts: message.lc_kwargs?.[key]": "a key of just that object",
+  "values/types/message-trees.ts: kwargs[key] = encode(value)": "two names of our own",
+  "values/types/message-trees.ts: live[key]": "a name of our own list, or the message's own",
   "checkpoints/saver/saver.ts: checkpoint.channel_values[TASKS] = sends": "a constant of LangGraph's",
   "checkpoints/saver/saver.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)":
     "a constant of LangGraph's",

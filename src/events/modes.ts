@@ -1,4 +1,5 @@
-import { isMessage, toWireJson } from "../lib/wire-json.ts";
+import { isMessage } from "../values/types/message.ts";
+import { toWireJson } from "../values/wire-json.ts";
 
 /**
  * From what LangGraph streams to the events that clients know. A chunk is `[namespace, mode, payload]`; an event

@@ -7,7 +7,7 @@ import type { Endings } from "../engine/endings.ts";
 import type { Execution, RunEnding } from "../engine/attempt/execution.ts";
 import type { Worker } from "../engine/worker/worker.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { toWireJson } from "../lib/wire-json.ts";
+import { toWireJson } from "../values/wire-json.ts";
 import { announceReader } from "../queue/sql/announce-reader.ts";
 import { isTerminal } from "./record.ts";
 import type { AwaitedRunRow, RunRepository, RunSelector } from "./repository.ts";

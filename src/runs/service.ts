@@ -7,7 +7,7 @@ import type { Worker } from "../engine/worker/worker.ts";
 import { conflict, eventNotKept, runNotFound, threadNotFound } from "../lib/errors.ts";
 import { assistantIdOf } from "../lib/ids.ts";
 import type { Logger } from "../lib/logger.ts";
-import { toWireJson } from "../lib/wire-json.ts";
+import { toWireJson } from "../values/wire-json.ts";
 import { SEQ_PER_ATTEMPT, type EventLog, type RunEvent } from "../events/log.ts";
 import { withFailure } from "../events/readers/failure-reader.ts";
 import type { Hub } from "../events/hub.ts";

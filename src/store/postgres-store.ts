@@ -12,7 +12,7 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import { invalid } from "../lib/errors.ts";
 import { storableObject } from "../lib/json-schemas.ts";
-import { toWireJson } from "../lib/wire-json.ts";
+import { toWireJson } from "../values/wire-json.ts";
 import { keyComplaint, namespaceComplaint, textComplaint } from "./addresses.ts";
 import type { StoreExpiry } from "../project/item-expiry.ts";
 import { filterConditions } from "./filters.ts";

@@ -3,7 +3,7 @@ import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { contentHash } from "../../src/checkpoints/codec/hash.ts";
+import { contentHash } from "../../src/checkpoints/rows/content-hash.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 import { collected } from "../helpers/collected.ts";
 

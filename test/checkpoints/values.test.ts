@@ -16,9 +16,9 @@ import fc from "fast-check";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FULLY_COMPARED } from "../../src/checkpoints/lists/lists.ts";
-import { encode, treeText } from "../../src/checkpoints/codec/encoding.ts";
-import { resembles } from "../../src/checkpoints/codec/likeness.ts";
-import { reviveFully } from "../../src/checkpoints/codec/reviving.ts";
+import { encode, treeText } from "../../src/values/encoding.ts";
+import { equalsTree } from "../../src/values/comparing.ts";
+import { reviveFully } from "../../src/values/reviving.ts";
 import { openStorage, type OpenStorage } from "./open-storage.ts";
 import { collected } from "../helpers/collected.ts";
 
@@ -286,7 +286,7 @@ describe("values of any kind", () => {
         async (value) => {
           const text = treeText(encode(value));
           expect(await reviveFully(JSON.parse(text))).toEqual(value);
-          expect(resembles(value, JSON.parse(text))).toBe(true);
+          expect(equalsTree(value, JSON.parse(text))).toBe(true);
         },
       ),
       { numRuns: 500 },

@@ -3,9 +3,9 @@
  * never handed out, only revived from. So it can't be stale, only incomplete, whatever other processes write.
  */
 
-import { revive } from "../codec/reviving.ts";
+import { revive } from "../../values/reviving.ts";
 import { StateStorageError } from "../../lib/errors.ts";
-import { toWireJson } from "../../lib/wire-json.ts";
+import { toWireJson } from "../../values/wire-json.ts";
 
 /** Elements of a list without a gap. */
 interface CachedRange {

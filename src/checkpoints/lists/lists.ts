@@ -8,8 +8,8 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { encode, treeText } from "../codec/encoding.ts";
-import { resembles, resemblesOnTop } from "../codec/likeness.ts";
+import { encode, treeText } from "../../values/encoding.ts";
+import { equalsTree, equalsTreeAtTop } from "../../values/comparing.ts";
 import { joinPieces, RUN_WORTH_A_SEGMENT, type Piece } from "./pieces.ts";
 import { movedSegment, SegmentCursor, type Place, type Segment } from "./segments.ts";
 
@@ -295,7 +295,9 @@ const unchangedPrefix = (array: readonly unknown[], { elements, trees }: LiveLis
 };
 
 const isUnchanged = (array: readonly unknown[], index: number, tree: unknown): boolean =>
-  index >= array.length - FULLY_COMPARED ? resembles(array[index], tree) : resemblesOnTop(array[index], tree);
+  index >= array.length - FULLY_COMPARED
+    ? equalsTree(array[index], tree)
+    : equalsTreeAtTop(array[index], tree);
 
 const sameAt = (list: LiveList, index: number, element: unknown): boolean =>
   index >= 0 && index < list.elements.length && Object.is(list.elements[index], element);

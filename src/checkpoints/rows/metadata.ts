@@ -1,7 +1,7 @@
 /** What the metadata of a run's checkpoints hold beside what LangGraph itself puts there. */
 
 import type { JsonObject } from "../../lib/json.ts";
-import { TYPE } from "../codec/fields.ts";
+import { TYPE } from "../../values/properties.ts";
 
 /**
  * Keys by which LangGraph and this room read a checkpoint: what a caller gives under them would be taken for theirs

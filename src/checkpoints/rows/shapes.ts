@@ -1,4 +1,4 @@
-import { contentHash } from "../codec/hash.ts";
+import { contentHash } from "./content-hash.ts";
 import type { NewShape } from "./new-rows.ts";
 import type { Shape } from "./versions.ts";
 

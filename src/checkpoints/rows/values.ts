@@ -3,8 +3,8 @@
  * to. The whole of a checkpoint's channels is one such text per channel.
  */
 
-import { encode, treeText, type ListHook } from "../codec/encoding.ts";
-import { contentHash } from "../codec/hash.ts";
+import { encode, treeText, type ListHook } from "../../values/encoding.ts";
+import { contentHash } from "./content-hash.ts";
 import type { ListBook, ListReference, LiveList } from "../lists/lists.ts";
 import { toTriples, type Segment, toSegments } from "../lists/segments.ts";
 import type { NewContent } from "./new-rows.ts";

@@ -4,7 +4,7 @@
  */
 
 import type { ChannelVersions, Checkpoint } from "@langchain/langgraph-checkpoint";
-import { setField } from "../codec/fields.ts";
+import { setProperty } from "../../values/properties.ts";
 
 type Version = number | string;
 
@@ -46,7 +46,7 @@ export const parseBody = (body: unknown, [channelNames, nodes]: Shape): Checkpoi
   const [v, ts, channels, nodesSeen] = typeof body === "string" ? parseFormerBody(body) : (body as Body);
   const seen: CheckpointBody["versions_seen"] = {};
   for (const [index, [node, names]] of nodes.entries())
-    setField(seen, node, together(names, nodesSeen[index] ?? []));
+    setProperty(seen, node, together(names, nodesSeen[index] ?? []));
   return { v, ts, channel_versions: together(channelNames, channels), versions_seen: seen };
 };
 
@@ -57,6 +57,6 @@ const parseFormerBody = (text: string): Body => {
 
 const together = (names: readonly string[], versions: readonly Version[]): ChannelVersions => {
   const together: ChannelVersions = {};
-  for (const [index, name] of names.entries()) setField(together, name, versions[index]);
+  for (const [index, name] of names.entries()) setProperty(together, name, versions[index]);
   return together;
 };

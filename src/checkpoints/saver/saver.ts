@@ -21,7 +21,7 @@ import { toJsonb } from "../../lib/jsonb.ts";
 import { ownField } from "../../lib/names.ts";
 import { boundedFailure } from "../../lib/thrown.ts";
 import { noHistory, readDeltaHistory } from "./delta-history.ts";
-import { encode, treeText } from "../codec/encoding.ts";
+import { encode, treeText } from "../../values/encoding.ts";
 import type { QueuedWrites } from "../write/batch.ts";
 import { ownMetadata, type OwnMetadata } from "../rows/metadata.ts";
 import { configurable, isReadable, placeOf, requirePlace, requireSeparable, requireUuid } from "./place.ts";

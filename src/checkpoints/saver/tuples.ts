@@ -5,10 +5,10 @@ import type {
   CheckpointPendingWrite,
   CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
-import { setField } from "../codec/fields.ts";
+import { setProperty } from "../../values/properties.ts";
 import type { LoadedCheckpoint, LoadedWrite } from "../read/checkpoint-reader.ts";
 import type { References } from "../read/value-references.ts";
-import { revive, settle, type Unfinished } from "../codec/reviving.ts";
+import { revive, settle, type Unfinished } from "../../values/reviving.ts";
 import { toSegments } from "../lists/segments.ts";
 import type { ShapeBook } from "../rows/shapes.ts";
 import {
@@ -46,7 +46,7 @@ export const reviveTuple = async (
     };
     const holder = revive([recordTree(record, loaded.elements)], unfinished, elementsOf) as [unknown];
     await settle(unfinished.splice(0));
-    setField(values, channel, holder[0]);
+    setProperty(values, channel, holder[0]);
     channels.set(channel, value);
     if (record.c !== undefined) learner?.values.rememberContent(record.c);
   }

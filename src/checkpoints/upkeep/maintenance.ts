@@ -2,7 +2,7 @@ import type { Queryable } from "../../database/database.ts";
 import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../../database/merging.ts";
 import { invalid } from "../../lib/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import { encode, treeText } from "../codec/encoding.ts";
+import { encode, treeText } from "../../values/encoding.ts";
 import { isReservedMetadata } from "../rows/metadata.ts";
 import { toJsonb } from "../../lib/jsonb.ts";
 

@@ -1,5 +1,5 @@
 import type { Queryable } from "../../database/database.ts";
-import { setField } from "../codec/fields.ts";
+import { setProperty } from "../../values/properties.ts";
 import type { ThreadStorage } from "../types.ts";
 import { LINE } from "../rows/separators.ts";
 import { parseRowText, writesOf } from "../rows/row-text.ts";
@@ -96,7 +96,7 @@ export const measureThread = async (
       counted.add(content);
       bytes += content.bytes;
     }
-    setField(byChannel, channel, { versions: texts.size, bytes });
+    setProperty(byChannel, channel, { versions: texts.size, bytes });
   }
   const checkpointBytes = rows.reduce((sum, row) => sum + row.bytes, 0) - inlineBytes;
   const valueBytes = inlineBytes + [...elements, ...contents].reduce((sum, { bytes }) => sum + bytes, 0);

@@ -7,7 +7,7 @@ import { LeaseLostError, StateLostError } from "../../lib/errors.ts";
 import type { Faults } from "../../lib/faults.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { toWireJson } from "../../lib/wire-json.ts";
+import { toWireJson } from "../../values/wire-json.ts";
 import type { Hub } from "../../events/hub.ts";
 import { SEQ_PER_ATTEMPT, type EventLog } from "../../events/log.ts";
 import { RunChannel } from "../../events/channel.ts";

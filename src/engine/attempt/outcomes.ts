@@ -6,7 +6,7 @@ import { sqlState, StateStorageError } from "../../lib/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { describeThrown } from "../../lib/thrown.ts";
-import { toWireJson } from "../../lib/wire-json.ts";
+import { toWireJson } from "../../values/wire-json.ts";
 import type { AttemptResult } from "../executors/executor.ts";
 import type { RunOutcome } from "../../queue/attempts.ts";
 import { graphConfiguration } from "../executors/run-options.ts";

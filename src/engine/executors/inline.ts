@@ -5,7 +5,7 @@ import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
 import { LeaseLostError } from "../../lib/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import { toWireJson } from "../../lib/wire-json.ts";
+import { toWireJson } from "../../values/wire-json.ts";
 import { createPacer, type Pacer } from "../../lib/pacer.ts";
 import { createChunkConverter, requestModes, type StreamChunk } from "../../events/modes.ts";
 import type { RunKwargs } from "../../queue/kwargs.ts";

@@ -5,7 +5,7 @@ import type { StoredCheckpoint } from "../../checkpoints/types.ts";
 import type { SnapshotMaker } from "../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { ownField } from "../../lib/names.ts";
-import { toWireJson } from "../../lib/wire-json.ts";
+import { toWireJson } from "../../values/wire-json.ts";
 import { TASKS_CHANNEL, type GraphPlan } from "./graph-plan.ts";
 import {
   snapshotFields,

@@ -1,6 +1,6 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { JsonObject } from "../../lib/json.ts";
-import { toWireJson } from "../../lib/wire-json.ts";
+import { toWireJson } from "../../values/wire-json.ts";
 
 /** The JSON text of a channel's value, standing in for the value where nobody looks inside. */
 export class ValueText {

@@ -1,18 +1,20 @@
 /**
- * How messages are stored: `{$type: <class>, ...fields}`. LangChain's own constructor form (`{lc: 1, type:
+ * How messages are stored: `{$type: <class>, ...properties}`. LangChain's own constructor form (`{lc: 1, type:
  * "constructor", id: ["langchain_core", "messages", <class>], kwargs}`) takes 53 characters more, which were a fifth of
- * a short message. It is still read, and written for a message with a field that has a meaning in stored trees.
+ * a short message. It is still read, and written for a message with a property whose name has a meaning in stored trees.
  */
 
-import { setField, TYPE, type Fields } from "./fields.ts";
+import { setProperty, TYPE, type Properties } from "../properties.ts";
 
-export interface MessageFields extends Fields {
-  lc_kwargs?: Fields;
+/** What the messages of LangChain have in common, whichever copy of `@langchain/core` made them. */
+export interface MessageLike {
+  readonly lc_kwargs?: Properties;
+  readonly content: unknown;
   _getType(): string;
 }
 
 /** What a message may hold beside what was given to its constructor. */
-export const MESSAGE_FIELDS = [
+export const MESSAGE_PROPERTIES = [
   "id",
   "name",
   "content",
@@ -50,34 +52,35 @@ const CLASS_BY_TYPE: ReadonlyMap<string, string> = new Map([
  * loses an id that was set later. `undefined` is left out, and so is what the constructor makes anyway: a sixth of a
  * short message.
  */
-export const encodeMessage = (message: MessageFields, encode: (value: unknown) => unknown): Fields => {
+export const encodeMessage = (message: MessageLike, encode: (value: unknown) => unknown): Properties => {
+  const live = message as unknown as Properties;
   const name = messageClassName(message);
-  const tree: Fields = { [TYPE]: name };
+  const tree: Properties = { [TYPE]: name };
   const given = message.lc_kwargs ?? {};
   for (const key of Object.keys(given)) {
     if (key === "type" || key === "contentBlocks" || key === "content_blocks") continue; // they are the content
-    const value = Object.hasOwn(message, key) ? message[key] : given[key];
-    if (value === undefined || typeof value === "function" || isMadeAnyway(message, key)) continue;
+    const value = Object.hasOwn(message, key) ? live[key] : given[key];
+    if (value === undefined || typeof value === "function" || isMadeAnyway(live, key)) continue;
     if (key === TYPE || key === "lc") return constructorForm(name, message, encode);
-    setField(tree, key, encode(value));
+    setProperty(tree, key, encode(value));
   }
-  for (const key of MESSAGE_FIELDS) {
+  for (const key of MESSAGE_PROPERTIES) {
     if (key in tree) continue;
-    const value = message[key];
-    if (value !== undefined && !isMadeAnyway(message, key)) tree[key] = encode(value);
+    const value = live[key];
+    if (value !== undefined && !isMadeAnyway(live, key)) tree[key] = encode(value);
   }
   return tree;
 };
 
-/** For a message that has a field named `lc` or `$type`. */
+/** For a message that has a property named `lc` or `$type`. */
 const constructorForm = (
   name: string,
-  message: MessageFields,
+  message: MessageLike,
   encode: (value: unknown) => unknown,
-): Fields => {
+): Properties => {
   const { [TYPE]: type, lc, ...given } = message.lc_kwargs ?? {};
   const { [TYPE]: _, ...kwargs } = encodeMessage(
-    Object.create(message, { lc_kwargs: { value: given } }),
+    Object.create(message, { lc_kwargs: { value: given } }) as MessageLike,
     encode,
   );
   for (const [key, value] of Object.entries({ [TYPE]: type, lc })) {
@@ -87,7 +90,7 @@ const constructorForm = (
 };
 
 /** The name of a message's class, by its tree; undefined for every other tree. Allocates nothing: asked per message. */
-export const messageNameOf = (tree: Fields): string | undefined => {
+export const messageNameOf = (tree: Properties): string | undefined => {
   const type = tree[TYPE];
   if (type !== undefined) return MESSAGE_CLASSES.has(type as string) ? (type as string) : undefined;
   if (tree.lc !== 1 || tree.type !== "constructor" || !Array.isArray(tree.id)) return undefined;
@@ -96,18 +99,18 @@ export const messageNameOf = (tree: Fields): string | undefined => {
   return id[1] === "messages" && MESSAGE_CLASSES.has(name as string) ? (name as string) : undefined;
 };
 
-/** The fields of a message's tree; undefined for every other tree. They may be the tree itself, with its `$type`. */
-export const messageFieldsOf = (tree: Fields): Fields | undefined => {
+/** The properties in a message's tree; undefined for every other tree. They may be the tree itself, with its `$type`. */
+export const messagePropertiesOf = (tree: Properties): Properties | undefined => {
   if (messageNameOf(tree) === undefined) return undefined;
-  return tree[TYPE] === undefined ? (tree.kwargs as Fields) : tree;
+  return tree[TYPE] === undefined ? (tree.kwargs as Properties) : tree;
 };
 
 /**
- * True for an empty field of a message that its constructor makes if it is not given. (Tool calls are computed from
+ * True for an empty property of a message that its constructor makes if it is not given. (Tool calls are computed from
  * the raw ones if there are any, so then an empty list must be given.)
  */
-export const isMadeAnyway = (message: Fields, key: string): boolean => {
-  const value = message[key];
+export const isMadeAnyway = (live: Properties, key: string): boolean => {
+  const value = live[key];
   switch (key) {
     case "additional_kwargs":
     case "response_metadata":
@@ -118,7 +121,7 @@ export const isMadeAnyway = (message: Fields, key: string): boolean => {
       return (
         Array.isArray(value) &&
         value.length === 0 &&
-        !Object.hasOwn(Object(message.additional_kwargs), "tool_calls")
+        !Object.hasOwn(Object(live.additional_kwargs), "tool_calls")
       );
     default:
       return false;
@@ -131,10 +134,10 @@ const isPlainEmpty = (value: object): boolean => {
 };
 
 /** A user's own subclass is stored as the class of LangChain that it extends: it can be read everywhere. */
-const messageClassName = (message: MessageFields): string => {
+const messageClassName = (message: MessageLike): string => {
   const messageClass = message.constructor as { lc_name?: () => string };
   const name = messageClass.lc_name?.() ?? "";
   if (MESSAGE_CLASSES.has(name)) return name;
   const known = CLASS_BY_TYPE.get(message._getType()) ?? "ChatMessage";
-  return typeof message.concat === "function" ? `${known}Chunk` : known;
+  return "concat" in message && typeof message.concat === "function" ? `${known}Chunk` : known;
 };

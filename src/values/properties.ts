@@ -1,0 +1,12 @@
+/** The properties of an object of any kind, by name. */
+export type Properties = Record<string, unknown>;
+
+/** The key of a stored tree that names a type: `{$type: "date", value: …}`. */
+export const TYPE = "$type";
+
+/** Sets a property whose name comes from outside. Assigning `__proto__` would change the prototype; defining it is data. */
+export const setProperty = (target: Properties, name: string, value: unknown): void => {
+  if (name === "__proto__") {
+    Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
+  } else target[name] = value;
+};

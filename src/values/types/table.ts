@@ -1,0 +1,58 @@
+/** Every type of values that this server knows beside what JSON has. To add one, write a ValueType and list it here. */
+
+import type { ValueType } from "../value-type.ts";
+import { DATE, MAP, OPAQUE, REGEXP, SET, URL_TYPE } from "./built-ins.ts";
+import { BYTES } from "./bytes.ts";
+import { ERROR } from "./error.ts";
+import { SERIALIZABLE } from "./langchain.ts";
+import { COMMAND, DELTA_SNAPSHOT, OVERWRITE, SEND } from "./langgraph.ts";
+import { MESSAGE } from "./message.ts";
+import { BIGINT, NUMBER, UNDEFINED } from "./scalars.ts";
+
+/** Of values that are no objects, but for those that JSON has. The first that recognises a value counts. */
+export const SCALAR_TYPES: readonly ValueType[] = [NUMBER, BIGINT as ValueType, UNDEFINED];
+
+/** Of instances of classes. The first that recognises a value counts; messages are asked first because most are. */
+export const OBJECT_TYPES: readonly ValueType[] = [
+  MESSAGE,
+  DATE,
+  MAP,
+  SET,
+  BYTES,
+  REGEXP,
+  URL_TYPE,
+  ERROR,
+  SEND,
+  COMMAND,
+  OVERWRITE,
+  DELTA_SNAPSHOT,
+  SERIALIZABLE,
+  OPAQUE,
+] as readonly ValueType[];
+
+const RECOGNISED = OBJECT_TYPES.filter(({ is }) => is !== undefined) as Array<Required<ValueType>>;
+const BY_LG_NAME: ReadonlyMap<unknown, ValueType> = new Map(
+  OBJECT_TYPES.filter(({ lgName }) => lgName !== undefined).map((type) => [type.lgName, type] as const),
+);
+
+/** The type of an instance of a class; undefined if its own properties are all there is to it. */
+export const typeOfObject = (value: object): ValueType | undefined => {
+  const { lg_name: lgName } = value as { lg_name?: unknown };
+  if (lgName !== undefined) {
+    const type = BY_LG_NAME.get(lgName);
+    if (type !== undefined) return type;
+  }
+  for (const type of RECOGNISED) if (type.is(value)) return type;
+  return undefined;
+};
+
+/** The type of a value that is no object and that JSON doesn't have. */
+export const typeOfScalar = (value: unknown): ValueType =>
+  SCALAR_TYPES.find((type) => type.is?.(value)) ?? UNDEFINED;
+
+const BY_NAME: ReadonlyMap<unknown, ValueType> = new Map(
+  [...OBJECT_TYPES, ...SCALAR_TYPES].flatMap((type) => type.names.map((name) => [name, type] as const)),
+);
+
+/** The type that a tree has under `$type`. That may be anything: trees are made of what users store. */
+export const typeNamed = (name: unknown): ValueType | undefined => BY_NAME.get(name);
