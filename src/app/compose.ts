@@ -143,12 +143,13 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     const storeRepository = createStoreRepository(database, database);
     const storeItems = await openItems({ database, repository: storeRepository, index: storeIndex, logger });
     closers.push(() => storeItems.close());
+    const storeParts = { repository: storeRepository, authorize, items: storeItems, expiry: storeExpiry };
     const checkpoints = createCheckpointStorage({ database, logger });
     const graphs = await loadGraphs({
       configPath: config.graphConfigFile,
       logger,
       checkpointer: checkpoints.saver,
-      store: new PostgresStore({ repository: storeRepository, items: storeItems, expiry: storeExpiry }),
+      store: new PostgresStore({ ...storeParts, visibility: await authorize(THE_SERVER, "store", "search") }),
     });
     closers.push(() => graphs.close());
 
@@ -223,7 +224,7 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
       logger,
     });
     closers.push(() => recovery.close());
-    const store = createStoreService({ repository: storeRepository, items: storeItems, expiry: storeExpiry });
+    const store = createStoreService(storeParts);
     const onThreadsDeleted = (threadIds: readonly string[]) => worker.abandonThreads(threadIds);
     const threads = createThreadService({
       database,
@@ -250,7 +251,7 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     const items = startPeriodic({
       everyMs: itemSweepMs(storeExpiry.sweepIntervalMinutes),
       async work() {
-        while ((await store.deleteExpired(EXPIRED_PER_SWEEP)) === EXPIRED_PER_SWEEP);
+        while ((await store.deleteExpired(THE_SERVER, EXPIRED_PER_SWEEP)) === EXPIRED_PER_SWEEP);
       },
       onError: tellFailure(logger, "expired items could not be removed"),
     });

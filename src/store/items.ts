@@ -1,3 +1,4 @@
+import type { Visibility } from "../access/visibility.ts";
 import { invalid } from "../lib/errors.ts";
 import type { Embedder } from "./embedding.ts";
 import { hashOf, textsOf } from "./embedding.ts";
@@ -38,15 +39,19 @@ export interface Items {
   /** Whether items can be looked for by meaning. */
   readonly isIndexed: boolean;
   /** Stores items, whole, and what they are found by. Throws `unavailable` if the embedding model fails. */
-  put(items: readonly ItemToStore[]): Promise<void>;
+  put(visibility: Visibility<"store">, items: readonly ItemToStore[]): Promise<void>;
   /**
    * For each search its items: with a query the most similar first, with their scores, and only those that were
    * indexed; otherwise the last updated first. Throws `invalid` for a query where no semantic search is configured,
    * `unavailable` if the embedding model fails.
    */
-  search(searches: readonly ItemQuery[]): Promise<FoundItem[][]>;
+  search(visibility: Visibility<"store">, searches: readonly ItemQuery[]): Promise<FoundItem[][]>;
   /** The same for one search of somebody outside, whose page may be cut; see `StoreRepository`. */
-  searchPage(search: ItemQuery, signal?: AbortSignal): Promise<{ items: FoundItem[]; isCut: boolean }>;
+  searchPage(
+    visibility: Visibility<"store">,
+    search: ItemQuery,
+    signal?: AbortSignal,
+  ): Promise<{ items: FoundItem[]; isCut: boolean }>;
 }
 
 /** LangGraph's own stores would answer such a query with any items: a caller could not tell that from a result. */
@@ -78,8 +83,8 @@ export const createItems = ({ repository, vectors, index }: ItemsOptions): Items
   return {
     isIndexed: index !== undefined,
 
-    async put(items) {
-      if (vectors === undefined) return await repository.put(items);
+    async put(visibility, items) {
+      if (vectors === undefined) return await repository.put(visibility, items);
       /** All texts by their hashes. */
       const texts = new Map<string, string>();
       const textsOfItems = items.flatMap(({ namespace, key, value, index: paths = index?.fields }) => {
@@ -92,23 +97,23 @@ export const createItems = ({ repository, vectors, index }: ItemsOptions): Items
       });
       const embed = index?.embed ?? "";
       const indexed = items.filter((item) => item.index !== false);
-      const known = textsOfItems.length === 0 ? [] : await vectors.knownTexts(indexed);
+      const known = textsOfItems.length === 0 ? [] : await vectors.knownTexts(visibility, indexed);
       const nameOf = ({ namespace, key, hash }: TextOfItem) => JSON.stringify([namespace, key, hash]);
       const knownNames = new Set(known.map(nameOf));
       const unknown = new Set(
         textsOfItems.filter((text) => !knownNames.has(nameOf(text))).map(({ hash }) => hash),
       );
       const fresh = await vectorsOf(new Map([...texts].filter(([hash]) => unknown.has(hash))));
-      if (await vectors.put(items, textsOfItems, fresh, embed)) return;
+      if (await vectors.put(visibility, items, textsOfItems, fresh, embed)) return;
       // Somebody else has just replaced an item whose vectors were to stay: with all of them nothing can be missing.
-      await vectors.put(items, textsOfItems, await vectorsOf(texts), embed);
+      await vectors.put(visibility, items, textsOfItems, await vectorsOf(texts), embed);
     },
 
-    search: async (searches) => await repository.search(await withVectors(searches)),
+    search: async (visibility, searches) => await repository.search(visibility, await withVectors(searches)),
 
-    async searchPage(search, signal) {
+    async searchPage(visibility, search, signal) {
       const [prepared = search] = await withVectors([search]);
-      return await repository.searchPage(prepared, signal);
+      return await repository.searchPage(visibility, prepared, signal);
     },
   };
 };

@@ -10,6 +10,7 @@ import {
   type SearchItem,
   type SearchOperation,
 } from "@langchain/langgraph-checkpoint";
+import type { Visibility } from "../access/visibility.ts";
 import { invalid } from "../lib/errors.ts";
 import { storableObject } from "../lib/json-schemas.ts";
 import { toWireJson } from "../values/wire-json.ts";
@@ -20,6 +21,8 @@ import type { ItemQuery, Items, ItemToStore } from "./items.ts";
 import type { FoundItem, ItemRead, NamespaceSearch, StoreRepository } from "./repository.ts";
 
 export interface PostgresStoreOptions {
+  /** Of what the graphs store and find. */
+  visibility: Visibility<"store">;
   repository: StoreRepository;
   items: Items;
   expiry: StoreExpiry;
@@ -49,12 +52,14 @@ const SEARCHED_BY_DEFAULT = 10;
  * `stop()` closes nothing: the database belongs to the server.
  */
 export class PostgresStore extends BaseStore {
+  readonly #visibility: Visibility<"store">;
   readonly #repository: StoreRepository;
   readonly #items: Items;
   readonly #expiry: StoreExpiry;
 
-  constructor({ repository, items, expiry }: PostgresStoreOptions) {
+  constructor({ visibility, repository, items, expiry }: PostgresStoreOptions) {
     super();
+    this.#visibility = visibility;
     this.#repository = repository;
     this.#items = items;
     this.#expiry = expiry;
@@ -93,22 +98,32 @@ export class PostgresStore extends BaseStore {
     for (const { namespace, key } of deletes) assertAddressable(namespace, key);
 
     await Promise.all([
-      this.#repository.get(gets.map(({ read }) => read)).then((items) => {
-        items.forEach((item, place) => {
-          results[gets[place]!.index] = item === undefined ? null : itemOf(item);
-        });
-      }),
-      this.#items.search(searches.map(({ search }) => search)).then((found) => {
-        found.forEach((items, place) => {
-          results[searches[place]!.index] = items.map(searchItemOf);
-        });
-      }),
+      this.#repository
+        .get(
+          this.#visibility,
+          gets.map(({ read }) => read),
+        )
+        .then((items) => {
+          items.forEach((item, place) => {
+            results[gets[place]!.index] = item === undefined ? null : itemOf(item);
+          });
+        }),
+      this.#items
+        .search(
+          this.#visibility,
+          searches.map(({ search }) => search),
+        )
+        .then((found) => {
+          found.forEach((items, place) => {
+            results[searches[place]!.index] = items.map(searchItemOf);
+          });
+        }),
       ...listings.map(async ({ index, query }) => {
-        results[index] = await this.#repository.listNamespaces(query);
+        results[index] = await this.#repository.listNamespaces(this.#visibility, query);
       }),
     ]);
-    await this.#items.put(puts);
-    await this.#repository.delete(deletes);
+    await this.#items.put(this.#visibility, puts);
+    await this.#repository.delete(this.#visibility, deletes);
     return results as OperationResults<Operations>;
   }
 

@@ -1,3 +1,4 @@
+import type { Visibility } from "../access/visibility.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../lib/large-answers.ts";
 import { roomyPage, type BoundedReads, type PageColumns } from "../database/bounded-reads.ts";
 import type { Queryable } from "../database/database.ts";
@@ -64,31 +65,48 @@ export interface NamespaceSearch {
   offset: number;
 }
 
+/**
+ * Every method takes the visibility that was granted for it, as the proof that somebody was asked. It is no condition of
+ * the statements: items have no metadata that a filter could hold for. Who may use which namespace is settled before, by
+ * what becomes of the namespace that was asked for.
+ */
 export interface StoreRepository {
   /**
    * The items, in the order of the addresses, undefined where there is none. One statement (see below),
    * one more if values are large and `whenLarge` was awaited before they are read.
    */
-  get(reads: readonly ItemRead[], whenLarge?: WhenLarge): Promise<(StoredItem | undefined)[]>;
+  get(
+    visibility: Visibility<"store">,
+    reads: readonly ItemRead[],
+    whenLarge?: WhenLarge,
+  ): Promise<(StoredItem | undefined)[]>;
   /**
    * For each search its items: the nearest first, or the last updated first. At most two statements, and one for each vector (see below).
    */
-  search(searches: readonly ItemSearch[]): Promise<FoundItem[][]>;
+  search(visibility: Visibility<"store">, searches: readonly ItemSearch[]): Promise<FoundItem[][]>;
   /**
    * One search of somebody outside: a bounded read (see database/bounded-reads.ts), whose page ends early when it gets too
    * large. `isCut`: there are more items within the limit.
    */
-  searchPage(search: ItemSearch, signal?: AbortSignal): Promise<{ items: FoundItem[]; isCut: boolean }>;
+  searchPage(
+    visibility: Visibility<"store">,
+    search: ItemSearch,
+    signal?: AbortSignal,
+  ): Promise<{ items: FoundItem[]; isCut: boolean }>;
   /** Stores items, whole: an older value and its time to live are replaced. No address twice. One statement. */
-  put(items: readonly NewItem[]): Promise<void>;
+  put(visibility: Visibility<"store">, items: readonly NewItem[]): Promise<void>;
   /** Removes items; it's no error if they don't exist. One statement. */
-  delete(addresses: readonly ItemAddress[]): Promise<void>;
+  delete(visibility: Visibility<"store">, addresses: readonly ItemAddress[]): Promise<void>;
   /** The namespaces that hold items, in byte order of their labels, none twice. */
-  listNamespaces(query: NamespaceSearch): Promise<string[][]>;
+  listNamespaces(visibility: Visibility<"store">, query: NamespaceSearch): Promise<string[][]>;
   /** The same for somebody outside: a bounded read. */
-  listNamespacesFor(query: NamespaceSearch, signal: AbortSignal | undefined): Promise<string[][]>;
+  listNamespacesFor(
+    visibility: Visibility<"store">,
+    query: NamespaceSearch,
+    signal: AbortSignal | undefined,
+  ): Promise<string[][]>;
   /** Removes up to `limit` expired items, the longest expired first; returns how many. */
-  deleteExpired(limit: number): Promise<number>;
+  deleteExpired(visibility: Visibility<"store">, limit: number): Promise<number>;
 }
 
 interface FoundRow extends FoundItem {
@@ -181,7 +199,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
   };
 
   return {
-    async get(reads, whenLarge) {
+    async get(_visibility, reads, whenLarge) {
       const items: (StoredItem | undefined)[] = reads.map(() => undefined);
       if (reads.length === 0) return items;
       const wanted = reads.map(({ namespace, key }, ordinal) => ({ ordinal, namespace, key }));
@@ -204,7 +222,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       return items;
     },
 
-    async search(searches) {
+    async search(_visibility, searches) {
       const found: FoundItem[][] = searches.map(() => []);
       const wanted = searches.map(wantedOf);
       const run = async (text: string, group: typeof wanted): Promise<void> => {
@@ -226,7 +244,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       return found;
     },
 
-    async searchPage(search, signal) {
+    async searchPage(_visibility, search, signal) {
       const wanted = wantedOf(search, 0);
       const everywhere = wanted.upper === null;
       const statement = wanted.query === undefined ? searchItems(everywhere) : searchByMeaning(everywhere);
@@ -239,7 +257,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       return { items: rows.map(foundItemOf), isCut: rows.length < Number(rows[0]?.page_rows ?? 0) };
     },
 
-    async put(items) {
+    async put(_visibility, items) {
       if (items.length === 0) return;
       // Joined by hand: the values are JSON text already, and may be large.
       const rows = items.map(({ namespace, key, valueJson, ttlMinutes }) => {
@@ -249,18 +267,18 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       await database.query(PUT, [`[${rows.join(",")}]`]);
     },
 
-    async delete(addresses) {
+    async delete(_visibility, addresses) {
       if (addresses.length === 0) return;
       await database.query(DELETE, [
         JSON.stringify(addresses.map(({ namespace, key }) => ({ namespace, key }))),
       ]);
     },
 
-    listNamespaces: (search) => findNamespaces(query, search),
-    listNamespacesFor: (search, signal) =>
+    listNamespaces: (_visibility, search) => findNamespaces(query, search),
+    listNamespacesFor: (_visibility, search, signal) =>
       findNamespaces((text, values) => reads.boundedRead(text, values, signal), search),
 
-    async deleteExpired(limit) {
+    async deleteExpired(_visibility, limit) {
       return (await database.query(DELETE_EXPIRED, [limit])).length;
     },
   };

@@ -35,7 +35,7 @@ export const createStoreRoutes =
         },
       },
       async (request, reply) => {
-        await service.put(request.body);
+        await service.put(request.caller, request.body);
         return await reply.code(204).send(null);
       },
     );
@@ -51,15 +51,12 @@ export const createStoreRoutes =
         },
       },
       async (request, reply) => {
-        const item = await service.get(request.query, (bytes) =>
+        const item = await service.get(request.caller, request.query, (bytes) =>
           room.reserve(reply.raw, bytes, { isRefusable: true }),
         );
         // As text: Fastify would answer null with an empty body, on which the SDK fails.
         const json = item === undefined ? "null" : JSON.stringify(item);
-        return await reply
-          .type("application/json; charset=utf-8")
-
-          .send(json as never);
+        return await reply.type("application/json; charset=utf-8").send(json as never);
       },
     );
 
@@ -74,7 +71,7 @@ export const createStoreRoutes =
         },
       },
       async (request, reply) => {
-        await service.delete(request.body);
+        await service.delete(request.caller, request.body);
         return await reply.code(204).send(null);
       },
     );
@@ -93,7 +90,7 @@ export const createStoreRoutes =
         },
       },
       async (request, reply) => {
-        const { items, next } = await service.search(request.body, callerGone(reply.raw));
+        const { items, next } = await service.search(request.caller, request.body, callerGone(reply.raw));
         if (next !== undefined) reply.header("x-pagination-next", next);
         return { items };
       },
@@ -110,7 +107,7 @@ export const createStoreRoutes =
         },
       },
       async (request, reply) => ({
-        namespaces: await service.listNamespaces(request.body, callerGone(reply.raw)),
+        namespaces: await service.listNamespaces(request.caller, request.body, callerGone(reply.raw)),
       }),
     );
   };

@@ -1,3 +1,5 @@
+import type { Authorize } from "../access/authorize.ts";
+import type { Caller } from "../access/caller.ts";
 import type { WhenLarge } from "../lib/large-answers.ts";
 import { invalid } from "../lib/errors.ts";
 import { timestamp } from "../lib/timestamps.ts";
@@ -16,6 +18,7 @@ import type {
 
 export interface StoreServiceOptions {
   repository: StoreRepository;
+  authorize: Authorize;
   items: Items;
   expiry: StoreExpiry;
 }
@@ -31,18 +34,18 @@ export interface StoreService {
    * Stores an item, or replaces it with its time to live. Throws `invalid` if it's to be indexed and no semantic
    * search is configured, `unavailable` if its texts can't be embedded.
    */
-  put(request: ItemPut): Promise<void>;
+  put(caller: Caller, request: ItemPut): Promise<void>;
   /** `whenLarge` is awaited before a large item is read. */
-  get(request: ItemGet, whenLarge?: WhenLarge): Promise<ItemRecord | undefined>;
-  delete(request: ItemDelete): Promise<void>;
+  get(caller: Caller, request: ItemGet, whenLarge?: WhenLarge): Promise<ItemRecord | undefined>;
+  delete(caller: Caller, request: ItemDelete): Promise<void>;
   /**
    * Items, the last updated first, or with a `query` the most similar. Throws `invalid` for an unknown operator, and
    * for a `query` where no semantic search is configured; `unavailable` if the query can't be embedded.
    */
-  search(request: ItemSearchRequest, signal?: AbortSignal): Promise<ItemPage>;
-  listNamespaces(request: NamespacesRequest, signal?: AbortSignal): Promise<string[][]>;
+  search(caller: Caller, request: ItemSearchRequest, signal?: AbortSignal): Promise<ItemPage>;
+  listNamespaces(caller: Caller, request: NamespacesRequest, signal?: AbortSignal): Promise<string[][]>;
   /** The sweep: removes up to `limit` items whose time has passed; returns how many. */
-  deleteExpired(limit: number): Promise<number>;
+  deleteExpired(caller: Caller, limit: number): Promise<number>;
 }
 
 const recordOf = (item: FoundItem): ItemRecord => ({
@@ -54,46 +57,58 @@ const recordOf = (item: FoundItem): ItemRecord => ({
   ...(item.score === undefined ? {} : { score: item.score }),
 });
 
-/** The store as clients use it over HTTP. Graphs use the same items through `PostgresStore`. */
-export const createStoreService = ({ repository, items, expiry }: StoreServiceOptions): StoreService => ({
-  async put({ namespace, key, value, index, ttl }) {
+/** The store as clients use it over HTTP, each as `caller`. Graphs use the same items through `PostgresStore`. */
+export const createStoreService = ({
+  repository,
+  authorize,
+  items,
+  expiry,
+}: StoreServiceOptions): StoreService => ({
+  async put(caller, { namespace, key, value, index, ttl }) {
+    const visibility = await authorize(caller, "store", "put");
     if (!items.isIndexed && Array.isArray(index) && index.length > 0) {
       throw invalid("'index': this server has no semantic search configured; leave it out, or send false.");
     }
     const ttlMinutes = ttl === null ? undefined : (ttl ?? expiry.defaultMinutes);
     const valueJson = JSON.stringify(value);
-    await items.put([
+    await items.put(visibility, [
       { namespace, key, valueJson, ttlMinutes, value: () => value, index: index ?? undefined },
     ]);
   },
 
-  async get({ namespace, key, refresh_ttl }, whenLarge) {
+  async get(caller, { namespace, key, refresh_ttl }, whenLarge) {
+    const visibility = await authorize(caller, "store", "get");
     const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
-    const [item] = await repository.get([{ namespace, key, refreshTtl }], whenLarge);
+    const [item] = await repository.get(visibility, [{ namespace, key, refreshTtl }], whenLarge);
     return item === undefined ? undefined : recordOf(item);
   },
 
-  async delete({ namespace = [], key }) {
-    await repository.delete([{ namespace, key }]);
+  async delete(caller, { namespace = [], key }) {
+    await repository.delete(await authorize(caller, "store", "delete"), [{ namespace, key }]);
   },
 
   async search(
+    caller,
     { namespace_prefix: namespacePrefix = [], filter, limit, offset, query, refresh_ttl },
     signal,
   ) {
+    const visibility = await authorize(caller, "store", "search");
     const conditions = filterConditions(filter);
     const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
     const search = { namespacePrefix, conditions, limit, offset, refreshTtl, query };
-    const { items: found, isCut } = await items.searchPage(search, signal);
+    const { items: found, isCut } = await items.searchPage(visibility, search, signal);
     return { items: found.map(recordOf), next: isCut ? offset + found.length : undefined };
   },
 
-  async listNamespaces({ prefix, suffix, max_depth: maxDepth, limit, offset }, signal) {
+  async listNamespaces(caller, { prefix, suffix, max_depth: maxDepth, limit, offset }, signal) {
+    const visibility = await authorize(caller, "store", "list_namespaces");
     const matches: NamespaceMatch[] = [];
     if (prefix !== undefined) matches.push({ matchType: "prefix", path: prefix });
     if (suffix !== undefined) matches.push({ matchType: "suffix", path: suffix });
-    return await repository.listNamespacesFor({ matches, maxDepth, limit, offset }, signal);
+    return await repository.listNamespacesFor(visibility, { matches, maxDepth, limit, offset }, signal);
   },
 
-  deleteExpired: (limit) => repository.deleteExpired(limit),
+  async deleteExpired(caller, limit) {
+    return await repository.deleteExpired(await authorize(caller, "store", "delete"), limit);
+  },
 });

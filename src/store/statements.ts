@@ -1,5 +1,6 @@
 /**
- * The statements of the store, whole. Each takes its list of operations as one JSON parameter.
+ * The statements of the store, whole. Each takes its list of operations as one JSON parameter: LangGraph hands over all
+ * operations of a tick at once. Raw and not by Kysely for that, for their lateral joins, CTEs and locks by `ctid`.
  *
  * Locks are taken in the order of the primary key (puts, deletes) or never waited for (refreshes), so that
  * batches that meet on the same items can't deadlock.

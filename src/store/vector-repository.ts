@@ -1,3 +1,4 @@
+import type { Visibility } from "../access/visibility.ts";
 import type { Database } from "../database/database.ts";
 import type { ItemAddress } from "./addresses.ts";
 import { createStoreRepository, type NewItem } from "./repository.ts";
@@ -10,7 +11,7 @@ export interface TextOfItem extends ItemAddress {
 
 export interface VectorRepository {
   /** The texts of these items that have vectors. One statement. */
-  knownTexts(addresses: readonly ItemAddress[]): Promise<TextOfItem[]>;
+  knownTexts(visibility: Visibility<"store">, addresses: readonly ItemAddress[]): Promise<TextOfItem[]>;
   /**
    * Stores items as `StoreRepository.put` does, and that `texts` are what they are found by; vectors of other texts
    * of theirs are forgotten. One transaction of up to three statements.
@@ -20,6 +21,7 @@ export interface VectorRepository {
    * @param embeddedBy what made them
    */
   put(
+    visibility: Visibility<"store">,
     items: readonly NewItem[],
     texts: readonly TextOfItem[],
     vectors: ReadonlyMap<string, string>,
@@ -35,17 +37,17 @@ const addressJson = (addresses: readonly ItemAddress[]): string =>
 
 /** The SQL of the vectors. */
 export const createVectorRepository = (database: Database): VectorRepository => ({
-  async knownTexts(addresses) {
+  async knownTexts(_visibility, addresses) {
     if (addresses.length === 0) return [];
     return await database.query<TextOfItem>(KNOWN_TEXTS, [addressJson(addresses)]);
   },
 
-  async put(items, texts, vectors, embeddedBy) {
+  async put(visibility, items, texts, vectors, embeddedBy) {
     if (items.length === 0) return true;
     try {
       await database.transaction(async (transaction) => {
         // First, since it locks the items: from here on nobody else changes their vectors.
-        await createStoreRepository(transaction, database).put(items);
+        await createStoreRepository(transaction, database).put(visibility, items);
         const missing = await transaction.query<TextOfItem>(FORGET_OTHER_TEXTS, [
           addressJson(items),
           JSON.stringify(texts),

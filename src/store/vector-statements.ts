@@ -1,5 +1,5 @@
 /**
- * The statements on the vectors of texts, whole. The table is made by vector-table.ts where semantic search is
+ * The statements on the vectors of texts, whole; raw for their lists, their CTEs and the type of pgvector. The table is made by vector-table.ts where semantic search is
  * configured; nothing here may be sent without it.
  */
 

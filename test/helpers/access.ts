@@ -1,7 +1,13 @@
-import type { Authorize } from "../../src/access/authorize.ts";
+import { createAuthorize, type Authorize } from "../../src/access/authorize.ts";
 import type { Caller } from "../../src/access/caller.ts";
 import type { Resource } from "../../src/access/events.ts";
 import { grantVisibility, type Visibility } from "../../src/access/visibility.ts";
+
+/** As a server without filters has it. */
+export const authorize = createAuthorize();
+
+/** Every item of the store. */
+export const EVERY_ITEM = grantVisibility("store");
 
 /** A caller by name. */
 export const caller = (id: string): Caller => ({ kind: "key", id });

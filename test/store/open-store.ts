@@ -6,6 +6,7 @@ import { PostgresStore } from "../../src/store/postgres-store.ts";
 import { createStoreRepository, type StoreRepository } from "../../src/store/repository.ts";
 import { createStoreService, type StoreService } from "../../src/store/service.ts";
 import { freshDatabase } from "../helpers/database.ts";
+import { authorize, EVERY_ITEM } from "../helpers/access.ts";
 
 export const logger = pino({ level: "silent" });
 
@@ -37,8 +38,8 @@ export const openStore = async (expiry: StoreExpiry = DEFAULT_EXPIRY): Promise<O
     database,
     repository,
     items,
-    service: createStoreService({ repository, items, expiry }),
-    store: new PostgresStore({ repository, items, expiry }),
+    service: createStoreService({ repository, authorize, items, expiry }),
+    store: new PostgresStore({ visibility: EVERY_ITEM, repository, items, expiry }),
     async age(minutes) {
       await database.query(
         "update threadloom.store_items set expires_at = expires_at - $1 * interval '1 minute'",

@@ -1,3 +1,4 @@
+import { ANONYMOUS } from "../../src/access/caller.ts";
 import { Client } from "@langchain/langgraph-sdk";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
@@ -16,6 +17,7 @@ import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { DIMS, vectorOf } from "./fixtures/bag-of-words.ts";
 import { logger } from "./open-store.ts";
 import { findPgvector, offersPgvector, openPgvector, runAt, type PgvectorServer } from "./pgvector.ts";
+import { authorize, EVERY_ITEM } from "../helpers/access.ts";
 
 const CONFIG = fileURLToPath(new URL("fixtures/langgraph.json", import.meta.url));
 const serverUrl = inject("serverUrl");
@@ -81,7 +83,10 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
       index: { embed, embedder, fields: ["text"] },
     });
     const parts = { repository, items, expiry: DEFAULT_EXPIRY };
-    return { service: createStoreService(parts), store: new PostgresStore(parts) };
+    return {
+      service: createStoreService({ ...parts, authorize }),
+      store: new PostgresStore({ ...parts, visibility: EVERY_ITEM }),
+    };
   };
   let open: Open;
 
@@ -110,7 +115,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
   });
 
   const put = (key: string, value: Record<string, unknown>, index?: false | string[]) =>
-    open.service.put({ namespace: ["n"], key, value: value as never, index, ttl: undefined });
+    open.service.put(ANONYMOUS, { namespace: ["n"], key, value: value as never, index, ttl: undefined });
   const keys = async (query: string, options: object = {}, at: Open = open) =>
     (await at.store.search(["n"], { query, ...options })).map(({ key }) => key);
   const vectors = async (): Promise<number> =>
@@ -191,12 +196,18 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
 
   it("forgets the vectors of deleted and of expired items", async () => {
     await put("deleted", { text: "tea" });
-    await open.service.put({ namespace: ["n"], key: "expired", value: { text: "tea" }, ttl: 5, index: null });
+    await open.service.put(ANONYMOUS, {
+      namespace: ["n"],
+      key: "expired",
+      value: { text: "tea" },
+      ttl: 5,
+      index: null,
+    });
     await put("stays", { text: "tea" });
-    await open.service.delete({ namespace: ["n"], key: "deleted" });
+    await open.service.delete(ANONYMOUS, { namespace: ["n"], key: "deleted" });
     await database.query("update threadloom.store_items set expires_at = now() where expires_at is not null");
     expect(await keys("tea")).toEqual(["stays"]);
-    await open.service.deleteExpired(10);
+    await open.service.deleteExpired(ANONYMOUS, 10);
     expect(await vectors()).toBe(1);
   });
 
@@ -264,7 +275,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     ],
   ])("stores nothing if the model %s, and does not tell its secrets", async (_what, own, sentence) => {
     const { service } = openWith(own);
-    const failing = service.put({
+    const failing = service.put(ANONYMOUS, {
       namespace: ["n"],
       key: "k",
       value: { text: "tea" },
@@ -320,7 +331,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     await put("other", { text: "tea" });
     const repository = createStoreRepository(database, database);
     const items = await openItems({ database, repository, index: undefined, logger });
-    const store = new PostgresStore({ repository, items, expiry: DEFAULT_EXPIRY });
+    const store = new PostgresStore({ visibility: EVERY_ITEM, repository, items, expiry: DEFAULT_EXPIRY });
     await store.put(["n"], "k", { text: "coffee" });
     await expect(store.search(["n"], { query: "tea" })).rejects.toThrow("no semantic search configured");
     expect(await keys("tea")).toEqual(["other"]);
