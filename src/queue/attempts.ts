@@ -1,17 +1,22 @@
 import type { JsonObject } from "../lib/json.ts";
-import type { RunStatus, ThreadStatus } from "../database/tables.ts";
-
-/** An attempt: one execution of a run by the holder of its lease. `attempt` is the fencing token, see README.md. */
-export interface AttemptSelector {
-  runId: string;
-  attempt: number;
-}
+import type { RunRow, RunStatus, ThreadStatus } from "../database/tables.ts";
 
 /** A run's place: what `thread_id` and `run_id` of a path name. */
 export interface RunSelector {
   threadId: string;
   runId: string;
 }
+
+/** An attempt: one execution of a run by the holder of its lease. `attempt` is the fencing token, see README.md. */
+export interface AttemptSelector extends RunSelector {
+  attempt: number;
+}
+
+export const selectorOf = (run: Pick<RunRow, "thread_id" | "run_id" | "attempt">): AttemptSelector => ({
+  threadId: run.thread_id,
+  runId: run.run_id,
+  attempt: run.attempt,
+});
 
 /** How a run ended. */
 export interface RunOutcome {

@@ -74,7 +74,6 @@ export const createQueue = (database: Database, { maxAttempts, graphIds }: Queue
 
     /** See sql/finish.ts. */
     finish: (
-      threadId: string,
       attempt: AttemptSelector,
       outcome: RunOutcome,
       {
@@ -84,7 +83,7 @@ export const createQueue = (database: Database, { maxAttempts, graphIds }: Queue
         connection?: Queryable;
         lastCheckpoint?: { checkpointNs: string; checkpointId: string } | undefined;
       } = {},
-    ) => finish(connection, { threadId, attempt, outcome, lastCheckpoint }),
+    ) => finish(connection, { attempt, outcome, lastCheckpoint }),
 
     handBack: (attempt: AttemptSelector) => handBack(database, attempt),
 

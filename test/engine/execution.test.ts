@@ -445,7 +445,9 @@ describe("a run that is rolled back", () => {
   /** Locks are taken in one order everywhere. */
   const THREAD_FIRST = [
     expect.stringMatching(/select 1 from threadloom.threads where thread_id = \$1 for (no key )?update/),
-    expect.stringMatching(/from threadloom.runs where run_id = \$1 and attempt = \$2 .* for update/),
+    expect.stringMatching(
+      /from threadloom.runs where thread_id = \$1 and run_id = \$2 and attempt = \$3 .* for update/,
+    ),
   ] as unknown[];
 
   test("leaves nothing of itself, and the next one may start", async () => {

@@ -31,14 +31,14 @@ test("a run doesn't end as success on a checkpoint that a crash of the database 
   await aCheckpoint(run.threadId, "subgraph", lastCheckpoint.checkpointId);
   await aCheckpoint(randomUUID(), "", lastCheckpoint.checkpointId);
   await aCheckpoint(run.threadId, "", randomUUID());
-  expect(await queue.finish(run.threadId, run, SUCCESS, { lastCheckpoint })).toBeUndefined();
+  expect(await queue.finish(run, SUCCESS, { lastCheckpoint })).toBeUndefined();
   const [row] = await database.query<{ status: string }>(
     "select status from threadloom.runs where run_id = $1",
     [run.runId],
   );
   expect(row?.status).toBe("running");
   await aCheckpoint(run.threadId, "", lastCheckpoint.checkpointId);
-  expect(await queue.finish(run.threadId, run, SUCCESS, { lastCheckpoint })).toEqual({ waiting: 0 });
+  expect(await queue.finish(run, SUCCESS, { lastCheckpoint })).toEqual({ waiting: 0 });
 });
 
 test("a run that has stored nothing ends without asking for a checkpoint", async () => {
@@ -46,5 +46,5 @@ test("a run that has stored nothing ends without asking for a checkpoint", async
   const queue = createQueue(database, { maxAttempts: 3, graphIds: [] });
   const run = await aRunningRun(database);
   await makeBusy(run.threadId);
-  expect(await queue.finish(run.threadId, run, SUCCESS)).toEqual({ waiting: 0 });
+  expect(await queue.finish(run, SUCCESS)).toEqual({ waiting: 0 });
 });

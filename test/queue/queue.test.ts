@@ -28,8 +28,8 @@ const isFree: OpenQueue["isFree"] = (table, id) => opened.isFree(table, id);
 
 describe("an attempt", () => {
   const everything = async ({ threadId, runId }: { threadId: string; runId: string }, attempt: number) => {
-    const selector = { runId, attempt };
-    expect(await queue.finish(threadId, selector, FAILED)).toBeUndefined();
+    const selector = { threadId, runId, attempt };
+    expect(await queue.finish(selector, FAILED)).toBeUndefined();
     expect(await queue.renew([selector], LEASE_SECONDS)).toEqual([]);
     expect(await queue.handBack(selector)).toBeUndefined();
     await queue.giveUpLease(selector);
@@ -49,14 +49,18 @@ describe("an attempt", () => {
     expect(await changes(() => everything(made, attempt))).toEqual(new Map());
   });
 
+  test("that names another thread than its run's ends nothing, keeps nothing, gives nothing back", async () => {
+    const { runId } = await opened.aRun({ leaseFor: 5 });
+    const { threadId } = await opened.aRun({ leaseFor: 5 });
+    expect(await changes(() => everything({ threadId, runId }, 1))).toEqual(new Map());
+  });
+
   test("ends its own run, and leaves the thread to those that wait", async () => {
     const run = await opened.aRun({ attempt: 2, leaseFor: 5 });
     await opened.aRun({ threadId: run.threadId, status: "pending" });
     await opened.aRun({ attempt: 2, leaseFor: 5 });
     expect(
-      await changes(async () =>
-        expect(await queue.finish(run.threadId, run, FAILED)).toEqual({ waiting: 1 }),
-      ),
+      await changes(async () => expect(await queue.finish(run, FAILED)).toEqual({ waiting: 1 })),
     ).toEqual(
       new Map<string, unknown>([
         [run.runId, { status: "error", error: FAILED.error, lease_until: null }],
@@ -79,7 +83,7 @@ describe("an attempt", () => {
     await database.query("update threadloom.threads set ttl_minutes = 5 where thread_id = $1", [
       run.threadId,
     ]);
-    const changed = await changes(() => queue.finish(run.threadId, run, FAILED));
+    const changed = await changes(() => queue.finish(run, FAILED));
     expect(changed.get(run.threadId)).toMatchObject({
       status: "error",
       unfinished_runs: 0,
@@ -90,7 +94,9 @@ describe("an attempt", () => {
   test("does not end its run on another thread", async () => {
     const run = await opened.aRun({});
     const other = await opened.aRun({});
-    expect(await changes(() => queue.finish(other.threadId, run, FAILED))).toEqual(new Map());
+    expect(await changes(() => queue.finish({ ...run, threadId: other.threadId }, FAILED))).toEqual(
+      new Map(),
+    );
   });
 
   test("locks the thread before the run, as everybody does", async () => {
@@ -98,7 +104,7 @@ describe("an attempt", () => {
     await opened.whileLocked(
       "threads",
       run.threadId,
-      () => queue.finish(run.threadId, run, FAILED),
+      () => queue.finish(run, FAILED),
       async () => expect(await isFree("runs", run.runId)).toBe(true),
     );
     expect((await opened.rows()).get(run.runId)).toMatchObject({ status: "error" });
@@ -170,7 +176,7 @@ describe("an attempt", () => {
     expect(await queue.endedAs(run, "success")).toBe(true);
     expect(await queue.endedAs(run, "error")).toBe(false);
     expect(await queue.endedAs({ ...run, attempt: 1 }, "success")).toBe(false);
-    expect(await queue.endedAs({ runId: newId(), attempt: 1 }, "success")).toBe("gone");
+    expect(await queue.endedAs({ ...run, runId: newId() }, "success")).toBe("gone");
   });
 });
 

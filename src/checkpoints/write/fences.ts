@@ -59,7 +59,7 @@ type Sql<Name extends string> = Readonly<Record<BatchParameter | Name, string>>;
  */
 export const HELD_BY_ATTEMPT = (sql: Sql<keyof typeof ATTEMPT_PARAMETERS>): string => `
   select 1 from threadloom.runs
-  where run_id = ${sql.runId} and attempt = ${sql.attempt} and status = 'running'
+  where thread_id = ${sql.threadId} and run_id = ${sql.runId} and attempt = ${sql.attempt} and status = 'running'
     and (${sql.lastCheckpointId} is null or exists (
       select from threadloom.checkpoints c
       where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.lastCheckpointNs}
@@ -89,11 +89,11 @@ export const HELD_WHILE_UNCHANGED = (sql: Sql<keyof typeof VERSION_PARAMETERS>):
 /** Whether an attempt still holds its run. */
 export const isHeld = async (
   queryable: Queryable,
-  { runId, attempt }: { runId: string; attempt: number },
+  { threadId, runId, attempt }: { threadId: string; runId: string; attempt: number },
 ): Promise<boolean> => {
   const rows = await queryable.query(
-    "select 1 from threadloom.runs where run_id = $1 and attempt = $2 and status = 'running'",
-    [runId, attempt],
+    "select 1 from threadloom.runs where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'",
+    [threadId, runId, attempt],
   );
   return rows.length > 0;
 };

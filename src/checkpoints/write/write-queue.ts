@@ -179,7 +179,10 @@ export class WriteQueue {
     if (!held && fence !== undefined) {
       if (fence.kind === "idle-thread") throw threadBusy(threadId);
       if (fence.kind === "unchanged-thread") throw new ThreadChangedError(threadId);
-      if (this.last !== undefined && (await retryPassing(() => isHeld(database, fence), { forMs })))
+      if (
+        this.last !== undefined &&
+        (await retryPassing(() => isHeld(database, { ...fence, threadId }), { forMs }))
+      )
         throw new StateLostError(threadId);
       throw new LeaseLostError(fence.runId, fence.attempt);
     }

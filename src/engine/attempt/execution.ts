@@ -14,7 +14,7 @@ import { RunChannel } from "../../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { tellEnd, tellIfDeleted } from "./ended-line.ts";
 import { createOutcomes } from "./outcomes.ts";
-import type { RunOutcome } from "../../queue/attempts.ts";
+import { selectorOf, type RunOutcome } from "../../queue/attempts.ts";
 import type { Queue } from "../../queue/queue.ts";
 
 /** How a run that was executed here ended. */
@@ -96,7 +96,7 @@ export const createExecutor = (parts: ExecutorParts) => {
       await transaction.query("select 1 from threadloom.threads where thread_id = $1 for no key update", [
         run.thread_id,
       ]);
-      const held = await queue.lockAttempt(transaction, { runId: run.run_id, attempt: run.attempt });
+      const held = await queue.lockAttempt(transaction, selectorOf(run));
       if (held === undefined) return false;
       await checkpoints.deleteRun(run.thread_id, run.run_id, transaction);
       await queue.removeRolledBack(transaction, run.thread_id, run.run_id);
@@ -112,11 +112,11 @@ export const createExecutor = (parts: ExecutorParts) => {
       await transaction.query("select 1 from threadloom.threads where thread_id = $1 for update", [
         run.thread_id,
       ]);
-      const selector = { runId: run.run_id, attempt: run.attempt };
+      const selector = selectorOf(run);
       const held = await queue.lockAttempt(transaction, selector);
       if (held === undefined) return undefined;
       if (outcome !== undefined && held.readerId !== null && held.readerId !== processId) {
-        return await queue.finish(run.thread_id, selector, outcome, { connection: transaction });
+        return await queue.finish(selector, outcome, { connection: transaction });
       }
       await checkpoints.deleteThread(run.thread_id, transaction);
       await transaction.query("delete from threadloom.threads where thread_id = $1", [run.thread_id]);
@@ -152,7 +152,7 @@ export const createExecutor = (parts: ExecutorParts) => {
     circumstances: { isMine: () => boolean; creatorIsHere: boolean },
   ): Promise<RunEnding | undefined> => {
     const { isMine, creatorIsHere } = circumstances;
-    const selector = { runId: run.run_id, attempt: run.attempt };
+    const selector = selectorOf(run);
     if (result.kind === "stopped") {
       const { reason } = result;
       if (reason.kind === "lease-lost") return undefined;
@@ -198,7 +198,7 @@ export const createExecutor = (parts: ExecutorParts) => {
       const removes = run.delete_thread && creatorIsHere;
       const ended = removes
         ? await removeThread(run, outcome)
-        : await queue.finish(run.thread_id, selector, outcome, { lastCheckpoint });
+        : await queue.finish(selector, outcome, { lastCheckpoint });
       if (ended !== undefined || !isRetry) return ended;
       // The try before may have been committed, and only its answer been lost.
       const found = await queue.endedAs(selector, outcome.status);
@@ -233,8 +233,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         keep: false,
         ...(run.resumable || run.reader_id !== null
           ? {
-              log: (events) =>
-                eventLog.append({ threadId: run.thread_id, runId: run.run_id, attempt: run.attempt }, events),
+              log: (events) => eventLog.append(selectorOf(run), events),
             }
           : {}),
       });

@@ -21,7 +21,7 @@ import pg from "pg";
 const SIGNS_OF_LIFE = 0;
 const BEATS = 1;
 /** As in held-attempts.ts. */
-const INTS_PER_SLOT = 5;
+const INTS_PER_SLOT = 9;
 const ID_BYTES = 16;
 /** As in database.ts. */
 const IDLE_TIMEOUT_MS = 300_000;
@@ -58,9 +58,8 @@ const beat = (setup, loop) => {
   pool.on("connect", (client) => client.on("error", () => undefined));
 
   const bytes = Buffer.from(held.buffer);
-  /** @param {number} slot */
-  const runIdAt = (slot) => {
-    const start = (slot + 1) * Int32Array.BYTES_PER_ELEMENT;
+  /** @param {number} start */
+  const idAt = (start) => {
     const hex = bytes.toString("hex", start, start + ID_BYTES);
     return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
   };
@@ -68,7 +67,9 @@ const beat = (setup, loop) => {
     const found = [];
     for (let slot = 0; slot < held.length; slot += INTS_PER_SLOT) {
       const attempt = Atomics.load(held, slot);
-      if (attempt !== 0) found.push({ runId: runIdAt(slot), attempt });
+      if (attempt === 0) continue;
+      const start = (slot + 1) * Int32Array.BYTES_PER_ELEMENT;
+      found.push({ threadId: idAt(start), runId: idAt(start + ID_BYTES), attempt });
     }
     return found;
   };
@@ -93,7 +94,12 @@ const beat = (setup, loop) => {
     try {
       const { rows } = await pool.query({
         ...statement,
-        values: [asked.map(({ runId }) => runId), asked.map(({ attempt }) => attempt), leaseSeconds],
+        values: [
+          asked.map(({ threadId }) => threadId),
+          asked.map(({ runId }) => runId),
+          asked.map(({ attempt }) => attempt),
+          leaseSeconds,
+        ],
       });
       const found = /** @type {HeartbeatRow[]} */ (rows);
       if (found.length < asked.length || found.some((row) => row.cancel_action !== null)) {

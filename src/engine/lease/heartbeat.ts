@@ -125,7 +125,7 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
   };
 
   const renewOver = async (connection: Queryable): Promise<void> => {
-    const asked = [...held.values()].map(({ runId, attempt }) => ({ runId, attempt }));
+    const asked = [...held.values()].map(({ threadId, runId, attempt }) => ({ threadId, runId, attempt }));
     if (asked.length > 0) react(asked, await queue.renew(asked, leaseSeconds, connection));
   };
   const boundedShared: Queryable = {

@@ -1,9 +1,9 @@
 import type { AttemptSelector } from "../../queue/attempts.ts";
 
-/** Attempts that fit; 80 KiB. N_JOBS_PER_WORKER goes up to 1,000, and some runs are being concluded beside those. */
+/** Attempts that fit; 144 KiB. N_JOBS_PER_WORKER goes up to 1,000, and some runs are being concluded beside those. */
 export const SLOTS = 4_096;
-/** The attempt (0: the slot is free), then the run's id in 16 bytes. */
-const INTS_PER_SLOT = 5;
+/** The attempt (0: the slot is free), then the thread's id and the run's, 16 bytes each. */
+const INTS_PER_SLOT = 9;
 const ID_BYTES = 16;
 
 /**
@@ -18,10 +18,11 @@ export const createHeldAttempts = () => {
   return {
     memory,
     /** The slot it was given, which `remove` takes; undefined if none is free. */
-    add({ runId, attempt }: AttemptSelector): number | undefined {
+    add({ threadId, runId, attempt }: AttemptSelector): number | undefined {
       const slot = free.pop();
       if (slot === undefined) return undefined;
-      bytes.write(runId.replaceAll("-", ""), (slot + 1) * Int32Array.BYTES_PER_ELEMENT, ID_BYTES, "hex");
+      const start = (slot + 1) * Int32Array.BYTES_PER_ELEMENT;
+      bytes.write((threadId + runId).replaceAll("-", ""), start, 2 * ID_BYTES, "hex");
       Atomics.store(memory, slot, attempt);
       return slot;
     },

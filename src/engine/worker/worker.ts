@@ -8,6 +8,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Endings } from "../endings.ts";
 import type { Execution, Executor } from "../attempt/execution.ts";
 import type { Heartbeat } from "../lease/heartbeat.ts";
+import { selectorOf } from "../../queue/attempts.ts";
 import type { Queue } from "../../queue/queue.ts";
 import { createSuspects } from "./suspects.ts";
 
@@ -173,7 +174,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
         if (freeSlots() > 0) {
           adopted.add(attemptOf(run));
           begin(run, false);
-        } else await queue.handBack({ runId: run.run_id, attempt: run.attempt });
+        } else await queue.handBack(selectorOf(run));
       }
       if (unsureSince === since && lookedAt - since > UNSURE_MS) unsureSince = undefined;
     } catch (error) {

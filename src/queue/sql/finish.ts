@@ -4,14 +4,13 @@ import { toJsonb } from "../../lib/jsonb.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 
 interface Finish {
-  threadId: string;
   attempt: AttemptSelector;
   outcome: RunOutcome;
   lastCheckpoint: { checkpointNs: string; checkpointId: string } | undefined;
 }
 
 const FINISH_PARAMETERS = {
-  threadId: ["uuid", ({ threadId }: Finish) => threadId],
+  threadId: ["uuid", ({ attempt }: Finish) => attempt.threadId],
   runId: ["uuid", ({ attempt }: Finish) => attempt.runId],
   attempt: ["integer", ({ attempt }: Finish) => attempt.attempt],
   status: ["text", ({ outcome }: Finish) => outcome.status],

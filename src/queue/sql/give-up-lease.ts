@@ -2,8 +2,8 @@ import type { Queryable } from "../../database/database.ts";
 import type { AttemptSelector } from "../attempts.ts";
 
 /** Index: runs_pkey. */
-const GIVE_UP_LEASE =
-  "update threadloom.runs set lease_until = now() where run_id = $1 and attempt = $2 and status = 'running'";
+const GIVE_UP_LEASE = `update threadloom.runs set lease_until = now()
+  where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;
 
 /**
  * Ends an attempt's lease now. Recovery, of any process, finds the run as one whose worker died: the attempt counts as
@@ -12,7 +12,7 @@ const GIVE_UP_LEASE =
  */
 export const giveUpLease = async (
   queryable: Queryable,
-  { runId, attempt }: AttemptSelector,
+  { threadId, runId, attempt }: AttemptSelector,
 ): Promise<void> => {
-  await queryable.query(GIVE_UP_LEASE, [runId, attempt]);
+  await queryable.query(GIVE_UP_LEASE, [threadId, runId, attempt]);
 };

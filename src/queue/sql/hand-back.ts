@@ -4,10 +4,11 @@ import type { AttemptSelector } from "../attempts.ts";
 
 /** running → pending. Index: runs_pkey. */
 const HAND_BACK = `update threadloom.runs set status = 'pending', worker_id = null, lease_until = null, updated_at = now()
-  where run_id = $1 and attempt = $2 and status = 'running' and cancel_action is null returning run_id`;
+  where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running' and cancel_action is null
+  returning run_id`;
 
-const ASKED_FOR =
-  "select cancel_action from threadloom.runs where run_id = $1 and attempt = $2 and status = 'running'";
+const ASKED_FOR = `select cancel_action from threadloom.runs
+  where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;
 
 /**
  * Gives an attempt's run back to the queue, to be executed by another process from its last checkpoint. One that is
@@ -15,10 +16,14 @@ const ASKED_FOR =
  */
 export const handBack = async (
   queryable: Queryable,
-  { runId, attempt }: AttemptSelector,
+  { threadId, runId, attempt }: AttemptSelector,
 ): Promise<CancelAction | undefined> => {
-  const handedBack = await queryable.query(HAND_BACK, [runId, attempt]);
+  const handedBack = await queryable.query(HAND_BACK, [threadId, runId, attempt]);
   if (handedBack.length > 0) return undefined;
-  const kept = await queryable.query<{ cancel_action: CancelAction | null }>(ASKED_FOR, [runId, attempt]);
+  const kept = await queryable.query<{ cancel_action: CancelAction | null }>(ASKED_FOR, [
+    threadId,
+    runId,
+    attempt,
+  ]);
   return kept[0]?.cancel_action ?? undefined;
 };

@@ -12,14 +12,15 @@ export interface HeartbeatRow {
 /**
  * Renews the leases of all attempts of a process in one statement; what does not come back is lost. Runs are locked in
  * the order of their ids, so that two such statements can't wait for each other. Index: runs_pkey. The thread of the
- * heartbeat sends this text by itself (engine/lease), so its parameters are counted: run ids, attempts, seconds.
+ * heartbeat sends this text by itself (engine/lease), so its parameters are counted: thread ids, run ids, attempts, seconds.
  */
 export const RENEW = `with mine as (
-  select r.run_id from threadloom.runs r, unnest($1::uuid[], $2::int[]) as held(run_id, attempt)
-  where r.run_id = held.run_id and r.attempt = held.attempt and r.status = 'running'
+  select r.thread_id, r.run_id
+  from threadloom.runs r, unnest($1::uuid[], $2::uuid[], $3::int[]) as held(thread_id, run_id, attempt)
+  where r.thread_id = held.thread_id and r.run_id = held.run_id and r.attempt = held.attempt and r.status = 'running'
   order by r.run_id for no key update of r)
-update threadloom.runs r set lease_until = now() + make_interval(secs => $3::float8)
-from mine where r.run_id = mine.run_id
+update threadloom.runs r set lease_until = now() + make_interval(secs => $4::float8)
+from mine where r.thread_id = mine.thread_id and r.run_id = mine.run_id
 returning r.run_id, r.attempt, r.cancel_action`;
 
 export const renew = async (
@@ -28,6 +29,7 @@ export const renew = async (
   leaseSeconds: number,
 ): Promise<HeartbeatRow[]> =>
   await queryable.query<HeartbeatRow>(RENEW, [
+    attempts.map((held) => held.threadId),
     attempts.map((held) => held.runId),
     attempts.map((held) => held.attempt),
     leaseSeconds,
