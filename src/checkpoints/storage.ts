@@ -3,18 +3,21 @@ import type { CheckpointTuple } from "@langchain/langgraph-checkpoint";
 import type { Queryable } from "../database/database.ts";
 import { StateLostError } from "../lib/errors.ts";
 import { ElementCache } from "./lists/element-cache.ts";
-import { copyThread, deleteRun, deleteThread, keepLatest, mergeHeadMetadata } from "./upkeep/maintenance.ts";
-import { placeOf } from "./saver/place.ts";
+import { copyThread } from "./upkeep/copying.ts";
+import { deleteRun, deleteThread } from "./upkeep/deleting.ts";
+import { mergeHeadMetadata } from "./upkeep/head-metadata.ts";
+import { keepLatest } from "./upkeep/pruning.ts";
+import { checkpointOf } from "./saver/checkpoint-config.ts";
 import { CheckpointReader } from "./read/checkpoint-reader.ts";
 import { findLatestOfRun } from "./read/row-statements.ts";
 import type { Fence } from "./write/fences.ts";
 import { DifferenceSaver, type SaverOptions, type SaverParts } from "./saver/saver.ts";
-import { ShapeBook } from "./rows/shapes.ts";
+import { KnownShapes } from "./rows/known-shapes.ts";
 import { createStateReads } from "./read/state-reads.ts";
 import { threadKey } from "./rows/thread-key.ts";
 import { measureThread } from "./upkeep/thread-size.ts";
 import type { AttemptOptions, AttemptSaver, CheckpointStorage, CheckpointStorageOptions } from "./types.ts";
-import { ThreadWriter } from "./write/writer.ts";
+import { ThreadWriter } from "./write/thread-writer.ts";
 
 export type * from "./types.ts";
 
@@ -114,7 +117,7 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
   }
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
-    const place = placeOf(config);
+    const place = checkpointOf(config);
     if (place !== undefined && place.key === this.emptyThread) {
       const writer = this.writer(place.key);
       if (!writer.hasWritten(place.checkpointNs)) return undefined;
@@ -147,7 +150,7 @@ class FencedSaver extends DifferenceSaver implements AttemptSaver {
 export const createCheckpointStorage = (options: CheckpointStorageOptions): CheckpointStorage => {
   const { database, cacheBytes = CACHE_BYTES, logger } = options;
   const cache = new ElementCache(cacheBytes);
-  const shapes = new ShapeBook();
+  const shapes = new KnownShapes();
   // What was committed without waiting for the disk is gone after a crash, and its places in lists are taken anew: what
   // is remembered of it would be wrong.
   database.onConnectionLost(() => {

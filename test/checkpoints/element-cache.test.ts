@@ -15,21 +15,21 @@ it("remembers no more threads than its bytes allow, though they hold nothing", (
 it("counts what clients are sent of an element, which it also keeps", () => {
   const cache = new ElementCache(MEGABYTE);
   const elements = cache.thread(randomUUID());
-  elements.addRun({ list: 1, position: 0, texts: [JSON.stringify("a".repeat(1_000))] });
+  elements.addElements({ list: 1, position: 0, texts: [JSON.stringify("a".repeat(1_000))] });
   const stored = cache.byteCount;
-  elements.addWires(1, 0, 1, []);
+  elements.addWireTexts(1, 0, 1, []);
   expect(cache.byteCount).toBe(stored + 2 * 1_002);
-  elements.addWires(1, 0, 1, []);
+  elements.addWireTexts(1, 0, 1, []);
   expect(cache.byteCount).toBe(stored + 2 * 1_002);
 });
 
 it("keeps the thread that was asked for last, and drops the others", () => {
   const cache = new ElementCache(10_000);
   const [first, second] = [randomUUID(), randomUUID()];
-  cache.thread(first).addRun({ list: 1, position: 0, texts: ["1"] });
-  cache.thread(second).addRun({ list: 1, position: 0, texts: [`"${"b".repeat(3_500)}"`] });
+  cache.thread(first).addElements({ list: 1, position: 0, texts: ["1"] });
+  cache.thread(second).addElements({ list: 1, position: 0, texts: [`"${"b".repeat(3_500)}"`] });
   cache.thread(first);
-  cache.thread(randomUUID()).addRun({ list: 1, position: 0, texts: ["1"] });
+  cache.thread(randomUUID()).addElements({ list: 1, position: 0, texts: ["1"] });
   expect(cache.thread(first).has(1, 0, 1)).toBe(true);
   expect(cache.thread(second).has(1, 0, 1)).toBe(false);
 });

@@ -8,15 +8,15 @@ import { pino } from "pino";
 Object.assign(globalThis, vitest);
 const { deltaChannelHistoryTests, specTest } = await import("@langchain/langgraph-checkpoint-validation");
 
-let fresh: FreshDatabase;
+let planned: FreshDatabase;
 let database: Database;
 
 const initializer = {
   checkpointerName: "Threadloom",
   async beforeAll() {
-    fresh = await freshDatabase();
+    planned = await freshDatabase();
     database = openDatabase({
-      connectionString: fresh.connectionString,
+      connectionString: planned.connectionString,
       poolSize: 2,
       applicationName: "validation",
       preparedStatements: true,
@@ -25,7 +25,7 @@ const initializer = {
   },
   async afterAll() {
     await database.close();
-    await fresh.drop();
+    await planned.drop();
   },
   /** The suite expects each to be empty. */
   async createCheckpointer() {

@@ -15,7 +15,7 @@ import { DeltaSnapshot, uuid6, type Checkpoint } from "@langchain/langgraph-chec
 import fc from "fast-check";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FULLY_COMPARED } from "../../src/checkpoints/lists/lists.ts";
+import { FULLY_COMPARED } from "../../src/checkpoints/lists/stored-list.ts";
 import { encode, treeText } from "../../src/values/encoding.ts";
 import { equalsTree } from "../../src/values/comparing.ts";
 import { reviveFully } from "../../src/values/reviving.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ElementCache } from "../../src/checkpoints/lists/element-cache.ts";
-import { ListBook } from "../../src/checkpoints/lists/lists.ts";
-import { ShapeBook } from "../../src/checkpoints/rows/shapes.ts";
+import { ThreadLists } from "../../src/checkpoints/lists/thread-lists.ts";
+import { KnownShapes } from "../../src/checkpoints/rows/known-shapes.ts";
 import { WriteQueue } from "../../src/checkpoints/write/write-queue.ts";
 import type { Database } from "../../src/database/database.ts";
 
@@ -42,9 +42,9 @@ const aQueue = (answer: (tries: number) => Answer) => {
     threadId,
     fence: undefined,
     asynchronous: false,
-    book: new ListBook(),
+    threadLists: new ThreadLists(),
     elements: () => elements.thread(threadId),
-    shapes: new ShapeBook(),
+    shapes: new KnownShapes(),
   });
   const add = () =>
     queue.add({

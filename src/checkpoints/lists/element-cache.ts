@@ -13,7 +13,7 @@ interface CachedRange {
   start: number;
   trees: unknown[];
   /** The elements as clients see them, made when they are first asked for. */
-  wires: Array<string | undefined>;
+  wireTexts: Array<string | undefined>;
 }
 
 interface CachedThread {
@@ -31,8 +31,8 @@ export interface Coverage {
   contents: string[];
 }
 
-/** A run of elements as read from the database. */
-export interface ElementRun {
+/** Elements at consecutive positions of one list, as they were read from the database. */
+export interface StoredElements {
   list: number;
   position: number;
   texts: string[];
@@ -73,8 +73,8 @@ export class ElementCache {
     return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
   }
 
-  /** As `thread`, but takes note of nothing: for who passes by and must not push out what others work with. */
-  glance(threadId: string): ThreadElements {
+  /** As `thread`, but remembers nothing new: who goes through many threads once must not push out what others work with. */
+  peek(threadId: string): ThreadElements {
     const thread = this.threads.get(threadId) ?? { lists: new Map(), contents: new Map(), bytes: 0 };
     return new ThreadElements(thread, (bytes) => this.grow(threadId, thread, bytes));
   }
@@ -142,13 +142,13 @@ export class ThreadElements {
     this.grow(text.length * BYTES_PER_CHARACTER + BYTES_PER_ELEMENT);
   }
 
-  /** Runs of one list should come in order of position. `trees` are those of the texts, if they were parsed already. */
-  addRun({ list, position, texts }: ElementRun, trees?: readonly unknown[]): void {
+  /** Those of one list should come in order of position. `trees` are those of the texts, if they were parsed already. */
+  addElements({ list, position, texts }: StoredElements, trees?: readonly unknown[]): void {
     if (texts.length === 0) return;
     let ranges = this.cached.lists.get(list);
     if (ranges === undefined) this.cached.lists.set(list, (ranges = []));
     let range = ranges.find((range) => position >= range.start && position <= endOf(range));
-    if (range === undefined) ranges.push((range = { start: position, trees: [], wires: [] }));
+    if (range === undefined) ranges.push((range = { start: position, trees: [], wireTexts: [] }));
     let characters = 0;
     for (let offset = endOf(range) - position; offset < texts.length; offset++) {
       const text = texts[offset] as string;
@@ -170,13 +170,13 @@ export class ThreadElements {
   }
 
   /** The elements [from, to) as clients see them, added to `texts`. Throws if they are not all there. */
-  addWires(list: number, from: number, to: number, texts: string[]): void {
-    const { start, trees, wires } = this.range(list, from, to);
+  addWireTexts(list: number, from: number, to: number, texts: string[]): void {
+    const { start, trees, wireTexts } = this.range(list, from, to);
     let characters = 0;
     for (let index = from - start; index < to - start; index++) {
-      let text = wires[index];
+      let text = wireTexts[index];
       if (text === undefined) {
-        wires[index] = text = toWireJson(revive(trees[index]));
+        wireTexts[index] = text = toWireJson(revive(trees[index]));
         characters += text.length;
       }
       texts.push(text);

@@ -12,7 +12,7 @@ export interface Segment {
 }
 
 /** Where an object is stored as an element. */
-export interface Place {
+export interface ElementPlace {
   list: number;
   position: number;
   tree: unknown;
@@ -36,7 +36,7 @@ export class SegmentCursor {
 
   constructor(private readonly segments: readonly Segment[]) {}
 
-  place(index: number, tree: unknown): Place {
+  place(index: number, tree: unknown): ElementPlace {
     if (index < this.start) {
       this.current = 0;
       this.start = 0;

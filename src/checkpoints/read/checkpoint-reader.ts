@@ -1,14 +1,14 @@
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../../lib/large-answers.ts";
 import type { Database } from "../../database/database.ts";
 import type { ElementCache, ThreadElements } from "../lists/element-cache.ts";
-import { readParts, readTuple, type ReadParts, type WantedParts } from "./part-statements.ts";
+import { readParts, readCheckpoint, type ReadParts, type WantedParts } from "./part-statements.ts";
 import type { CheckpointRow } from "./row-statements.ts";
 import { LINE } from "../rows/separators.ts";
 import { parseRowText, type TaskWrites } from "../rows/row-text.ts";
-import type { ShapeBook } from "../rows/shapes.ts";
+import type { KnownShapes } from "../rows/known-shapes.ts";
 import { toSegments } from "../lists/segments.ts";
-import type { ValueRecord } from "../rows/values.ts";
-import type { CheckpointBody } from "../rows/versions.ts";
+import type { ValueRecord } from "../rows/stored-value.ts";
+import type { CheckpointBody } from "../rows/checkpoint-body.ts";
 
 /** A row with its texts parsed; everything that its records refer to is in `elements`. */
 export interface LoadedCheckpoint {
@@ -26,7 +26,9 @@ export interface LoadedWrite {
   record: ValueRecord;
 }
 
-export interface CheckpointPlace {
+/** Which stored checkpoint is meant. */
+export interface CheckpointAddress {
+  /** The key of the thread, see thread-key.ts. */
   threadId: string;
   checkpointNs: string;
   /** Undefined: the newest. */
@@ -60,20 +62,20 @@ export class CheckpointReader {
   constructor(
     private readonly database: Database,
     private readonly cache: ElementCache,
-    private readonly shapes: ShapeBook,
+    private readonly shapes: KnownShapes,
   ) {}
 
   /**
    * One checkpoint, in one statement; in a second one if it is large and `whenLarge` waits for room. Between the two it
    * may be pruned, so that one reads it anew.
    */
-  async read(place: CheckpointPlace, whenLarge?: WhenLarge): Promise<LoadedCheckpoint | undefined> {
-    const elements = this.cache.thread(place.threadId);
-    let found = await readTuple(this.database, place, elements.coverage(), whenLarge !== undefined);
+  async read(address: CheckpointAddress, whenLarge?: WhenLarge): Promise<LoadedCheckpoint | undefined> {
+    const elements = this.cache.thread(address.threadId);
+    let found = await readCheckpoint(this.database, address, elements.coverage(), whenLarge !== undefined);
     if (found !== undefined && whenLarge !== undefined) {
       const bytes = found.heldBack + elements.byteCount / CACHED_BYTES_PER_CHARACTER;
       if (bytes > LARGE_ANSWER_BYTES) await whenLarge(bytes);
-      if (found.heldBack > 0) found = await readTuple(this.database, place, elements.coverage());
+      if (found.heldBack > 0) found = await readCheckpoint(this.database, address, elements.coverage());
     }
     if (found === undefined) return undefined;
     addParts(elements, found);
@@ -98,7 +100,7 @@ export class CheckpointReader {
         const key = parsed.row.thread_id;
         let elements = threads.get(key);
         if (elements === undefined) {
-          elements = remember ? this.cache.thread(key) : this.cache.glance(key);
+          elements = remember ? this.cache.thread(key) : this.cache.peek(key);
           threads.set(key, elements);
         }
         return { ...parsed, elements };
@@ -159,33 +161,33 @@ export class CheckpointReader {
 type ParsedRow = Omit<LoadedCheckpoint, "elements">;
 
 /**
- * What checkpoints refer to and the process doesn't remember. The place of each part is that of the first checkpoint
- * that needs it.
+ * What checkpoints refer to and the process doesn't remember. The ordinal of each part is that of the first
+ * checkpoint that needs it.
  */
 const findMissing = (group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>): WantedParts => {
   const wanted: WantedParts = { ranges: [], contents: [] };
   /** By thread and list: what is wanted already, without a gap. */
   const ranges = new Map<string, { from: number; to: number }>();
   const hashes = new Set<string>();
-  for (const [place, checkpoint] of group.entries()) {
+  for (const [ordinal, checkpoint] of group.entries()) {
     if ("error" in checkpoint) continue;
     const { channels, writes, elements } = checkpoint;
     const threadId = checkpoint.row.thread_id;
     for (const { c, l } of [...channels.map(([, record]) => record), ...writes.map(({ record }) => record)]) {
       if (c !== undefined && !elements.hasContent(c) && !hashes.has(`${threadId} ${c}`)) {
         hashes.add(`${threadId} ${c}`);
-        wanted.contents.push({ threadId, hash: c, place });
+        wanted.contents.push({ threadId, hash: c, ordinal });
       }
       for (const { list, from, to } of (l ?? []).flatMap(toSegments)) {
         if (elements.has(list, from, to)) continue;
         const range = ranges.get(`${threadId} ${list}`);
         if (range === undefined) {
           ranges.set(`${threadId} ${list}`, { from, to });
-          wanted.ranges.push({ threadId, list, from, to, place });
+          wanted.ranges.push({ threadId, list, from, to, ordinal });
           continue;
         }
-        if (from < range.from) wanted.ranges.push({ threadId, list, from, to: range.from, place });
-        if (to > range.to) wanted.ranges.push({ threadId, list, from: range.to, to, place });
+        if (from < range.from) wanted.ranges.push({ threadId, list, from, to: range.from, ordinal });
+        if (to > range.to) wanted.ranges.push({ threadId, list, from: range.to, to, ordinal });
         range.from = Math.min(range.from, from);
         range.to = Math.max(range.to, to);
       }
@@ -194,9 +196,9 @@ const findMissing = (group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>): Wa
   return wanted;
 };
 
-const addParts = (elements: ThreadElements, { runs, contents }: ReadParts): void => {
-  for (const run of runs) elements.addRun(run);
-  for (const { hash, text } of contents) elements.addContent(hash, text);
+const addParts = (elements: ThreadElements, parts: ReadParts): void => {
+  for (const added of parts.elements) elements.addElements(added);
+  for (const { hash, text } of parts.contents) elements.addContent(hash, text);
 };
 
 /**

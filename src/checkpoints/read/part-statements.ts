@@ -2,12 +2,12 @@
 
 import type { Queryable } from "../../database/database.ts";
 import { LARGE_ANSWER_BYTES } from "../../lib/large-answers.ts";
-import type { Coverage, ElementRun } from "../lists/element-cache.ts";
+import type { Coverage, StoredElements } from "../lists/element-cache.ts";
 import { ELEMENTS_PER_ROW_AT_MOST } from "../rows/new-rows.ts";
 import { LINE, RECORD } from "../rows/separators.ts";
 import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } from "./row-statements.ts";
 
-type RawTuple = RawRow & { runs: string | null; kept: string | null };
+type RawCheckpoint = RawRow & { elements: string | null; contents: string | null };
 
 /** In the place of texts that were only weighed; theirs begin with a number or a hash. */
 const WEIGHED = "#";
@@ -19,7 +19,7 @@ const CONTENTS_OF_K = `string_agg(k.hash || E'\\n' || k.content, E'\\x1e')`;
  * A checkpoint with all that its values need beyond what the reader has: in one statement. `isBounded`: what is large
  * comes as its weight, for which its texts are not read.
  */
-const tupleStatement = (which: string, isBounded = false): string => {
+const checkpointStatement = (which: string, isBounded = false): string => {
   const bounded = (texts: string, all: string) =>
     isBounded
       ? `coalesce(${texts} filter (where ${all}.bytes <= ${LARGE_ANSWER_BYTES}), '${WEIGHED}' || max(${all}.bytes))`
@@ -45,12 +45,12 @@ select ${COLUMNS}, t.writes, (
         and e.position > r.first - ${ELEMENTS_PER_ROW_AT_MOST} and e.position + e.count > r.first
     ) as e
     where r.first < r.stop) as e
-  ) as runs, (
+  ) as elements, (
     select ${bounded(CONTENTS_OF_K, "k")}
     from (select k.hash, k.content${weighed("k.content")}
     from threadloom.checkpoint_contents k
     where k.thread_id = c.thread_id and k.hash = any(c.contents || t.contents) and k.hash <> all($6::uuid[])) as k
-  ) as kept
+  ) as contents
 from (${which}) as c
 ${SHAPE_OF_C}
 cross join lateral (
@@ -66,18 +66,18 @@ const HEAD = `select * from threadloom.checkpoints where thread_id = $1::uuid an
   order by checkpoint_id desc limit 1`;
 const AT = `select * from threadloom.checkpoints
   where thread_id = $1::uuid and checkpoint_ns = $2::text and checkpoint_id = $7::uuid`;
-const READ_HEAD = tupleStatement(HEAD);
-const READ_AT = tupleStatement(AT);
-const WEIGH_HEAD = tupleStatement(HEAD, true);
-const WEIGH_AT = tupleStatement(AT, true);
+const READ_HEAD = checkpointStatement(HEAD);
+const READ_AT = checkpointStatement(AT);
+const WEIGH_HEAD = checkpointStatement(HEAD, true);
+const WEIGH_AT = checkpointStatement(AT, true);
 
 /** What was read beside a row: to be added to what the reader has. */
 export interface ReadParts {
-  runs: ElementRun[];
+  elements: StoredElements[];
   contents: Array<{ hash: string; text: string }>;
 }
 
-export interface ReadTuple extends ReadParts {
+export interface ReadCheckpoint extends ReadParts {
   row: CheckpointRow;
   /** Bytes of parts that are missing because they are large. */
   heldBack: number;
@@ -87,23 +87,23 @@ export interface ReadTuple extends ReadParts {
  * The newest checkpoint of a namespace, or the given one, with all parts that `coverage` doesn't hold. `isBounded`: if
  * elements or contents are large, they are weighed instead.
  */
-export const readTuple = async (
+export const readCheckpoint = async (
   queryable: Queryable,
-  place: { threadId: string; checkpointNs: string; checkpointId: string | undefined },
+  address: { threadId: string; checkpointNs: string; checkpointId: string | undefined },
   coverage: Coverage,
   isBounded = false,
-): Promise<ReadTuple | undefined> => {
-  const { threadId, checkpointNs, checkpointId } = place;
-  const { lists, starts, ends, contents } = coverage;
-  const values: unknown[] = [threadId, checkpointNs, lists, starts, ends, contents];
+): Promise<ReadCheckpoint | undefined> => {
+  const { threadId, checkpointNs, checkpointId } = address;
+  const { lists, starts, ends, contents: hashes } = coverage;
+  const values: unknown[] = [threadId, checkpointNs, lists, starts, ends, hashes];
   const [raw] =
     checkpointId === undefined
-      ? await queryable.query<RawTuple>(isBounded ? WEIGH_HEAD : READ_HEAD, values)
-      : await queryable.query<RawTuple>(isBounded ? WEIGH_AT : READ_AT, [...values, checkpointId]);
+      ? await queryable.query<RawCheckpoint>(isBounded ? WEIGH_HEAD : READ_HEAD, values)
+      : await queryable.query<RawCheckpoint>(isBounded ? WEIGH_AT : READ_AT, [...values, checkpointId]);
   if (raw === undefined) return undefined;
-  const { runs, kept, ...row } = raw;
-  const heldBack = weightOf(runs) + weightOf(kept);
-  const parts = { runs: withoutWeight(runs), kept: withoutWeight(kept) };
+  const { elements, contents, ...row } = raw;
+  const heldBack = weightOf(elements) + weightOf(contents);
+  const parts = { elements: withoutWeight(elements), contents: withoutWeight(contents) };
   return { row: toRow(row), ...toParts(parts), heldBack };
 };
 
@@ -111,45 +111,45 @@ const weightOf = (text: string | null): number => (text?.startsWith(WEIGHED) ? N
 const withoutWeight = (text: string | null): string | null => (text?.startsWith(WEIGHED) ? null : text);
 
 /**
- * What was read beside the rows. `before` is what the parts of the checkpoints in front of a part's own weigh: sizes are
- * known without fetching the texts themselves, and of these only what fits is fetched.
+ * Elements and contents that several rows refer to. `before` is the weight of the parts of all checkpoints in front of
+ * the part's own. PostgreSQL knows sizes without fetching the texts themselves, and fetches only the texts that fit.
  */
 const READ_PARTS = `
 with part as materialized (
-  select r.place, e.thread_id, e.list_id, e.position, null::uuid as hash, e.elements as text
+  select r.ordinal, e.thread_id, e.list_id, e.position, null::uuid as hash, e.elements as text
   from unnest($1::uuid[], $2::bigint[], $3::integer[], $4::integer[], $5::integer[])
-    as r (thread_id, list_id, first, stop, place)
+    as r (thread_id, list_id, first, stop, ordinal)
   cross join lateral (
     select * from threadloom.checkpoint_elements e
     where e.thread_id = r.thread_id and e.list_id = r.list_id and e.position < r.stop
       and e.position > r.first - ${ELEMENTS_PER_ROW_AT_MOST} and e.position + e.count > r.first
   ) as e
   union all
-  select w.place, k.thread_id, null, null, k.hash, k.content
-  from unnest($6::uuid[], $7::uuid[], $8::integer[]) as w (thread_id, hash, place)
+  select w.ordinal, k.thread_id, null, null, k.hash, k.content
+  from unnest($6::uuid[], $7::uuid[], $8::integer[]) as w (thread_id, hash, ordinal)
   join threadloom.checkpoint_contents k on k.thread_id = w.thread_id and k.hash = w.hash
 ), weighed as (
   select *, coalesce(sum(octet_length(text))
-    over (order by place groups between unbounded preceding and 1 preceding), 0) as before
+    over (order by ordinal groups between unbounded preceding and 1 preceding), 0) as before
   from part
 )
 select thread_id,
   string_agg(list_id || ',' || position || E'\\n' || text, E'\\x1e' order by list_id, position)
-    filter (where hash is null) as runs,
-  string_agg(hash || E'\\n' || text, E'\\x1e') filter (where hash is not null) as kept,
-  (select min(place) from weighed where before >= $9::bigint) as left_out
+    filter (where hash is null) as elements,
+  string_agg(hash || E'\\n' || text, E'\\x1e') filter (where hash is not null) as contents,
+  (select min(ordinal) from weighed where before >= $9::bigint) as left_out
 from weighed where before < $9::bigint
 group by thread_id`;
 
-/** Parts that a checkpoint refers to, and the place of that checkpoint among those that are read together. */
+/** Parts that a checkpoint refers to, and the ordinal of that checkpoint among those that are read together. */
 export interface WantedParts {
-  ranges: Array<{ threadId: string; list: number; from: number; to: number; place: number }>;
-  contents: Array<{ threadId: string; hash: string; place: number }>;
+  ranges: Array<{ threadId: string; list: number; from: number; to: number; ordinal: number }>;
+  contents: Array<{ threadId: string; hash: string; ordinal: number }>;
 }
 
 /**
- * Parts of any number of threads in one statement: in the order of the places, until those in front have `bytesAtMost`.
- * `leftOut` is the first place whose parts were not read.
+ * Parts of any number of threads in one statement: in the order of the ordinals, until those in front have `bytesAtMost`.
+ * `leftOut` is the first ordinal whose parts were not read.
  */
 export const readParts = async (
   queryable: Queryable,
@@ -158,18 +158,18 @@ export const readParts = async (
 ): Promise<{ parts: Array<[threadId: string, parts: ReadParts]>; leftOut: number | undefined }> => {
   const rows = await queryable.query<{
     thread_id: string;
-    runs: string | null;
-    kept: string | null;
+    elements: string | null;
+    contents: string | null;
     left_out: number | null;
   }>(READ_PARTS, [
     ranges.map(({ threadId }) => threadId),
     ranges.map(({ list }) => list),
     ranges.map(({ from }) => from),
     ranges.map(({ to }) => to),
-    ranges.map(({ place }) => place),
+    ranges.map(({ ordinal }) => ordinal),
     contents.map(({ threadId }) => threadId),
     contents.map(({ hash }) => hash),
-    contents.map(({ place }) => place),
+    contents.map(({ ordinal }) => ordinal),
     bytesAtMost,
   ]);
   return {
@@ -178,14 +178,20 @@ export const readParts = async (
   };
 };
 
-const toParts = ({ runs, kept }: { runs: string | null; kept: string | null }): ReadParts => ({
-  runs: (runs?.split(RECORD) ?? []).map((text) => {
+const toParts = ({
+  elements,
+  contents,
+}: {
+  elements: string | null;
+  contents: string | null;
+}): ReadParts => ({
+  elements: (elements?.split(RECORD) ?? []).map((text) => {
     const [head = "", ...texts] = text.split(LINE);
     const [list, position] = head.split(",");
-    // A row without elements holds the place of pruned ones.
+    // A row without elements holds the ordinal of pruned ones.
     return { list: Number(list), position: Number(position), texts: texts[0] === "" ? [] : texts };
   }),
-  contents: (kept?.split(RECORD) ?? []).map((text) => {
+  contents: (contents?.split(RECORD) ?? []).map((text) => {
     const end = text.indexOf(LINE);
     return { hash: text.slice(0, end), text: text.slice(end + 1) };
   }),

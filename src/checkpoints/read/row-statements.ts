@@ -132,12 +132,12 @@ export const readRowsOf = async (
 };
 
 const READ_HEADS = `
-select ${COLUMNS}, null as writes, c.place, c.final
+select ${COLUMNS}, null as writes, c.ordinal, c.final
 from (
-  select *, max(place) over () as final,
-    sum(${WEIGHT_OF_C}) over (order by place rows between unbounded preceding and 1 preceding) as before
+  select *, max(ordinal) over () as final,
+    sum(${WEIGHT_OF_C}) over (order by ordinal rows between unbounded preceding and 1 preceding) as before
   from (
-    select head.*, t.place from unnest($1::uuid[]) with ordinality as t (id, place)
+    select head.*, t.ordinal from unnest($1::uuid[]) with ordinality as t (id, ordinal)
     cross join lateral (
       select * from threadloom.checkpoints where thread_id = t.id and checkpoint_ns = '' order by checkpoint_id desc limit 1
     ) as head
@@ -145,7 +145,7 @@ from (
 ) as c
 ${SHAPE_OF_C}
 where coalesce(c.before, 0) < $2::bigint
-order by c.place`;
+order by c.ordinal`;
 
 /**
  * The newest row of the root graph of each thread, without its writes, in the order of the ids, as many as have
@@ -156,15 +156,15 @@ export const readHeadRows = async (
   threadIds: readonly string[],
   bytesAtMost: number,
 ): Promise<{ rows: CheckpointRow[]; done: number }> => {
-  const raw = await queryable.query<RawRow & { place: string; final: string }>(READ_HEADS, [
+  const raw = await queryable.query<RawRow & { ordinal: string; final: string }>(READ_HEADS, [
     threadIds,
     bytesAtMost,
   ]);
   const last = raw.at(-1);
-  const isEnd = last === undefined || last.place === last.final;
+  const isEnd = last === undefined || last.ordinal === last.final;
   return {
-    rows: raw.map(({ place: _, final: __, ...row }) => toRow(row)),
-    done: isEnd ? threadIds.length : Number(last.place),
+    rows: raw.map(({ ordinal: _, final: __, ...row }) => toRow(row)),
+    done: isEnd ? threadIds.length : Number(last.ordinal),
   };
 };
 

@@ -12,7 +12,7 @@ import { revive } from "../../values/reviving.ts";
 import { toSegments } from "../lists/segments.ts";
 import { threadKey } from "../rows/thread-key.ts";
 import type { CheckpointStorage, HistoryOptions, StoredCheckpoint } from "../types.ts";
-import { isWholeList, listTrees, recordTree, type ValueRecord } from "../rows/values.ts";
+import { isWholeList, listTrees, recordTree, type ValueRecord } from "../rows/stored-value.ts";
 
 export interface StateReadsParts {
   database: Database;
@@ -165,7 +165,7 @@ const wireText = (record: ValueRecord, loaded: LoadedCheckpoint): string => {
   if (isWholeList(record) && record.w === undefined) {
     const texts: string[] = [];
     for (const { list, from, to } of toSegments(record.l?.[0] ?? []))
-      loaded.elements.addWires(list, from, to, texts);
+      loaded.elements.addWireTexts(list, from, to, texts);
     return `[${texts.join(",")}]`;
   }
   const elementsOf = (list: number): unknown[] =>

@@ -12,8 +12,8 @@
  */
 
 import { GROUP, LINE, OLDER, UNIT } from "./separators.ts";
-import { recordText, rowReferences, type StoredValue, type ValueRecord } from "./values.ts";
-import { parseBody, type CheckpointBody, type Shape } from "./versions.ts";
+import { recordText, rowReferences, type StoredValue, type ValueRecord } from "./stored-value.ts";
+import { parseBody, type CheckpointBody, type Shape } from "./checkpoint-body.ts";
 
 /** What one task wrote: a line per write. */
 export type TaskWrites = [taskId: string, lines: string];
@@ -26,7 +26,7 @@ const WORTH_A_REFERENCE_CHARACTERS = 32;
 
 /** A row as it is to be written. */
 export interface NewRowText {
-  /** As `versionTexts` makes it. */
+  /** As `composeBody` makes it. */
   body: string;
   /** All that may have a value, in the order of the shape. */
   channelNames: readonly string[];

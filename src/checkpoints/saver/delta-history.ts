@@ -3,10 +3,10 @@
 import type { DeltaChannelHistory } from "@langchain/langgraph-checkpoint";
 import type { Database } from "../../database/database.ts";
 import { isUuid } from "../../lib/ids.ts";
-import type { Place } from "./place.ts";
+import type { ConfiguredCheckpoint } from "./checkpoint-config.ts";
 import type { CheckpointReader, LoadedWrite } from "../read/checkpoint-reader.ts";
 import { readAncestors, readRows } from "../read/row-statements.ts";
-import { reviveRecord, reviveWrite } from "./tuples.ts";
+import { reviveRecord, reviveWrite } from "./checkpoint-tuples.ts";
 
 type Histories = Record<string, DeltaChannelHistory>;
 
@@ -21,7 +21,7 @@ export const noHistory = (channels: readonly string[]): Histories =>
  */
 export const readDeltaHistory = async (
   { database, reader }: { database: Database; reader: CheckpointReader },
-  { key, checkpointNs, checkpointId }: Place,
+  { key, checkpointNs, checkpointId }: ConfiguredCheckpoint,
   channels: readonly string[],
 ): Promise<Histories> => {
   const histories = new Map(Object.entries(noHistory(channels)));

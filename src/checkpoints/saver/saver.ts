@@ -24,23 +24,30 @@ import { noHistory, readDeltaHistory } from "./delta-history.ts";
 import { encode, treeText } from "../../values/encoding.ts";
 import type { QueuedWrites } from "../write/batch.ts";
 import { ownMetadata, type OwnMetadata } from "../rows/metadata.ts";
-import { configurable, isReadable, placeOf, requirePlace, requireSeparable, requireUuid } from "./place.ts";
+import {
+  configurable,
+  isReadable,
+  checkpointOf,
+  requireCheckpoint,
+  requireSeparable,
+  requireUuid,
+} from "./checkpoint-config.ts";
 import type { CheckpointReader, LoadedCheckpoint } from "../read/checkpoint-reader.ts";
 import { readRows } from "../read/row-statements.ts";
 import { readAllReferences, readReferences } from "../read/value-references.ts";
-import type { ShapeBook } from "../rows/shapes.ts";
+import type { KnownShapes } from "../rows/known-shapes.ts";
 import { threadKey } from "../rows/thread-key.ts";
-import { reviveTuple, reviveWrite, toKnown } from "./tuples.ts";
+import { reviveTuple, reviveWrite, toKnown } from "./checkpoint-tuples.ts";
 import type { TupleFilter } from "../types.ts";
 import { asStorageError } from "../write/storage-error.ts";
-import type { StoredValue } from "../rows/values.ts";
-import { versionTexts } from "../rows/versions.ts";
-import type { KnownCheckpoint, ThreadWriter } from "../write/writer.ts";
+import type { StoredValue } from "../rows/stored-value.ts";
+import { composeBody } from "../rows/checkpoint-body.ts";
+import type { KnownCheckpoint, ThreadWriter } from "../write/thread-writer.ts";
 
 export interface SaverParts {
   database: Database;
   reader: CheckpointReader;
-  shapes: ShapeBook;
+  shapes: KnownShapes;
 }
 
 export interface SaverOptions {
@@ -85,7 +92,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   protected abstract writer(key: string, anew: boolean): ThreadWriter;
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
-    const place = placeOf(config);
+    const place = checkpointOf(config);
     if (place === undefined || !isReadable(place)) return undefined;
     const { key, checkpointNs, checkpointId } = place;
     const writer = this.writer(key, true);
@@ -148,7 +155,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     metadata: CheckpointMetadata,
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
-    const { threadId, key, checkpointNs, checkpointId: parentId } = requirePlace(config);
+    const { threadId, key, checkpointNs, checkpointId: parentId } = requireCheckpoint(config);
     if (checkpointNs === "") this.endsWithWrites = false;
     requireUuid(checkpoint.id);
     if (parentId !== undefined) requireUuid(parentId);
@@ -171,7 +178,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
       channels.set(channel, writer.values.storeChannel(channel, value, before));
     }
     writer.learn(checkpointNs, checkpoint.id, { versions: { ...versions }, channels });
-    const { body, channelNames, shape } = versionTexts(checkpoint);
+    const { body, channelNames, shape } = composeBody(checkpoint);
     const { common, rest } = this.splitMetadata(metadata);
     const { newShape, hash } = this.parts.shapes.refer(shape, treeText(encode(common)));
     const { jsonb, exact } = toJsonb(treeText(encode(rest)));
@@ -195,7 +202,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   }
 
   override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
-    const { key, checkpointNs, checkpointId } = requirePlace(config);
+    const { key, checkpointNs, checkpointId } = requireCheckpoint(config);
     if (checkpointId === undefined)
       throw new Error("The writes of a task can't be stored without a checkpoint_id.");
     requireUuid(checkpointId);
@@ -223,7 +230,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     channels: string[];
   }): Promise<Record<string, DeltaChannelHistory>> {
     const { config, channels } = options;
-    const place = placeOf(config);
+    const place = checkpointOf(config);
     if (place === undefined) return noHistory(channels);
     await this.writer(place.key, false).queue.settled();
     return readDeltaHistory(this.parts, place, channels);

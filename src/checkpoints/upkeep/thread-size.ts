@@ -3,7 +3,7 @@ import { setProperty } from "../../values/properties.ts";
 import type { ThreadStorage } from "../types.ts";
 import { LINE } from "../rows/separators.ts";
 import { parseRowText, writesOf } from "../rows/row-text.ts";
-import type { ShapeBook } from "../rows/shapes.ts";
+import type { KnownShapes } from "../rows/known-shapes.ts";
 import { toSegments } from "../lists/segments.ts";
 
 const READ_RECORDS = `select c.record, array_to_string(c.segments, ',') as segments, s.shape,
@@ -25,7 +25,7 @@ export const measureThread = async (
   queryable: Queryable,
   key: string,
   threadId: string,
-  shapes: ShapeBook,
+  shapes: KnownShapes,
 ): Promise<ThreadStorage> => {
   const rows = await queryable.query<{
     record: string;

@@ -1,11 +1,13 @@
 /** From what a saver was given to the rows of one statement. */
 
 import type { ThreadElements } from "../lists/element-cache.ts";
-import type { ListBook, NewElements } from "../lists/lists.ts";
+import type { ThreadLists } from "../lists/thread-lists.ts";
+import type { NewElements } from "../lists/stored-list.ts";
 import type { Segment } from "../lists/segments.ts";
 import type { Batch, NewCheckpoint, NewContent, NewShape, NewWrites } from "../rows/new-rows.ts";
 import { composeRowText, writesText, type StoredWrites } from "../rows/row-text.ts";
-import { rowReferences, storeWritten, type StoredValue, type WrittenValue } from "../rows/values.ts";
+import { rowReferences, type StoredValue } from "../rows/stored-value.ts";
+import { storeWritten, type WrittenValue } from "../rows/value-writer.ts";
 
 /** A checkpoint to store. Its values are written out when the statement is sent, for their lists may be moved. */
 export interface QueuedCheckpoint extends Omit<NewCheckpoint, "record" | "segments" | "contents"> {
@@ -30,16 +32,19 @@ export interface QueueItem {
 
 /** What a batch may refer to beside what it stores itself. */
 export interface BatchSurroundings {
-  book: ListBook;
-  /** Committed ones. */
-  elements: ThreadElements;
+  threadLists: ThreadLists;
+  /** The elements of the thread that are committed. */
+  committed: ThreadElements;
 }
 
 /**
  * One row per key: a statement can't write a row twice. Made anew each time the statement is sent, for the lists may
  * have been moved.
  */
-export const toBatch = (items: readonly QueueItem[], { book, elements }: BatchSurroundings): Batch => {
+export const toBatch = (
+  items: readonly QueueItem[],
+  { threadLists, committed }: BatchSurroundings,
+): Batch => {
   const checkpoints = new Map<string, QueuedCheckpoint>();
   const tasks = new Map<string, QueuedWrites>();
   for (const { checkpoint, writes } of items) {
@@ -52,14 +57,17 @@ export const toBatch = (items: readonly QueueItem[], { book, elements }: BatchSu
       tasks.set(key, before === undefined ? writes : mergeWrites(before, writes));
     }
   }
-  const runs = joinRuns(items.flatMap((item) => item.elements));
+  const elements = joinNeighbours(items.flatMap((item) => item.elements));
   const contents = items.flatMap((item) => item.contents);
   // Nothing may refer to what only a later statement brings: it might never come.
   const isThere = ({ list, from, to }: Segment): boolean =>
-    elements.has(list, from, to) ||
-    runs.some((run) => run.list === list && run.position <= from && run.position + run.texts.length >= to);
-  const store = (written: WrittenValue): StoredValue => storeWritten(written, { book, isThere, contents });
-  for (const { channels } of checkpoints.values()) closeInside(runs, channels.values());
+    committed.has(list, from, to) ||
+    elements.some(
+      (added) => added.list === list && added.position <= from && added.position + added.texts.length >= to,
+    );
+  const store = (written: WrittenValue): StoredValue =>
+    storeWritten(written, { threadLists, isThere, contents });
+  for (const { channels } of checkpoints.values()) closeInside(elements, channels.values());
 
   const together = new Map<QueuedCheckpoint, Array<[taskId: string, writes: StoredWrites]>>();
   const apart: NewWrites[] = [];
@@ -74,7 +82,7 @@ export const toBatch = (items: readonly QueueItem[], { book, elements }: BatchSu
     } else together.set(checkpoint, [...(together.get(checkpoint) ?? []), [task.taskId, writes]]);
   }
   return {
-    elements: runs,
+    elements,
     shapes: distinctShapes(items),
     checkpoints: [...checkpoints.values()].map((checkpoint) => {
       const { body, channelNames, channels, ...rest } = checkpoint;
@@ -87,13 +95,14 @@ export const toBatch = (items: readonly QueueItem[], { book, elements }: BatchSu
 };
 
 /**
- * Two that append at the same position collide on the primary key of the rows, and so have to begin rows. A list that
- * ends inside a row is closed instead: who goes on from there (a fork) makes a list of its own.
+ * Closes the segments that end inside a row. Two writers that append at the same position are told apart by the primary
+ * key of the rows, and only the beginning of a row has a key: a writer that goes on from inside (a fork) makes a list of
+ * its own.
  */
-const closeInside = (runs: Batch["elements"], values: Iterable<StoredValue>): void => {
+const closeInside = (elements: Batch["elements"], values: Iterable<StoredValue>): void => {
   for (const { lists } of values) {
     for (const segment of lists.flatMap(({ segments }) => segments)) {
-      segment.closed ||= runs.some(
+      segment.closed ||= elements.some(
         ({ list, position, texts }) =>
           list === segment.list && position < segment.to && segment.to < position + texts.length,
       );
@@ -101,11 +110,11 @@ const closeInside = (runs: Batch["elements"], values: Iterable<StoredValue>): vo
   }
 };
 
-/** A run that goes on where another ends becomes one row with it: a row and its index entry take 120 bytes. */
-const joinRuns = (runs: readonly NewElements[]): Batch["elements"] => {
+/** Elements that go on where others end become one row with them: a row and its index entry take 120 bytes. */
+const joinNeighbours = (elements: readonly NewElements[]): Batch["elements"] => {
   const joined: Batch["elements"] = [];
-  for (const { list, position, texts } of runs) {
-    const before = joined.find((run) => run.list === list && run.position + run.texts.length === position);
+  for (const { list, position, texts } of elements) {
+    const before = joined.find((one) => one.list === list && one.position + one.texts.length === position);
     if (before === undefined) joined.push({ list, position, texts: texts.slice() });
     else before.texts.push(...texts);
   }

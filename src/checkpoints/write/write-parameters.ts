@@ -41,7 +41,7 @@ export const BATCH_PARAMETERS = {
   elementTexts: ["text", ({ elements }) => joined(elements, (row) => row.texts.join(LINE))],
   contentHashes: ["uuid[]", ({ contents }) => contents.map((content) => content.hash)],
   contentTexts: ["text", ({ contents }) => joined(contents, (content) => content.text)],
-  checkpointNamespaces: ["text[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointNs)],
+  checkpointNsOfEach: ["text[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointNs)],
   checkpointIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointId)],
   checkpointParentIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.parentId)],
   checkpointRunIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.runId)],

@@ -10,10 +10,10 @@ import {
 } from "../../lib/errors.ts";
 import { toBatch, type QueueItem } from "./batch.ts";
 import type { ThreadElements } from "../lists/element-cache.ts";
-import type { ListBook } from "../lists/lists.ts";
+import type { ThreadLists } from "../lists/thread-lists.ts";
 import { isHeld, type Fence } from "./fences.ts";
 import { writeBatch } from "./write-statement.ts";
-import type { ShapeBook } from "../rows/shapes.ts";
+import type { KnownShapes } from "../rows/known-shapes.ts";
 import { asStorageError } from "./storage-error.ts";
 
 export interface WriteQueueOptions {
@@ -21,13 +21,13 @@ export interface WriteQueueOptions {
   threadId: string;
   fence: Fence | undefined;
   asynchronous: boolean;
-  book: ListBook;
+  threadLists: ThreadLists;
   /**
    * What is remembered of the thread. Asked for anew for each statement: a part of the cache that had to make room
    * would go on growing here, counted by nobody. At 1 MB a step a run filled the heap with it in 40 s.
    */
   elements: () => ThreadElements;
-  shapes: ShapeBook;
+  shapes: KnownShapes;
 }
 
 /** Longer than a failover of the database or a restart of a pooler; a lease that ends meanwhile ends this, too. */
@@ -155,7 +155,7 @@ export class WriteQueue {
   }
 
   private async send(items: QueueItem[]): Promise<void> {
-    const { database, threadId, fence, asynchronous, book, shapes } = this.options;
+    const { database, threadId, fence, asynchronous, threadLists, shapes } = this.options;
     const elements = this.options.elements();
     const giveUpAt = performance.now() + RETRY_SECONDS * 1_000;
     const write = async (): Promise<boolean> => {
@@ -164,13 +164,13 @@ export class WriteQueue {
           return await writeBatch(
             database,
             { threadId, fence, asynchronous, ...(this.last && { last: this.last }) },
-            toBatch(items, { book, elements }),
+            toBatch(items, { threadLists, committed: elements }),
           );
         } catch (error) {
           if (sqlState(error) !== UNIQUE_VIOLATION || performance.now() > giveUpAt) throw error;
           // Another writer has taken the place (a fork, an update of the state), or this very batch was committed
           // although the connection was lost before the answer.
-          book.moveAside([...items, ...this.waiting].flatMap((item) => item.elements));
+          threadLists.moveAside([...items, ...this.waiting].flatMap((item) => item.elements));
         }
       }
     };
@@ -191,7 +191,7 @@ export class WriteQueue {
       this.last = { checkpointNs: last.checkpointNs, checkpointId: last.checkpointId };
     }
     for (const item of items) {
-      for (const run of item.elements) elements.addRun(run, run.trees);
+      for (const added of item.elements) elements.addElements(added, added.trees);
       for (const { hash, text } of item.contents) elements.addContent(hash, text);
       for (const { hash } of item.shapes) shapes.markStored(hash);
     }

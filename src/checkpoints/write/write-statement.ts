@@ -48,7 +48,7 @@ new_checkpoints as (
   select ${sql.threadId}, p.checkpoint_ns, p.checkpoint_id, p.parent_id, p.run_id, p.metadata::jsonb,
     nullif(p.metadata_text, ''), p.shape, p.record,
     string_to_array(nullif(p.segments, ''), ',')::bigint[], string_to_array(nullif(p.contents, ''), ',')::uuid[]
-  from fence, unnest(${sql.checkpointNamespaces}, ${sql.checkpointIds}, ${sql.checkpointParentIds},
+  from fence, unnest(${sql.checkpointNsOfEach}, ${sql.checkpointIds}, ${sql.checkpointParentIds},
       ${sql.checkpointRunIds}, string_to_array(${sql.checkpointMetadata}, E'\\x1e'),
       string_to_array(${sql.checkpointMetadataTexts}, E'\\x1e'), string_to_array(${sql.checkpointRecords}, E'\\x1e'),
       string_to_array(${sql.checkpointSegments}, E'\\x1e'), string_to_array(${sql.checkpointContents}, E'\\x1e'),

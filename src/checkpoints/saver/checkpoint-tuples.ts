@@ -10,7 +10,7 @@ import type { LoadedCheckpoint, LoadedWrite } from "../read/checkpoint-reader.ts
 import type { References } from "../read/value-references.ts";
 import { revive, settle, type Unfinished } from "../../values/reviving.ts";
 import { toSegments } from "../lists/segments.ts";
-import type { ShapeBook } from "../rows/shapes.ts";
+import type { KnownShapes } from "../rows/known-shapes.ts";
 import {
   fromRecord,
   isWholeList,
@@ -18,9 +18,9 @@ import {
   recordTree,
   type StoredValue,
   type ValueRecord,
-} from "../rows/values.ts";
+} from "../rows/stored-value.ts";
 import { parseRowText } from "../rows/row-text.ts";
-import type { KnownCheckpoint, ThreadWriter } from "../write/writer.ts";
+import type { KnownCheckpoint, ThreadWriter } from "../write/thread-writer.ts";
 
 /**
  * The tuple of a checkpoint, all its values revived. `learner`, if there is one, takes note of it, so that what is
@@ -55,7 +55,7 @@ export const reviveTuple = async (
     if (reference === undefined || learner === undefined) continue;
     // A copy: reducers may change the array that they are given.
     value.live = { reference, elements: elements.slice(), trees };
-    learner.book.remember(value.live);
+    learner.threadLists.remember(value.live);
   }
   learner?.learn(row.checkpoint_ns, row.checkpoint_id, {
     versions: { ...body.channel_versions },
@@ -79,7 +79,7 @@ export const reviveTuple = async (
 };
 
 /** What a row says of a checkpoint, without the live elements of its lists. */
-export const toKnown = ({ record, segments, shape }: References, shapes: ShapeBook): KnownCheckpoint => {
+export const toKnown = ({ record, segments, shape }: References, shapes: KnownShapes): KnownCheckpoint => {
   const { body, channels } = parseRowText(record, shapes.parse(shape), segments);
   const versions = body.channel_versions;
   return { versions, channels: new Map(channels.map(([channel, value]) => [channel, fromRecord(value)])) };

@@ -1,25 +1,12 @@
-/**
- * A stored value: a line of JSON, kept in the row or apart by its hash if it is large, and the lists that it refers
- * to. The whole of a checkpoint's channels is one such text per channel.
- */
+/** From live values to stored ones. */
 
 import { encode, treeText, type ListHook } from "../../values/encoding.ts";
+import type { Segment } from "../lists/segments.ts";
+import type { ListReference, LiveList } from "../lists/stored-list.ts";
+import type { ThreadLists } from "../lists/thread-lists.ts";
 import { contentHash } from "./content-hash.ts";
-import type { ListBook, ListReference, LiveList } from "../lists/lists.ts";
-import { toTriples, type Segment, toSegments } from "../lists/segments.ts";
 import type { NewContent } from "./new-rows.ts";
-
-export interface StoredValue {
-  /** The tree's text, with markers for lists. Undefined if it is kept apart. */
-  text: string | undefined;
-  /** Where the text is kept apart. */
-  hash: string | undefined;
-  lists: ListReference[];
-  /** If the value is itself a list: with its live elements, so that the next version can be compared with it. */
-  live: LiveList | undefined;
-  /** See ValueRecord. */
-  withoutIds?: boolean;
-}
+import { WHOLE_LIST, type StoredValue } from "./stored-value.ts";
 
 /** What a task wrote. How it is stored is decided when it is sent: by then its elements may stand in a list. */
 export interface WrittenValue {
@@ -29,29 +16,19 @@ export interface WrittenValue {
   array: readonly unknown[] | undefined;
 }
 
-/** How a stored value stands in a row: value or content hash, and its lists' segments as flat triples. */
-export interface ValueRecord {
-  v?: unknown;
-  c?: string;
-  l?: number[][];
-  /** 1: the elements of the list had no `id` yet. Reducers give messages one, after the task has written them. */
-  w?: 1;
-}
-
 /** A larger value is kept apart: the next checkpoints then refer to it. */
 const INLINE_CHARACTERS_AT_MOST = 2_000;
 /** A longer array is stored by element. */
 const ARRAY_CHARACTERS_AT_MOST = 256;
 /** An array inside a value becomes a list of its own only if it starts with so many elements that are known. */
 const KNOWN_ELEMENTS_AT_LEAST = 8;
-const WHOLE_LIST = treeText({ $type: "list", list: 0 });
 
 /** Stores the values of one writer. */
 export class ValueWriter {
   private readonly storedHashes = new Set<string>();
   private contents: NewContent[] = [];
 
-  constructor(private readonly book: ListBook) {}
+  constructor(private readonly threadLists: ThreadLists) {}
 
   takeNewContents(): NewContent[] {
     const taken = this.contents;
@@ -67,13 +44,13 @@ export class ValueWriter {
   /** Stores the value of a channel, given what is stored of the same channel before. */
   storeChannel(channel: string, value: unknown, before: StoredValue | undefined): StoredValue {
     if (Array.isArray(value) && before?.live !== undefined)
-      return this.storeList(this.book.plan(value, before.live));
+      return this.storeList(this.threadLists.plan(value, before.live));
     // Channels of LangGraph's own are replaced at every step: no list is worth it.
     if (Array.isArray(value) && !channel.startsWith("__") && !this.isKnownList(value)) {
       const texts = value.map((element) => treeText(encode(element)));
       const characters = texts.reduce((sum, text) => sum + text.length + 1, 1);
       if (characters > ARRAY_CHARACTERS_AT_MOST)
-        return this.storeList(this.book.plan(value, undefined, texts));
+        return this.storeList(this.threadLists.plan(value, undefined, texts));
     }
     return this.store(value);
   }
@@ -90,7 +67,7 @@ export class ValueWriter {
     const lists: LiveList[] = [];
     const hook: ListHook = (array) => {
       if (!this.isKnownList(array)) return undefined;
-      return lists.push(this.book.plan(array, undefined)) - 1;
+      return lists.push(this.threadLists.plan(array, undefined)) - 1;
     };
     return { text: treeText(encode(value, hook)), lists };
   }
@@ -115,7 +92,7 @@ export class ValueWriter {
   private isKnownList(array: readonly unknown[]): boolean {
     if (array.length < KNOWN_ELEMENTS_AT_LEAST) return false;
     for (let index = 0; index < KNOWN_ELEMENTS_AT_LEAST; index++)
-      if (!this.book.knows(array[index])) return false;
+      if (!this.threadLists.knows(array[index])) return false;
     return true;
   }
 }
@@ -128,12 +105,12 @@ export class ValueWriter {
 export const storeWritten = (
   { text, lists, array }: WrittenValue,
   {
-    book,
+    threadLists,
     isThere,
     contents,
-  }: { book: ListBook; isThere: (segment: Segment) => boolean; contents: NewContent[] },
+  }: { threadLists: ThreadLists; isThere: (segment: Segment) => boolean; contents: NewContent[] },
 ): StoredValue => {
-  const found = array === undefined ? undefined : book.findNew(array);
+  const found = array === undefined ? undefined : threadLists.findNew(array);
   if (found !== undefined && array !== undefined && isThere(found.segment)) {
     const reference = { segments: [found.segment] };
     const stored = { text: WHOLE_LIST, hash: undefined, lists: [reference], live: undefined };
@@ -152,55 +129,3 @@ const textWithoutId = (text: string, element: unknown): string =>
   text.startsWith('{"lc":') || text.startsWith('{"$type":"object"')
     ? text
     : text.replace(`,"id":${JSON.stringify((element as { id?: unknown }).id)}`, "");
-
-/** As `textWithoutId`, of a stored tree. */
-const withoutId = (tree: unknown): unknown => {
-  const { id: _, ...rest } = tree as { id?: unknown };
-  return rest;
-};
-
-/** The text of a stored value as it stands in a row: a JSON object. `segmentsOf` says how its lists are written. */
-export const recordText = (
-  { text, hash, lists, withoutIds }: StoredValue,
-  segmentsOf: (list: ListReference) => unknown = ({ segments }) => toTriples(segments),
-): string => {
-  const parts: string[] = [];
-  if (hash !== undefined) parts.push(`"c":"${hash}"`);
-  else if (text !== WHOLE_LIST) parts.push(`"v":${text}`);
-  if (lists.length > 0) parts.push(`"l":${JSON.stringify(lists.map(segmentsOf))}`);
-  if (withoutIds) parts.push('"w":1');
-  return `{${parts.join(",")}}`;
-};
-
-/** What the row of a checkpoint or of writes names beside the texts, for the database's own use. */
-export const rowReferences = (values: Iterable<StoredValue>): { segments: number[]; contents: string[] } => {
-  const segments: number[] = [];
-  const contents: string[] = [];
-  for (const { lists, hash } of values) {
-    if (hash !== undefined && !contents.includes(hash)) contents.push(hash);
-    for (const list of lists) segments.push(...toTriples(list.segments));
-  }
-  return { segments, contents };
-};
-
-/** The tree that a record holds; `contents` gives the parsed texts that are kept apart. */
-export const recordTree = (record: ValueRecord, contents: { content(hash: string): unknown }): unknown =>
-  record.c !== undefined ? contents.content(record.c) : "v" in record ? record.v : WHOLE_LIST_TREE;
-
-const WHOLE_LIST_TREE = Object.freeze(JSON.parse(WHOLE_LIST) as object);
-
-/** The trees of a record's list, whose segments hold `trees`. */
-export const listTrees = (record: ValueRecord, trees: unknown[]): unknown[] =>
-  record.w === undefined ? trees : trees.map(withoutId);
-
-/** True if the value of a record is itself a list. */
-export const isWholeList = (record: ValueRecord): boolean => record.c === undefined && !("v" in record);
-
-/** The stored value that a record stands for, to be referred to by later checkpoints. */
-export const fromRecord = (record: ValueRecord): StoredValue => ({
-  text: record.c !== undefined ? undefined : "v" in record ? treeText(record.v) : WHOLE_LIST,
-  hash: record.c,
-  lists: (record.l ?? []).map((triples) => ({ segments: toSegments(triples) })),
-  live: undefined,
-  ...(record.w === undefined ? {} : { withoutIds: true }),
-});

@@ -6,7 +6,7 @@ import { threadKey } from "../rows/thread-key.ts";
 const SEPARATORS = ["\u0000", "\u001c", "\u001d", "\u001e", "\u001f", "\n"];
 
 /** Which checkpoint a config means. */
-export interface Place {
+export interface ConfiguredCheckpoint {
   threadId: string;
   key: string;
   checkpointNs: string;
@@ -15,7 +15,7 @@ export interface Place {
 
 export const configurable = (config: RunnableConfig): Record<string, unknown> => config.configurable ?? {};
 
-export const placeOf = (config: RunnableConfig): Place | undefined => {
+export const checkpointOf = (config: RunnableConfig): ConfiguredCheckpoint | undefined => {
   const { thread_id: threadId, checkpoint_ns, checkpoint_id, thread_ts } = configurable(config);
   if (typeof threadId !== "string" || threadId === "") return undefined;
   const id = checkpoint_id || thread_ts;
@@ -28,11 +28,11 @@ export const placeOf = (config: RunnableConfig): Place | undefined => {
 };
 
 /** A client may ask for anything; what can't be there is not looked for. */
-export const isReadable = ({ checkpointNs, checkpointId }: Place): boolean =>
+export const isReadable = ({ checkpointNs, checkpointId }: ConfiguredCheckpoint): boolean =>
   !checkpointNs.includes("\u0000") && (checkpointId === undefined || isUuid(checkpointId));
 
-export const requirePlace = (config: RunnableConfig): Place => {
-  const place = placeOf(config);
+export const requireCheckpoint = (config: RunnableConfig): ConfiguredCheckpoint => {
+  const place = checkpointOf(config);
   if (place === undefined)
     throw new Error("A checkpoint can't be stored without a thread_id in config.configurable.");
   requireSeparable("checkpoint namespace", place.checkpointNs);

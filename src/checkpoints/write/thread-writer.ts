@@ -1,9 +1,10 @@
 import type { ChannelVersions } from "@langchain/langgraph-checkpoint";
 import { ownField } from "../../lib/names.ts";
 import type { QueueItem } from "./batch.ts";
-import { ListBook } from "../lists/lists.ts";
+import { ThreadLists } from "../lists/thread-lists.ts";
 import type { NewShape } from "../rows/new-rows.ts";
-import { ValueWriter, type StoredValue } from "../rows/values.ts";
+import { ValueWriter } from "../rows/value-writer.ts";
+import type { StoredValue } from "../rows/stored-value.ts";
 import { WriteQueue, type WriteQueueOptions } from "./write-queue.ts";
 
 /** What a writer knows of a checkpoint that it read or wrote: enough to store the next one by difference. */
@@ -18,30 +19,30 @@ const CHECKPOINTS_KNOWN_AT_MOST = 32;
 /** All that one saver keeps in mind of one thread. */
 export class ThreadWriter {
   readonly threadId: string;
-  readonly book = new ListBook();
-  readonly values = new ValueWriter(this.book);
+  readonly threadLists = new ThreadLists();
+  readonly values = new ValueWriter(this.threadLists);
   readonly queue: WriteQueue;
   private readonly known = new Map<string, KnownCheckpoint>();
-  private readonly writtenNamespaces = new Set<string>();
+  private readonly writtenNs = new Set<string>();
 
-  constructor(options: Omit<WriteQueueOptions, "book">) {
+  constructor(options: Omit<WriteQueueOptions, "threadLists">) {
     this.threadId = options.threadId;
-    this.queue = new WriteQueue({ ...options, book: this.book });
+    this.queue = new WriteQueue({ ...options, threadLists: this.threadLists });
   }
 
   /** Queues an item, with its shape if that is new, and with all that storing its values brought up; resolves when it is committed. */
   write(item: Pick<QueueItem, "checkpoint" | "writes">, shape?: NewShape): Promise<void> {
     const { checkpointNs } = (item.checkpoint ?? item.writes) as { checkpointNs: string };
-    this.writtenNamespaces.add(checkpointNs);
+    this.writtenNs.add(checkpointNs);
     const shapes = shape === undefined ? [] : [shape];
-    const elements = this.book.takeNewElements();
+    const elements = this.threadLists.takeNewElements();
     const contents = this.values.takeNewContents();
     return this.queue.add({ ...item, elements, contents, shapes });
   }
 
   /** True if it was given a checkpoint of the namespace, or writes to one. */
   hasWritten(checkpointNs: string): boolean {
-    return this.writtenNamespaces.has(checkpointNs);
+    return this.writtenNs.has(checkpointNs);
   }
 
   recall(checkpointNs: string, checkpointId: string): KnownCheckpoint | undefined {

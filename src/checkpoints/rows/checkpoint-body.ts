@@ -27,7 +27,7 @@ export interface CheckpointBody {
 }
 
 /** `body`: the items of a JSON array, without its brackets. */
-export const versionTexts = (
+export const composeBody = (
   checkpoint: Checkpoint,
 ): { body: string; channelNames: string[]; shape: string } => {
   const { v, ts, channel_values, channel_versions, versions_seen } = checkpoint;

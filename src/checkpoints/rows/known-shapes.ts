@@ -1,12 +1,12 @@
 import { contentHash } from "./content-hash.ts";
 import type { NewShape } from "./new-rows.ts";
-import type { Shape } from "./versions.ts";
+import type { Shape } from "./checkpoint-body.ts";
 
 /** A graph has a few shapes; more than these have the graphs that make up their nodes at run time. */
 const SHAPES_AT_MOST = 1_000;
 
 /** The shapes that this process has met. */
-export class ShapeBook {
+export class KnownShapes {
   private readonly parsed = new Map<string, Shape>();
   /** By text and metadata. */
   private readonly hashes = new Map<string, string>();

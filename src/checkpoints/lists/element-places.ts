@@ -1,0 +1,79 @@
+import type { ElementPlace, Segment } from "./segments.ts";
+
+/** Live elements at consecutive positions of one list, with their stored trees. */
+export interface PlacedElements {
+  list: number;
+  position: number;
+  elements: readonly unknown[];
+  trees: readonly unknown[];
+}
+
+/** Elements that wait to be indexed are kept from being collected: no more stretches of them than these. */
+const UNINDEXED_AT_MOST = 64;
+
+/**
+ * Where live objects are stored as elements. Objects are recognised by identity, and held weakly: an object that the
+ * graph has let go of is nobody's element any more.
+ */
+export class ElementPlaces {
+  private places = new WeakMap<object, ElementPlace>();
+  /** Of the elements that this writer stored itself; with their texts. */
+  private newPlaces = new WeakMap<object, { list: number; position: number; text: string }>();
+  /** Indexed when somebody looks for an element: a turn that only appends never does. */
+  private unindexed: PlacedElements[] = [];
+
+  add(placed: PlacedElements): void {
+    this.unindexed.push(placed);
+    if (this.unindexed.length > UNINDEXED_AT_MOST) this.index();
+  }
+
+  /** As `add`, of elements that are stored now, for the first time. */
+  addNew(placed: PlacedElements, texts: readonly string[]): void {
+    this.add(placed);
+    for (const [offset, element] of placed.elements.entries()) {
+      const text = texts[offset];
+      if (typeof element === "object" && element !== null && text !== undefined) {
+        this.newPlaces.set(element, { list: placed.list, position: placed.position + offset, text });
+      }
+    }
+  }
+
+  find(element: unknown): ElementPlace | undefined {
+    if (typeof element !== "object" || element === null) return undefined;
+    this.index();
+    return this.places.get(element);
+  }
+
+  /** Where an array's elements stand, if this writer stored all of them there in this order, and their stored texts. */
+  findNew(array: readonly unknown[]): { segment: Segment; texts: string[] } | undefined {
+    const texts: string[] = [];
+    let segment: Segment | undefined;
+    for (const element of array) {
+      const place = typeof element === "object" && element !== null ? this.newPlaces.get(element) : undefined;
+      if (place === undefined) return undefined;
+      const { list, position, text } = place;
+      segment ??= { list, from: position, to: position, closed: true };
+      if (segment.list !== list || segment.to !== position) return undefined;
+      segment.to += 1;
+      texts.push(text);
+    }
+    return segment && { segment, texts };
+  }
+
+  /** An element that is no longer recognised is only stored once more. */
+  forgetAll(): void {
+    this.places = new WeakMap();
+    this.newPlaces = new WeakMap();
+    this.unindexed = [];
+  }
+
+  private index(): void {
+    for (const { list, position, elements, trees } of this.unindexed) {
+      for (const [offset, live] of elements.entries()) {
+        if (typeof live !== "object" || live === null) continue;
+        this.places.set(live, { list, position: position + offset, tree: trees[offset] });
+      }
+    }
+    this.unindexed = [];
+  }
+}

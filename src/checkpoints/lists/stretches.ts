@@ -1,0 +1,37 @@
+/** A list that is stored by difference falls into stretches: of elements that are stored already, and of new ones. */
+
+/** A shorter stretch of known elements next to new ones is stored again: one segment less for a few hundred bytes. */
+export const STRETCH_WORTH_A_SEGMENT = 8;
+
+/** Begins at index `start` of the list that is to be stored. A known one stands at [from, to) of the list of rows. */
+export type Stretch =
+  | { known: true; list: number; from: number; to: number; closed: boolean; start: number }
+  | { known: false; start: number; end: number };
+
+/** Gives up short known stretches next to new ones, so that segments don't pile up. */
+export const joinStretches = (stretches: readonly Stretch[]): Stretch[] => {
+  const joined: Stretch[] = [];
+  for (const stretch of stretches) {
+    let last = joined[joined.length - 1];
+    if (stretch.known) {
+      if (last !== undefined && !last.known && lengthOf(stretch) < STRETCH_WORTH_A_SEGMENT)
+        last.end += lengthOf(stretch);
+      else joined.push(stretch);
+      continue;
+    }
+    let start = stretch.start;
+    if (!(last?.known && !last.closed)) {
+      while (last !== undefined && (!last.known || lengthOf(last) < STRETCH_WORTH_A_SEGMENT)) {
+        start = last.start;
+        joined.pop();
+        last = joined[joined.length - 1];
+        if (last?.known && !last.closed) break;
+      }
+    }
+    joined.push({ known: false, start, end: stretch.end });
+  }
+  return joined;
+};
+
+const lengthOf = (stretch: Stretch): number =>
+  stretch.known ? stretch.to - stretch.from : stretch.end - stretch.start;

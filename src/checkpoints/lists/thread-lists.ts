@@ -1,0 +1,231 @@
+/**
+ * How the lists of a thread are stored by difference.
+ *
+ * The elements of all lists of a thread stand in rows, keyed by list and position; a stored list is an array of
+ * segments of such rows, usually one. A list that grew has the same segment, longer. One that lost or changed an
+ * element in the middle has the segments around it. Elements are recognised by identity, so nothing is serialized
+ * that was serialized before.
+ */
+
+import { randomBytes } from "node:crypto";
+import { encode, treeText } from "../../values/encoding.ts";
+import { ElementPlaces } from "./element-places.ts";
+import { movedSegment, SegmentCursor, type ElementPlace, type Segment } from "./segments.ts";
+import {
+  isSameAt,
+  isUnchanged,
+  unchangedPrefix,
+  type ListReference,
+  type LiveList,
+  type NewElements,
+} from "./stored-list.ts";
+import { joinStretches, STRETCH_WORTH_A_SEGMENT, type Stretch } from "./stretches.ts";
+
+/** A list of more segments than these is stored anew as one. */
+const SEGMENTS_AT_MOST = 64;
+
+/** What one writer knows of the lists of a thread, and the elements that it has still to insert. */
+export class ThreadLists {
+  /** The first free position of each list, as far as known here; the database has the last word. */
+  private readonly ends = new Map<number, number>();
+  private readonly references = new Set<WeakRef<ListReference>>();
+  private readonly places = new ElementPlaces();
+  /** Elements that are planned, but not yet given out. */
+  private planned: NewElements[] = [];
+
+  /** Takes note of a list that was read, so that its elements are recognised wherever they turn up. */
+  remember({ reference, elements, trees }: LiveList): void {
+    let start = 0;
+    for (const { list, from, to, closed } of reference.segments) {
+      this.ends.set(list, Math.max(this.ends.get(list) ?? 0, closed ? to + 1 : to));
+      const end = start + to - from;
+      const slices = { elements: elements.slice(start, end), trees: trees.slice(start, end) };
+      this.places.add({ list, position: from, ...slices });
+      start = end;
+    }
+    this.references.add(new WeakRef(reference));
+  }
+
+  /** True if the object is known as a stored element. */
+  knows(element: unknown): boolean {
+    return this.places.find(element) !== undefined;
+  }
+
+  /** Where an array's elements stand, if this writer stored all of them there in this order, and their stored texts. */
+  findNew(array: readonly unknown[]): { segment: Segment; texts: string[] } | undefined {
+    return this.places.findNew(array);
+  }
+
+  /** The elements of all plans since the last call. */
+  takeNewElements(): NewElements[] {
+    const taken = this.planned;
+    this.planned = [];
+    return taken;
+  }
+
+  /**
+   * Plans how to store an array, given what is stored of the same list before. `texts` are those of its elements,
+   * if they were needed already.
+   */
+  plan(array: readonly unknown[], before: LiveList | undefined, texts?: readonly string[]): LiveList {
+    const prefix = before === undefined ? 0 : unchangedPrefix(array, before);
+    if (before !== undefined && prefix === array.length && prefix === before.elements.length) return before;
+    const trees = before?.trees.slice(0, prefix) ?? [];
+    let stretches = joinStretches(this.findStretches(array, before, prefix, trees));
+    if (stretches.length > SEGMENTS_AT_MOST) stretches = [{ known: false, start: 0, end: array.length }];
+    const reference = { segments: this.placeStretches(stretches, array, trees, texts) };
+    this.references.add(new WeakRef(reference));
+    return { reference, elements: array.slice(), trees };
+  }
+
+  /**
+   * Another writer has taken the positions that these elements were to have: moves all that is not yet stored to
+   * lists of their own, in every reference that was given out. Must be given all elements that were given out.
+   */
+  moveAside(given: readonly NewElements[]): void {
+    const unstored = [...given, ...this.planned];
+    const moves = new Map<number, { from: number; list: number }>();
+    for (const { list, position } of unstored) {
+      const move = moves.get(list);
+      if (move === undefined) moves.set(list, { from: position, list: newListId() });
+      else move.from = Math.min(move.from, position);
+    }
+    for (const elements of unstored) {
+      const move = moves.get(elements.list);
+      if (move === undefined) continue;
+      Object.assign(elements, { list: move.list, position: elements.position - move.from });
+    }
+    for (const weak of this.references) {
+      const reference = weak.deref();
+      if (reference === undefined) this.references.delete(weak);
+      else
+        reference.segments = reference.segments.flatMap((segment) =>
+          movedSegment(segment, moves.get(segment.list)),
+        );
+    }
+    for (const [list, { from, list: newList }] of moves) {
+      this.ends.set(newList, Math.max((this.ends.get(list) ?? from) - from, 0));
+      this.ends.set(list, from + 1);
+    }
+    this.places.forgetAll();
+  }
+
+  /** The stretches of an array, whose first `prefix` elements are still as before. Adds the trees of what is stored. */
+  private findStretches(
+    array: readonly unknown[],
+    before: LiveList | undefined,
+    prefix: number,
+    trees: unknown[],
+  ): Stretch[] {
+    const stretches: Stretch[] = [];
+    let start = 0;
+    for (const { list, from, to } of before?.reference.segments ?? []) {
+      const end = Math.min(to, from + prefix - start);
+      if (end <= from) break;
+      stretches.push({ known: true, list, from, to: end, closed: false, start });
+      start += end - from;
+    }
+    const places = this.findPlaces(array, before, prefix);
+    for (let index = prefix; index < array.length; index++) {
+      const place = places[index];
+      const last = stretches[stretches.length - 1];
+      if (place !== undefined && isUnchanged(array, index, place.tree)) {
+        trees[index] = place.tree;
+        const { list, position: from } = place;
+        if (last?.known && last.list === list && last.to === from) last.to += 1;
+        else stretches.push({ known: true, list, from, to: from + 1, closed: false, start: index });
+      } else if (last !== undefined && !last.known) last.end = index + 1;
+      else stretches.push({ known: false, start: index, end: index + 1 });
+    }
+    for (const stretch of stretches) {
+      if (stretch.known) stretch.closed = this.ends.get(stretch.list) !== stretch.to;
+    }
+    return stretches;
+  }
+
+  /** Where the elements from `start` on are stored, as far as that is known; by index. */
+  private findPlaces(
+    array: readonly unknown[],
+    before: LiveList | undefined,
+    start: number,
+  ): Array<ElementPlace | undefined> {
+    const places: Array<ElementPlace | undefined> = [];
+    let unplaced = array.length - start;
+    if (before !== undefined && unplaced > 0) {
+      const shift = before.elements.length - array.length;
+      const cursor = new SegmentCursor(before.reference.segments);
+      for (let index = start; index < array.length; index++) {
+        const element = array[index];
+        const same = isSameAt(before, index, element) ? index : index + shift;
+        if (same !== index && !isSameAt(before, same, element)) continue;
+        places[index] = cursor.place(same, before.trees[same]);
+        unplaced -= 1;
+      }
+    }
+    // Fewer would be stored again anyway; and a turn that only appends must not look up the whole thread.
+    if (unplaced >= STRETCH_WORTH_A_SEGMENT) {
+      for (let index = start; index < array.length; index++) places[index] ??= this.places.find(array[index]);
+    }
+    return places;
+  }
+
+  /** The segments of the stretches; new ones get places, after the segment in front where it is open. */
+  private placeStretches(
+    stretches: readonly Stretch[],
+    array: readonly unknown[],
+    trees: unknown[],
+    texts: readonly string[] | undefined,
+  ): Segment[] {
+    const segments: Segment[] = [];
+    let ownList: number | undefined;
+    for (const stretch of stretches) {
+      const last = segments[segments.length - 1];
+      if (stretch.known) {
+        const { list, from, to, closed } = stretch;
+        segments.push({ list, from, to, closed });
+        continue;
+      }
+      const length = stretch.end - stretch.start;
+      let list: number;
+      if (last !== undefined && !last.closed && this.ends.get(last.list) === last.to) list = last.list;
+      else list = ownList ??= newListId();
+      const position = this.ends.get(list) ?? 0;
+      this.ends.set(list, position + length);
+      this.planElements(
+        { list, position },
+        array.slice(stretch.start, stretch.end),
+        stretch.start,
+        trees,
+        texts,
+      );
+      if (last !== undefined && last.list === list && last.to === position) last.to += length;
+      else segments.push({ list, from: position, to: position + length, closed: false });
+    }
+    for (const segment of segments) segment.closed ||= this.ends.get(segment.list) !== segment.to;
+    return segments;
+  }
+
+  /** Plans to insert elements, which stand in the array from `start` on, and adds their trees to `trees`. */
+  private planElements(
+    { list, position }: { list: number; position: number },
+    elements: readonly unknown[],
+    start: number,
+    trees: unknown[],
+    texts: readonly string[] | undefined,
+  ): void {
+    const planned: NewElements = { list, position, texts: [], trees: [] };
+    for (const [offset, element] of elements.entries()) {
+      const text = texts?.[start + offset] ?? treeText(encode(element));
+      // Parsed anew: the tree must not share anything with the live element, which may be changed in place.
+      const tree: unknown = JSON.parse(text);
+      trees[start + offset] = tree;
+      planned.texts.push(text);
+      planned.trees.push(tree);
+    }
+    this.planned.push(planned);
+    this.places.addNew({ list, position, elements, trees: planned.trees }, planned.texts);
+  }
+}
+
+/** Random, so that no two writers need to agree on it; fits a JavaScript number. */
+const newListId = (): number => randomBytes(6).readUIntBE(0, 6) + 1;
