@@ -22,8 +22,11 @@ export type SignalKind =
   /** A reader on another process wants a run's events: its executor should write them to the event log. */
   | "watch";
 
+/** Every signal is about one run. */
 export interface Signal {
   kind: SignalKind;
+  /** Empty from a process of an older version, which named the run alone. */
+  threadId: string;
   runId: string;
 }
 
@@ -31,9 +34,11 @@ export type SignalHandler = (signal: Signal) => void;
 
 export interface Signals {
   /** Queues a signal to every process on this database, this one included. Never throws, never waits. */
-  send(kind: SignalKind, runId: string): void;
-  /** Returns the function that ends the subscription. */
+  send(signal: Signal): void;
+  /** Calls back for every signal. Returns the function that ends the subscription. */
   subscribe(handler: SignalHandler): () => void;
+  /** Calls back for the signals of one thread; those of others cost such a subscriber nothing. */
+  subscribeToThread(threadId: string, handler: SignalHandler): () => void;
   close(): Promise<void>;
 }
 
@@ -48,10 +53,43 @@ const COALESCE_MS = 10;
  */
 const LOOK_AROUND_MS = 1_000;
 
-/** NOTIFY carries less than 8,000 bytes; a signal takes 45. */
-const SIGNALS_PER_NOTIFY = 150;
+/** NOTIFY carries less than 8,000 bytes; a signal takes 84 at most, with two ids of 36 and its comma. */
+const SIGNALS_PER_NOTIFY = 90;
 /** The listening connection asks itself for a sign of life this often: a half-open one would stay silent for ever. */
 const LIFE_SIGN_MS = 5_000;
+
+/** The thread comes last: a process of an older version finds the run where it looks for it. */
+const toText = ({ kind, threadId, runId }: Signal): string => `${kind}:${runId}:${threadId}`;
+
+const fromText = (text: string): Signal | undefined => {
+  const [kind, runId, threadId = ""] = text.split(":");
+  return kind === undefined || runId === undefined
+    ? undefined
+    : { kind: kind as SignalKind, threadId, runId };
+};
+
+/** Who is told of signals: of all, or by a map of those of one thread. */
+const createSubscribers = () => {
+  const ofAll = new Set<SignalHandler>();
+  const ofThreads = new Map<string, Set<SignalHandler>>();
+  return {
+    add(handler: SignalHandler): () => void {
+      ofAll.add(handler);
+      return () => ofAll.delete(handler);
+    },
+    addTo(threadId: string, handler: SignalHandler): () => void {
+      const handlers = ofThreads.get(threadId) ?? new Set();
+      ofThreads.set(threadId, handlers.add(handler));
+      return () => {
+        if (handlers.delete(handler) && handlers.size === 0) ofThreads.delete(threadId);
+      };
+    },
+    tell(signal: Signal): void {
+      for (const handler of ofAll) handler(signal);
+      for (const handler of ofThreads.get(signal.threadId) ?? []) handler(signal);
+    },
+  };
+};
 
 export interface SignalsOptions {
   database: Database;
@@ -72,7 +110,7 @@ export const openSignals = async ({
   // One for all processes of a schema: idle listeners on other channels made 40,000 notifies/s into 290 (with 200 of them).
   const channel = database.schema;
   const applicationName = `${database.schema} listener`;
-  const handlers = new Set<SignalHandler>();
+  const subscribers = createSubscribers();
   const outgoing = new Set<string>();
   let flushTimer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
@@ -86,9 +124,8 @@ export const openSignals = async ({
   /** Signals of this process reach it by the same way as those of others. */
   const deliver = (payload: string | undefined): void => {
     for (const item of (payload ?? "").split(",")) {
-      const [kind, runId] = item.split(":");
-      if (kind === undefined || runId === undefined) continue;
-      for (const handler of handlers) handler({ kind: kind as SignalKind, runId });
+      const signal = fromText(item);
+      if (signal !== undefined) subscribers.tell(signal);
     }
   };
 
@@ -177,18 +214,16 @@ export const openSignals = async ({
 
   await listen();
   return {
-    send(kind, runId) {
+    send(signal) {
       if (closed) return;
-      outgoing.add(`${kind}:${runId}`);
+      outgoing.add(toText(signal));
       flushTimer ??= setTimeout(() => {
         flushTimer = undefined;
         flushing = flushing.then(flush);
       }, COALESCE_MS);
     },
-    subscribe(handler) {
-      handlers.add(handler);
-      return () => handlers.delete(handler);
-    },
+    subscribe: (handler) => subscribers.add(handler),
+    subscribeToThread: (threadId, handler) => subscribers.addTo(threadId, handler),
     async close() {
       clearTimeout(flushTimer);
       flushing = flushing.then(flush);

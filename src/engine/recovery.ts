@@ -63,10 +63,10 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
     sweptAt = now;
     for (const lost of requeued) {
       logger.warn({ ...lost }, "a run lost its worker; it goes on from its last checkpoint");
-      signals.send("available", lost.run_id);
+      signals.send({ kind: "available", threadId: lost.thread_id, runId: lost.run_id });
     }
     await queue.putBehind();
-    for (const runId of await queue.advanceForgotten()) signals.send("available", runId);
+    for (const run of await queue.advanceForgotten()) signals.send({ kind: "available", ...run });
     for (const run of await queue.listAbandoned(leaseSeconds)) {
       let ending: RunEnding | undefined;
       try {
@@ -78,8 +78,9 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
       }
       if (ending === undefined) continue;
       logger.warn({ run_id: run.run_id, status: ending.status }, "a run that lost its worker was ended");
-      signals.send("ended", run.run_id);
-      signals.send("available", run.run_id);
+      const named = { threadId: run.thread_id, runId: run.run_id };
+      signals.send({ kind: "ended", ...named });
+      signals.send({ kind: "available", ...named });
     }
   };
 

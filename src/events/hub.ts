@@ -82,7 +82,7 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
     (source: { threadId: string; runId: string; attempt: number }) => async (events: RunEvent[]) => {
       faults.reached("between-checkpoint-and-event");
       await eventLog.append(source, events);
-      signals.send("events", source.runId);
+      signals.send({ kind: "events", threadId: source.threadId, runId: source.runId });
     };
 
   const largeEvents = createGate({
@@ -182,7 +182,7 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
         resumable,
         phaseOf,
         watch: (wake) => watch(runId, wake),
-        askForEvents: () => signals.send("watch", runId),
+        askForEvents: () => signals.send({ kind: "watch", threadId: options.threadId, runId }),
         onLocal(from) {
           const opened = channels.get(runId);
           if (opened === undefined || opened === channel || !inMemory(opened, from)) return undefined;

@@ -1,6 +1,6 @@
 import type { Database, Queryable } from "../database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
-import type { AttemptSelector, RunOutcome } from "./attempts.ts";
+import type { AttemptSelector, RunOutcome, RunSelector } from "./attempts.ts";
 import { advance } from "./sql/advance.ts";
 import { advanceForgotten, FIRST_THREAD } from "./sql/advance-forgotten.ts";
 import { claim } from "./sql/claim.ts";
@@ -61,10 +61,10 @@ export const createQueue = (database: Database, { maxAttempts, graphIds }: Queue
     putBehind: () => putBehind(database, graphIds),
 
     /** As `advance`, for threads on which nobody did: some of them, each time the next. Answers the runs that may start. */
-    async advanceForgotten(): Promise<string[]> {
+    async advanceForgotten(): Promise<RunSelector[]> {
       const looked = await advanceForgotten(database, lookedUpTo);
       ({ lookedUpTo } = looked);
-      return looked.runIds;
+      return looked.runs;
     },
 
     listUnknown: (workerId: string, known: readonly string[]) => listUnknown(database, workerId, known),

@@ -61,7 +61,7 @@ export const createBehindOthers = (checkpoints: RunCheckpoints) => ({
   /** Once it is committed. */
   announce(announcements: Announcements, replaced: Replaced): void {
     for (const { run, action } of replaced) {
-      if (run.status === "running") announcements.stop(run.run_id, action);
+      if (run.status === "running") announcements.stop(run, action);
       else announcements.ended(run, action);
     }
   },

@@ -78,7 +78,7 @@ export const createCancellation = ({ database, announcements, checkpoints }: Can
       return locked;
     });
     for (const run of runs) {
-      if (run.status === "running") announcements.stop(run.run_id, action);
+      if (run.status === "running") announcements.stop(run, action);
       if (run.status === "pending") announcements.ended(run, action);
     }
     return runs.length;

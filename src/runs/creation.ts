@@ -135,7 +135,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
         row = await placeBehindOthers(run, placement.kind === "thread" && placement.createIfMissing, isRetry);
         if (row === undefined) continue;
       }
-      if (row.status === "pending") announcements.available(row.run_id, run.afterSeconds);
+      if (row.status === "pending") announcements.available(row, run.afterSeconds);
       return { row, execution };
     }
   };
@@ -227,7 +227,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
       });
       // By their ids: of runs that were found after a lost answer, some may be gone already.
       const delays = new Map(requested.map(({ run }) => [run.runId, run.afterSeconds]));
-      for (const { run_id: runId } of rows) announcements.available(runId, delays.get(runId) ?? 0);
+      for (const row of rows) announcements.available(row, delays.get(row.run_id) ?? 0);
       return rows;
     },
   };

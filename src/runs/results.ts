@@ -90,7 +90,7 @@ export const createRunResults = ({
         if (row.delete_thread && isElsewhere && row.reader_id !== processId) {
           await announceReader(database, selector.runId, processId);
         }
-        if (isElsewhere) signals.send("awaited", selector.runId);
+        if (isElsewhere) signals.send({ kind: "awaited", ...selector });
         const news = await wait.news;
         if (typeof news === "object") return news;
       } catch (error) {

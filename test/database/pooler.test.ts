@@ -138,14 +138,11 @@ for (const { how, preparedStatements, possible } of modes) {
         const [one, another] = [await open(), await open()];
         const heard: Signal[] = [];
         another.subscribe((signal) => heard.push(signal));
-        const runId = newId();
-        one.send("available", runId);
+        const sent: Signal = { kind: "available", threadId: newId(), runId: newId() };
+        one.send(sent);
         expect(
-          await eventually("the signal arrives", () => heard.find((signal) => signal.runId === runId)),
-        ).toEqual({
-          kind: "available",
-          runId,
-        });
+          await eventually("the signal arrives", () => heard.find(({ runId }) => runId === sent.runId)),
+        ).toEqual(sent);
       });
 
       test("a run that asks is answered on the other one", async () => {

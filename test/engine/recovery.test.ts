@@ -3,6 +3,7 @@ import type { RunRow } from "../../src/database/tables.ts";
 import type { AttemptResult } from "../../src/engine/executors/executor.ts";
 import type { Executor, RunEnding } from "../../src/engine/attempt/execution.ts";
 import type { Queue } from "../../src/queue/queue.ts";
+import type { RunSelector } from "../../src/queue/attempts.ts";
 import type { LostRunRow } from "../../src/queue/sql/requeue.ts";
 import { startRecovery } from "../../src/engine/recovery.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -18,7 +19,7 @@ const AWAY = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFU
 
 interface Found {
   lost?: LostRunRow[];
-  forgotten?: string[];
+  forgotten?: RunSelector[];
   abandoned?: RunRow[];
 }
 
@@ -65,8 +66,9 @@ const startSweeping = (options: { endingOf?: (run: RunRow) => Promise<RunEnding 
     queue,
     executor,
     signals: {
-      send: (kind, runId) => void did.push(`${kind} ${runId}`),
+      send: ({ kind, runId }) => void did.push(`${kind} ${runId}`),
       subscribe: () => () => undefined,
+      subscribeToThread: () => () => undefined,
       close: () => Promise.resolve(),
     },
     leaseSeconds: 10,
@@ -119,7 +121,7 @@ describe("a sweep", () => {
     const { find, sweeps, results, recovery } = startSweeping();
     find({
       lost: [lostRun("lost")],
-      forgotten: ["forgotten"],
+      forgotten: [{ threadId: "thread", runId: "forgotten" }],
       abandoned: [abandoned("given up"), abandoned("cancelled", { cancel_action: "rollback" })],
     });
     expect(await sweeps()).toEqual([

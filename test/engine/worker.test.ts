@@ -117,7 +117,8 @@ const aWorker = (concurrency = 2) => {
     queue,
     executor,
     signals: {
-      send: (kind, runId) => void did.push(`said ${kind} ${runId}`),
+      send: ({ kind, runId }) => void did.push(`said ${kind} ${runId}`),
+      subscribeToThread: () => () => undefined,
       subscribe(listener) {
         hear = listener;
         return () => (hear = undefined);

@@ -30,7 +30,8 @@ const aHub = () => {
   const hub = createHub({
     eventLog,
     signals: {
-      send: (kind) => void sent.push(kind),
+      send: ({ kind }) => void sent.push(kind),
+      subscribeToThread: () => () => undefined,
       subscribe(heard) {
         listener = heard;
         return () => (listener = undefined);
@@ -255,7 +256,12 @@ test("of many readers who take nothing only some are given a large event, and th
   } as Partial<EventLog> as EventLog;
   const hub = createHub({
     eventLog,
-    signals: { send: () => undefined, subscribe: () => () => undefined, close: async () => undefined },
+    signals: {
+      send: () => undefined,
+      subscribe: () => () => undefined,
+      subscribeToThread: () => () => undefined,
+      close: async () => undefined,
+    },
     phaseOf: async () => "ended",
     faults: NO_FAULTS,
     logger: listeningLogger().logger,

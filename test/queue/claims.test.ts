@@ -168,10 +168,10 @@ test("runs for later that are due behind a thread that runs are put out of the w
   expect((await readByClaim()).blocks).toBeLessThan(BLOCKS_AT_MOST);
 
   await database.query("update threadloom.runs set status = 'success' where status = 'running'");
-  const [oldest] = await database.query<{ run_id: string }>(
-    "select run_id from threadloom.runs where status = 'pending' order by created_at, run_id limit 1",
+  const [oldest] = await database.query<{ run_id: string; thread_id: string }>(
+    "select run_id, thread_id from threadloom.runs where status = 'pending' order by created_at, run_id limit 1",
   );
-  expect(await claims.advanceForgotten()).toEqual([oldest?.run_id]);
+  expect(await claims.advanceForgotten()).toEqual([{ threadId: oldest?.thread_id, runId: oldest?.run_id }]);
   await claims.putBehind();
   const [claimed] = await claims.claim(newId(), 10, SLOTS);
   expect(claimed?.run_id).toBe(oldest?.run_id);

@@ -26,7 +26,7 @@ test("each run of a batch that is found after a lost answer is waited for as lon
     announcements: {
       stop: () => undefined,
       ended: () => undefined,
-      available: (runId, afterSeconds) => void woken.push([runId, afterSeconds]),
+      available: (run, afterSeconds) => void woken.push([run.run_id, afterSeconds]),
     },
     recursionLimitMax: 100,
   } as Partial<RunCreationParts> as RunCreationParts);

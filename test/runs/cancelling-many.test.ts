@@ -84,7 +84,7 @@ const cancellation = () => {
   return createCancellation({
     database: counting,
     announcements: {
-      stop: (runId) => void stopped.push(runId),
+      stop: (run) => void stopped.push(run.run_id),
       ended: (run) => void ended.push(run.run_id),
       available: () => undefined,
     },

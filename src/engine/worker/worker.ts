@@ -142,8 +142,9 @@ export const createWorker = (options: WorkerOptions): Worker => {
         if (ending !== undefined) {
           endings.settle(run.run_id, ending);
           // A signal per run costs each process of several a statement per 10 ms, for waiters that are rarely there.
-          if (isAwaited || !creatorIsHere || run.resumable) signals.send("ended", run.run_id);
-          else justEnded[0].add(run.run_id);
+          if (isAwaited || !creatorIsHere || run.resumable) {
+            signals.send({ kind: "ended", threadId: run.thread_id, runId: run.run_id });
+          } else justEnded[0].add(run.run_id);
         }
         if (wanted || ending === undefined || ending.othersWait) wake();
       },
@@ -237,13 +238,15 @@ export const createWorker = (options: WorkerOptions): Worker => {
   };
 
   const hear = (): (() => void) =>
-    signals.subscribe(({ kind, runId }) => {
+    signals.subscribe(({ kind, threadId, runId }) => {
       if (kind === "available") wake();
       const isHere = executions.has(runId);
       if (kind === "cancel" && isHere) heartbeat.renew();
       if (kind !== "awaited" && kind !== "watch") return;
       if (isHere) awaited.add(runId);
-      else if (justEnded.some((ended) => ended.has(runId))) signals.send("ended", runId);
+      else if (justEnded.some((ended) => ended.has(runId))) {
+        signals.send({ kind: "ended", threadId, runId });
+      }
     });
   let claimingSuspect: Promise<void> | undefined;
   const look = (): void => {

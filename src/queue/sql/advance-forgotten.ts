@@ -1,4 +1,5 @@
 import type { Queryable } from "../../database/database.ts";
+import type { RunSelector } from "../attempts.ts";
 import { nextBehind } from "./next-of-thread.ts";
 
 /** 3 ms of the database, in each sweep of each process. */
@@ -18,9 +19,9 @@ advanced as (
   update threadloom.runs r set behind = false
   where r.status = 'pending' and r.run_id = any (array(
     select (${nextBehind("t.thread_id")}) from threads_behind t where t.thread_id is not null))
-  returning r.run_id)
+  returning r.thread_id, r.run_id)
 select (select thread_id from threads_behind where place = $2) as last,
-  coalesce((select array_agg(run_id) from advanced), '{}') as run_ids`;
+  coalesce((select json_agg(json_build_object('threadId', thread_id, 'runId', run_id)) from advanced), '[]') as runs`;
 
 /**
  * As `advance`, for threads on which nobody did, because a process died between the end of a run and `advance`: some of
@@ -29,10 +30,10 @@ select (select thread_id from threads_behind where place = $2) as last,
 export const advanceForgotten = async (
   queryable: Queryable,
   lookedUpTo: string,
-): Promise<{ runIds: string[]; lookedUpTo: string }> => {
-  const [row] = await queryable.query<{ last: string | null; run_ids: string[] }>(ADVANCE_FORGOTTEN, [
+): Promise<{ runs: RunSelector[]; lookedUpTo: string }> => {
+  const [row] = await queryable.query<{ last: string | null; runs: RunSelector[] }>(ADVANCE_FORGOTTEN, [
     lookedUpTo,
     THREADS_PER_LOOK,
   ]);
-  return { runIds: row?.run_ids ?? [], lookedUpTo: row?.last ?? FIRST_THREAD };
+  return { runs: row?.runs ?? [], lookedUpTo: row?.last ?? FIRST_THREAD };
 };
