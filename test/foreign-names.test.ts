@@ -29,8 +29,9 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "values/types/message.ts: message.lc_kwargs?.[key]": "a key of just that object",
   "values/types/message-trees.ts: kwargs[key] = encode(value)": "two names of our own",
   "values/types/message-trees.ts: live[key]": "a name of our own list, or the message's own",
-  "checkpoints/saver/saver.ts: checkpoint.channel_values[TASKS] = sends": "a constant of LangGraph's",
-  "checkpoints/saver/saver.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)":
+  "checkpoints/saver/difference-saver.ts: checkpoint.channel_values[TASKS] = sends":
+    "a constant of LangGraph's",
+  "checkpoints/saver/difference-saver.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)":
     "a constant of LangGraph's",
   "graphs/graphs.ts: found[name] = graphSchemas(id, subgraph)": "a node of the operator's graph",
   "graphs/json-schemas.ts: properties[key] = { ...messagesSchema(), ...schema }":

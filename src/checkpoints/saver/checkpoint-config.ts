@@ -32,11 +32,11 @@ export const isReadable = ({ checkpointNs, checkpointId }: ConfiguredCheckpoint)
   !checkpointNs.includes("\u0000") && (checkpointId === undefined || isUuid(checkpointId));
 
 export const requireCheckpoint = (config: RunnableConfig): ConfiguredCheckpoint => {
-  const place = checkpointOf(config);
-  if (place === undefined)
+  const configured = checkpointOf(config);
+  if (configured === undefined)
     throw new Error("A checkpoint can't be stored without a thread_id in config.configurable.");
-  requireSeparable("checkpoint namespace", place.checkpointNs);
-  return place;
+  requireSeparable("checkpoint namespace", configured.checkpointNs);
+  return configured;
 };
 
 export const requireSeparable = (name: string, text: string): void => {

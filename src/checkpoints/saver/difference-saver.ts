@@ -1,0 +1,220 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import {
+  BaseCheckpointSaver,
+  maxChannelVersion,
+  TASKS,
+  type ChannelVersions,
+  type Checkpoint,
+  type CheckpointListOptions,
+  type CheckpointMetadata,
+  type CheckpointTuple,
+  type DeltaChannelHistory,
+  type PendingWrite,
+} from "@langchain/langgraph-checkpoint";
+import type { Database } from "../../database/database.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import type { ElementCache } from "../lists/element-cache.ts";
+import type { CheckpointReader, LoadedCheckpoint } from "../read/checkpoint-reader.ts";
+import { readRows } from "../read/row-statements.ts";
+import type { KnownShapes } from "../rows/known-shapes.ts";
+import { ownMetadata, type OwnMetadata } from "../rows/metadata.ts";
+import type { TupleFilter } from "../types.ts";
+import { asStorageError } from "../write/storage-error.ts";
+import type { ThreadWriter } from "../write/thread-writer.ts";
+import { storeChannels } from "./channel-values.ts";
+import {
+  checkpointOf,
+  isReadable,
+  requireCheckpoint,
+  requireSeparable,
+  requireUuid,
+} from "./checkpoint-config.ts";
+import { reviveTuple, reviveWrite } from "./checkpoint-tuples.ts";
+import { noHistory, readDeltaHistory } from "./delta-history.ts";
+import { listFilterOf } from "./list-filter.ts";
+import { hasStopped, splitMetadata, toQueuedCheckpoint, toQueuedWrites } from "./queued-checkpoint.ts";
+
+/** What all savers of a process share. */
+export interface SaverParts {
+  database: Database;
+  cache: ElementCache;
+  reader: CheckpointReader;
+  shapes: KnownShapes;
+}
+
+export interface SaverOptions {
+  /** Goes into the metadata of every checkpoint, under LangGraph's own; see metadata.ts. */
+  metadata: JsonObject;
+  /** The run that writes. */
+  runId: string | null;
+  /** True: `put` and `putWrites` resolve when what they were given is committed, else when it is accepted. */
+  waits: boolean;
+}
+
+/** A list() without a limit reads so many checkpoints at a time. */
+const PAGE_CHECKPOINTS = 50;
+
+/**
+ * LangGraph's checkpointer on the tables of this room. Subclasses say who writes: an attempt, or anybody.
+ *
+ * Channels that `newVersions` doesn't name are taken over from the parent, those that it names are stored by
+ * difference to the parent's.
+ */
+export abstract class DifferenceSaver extends BaseCheckpointSaver {
+  filter: TupleFilter | undefined;
+  /** See AttemptSaver. */
+  endsWithWrites = false;
+  private readonly own: OwnMetadata;
+
+  constructor(
+    protected readonly parts: SaverParts,
+    private readonly options: SaverOptions,
+  ) {
+    super();
+    this.own = ownMetadata(options.metadata);
+  }
+
+  protected get waits(): boolean {
+    return this.options.waits;
+  }
+
+  /** What this saver keeps in mind of a thread; `anew` if nothing before this moment is needed. */
+  protected abstract writer(key: string, anew: boolean): ThreadWriter;
+
+  override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    const configured = checkpointOf(config);
+    if (configured === undefined || !isReadable(configured)) return undefined;
+    const { key, checkpointNs, checkpointId } = configured;
+    const writer = this.writer(key, true);
+    if (writer.queue.isBusyWith(checkpointNs)) await writer.queue.settled();
+    try {
+      const loaded = await this.parts.reader.read({ threadId: key, checkpointNs, checkpointId });
+      return loaded === undefined ? undefined : await this.toTuple(loaded, configured.threadId, writer);
+    } catch (error) {
+      throw asStorageError(error);
+    }
+  }
+
+  override async *list(
+    config: RunnableConfig,
+    options: CheckpointListOptions = {},
+  ): AsyncGenerator<CheckpointTuple> {
+    const filter = listFilterOf(config, options);
+    if (filter === undefined) return;
+    const { threadId: key } = filter.rows;
+    const writer = key === undefined ? undefined : this.writer(key, false);
+    await writer?.queue.settled();
+    // A single one is the start of a replay: what is written next is written by difference to it.
+    const learner = options.limit === 1 ? writer : undefined;
+    let left = options.limit ?? Number.POSITIVE_INFINITY;
+    let cursor = filter.rows.beforeCheckpointId;
+    while (left > 0) {
+      const limit = Math.min(left, PAGE_CHECKPOINTS);
+      const page = { ...filter.rows, beforeCheckpointId: cursor, limit };
+      const rows = await readRows(this.parts.database, page);
+      for await (const loaded of this.parts.reader.load(rows)) {
+        if ("error" in loaded) throw loaded.error;
+        yield await this.toTuple(loaded, filter.threadId ?? loaded.row.thread_id, learner);
+      }
+      left -= rows.length;
+      cursor = rows[rows.length - 1]?.checkpoint_id;
+      if (rows.length < limit || cursor === undefined) return;
+    }
+  }
+
+  override async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<RunnableConfig> {
+    const { threadId, key, checkpointNs, checkpointId: parentId } = requireCheckpoint(config);
+    if (checkpointNs === "") this.endsWithWrites = false;
+    requireUuid(checkpoint.id);
+    if (parentId !== undefined) requireUuid(parentId);
+    const writer = this.writer(key, false);
+    const isUpdate = metadata.source === "update";
+    const given = { checkpoint, checkpointNs, parentId, newVersions, isUpdate };
+    const channels = await storeChannels(this.parts, writer, given);
+    writer.learn(checkpointNs, checkpoint.id, { versions: { ...checkpoint.channel_versions }, channels });
+    const { queued, newShape } = toQueuedCheckpoint(given, channels, splitMetadata(metadata, this.own), {
+      runId: this.options.runId,
+      shapes: this.parts.shapes,
+    });
+    const committed = writer.write({ checkpoint: queued }, newShape);
+    await this.acknowledge(writer, committed);
+    return {
+      configurable: { thread_id: threadId, checkpoint_ns: checkpointNs, checkpoint_id: checkpoint.id },
+    };
+  }
+
+  override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+    const { key, checkpointNs, checkpointId } = requireCheckpoint(config);
+    if (checkpointId === undefined)
+      throw new Error("The writes of a task can't be stored without a checkpoint_id.");
+    requireUuid(checkpointId);
+    requireSeparable("task id", taskId);
+    if (checkpointNs === "") this.endsWithWrites = !hasStopped(writes);
+    const writer = this.writer(key, false);
+    const queued = toQueuedWrites(writes, writer.values);
+    if (queued.size === 0) return;
+    const { runId } = this.options;
+    await this.acknowledge(
+      writer,
+      writer.write({ writes: { checkpointNs, checkpointId, taskId, runId, writes: queued } }),
+    );
+  }
+
+  override async getDeltaChannelHistory(options: {
+    config: RunnableConfig;
+    channels: string[];
+  }): Promise<Record<string, DeltaChannelHistory>> {
+    const { config, channels } = options;
+    const configured = checkpointOf(config);
+    if (configured === undefined) return noHistory(channels);
+    await this.writer(configured.key, false).queue.settled();
+    return readDeltaHistory(this.parts, configured, channels);
+  }
+
+  abstract override deleteThread(threadId: string): Promise<void>;
+
+  /** Waits if this saver does; else only sees to it that a failure, which `flush` reports, is not unhandled, too. */
+  private async acknowledge(writer: ThreadWriter, committed: Promise<void>): Promise<void> {
+    if (this.waits) return await committed;
+    committed.catch(() => undefined);
+    await this.pace(writer);
+  }
+
+  /** What a graph that doesn't wait until its checkpoints are committed waits for all the same; undefined: nothing. */
+  protected pace(_writer: ThreadWriter): Promise<void> | undefined {
+    return undefined;
+  }
+
+  private async toTuple(
+    loaded: LoadedCheckpoint,
+    threadId: string,
+    learner: ThreadWriter | undefined,
+  ): Promise<CheckpointTuple> {
+    const tuple = await reviveTuple(loaded, threadId, learner);
+    if (tuple.checkpoint.v < 4) await this.migratePendingSends(tuple.checkpoint, loaded);
+    if (this.filter === undefined || loaded.row.checkpoint_ns !== "") return tuple;
+    // Applying writes changes what nodes have seen, which all that is revived from one row shares.
+    const anew = (): LoadedCheckpoint => ({ ...loaded, body: structuredClone(loaded.body) });
+    return await this.filter(tuple, () => reviveTuple(anew(), threadId, undefined));
+  }
+
+  /** Before version 4 what was sent to nodes stood in the parent's writes. */
+  private async migratePendingSends(checkpoint: Checkpoint, { row }: LoadedCheckpoint): Promise<void> {
+    if (row.parent_id === null) return;
+    const address = { threadId: row.thread_id, checkpointNs: row.checkpoint_ns, checkpointId: row.parent_id };
+    const parent = await this.parts.reader.read(address);
+    const sends: unknown[] = [];
+    for (const write of parent?.writes ?? []) {
+      if (write.channel === TASKS && parent !== undefined) sends.push((await reviveWrite(write, parent))[2]);
+    }
+    const versions = Object.values(checkpoint.channel_versions);
+    checkpoint.channel_values[TASKS] = sends;
+    checkpoint.channel_versions[TASKS] =
+      versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined);
+  }
+}

@@ -1,0 +1,86 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { CheckpointTuple } from "@langchain/langgraph-checkpoint";
+import { StateLostError } from "../../lib/errors.ts";
+import type { AttemptOptions, AttemptSaver } from "../types.ts";
+import type { Fence } from "../write/fences.ts";
+import { ThreadWriter } from "../write/thread-writer.ts";
+import { checkpointOf } from "./checkpoint-config.ts";
+import { DifferenceSaver, type SaverOptions, type SaverParts } from "./difference-saver.ts";
+
+/** The saver of one attempt, fenced by its lease; of one update of a state, fenced by the thread being idle; of an import. */
+export class FencedSaver extends DifferenceSaver implements AttemptSaver {
+  readonly failed: AbortSignal;
+  private readonly failure = new AbortController();
+  private readonly writers = new Map<string, ThreadWriter>();
+
+  constructor(
+    protected override readonly parts: SaverParts,
+    options: SaverOptions,
+    private readonly fence: Fence | undefined,
+    /** Of the run; empty without one. */
+    private readonly ownThread = "",
+    /** Has no checkpoints but those that this saver writes. */
+    private readonly emptyThread?: string,
+    private readonly beforeNextStep?: AttemptOptions["beforeNextStep"],
+  ) {
+    super(parts, options);
+    this.failed = this.failure.signal;
+  }
+
+  /** One per thread for the whole attempt; more than one only if a node calls a graph on another thread. */
+  protected override writer(key: string): ThreadWriter {
+    this.failed.throwIfAborted();
+    let writer = this.writers.get(key);
+    if (writer === undefined) {
+      const { database, cache, shapes } = this.parts;
+      const { fence } = this;
+      const isAttempt = fence?.kind === "attempt";
+      const asynchronous = !this.waits && (isAttempt || fence === undefined);
+      const elements = () => cache.thread(key);
+      writer = new ThreadWriter({ database, threadId: key, fence, asynchronous, elements, shapes });
+      const { failed } = writer.queue;
+      failed.addEventListener(
+        "abort",
+        () => {
+          if (failed.reason instanceof StateLostError) {
+            cache.forgetAll();
+            shapes.doubtStored();
+          }
+          this.failure.abort(failed.reason);
+        },
+        { once: true },
+      );
+      this.writers.set(key, writer);
+    }
+    return writer;
+  }
+
+  override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    const configured = checkpointOf(config);
+    if (configured !== undefined && configured.key === this.emptyThread) {
+      const writer = this.writer(configured.key);
+      if (!writer.hasWritten(configured.checkpointNs)) return undefined;
+    }
+    return await super.getTuple(config);
+  }
+
+  protected override async pace({ queue }: ThreadWriter): Promise<void> {
+    // An update of a state is sent when it is complete: what waits for room before that would wait for ever.
+    if (this.fence?.kind !== "attempt") return;
+    await queue.room();
+    await this.beforeNextStep?.();
+  }
+
+  get lastUnsafe(): AttemptSaver["lastUnsafe"] {
+    return this.writers.get(this.ownThread)?.queue.last;
+  }
+
+  async flush(): Promise<void> {
+    for (const writer of this.writers.values()) await writer.queue.settled();
+    this.failed.throwIfAborted();
+  }
+
+  override deleteThread(): Promise<void> {
+    return Promise.reject(new Error("A run can't delete a thread."));
+  }
+}

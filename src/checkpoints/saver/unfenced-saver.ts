@@ -1,0 +1,46 @@
+import { deleteThread } from "../upkeep/deleting.ts";
+import { threadKey } from "../rows/thread-key.ts";
+import { ThreadWriter } from "../write/thread-writer.ts";
+import { DifferenceSaver, type SaverParts } from "./difference-saver.ts";
+
+/** Threads whose state is being updated at the same time; for others a write reads a little more. */
+const WRITERS_AT_MOST = 16;
+
+/** The saver for anybody: nothing is fenced, every call waits until it is committed. */
+export class UnfencedSaver extends DifferenceSaver {
+  private readonly writers = new Map<string, ThreadWriter>();
+
+  constructor(protected override readonly parts: SaverParts) {
+    super(parts, { metadata: {}, runId: null, waits: true });
+  }
+
+  /** Every read begins anew, so that what is kept in mind is what the caller is working with. */
+  protected override writer(key: string, anew: boolean): ThreadWriter {
+    const before = this.writers.get(key);
+    if (before !== undefined && !before.queue.failed.aborted && (!anew || before.queue.isBusyWith()))
+      return before;
+    const { database, cache, shapes } = this.parts;
+    const writer = new ThreadWriter({
+      database,
+      threadId: key,
+      fence: undefined,
+      asynchronous: false,
+      elements: () => cache.thread(key),
+      shapes,
+    });
+    this.writers.delete(key);
+    this.writers.set(key, writer);
+    for (const [oldest, { queue }] of this.writers) {
+      if (this.writers.size <= WRITERS_AT_MOST) break;
+      if (!queue.isBusyWith()) this.writers.delete(oldest);
+    }
+    return writer;
+  }
+
+  override async deleteThread(threadId: string): Promise<void> {
+    const key = threadKey(threadId);
+    await deleteThread(this.parts.database, key);
+    this.writers.delete(key);
+    this.parts.cache.forget(key);
+  }
+}
