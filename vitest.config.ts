@@ -1,15 +1,53 @@
 import { defineConfig } from "vitest/config";
 
+/**
+ * Tests that start processes, kill them, or load the machine: each takes seconds, most of them spent waiting.
+ * `test/kinds.test.ts` keeps the list: what starts a process stands in it.
+ */
+export const WITH_PROCESSES = [
+  "test/abuse/**/*.test.ts",
+  "test/faults/**/*.test.ts",
+  "test/import/**/*.test.ts",
+  "test/main/**/*.test.ts",
+  "test/readme/**/*.test.ts",
+  "test/database/embedded.test.ts",
+  "test/database/pooler.test.ts",
+  "test/database/pooling.test.ts",
+  "test/engine/heartbeats.test.ts",
+  "test/engine/looping.test.ts",
+  "test/engine/lost-workers.test.ts",
+  "test/graphs/processes.test.ts",
+];
+
+/** One real PostgreSQL for the whole run; every test that needs a database takes a fresh copy of a template. */
+export const globalSetup = ["test/helpers/global-setup.ts"];
+
+export const ordinary = {
+  exclude: ["test/bench/**", "node_modules/**"],
+  // Without it `graph.stream` can end before LangChain has delivered the last tokens (see src/main.ts).
+  env: { LANGCHAIN_CALLBACKS_BACKGROUND: "false", LANGSMITH_TRACING: "false" },
+  testTimeout: 30_000,
+  hookTimeout: 60_000,
+  // Files share processes, and what these have loaded: LangGraph alone took each file 2 s. There is nothing to keep
+  // apart, since no module has state that changes (test/architecture.test.ts).
+  isolate: false,
+};
+
+/** `npm test` runs both; `npm run test:fast` the first. The setup stands outside: in a project it would run once for each. */
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: ["test/bench/**", "node_modules/**"],
-    // One real PostgreSQL for the whole run; every test that needs a database takes a fresh copy of a template.
-    globalSetup: ["test/helpers/global-setup.ts"],
-    // Without it `graph.stream` can end before LangChain has delivered the last tokens (see src/main.ts).
-    env: { LANGCHAIN_CALLBACKS_BACKGROUND: "false", LANGSMITH_TRACING: "false" },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    globalSetup,
     teardownTimeout: 60_000,
+    projects: [
+      {
+        test: {
+          ...ordinary,
+          name: "fast",
+          include: ["test/**/*.test.ts"],
+          exclude: [...ordinary.exclude, ...WITH_PROCESSES],
+        },
+      },
+      { test: { ...ordinary, name: "processes", include: WITH_PROCESSES } },
+    ],
   },
 });

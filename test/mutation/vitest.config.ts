@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { mergeConfig } from "vitest/config";
-import ordinary from "../../vitest.config.ts";
+import { defineConfig } from "vitest/config";
+import { globalSetup, ordinary } from "../../vitest.config.ts";
 
 /** In the order in which they are most likely to notice; MUTATION_TESTS names them. */
 class InGivenOrder extends BaseSequencer {
@@ -13,12 +13,13 @@ class InGivenOrder extends BaseSequencer {
 }
 
 /** The tests as always, one file after the other, up to the first that fails. */
-export default mergeConfig(ordinary, {
+export default defineConfig({
   test: {
+    ...ordinary,
+    globalSetup,
+    include: ["test/**/*.test.ts"],
     bail: 1,
     fileParallelism: false,
-    // One process for all: most of a file's time is loading what all of them load.
-    isolate: false,
     sequence: { sequencer: InGivenOrder },
     // What a mutant has broken may never close.
     hookTimeout: 15_000,

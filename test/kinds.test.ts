@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { expect, test } from "vitest";
+import { WITH_PROCESSES } from "../vitest.config.ts";
+
+/** What keeps `npm run test:fast` fast: no test in it starts a process, kills one, or opens a browser. */
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+
+const SLOW = /^(node:)?child_process$|^playwright-core$|\/helpers\/server-process\.ts$/;
+
+const importsOf = (file: string): string[] =>
+  ts.preProcessFile(readFileSync(file, "utf8"), true, true).importedFiles.map(({ fileName }) => fileName);
+
+/** How a test comes to something slow, over files of the tests that it imports; undefined if it does not. */
+const wayToSlow = (file: string, seen = new Set<string>()): string | undefined => {
+  if (seen.has(file)) return undefined;
+  seen.add(file);
+  for (const name of importsOf(file)) {
+    const target = name.startsWith(".") ? resolve(dirname(file), name) : name;
+    if (SLOW.test(target)) return `${relative(ROOT, file)} imports ${name}`;
+    if (!target.startsWith(resolve(ROOT, "test")) || !target.endsWith(".ts")) continue;
+    const way = wayToSlow(target, seen);
+    if (way !== undefined) return `${relative(ROOT, file)} -> ${way}`;
+  }
+  return undefined;
+};
+
+const FOLDER = /\/\*\*\/\*\.test\.ts$/;
+const isWithProcesses = (file: string): boolean =>
+  WITH_PROCESSES.some((pattern) =>
+    FOLDER.test(pattern) ? file.startsWith(`${pattern.replace(FOLDER, "")}/`) : file === pattern,
+  );
+
+const tests = readdirSync(join(ROOT, "test"), { recursive: true, encoding: "utf8" })
+  .map((file) => `test/${file.replaceAll("\\", "/")}`)
+  .filter((file) => file.endsWith(".test.ts"));
+
+test("no test that starts a process is among the fast ones", () => {
+  const ways = tests
+    .filter((file) => !isWithProcesses(file))
+    .flatMap((file) => wayToSlow(join(ROOT, file)) ?? []);
+  expect(ways).toEqual([]);
+});
+
+test("every test that is named as one with processes is there", () => {
+  const files = WITH_PROCESSES.filter((pattern) => !FOLDER.test(pattern));
+  expect(files.filter((file) => !tests.includes(file))).toEqual([]);
+  const folders = WITH_PROCESSES.filter((pattern) => FOLDER.test(pattern));
+  expect(
+    folders.filter((folder) => !tests.some((file) => file.startsWith(folder.replace(FOLDER, "")))),
+  ).toEqual([]);
+});
