@@ -58,9 +58,9 @@ export interface ServerParts {
   /** For the fault tests. */
   faults?: Faults;
   /** For tests that don't wait for half a minute. */
-  answerRoom?: AnswerRoom;
+  answerRoom?: AnswerRoom | undefined;
   /** What callers may do; everything if left out. */
-  authorize?: Authorize;
+  authorize?: Authorize | undefined;
 }
 
 /** How often what has expired is removed, and how much at a time, to stay short beside live traffic. */
@@ -154,6 +154,7 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     closers.push(() => graphs.close());
 
     const runRepository = createRunRepository(database);
+    const everyThread = await authorize(THE_SERVER, "threads", "read");
     const queue = createQueue(database, { maxAttempts: config.maxAttempts, graphIds: graphs.ids });
     const eventLog = createEventLog(database);
     const hub = createHub({
@@ -174,7 +175,7 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
       graphExecutor: createInlineExecutor({
         graphs,
         checkpoints,
-        interruptsOf: (threadId) => runRepository.interrupts(threadId),
+        interruptsOf: (threadId) => runRepository.interrupts(everyThread, threadId),
         recursionLimitMax: config.recursionLimitMax,
       }),
       hub,
@@ -287,6 +288,8 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     }
     const runs = createRunService({
       database,
+      authorize,
+      everyThread,
       repository: runRepository,
       searcher: createRunSearcher(database),
       worker,

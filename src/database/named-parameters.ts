@@ -3,39 +3,66 @@ import type { Queryable } from "./database.ts";
 /** The type in PostgreSQL, and how the value is made of what the statement is given. */
 export type Parameter<Source> = readonly [type: string, valueOf: (source: Source) => unknown];
 
+/** What adds a condition to a statement: SQL that is true where `column` allows it, and its values to `values`. */
+interface Conditioning {
+  condition(column: string, values: unknown[]): string;
+}
+/** The column that a condition is about, and what makes the condition. */
+export type ConditionOn<Source> = readonly [column: string, conditioningOf: (source: Source) => Conditioning];
+
 /** A statement whose parameters have names: nobody counts `$n` by hand. */
 export interface NamedStatement<Source> {
-  /** What PostgreSQL is sent. The same for every call, so it is prepared once. */
+  /** What PostgreSQL is sent, if no condition says anything. The same for every call, so it is prepared once. */
   readonly text: string;
   query<Row>(queryable: Queryable, source: Source): Promise<Row[]>;
 }
 
 type Parameters = Readonly<Record<string, Parameter<never>>>;
+type Conditions = Readonly<Record<string, ConditionOn<never>>>;
 
 /** All that the values of the parameters are made of. */
-type SourceOf<Named extends Parameters> =
+type SourceOf<Named extends Parameters | Conditions> =
   Named extends Readonly<Record<string, readonly [string, (source: infer Source) => unknown]>>
     ? Source
     : never;
 
+const NO_CONDITION = "true";
+
 /**
  * Numbers the parameters in their order. `write` makes the text, once; in it `sql.lists` stands for `$3::bigint[]`.
  * PostgreSQL refuses a statement that leaves one of its parameters out, so each statement names only its own.
+ *
+ * `conditions` stand in the text by their names, too. Each is `true` in the usual text; only for a source that has more to
+ * say is the text made anew.
  */
-export const nameParameters = <Named extends Parameters>(
+export const nameParameters = <
+  Named extends Parameters,
+  Conditional extends Conditions = Record<never, never>,
+>(
   parameters: Named,
-  write: (sql: Readonly<Record<keyof Named, string>>) => string,
-): NamedStatement<SourceOf<Named>> => {
+  write: (sql: Readonly<Record<keyof Named | keyof Conditional, string>>) => string,
+  conditions?: Conditional,
+): NamedStatement<SourceOf<Named> & SourceOf<Conditional>> => {
   const entries = Object.entries<Parameter<never>>(parameters);
   const numbered = entries.map(([name, [type]], index) => [name, `$${index + 1}::${type}`] as const);
-  const text = write(Object.fromEntries(numbered) as Record<keyof Named, string>);
-  const values = entries.map(([, [, valueOf]]) => valueOf);
+  const conditional = Object.entries<ConditionOn<never>>(conditions ?? {});
+  const textWith = (said: readonly string[]): string => {
+    const named = conditional.map(([name], index) => [name, said[index] ?? NO_CONDITION] as const);
+    return write(
+      Object.fromEntries([...numbered, ...named]) as Record<keyof Named | keyof Conditional, string>,
+    );
+  };
+  const text = textWith([]);
+  const valuesOf = entries.map(([, [, valueOf]]) => valueOf);
   return {
     text,
-    query: <Row>(queryable: Queryable, source: SourceOf<Named>) =>
-      queryable.query<Row>(
-        text,
-        values.map((valueOf) => valueOf(source as never)),
-      ),
+    query: <Row>(queryable: Queryable, source: SourceOf<Named> & SourceOf<Conditional>) => {
+      const values = valuesOf.map((valueOf) => valueOf(source as never));
+      const said = conditional.map(([, [column, conditioningOf]]) =>
+        conditioningOf(source as never).condition(column, values),
+      );
+      const isUsual = said.every((condition) => condition === NO_CONDITION);
+      return queryable.query<Row>(isUsual ? text : textWith(said), values);
+    },
   };
 };

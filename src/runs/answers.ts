@@ -32,7 +32,7 @@ export const createRunAnswers = (
   const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void => {
     const onClose = (): void => {
       if (stopping || reply.raw.writableFinished || wasDropped(reply)) return;
-      service.cancel(selector, "interrupt", undefined).catch((error: unknown) => {
+      service.cancel(reply.request.caller, selector, "interrupt", undefined).catch((error: unknown) => {
         reply.log.debug({ err: error, run_id: selector.runId }, "nothing to cancel after a client left");
       });
     };
@@ -88,7 +88,9 @@ export const createRunAnswers = (
 
     /** The result of a run that was created before. */
     join: (reply: FastifyReply, selector: RunSelector, onDisconnect: OnDisconnect): Promise<FastifyReply> =>
-      sendResult(reply, selector, onDisconnect, (asking) => service.join(selector, asking)),
+      sendResult(reply, selector, onDisconnect, (asking) =>
+        service.join(reply.request.caller, selector, asking),
+      ),
 
     /** The events of a run that was just created. */
     async stream(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<void> {

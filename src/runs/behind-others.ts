@@ -4,7 +4,7 @@ import { threadBusy } from "../lib/errors.ts";
 import type { Announcements } from "./announcements.ts";
 import { askToCancel } from "../queue/sql/ask-to-cancel.ts";
 import { createBehindOthers as insertBehindOthers } from "../queue/sql/create-behind-others.ts";
-import type { NewRun } from "../queue/sql/create.ts";
+import type { CreationRights, NewRun } from "../queue/sql/create.ts";
 import { endWaiting } from "../queue/sql/end-waiting.ts";
 import { forgetRun } from "../queue/sql/forget.ts";
 import { lockUnfinished, type UnfinishedRunRow } from "../queue/sql/lock-unfinished.ts";
@@ -27,7 +27,7 @@ export interface RunCheckpoints {
 /** The slow way to create a run, for a thread that may not be idle: with the decision in multitask.ts. */
 export const createBehindOthers = (checkpoints: RunCheckpoints) => ({
   /** The caller holds the thread's lock. Throws `threadBusy` if the run would rather not be there then. */
-  async store(transaction: Queryable, run: NewRun): Promise<BehindOthers> {
+  async store(transaction: Queryable, rights: CreationRights, run: NewRun): Promise<BehindOthers> {
     // Whoever waits behind all of them need not know them: there may be 20,000.
     const unfinished =
       run.multitaskStrategy === "enqueue" ? [] : await lockUnfinished(transaction, run.threadId);
@@ -55,7 +55,7 @@ export const createBehindOthers = (checkpoints: RunCheckpoints) => ({
       await endWaiting(transaction, pending);
       await askToCancel(transaction, running, "interrupt");
     }
-    return { row: await insertBehindOthers(transaction, run, pending.length), replaced };
+    return { row: await insertBehindOthers(transaction, rights, run, pending.length), replaced };
   },
 
   /** Once it is committed. */

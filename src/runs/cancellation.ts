@@ -1,3 +1,4 @@
+import type { Visibility } from "../access/visibility.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import type { CancelAction, RunStatus } from "../database/tables.ts";
 import { runNotFound } from "../lib/errors.ts";
@@ -65,12 +66,16 @@ export const createCancellation = ({ database, announcements, checkpoints }: Can
   };
 
   /** Cancels what of these has not ended; answers how many are there. */
-  const cancelBatch = async (selectors: readonly RunSelector[], action: CancelAction): Promise<number> => {
+  const cancelBatch = async (
+    visibility: Visibility<"threads">,
+    selectors: readonly RunSelector[],
+    action: CancelAction,
+  ): Promise<number> => {
     const runs = await database.transaction(async (transaction) => {
       const threadIds = [...new Set(selectors.map((selector) => selector.threadId))];
-      await lockThreads(transaction, threadIds);
+      const visible = await lockThreads(transaction, visibility, threadIds);
       const runIds = selectors.map((selector) => selector.runId);
-      const locked = await lockRuns(transaction, runIds, threadIds);
+      const locked = await lockRuns(transaction, runIds, [...visible]);
       const are = (status: RunStatus) => locked.filter((run) => run.status === status);
       const running = are("running").map((run) => run.run_id);
       if (running.length > 0) await askToCancel(transaction, running, action);
@@ -85,28 +90,36 @@ export const createCancellation = ({ database, announcements, checkpoints }: Can
   };
 
   return {
-    /** Throws `runNotFound`. Does nothing to a run that has ended. */
-    async cancel(selector: RunSelector, action: CancelAction): Promise<void> {
-      if ((await cancelBatch([selector], action)) === 0) throw runNotFound(selector.runId);
+    /** Throws `runNotFound`. Does nothing to a run that has ended. `visibility`: of what may be cancelled. */
+    async cancel(
+      visibility: Visibility<"threads">,
+      selector: RunSelector,
+      action: CancelAction,
+    ): Promise<void> {
+      if ((await cancelBatch(visibility, [selector], action)) === 0) throw runNotFound(selector.runId);
     },
 
     /** Answers how many runs were there to cancel. In batches, so that neither memory nor locks grow with them. */
-    async cancelMany({ threadId, runIds, status }: UnfinishedFilter, action: CancelAction): Promise<number> {
+    async cancelMany(
+      visibility: Visibility<"threads">,
+      { threadId, runIds, status }: UnfinishedFilter,
+      action: CancelAction,
+    ): Promise<number> {
       let found = 0;
       if (runIds !== undefined) {
         const statuses = status === "all" ? ["pending", "running"] : [status];
-        const named = await listNamed(database, runIds, statuses);
+        const named = await listNamed(database, visibility, runIds, statuses);
         const meant = named.filter((run) => threadId === undefined || run.threadId === threadId);
         for (let start = 0; start < meant.length; start += RUNS_PER_BATCH) {
-          found += await cancelBatch(meant.slice(start, start + RUNS_PER_BATCH), action);
+          found += await cancelBatch(visibility, meant.slice(start, start + RUNS_PER_BATCH), action);
         }
         return found;
       }
       // What waits first: the end of a run in progress would let the next one start.
       for (const each of ["pending", "running"] as const) {
         if (status !== "all" && status !== each) continue;
-        const pages = unfinishedPages(database, each, threadId, RUNS_PER_BATCH);
-        for await (const page of pages) found += await cancelBatch(page, action);
+        const pages = unfinishedPages(database, visibility, each, threadId, RUNS_PER_BATCH);
+        for await (const page of pages) found += await cancelBatch(visibility, page, action);
       }
       return found;
     },

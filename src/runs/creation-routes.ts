@@ -22,7 +22,10 @@ export const createRunCreationRoutes =
         },
       },
       async (request, reply) =>
-        answers.created(reply, await service.createOnThread(request.params.thread_id, request.body)),
+        answers.created(
+          reply,
+          await service.createOnThread(request.caller, request.params.thread_id, request.body),
+        ),
     );
 
     app.post(
@@ -40,7 +43,7 @@ export const createRunCreationRoutes =
       },
       async (request, reply) => {
         const { on_disconnect: onDisconnect } = request.body;
-        const created = await service.createOnThread(request.params.thread_id, request.body, {
+        const created = await service.createOnThread(request.caller, request.params.thread_id, request.body, {
           streamed: true,
         });
         request.releaseBody();
@@ -62,7 +65,7 @@ export const createRunCreationRoutes =
       },
       async (request, reply) => {
         const { on_disconnect: onDisconnect } = request.body;
-        const created = await service.createOnThread(request.params.thread_id, request.body);
+        const created = await service.createOnThread(request.caller, request.params.thread_id, request.body);
         request.releaseBody();
         return await answers.wait(reply, created, onDisconnect);
       },
@@ -79,7 +82,8 @@ export const createRunCreationRoutes =
           response: { 200: runRecord, ...refusals },
         },
       },
-      async (request, reply) => answers.created(reply, await service.createThreadless(request.body)),
+      async (request, reply) =>
+        answers.created(reply, await service.createThreadless(request.caller, request.body)),
     );
 
     app.post(
@@ -96,7 +100,7 @@ export const createRunCreationRoutes =
       },
       async (request, reply) => {
         const { on_disconnect: onDisconnect } = request.body;
-        const created = await service.createThreadless(request.body, { streamed: true });
+        const created = await service.createThreadless(request.caller, request.body, { streamed: true });
         request.releaseBody();
         await answers.stream(reply, created, onDisconnect);
       },
@@ -115,7 +119,7 @@ export const createRunCreationRoutes =
       },
       async (request, reply) => {
         const { on_disconnect: onDisconnect } = request.body;
-        const created = await service.createThreadless(request.body);
+        const created = await service.createThreadless(request.caller, request.body);
         request.releaseBody();
         return await answers.wait(reply, created, onDisconnect);
       },
@@ -132,6 +136,6 @@ export const createRunCreationRoutes =
           response: { 200: z.array(runRecord), ...refusals },
         },
       },
-      async (request) => await service.createBatch(request.body),
+      async (request) => await service.createBatch(request.caller, request.body),
     );
   };

@@ -1,9 +1,17 @@
+import type { Visibility } from "../access/visibility.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
 import { isContention, isPassing, mayHaveBeenCommitted, retryPassing } from "../database/passing-faults.ts";
 import type { Execution } from "../engine/attempt/execution.ts";
 import type { Worker } from "../engine/worker/worker.ts";
-import { assistantNotFound, invalid, sqlState, threadNotFound, UNIQUE_VIOLATION } from "../lib/errors.ts";
+import {
+  assistantNotFound,
+  conflict,
+  invalid,
+  sqlState,
+  threadNotFound,
+  UNIQUE_VIOLATION,
+} from "../lib/errors.ts";
 import { assertRecursionLimit } from "../lib/recursion-limit.ts";
 import type { Announcements } from "./announcements.ts";
 import {
@@ -14,8 +22,8 @@ import {
 } from "./behind-others.ts";
 import { createOnIdleThread } from "../queue/sql/create-on-idle-thread.ts";
 import { createWithThread } from "../queue/sql/create-with-thread.ts";
-import type { NewRun } from "../queue/sql/create.ts";
-import { lockThread, lockThreads } from "../queue/sql/lock-threads.ts";
+import type { CreationRights, NewRun } from "../queue/sql/create.ts";
+import { lockThreads } from "../queue/sql/lock-threads.ts";
 import { lockAllUnfinished } from "../queue/sql/lock-unfinished.ts";
 import type { ThreadTtl } from "../project/thread-expiry.ts";
 import type { RunRepository } from "./repository.ts";
@@ -28,6 +36,8 @@ export interface RunCreationParts {
   worker: Worker;
   announcements: Announcements;
   processId: string;
+  /** For a look at what was just stored, whoever it is for. */
+  everyThread: Visibility<"threads">;
   /** Of threads that a run creates and that stay after it. */
   threadTtl: ThreadTtl | undefined;
   /** See Config. */
@@ -50,6 +60,9 @@ const takenOver = ({ config, context, metadata }: RunRow): number =>
 /** Each time another caller has made a thread that a batch was about to make. */
 const APPEARANCES_AT_MOST = 10;
 class ThreadAppeared extends Error {}
+
+/** With the words of a thread that is created twice: whose it is, is not told. */
+const threadTaken = (threadId: string) => conflict(`Thread '${threadId}' already exists.`);
 
 const batchTooLarge = () =>
   invalid(
@@ -79,26 +92,30 @@ const storeOnce = async <Stored>(
 /** Stores runs under the per-thread rule and starts them, here at once if there is a free slot. */
 export const createRunCreation = (parts: RunCreationParts) => {
   const { database, repository, worker, announcements, processId, recursionLimitMax, checkpoints } = parts;
-  const { threadTtl } = parts;
+  const { everyThread, threadTtl } = parts;
 
   const behindOthers = createBehindOthers(checkpoints);
 
   /** Undefined if the thread became idle or was made meanwhile, so that the fast way is open again. */
   const placeBehindOthers = async (
+    rights: CreationRights,
     run: NewRun,
     createIfMissing: boolean,
     isRetry: boolean,
   ): Promise<RunRow | undefined> => {
     let replaced: Replaced = [];
     const row = await database.transaction(async (transaction) => {
-      if (!(await lockThread(transaction, run.threadId))) {
-        if (createIfMissing) return undefined;
-        throw threadNotFound(run.threadId);
+      if ((await lockThreads(transaction, rights.threads, [run.threadId])).size === 0) {
+        if (!createIfMissing) throw threadNotFound(run.threadId);
+        if (await repository.threadIsHidden(rights.threads, run.threadId, transaction)) {
+          throw threadTaken(run.threadId);
+        }
+        return undefined;
       }
       // Under the thread's lock it is certain whether the try before was committed.
-      const stored = isRetry ? await repository.find(run, transaction) : undefined;
+      const stored = isRetry ? await repository.find(everyThread, run, transaction) : undefined;
       if (stored !== undefined) return stored;
-      const created = await behindOthers.store(transaction, run);
+      const created = await behindOthers.store(transaction, rights, run);
       // Deleted at this very moment. What was ended for the new run must not be without it.
       if (created.row === undefined) throw assistantNotFound(run.assistantId);
       ({ replaced } = created);
@@ -109,6 +126,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
   };
 
   const place = async (
+    rights: CreationRights,
     { run, placement, assistant }: RequestedRun,
     isRetry: boolean,
   ): Promise<CreatedRun> => {
@@ -119,10 +137,10 @@ export const createRunCreation = (parts: RunCreationParts) => {
       try {
         row =
           placement.kind === "thread"
-            ? await createOnIdleThread(database, run, reservation)
-            : await createWithThread(database, run, reservation, threadTtl);
+            ? await createOnIdleThread(database, rights, run, reservation)
+            : await createWithThread(database, rights, run, reservation, threadTtl);
         if (row === undefined && placement.kind === "thread" && placement.createIfMissing) {
-          row = await createWithThread(database, run, reservation, threadTtl);
+          row = await createWithThread(database, rights, run, reservation, threadTtl);
         }
       } finally {
         if (reservation !== undefined) {
@@ -131,8 +149,14 @@ export const createRunCreation = (parts: RunCreationParts) => {
         }
       }
       if (row === undefined) {
-        if (!(await repository.assistantExists(run.assistantId))) throw assistantNotFound(assistant);
-        row = await placeBehindOthers(run, placement.kind === "thread" && placement.createIfMissing, isRetry);
+        if (!(await repository.assistantExists(rights.assistants, run.assistantId)))
+          throw assistantNotFound(assistant);
+        row = await placeBehindOthers(
+          rights,
+          run,
+          placement.kind === "thread" && placement.createIfMissing,
+          isRetry,
+        );
         if (row === undefined) continue;
       }
       if (row.status === "pending") announcements.available(row, run.afterSeconds);
@@ -143,24 +167,30 @@ export const createRunCreation = (parts: RunCreationParts) => {
   /** `threads`: those that are there, locked; one that is made for a run is added. */
   const storeOne = async (
     transaction: Queryable,
+    rights: CreationRights,
     { run, placement }: RequestedRun,
     threads: Set<string>,
   ): Promise<BehindOthers> => {
-    if (threads.has(run.threadId)) return await behindOthers.store(transaction, run);
+    if (threads.has(run.threadId)) return await behindOthers.store(transaction, rights, run);
     if (placement.kind === "thread" && !placement.createIfMissing) throw threadNotFound(run.threadId);
-    const row = await createWithThread(transaction, run, undefined, threadTtl);
+    const row = await createWithThread(transaction, rights, run, undefined, threadTtl);
     if (row !== undefined) threads.add(run.threadId);
-    else if (await repository.threadExists(run.threadId, transaction)) throw new ThreadAppeared();
+    else if (await repository.threadIsHidden(rights.threads, run.threadId, transaction)) {
+      throw threadTaken(run.threadId);
+    } else if (await repository.threadExists(rights.threads, run.threadId, transaction)) {
+      throw new ThreadAppeared();
+    }
     return { row, replaced: [] };
   };
 
   /** Throws `ThreadAppeared`: then nothing is stored, and it can be tried again. Throws `invalid` for too much in all. */
-  const storeAll = async (requested: readonly RequestedRun[]): Promise<RunRow[]> => {
+  const storeAll = async (rights: CreationRights, requested: readonly RequestedRun[]): Promise<RunRow[]> => {
     const replaced: Replaced[] = [];
     const rows = await database.transaction(async (transaction) => {
       const named = requested.filter(({ placement }) => placement.kind === "thread");
       const threads = await lockThreads(
         transaction,
+        rights.threads,
         named.map(({ run }) => run.threadId),
       );
       const replacing = named.filter(({ run }) => run.multitaskStrategy !== "enqueue");
@@ -172,7 +202,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
       let characters = 0;
       // In the order of the threads, since another batch may be about to make the same ones.
       for (const one of requested.toSorted((a, b) => (a.run.threadId < b.run.threadId ? -1 : 1))) {
-        const stored = await storeOne(transaction, one, threads);
+        const stored = await storeOne(transaction, rights, one, threads);
         if (stored.row === undefined) throw assistantNotFound(one.assistant);
         characters += takenOver(stored.row);
         if (characters > TAKEN_OVER_AT_MOST) throw batchTooLarge();
@@ -191,32 +221,32 @@ export const createRunCreation = (parts: RunCreationParts) => {
   };
 
   return {
-    async create(requested: RequestedRun): Promise<CreatedRun> {
+    async create(rights: CreationRights, requested: RequestedRun): Promise<CreatedRun> {
       await assertStart(requested);
       const find = async (): Promise<CreatedRun | undefined> => {
-        const row = await repository.find(requested.run);
+        const row = await repository.find(everyThread, requested.run);
         if (row === undefined) return undefined;
         const isHere = row.status === "running" && row.worker_id === processId;
         return { row, execution: isHere ? worker.adopt(row) : undefined };
       };
-      return await storeOnce(find, (isRetry) => place(requested, isRetry));
+      return await storeOnce(find, (isRetry) => place(rights, requested, isRetry));
     },
 
     /**
      * Creates runs, each on the thread that it names or on one of its own: all of them or, if one is refused, none. They
      * wait in the queue, since a lease must not begin before the last of them is stored.
      */
-    async createAll(requested: readonly RequestedRun[]): Promise<RunRow[]> {
+    async createAll(rights: CreationRights, requested: readonly RequestedRun[]): Promise<RunRow[]> {
       for (const one of requested) await assertStart(one);
       const runIds = requested.map(({ run }) => run.runId);
       const find = async (): Promise<RunRow[] | undefined> => {
-        const stored = await repository.findAll(runIds);
+        const stored = await repository.findAll(everyThread, runIds);
         return stored.length === 0 ? undefined : stored;
       };
       const rows = await storeOnce(find, async () => {
         for (let tries = 1; ; tries += 1) {
           try {
-            return await storeAll(requested);
+            return await storeAll(rights, requested);
           } catch (error) {
             if (!(error instanceof ThreadAppeared) || tries === APPEARANCES_AT_MOST) throw error;
             // Of the try before this one, if that was committed at the same moment.

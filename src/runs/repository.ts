@@ -1,55 +1,104 @@
+import type { Visibility } from "../access/visibility.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import type { RunRow, RunStatus } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { RUN_COLUMNS } from "../queue/columns.ts";
 import type { RunSelector } from "../queue/attempts.ts";
+import { runVisible } from "../queue/run-visible.ts";
 
 export type { RunSelector };
 
 /** What those who wait for the end of a run look at, each of them every second: not its input, which may be large. */
 export type AwaitedRunRow = Pick<RunRow, "status" | "error" | "worker_id" | "reader_id" | "delete_thread">;
 
-/** Reads of single runs, as callers of the API see them. All that writes the table `runs` is in queue/sql. */
+/**
+ * Reads of single runs, as callers of the API see them: what a visibility hides is as if it were not there. All that writes
+ * the table `runs` is in queue/sql. Raw statements: most are asked for with each run, or with each second that one is waited
+ * for.
+ */
 export const createRunRepository = (database: Database) => ({
-  async assistantExists(assistantId: string): Promise<boolean> {
-    const rows = await database.query("select 1 from threadloom.assistants where assistant_id = $1", [
-      assistantId,
-    ]);
+  async assistantExists(visibility: Visibility<"assistants">, assistantId: string): Promise<boolean> {
+    const values: unknown[] = [assistantId];
+    const visible = visibility.condition("metadata", values);
+    const rows = await database.query(
+      `select 1 from threadloom.assistants where assistant_id = $1 and ${visible}`,
+      values,
+    );
     return rows.length > 0;
   },
 
-  async threadExists(threadId: string, queryable: Queryable = database): Promise<boolean> {
-    const rows = await queryable.query("select 1 from threadloom.threads where thread_id = $1", [threadId]);
+  async threadExists(
+    visibility: Visibility<"threads">,
+    threadId: string,
+    queryable: Queryable = database,
+  ): Promise<boolean> {
+    const values: unknown[] = [threadId];
+    const visible = visibility.condition("metadata", values);
+    const rows = await queryable.query(
+      `select 1 from threadloom.threads where thread_id = $1 and ${visible}`,
+      values,
+    );
     return rows.length > 0;
   },
 
-  async find({ threadId, runId }: RunSelector, queryable: Queryable = database): Promise<RunRow | undefined> {
+  /** Whether the thread is there, but not for this caller. */
+  async threadIsHidden(
+    visibility: Visibility<"threads">,
+    threadId: string,
+    queryable: Queryable = database,
+  ): Promise<boolean> {
+    const values: unknown[] = [threadId];
+    const visible = visibility.condition("metadata", values);
+    const rows = await queryable.query(
+      `select 1 from threadloom.threads where thread_id = $1 and not coalesce(${visible}, false)`,
+      values,
+    );
+    return rows.length > 0;
+  },
+
+  async find(
+    visibility: Visibility<"threads">,
+    { threadId, runId }: RunSelector,
+    queryable: Queryable = database,
+  ): Promise<RunRow | undefined> {
+    const values: unknown[] = [runId, threadId];
+    const visible = runVisible(visibility, values);
     const rows = await queryable.query<RunRow>(
-      `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2`,
-      [runId, threadId],
+      `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
+      values,
     );
     return rows[0];
   },
 
-  async findAwaited({ threadId, runId }: RunSelector): Promise<AwaitedRunRow | undefined> {
+  async findAwaited(
+    visibility: Visibility<"threads">,
+    { threadId, runId }: RunSelector,
+  ): Promise<AwaitedRunRow | undefined> {
+    const values: unknown[] = [runId, threadId];
+    const visible = runVisible(visibility, values);
     const rows = await database.query<AwaitedRunRow>(
-      `select status, error, worker_id, reader_id, delete_thread from threadloom.runs
-       where run_id = $1 and thread_id = $2`,
-      [runId, threadId],
+      `select status, error, worker_id, reader_id, delete_thread from threadloom.runs r
+       where run_id = $1 and thread_id = $2 and ${visible}`,
+      values,
     );
     return rows[0];
   },
 
   /** In the order of the ids; those that are gone are missing. */
-  async findAll(runIds: readonly string[]): Promise<RunRow[]> {
+  async findAll(visibility: Visibility<"threads">, runIds: readonly string[]): Promise<RunRow[]> {
+    const values: unknown[] = [runIds];
+    const visible = runVisible(visibility, values);
     return await database.query<RunRow>(
-      `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = any($1::uuid[])
+      `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = any($1::uuid[]) and ${visible}
        order by array_position($1::uuid[], r.run_id)`,
-      [runIds],
+      values,
     );
   },
 
-  /** `ended` also for a run that is gone; `pending` also for one that this process has claimed and is about to begin. */
+  /**
+   * For the engine, which asks for no caller: `ended` also for a run that is gone; `pending` also for one that this
+   * process has claimed and is about to begin.
+   */
   async phaseOf(runId: string, processId: string): Promise<"pending" | "running" | "ended"> {
     const [row] = await database.query<{ status: RunStatus; here: boolean }>(
       "select status, worker_id is not distinct from $2::uuid as here from threadloom.runs where run_id = $1",
@@ -60,18 +109,22 @@ export const createRunRepository = (database: Database) => ({
   },
 
   /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
-  async interrupts(threadId: string): Promise<JsonObject> {
+  async interrupts(visibility: Visibility<"threads">, threadId: string): Promise<JsonObject> {
+    const values: unknown[] = [threadId];
+    const visible = visibility.condition("metadata", values);
     const rows = await database.query<{ interrupts: JsonObject }>(
-      "select interrupts from threadloom.threads where thread_id = $1",
-      [threadId],
+      `select interrupts from threadloom.threads where thread_id = $1 and ${visible}`,
+      values,
     );
     return rows[0]?.interrupts ?? {};
   },
 
-  async threadOf(runId: string): Promise<string | undefined> {
+  async threadOf(visibility: Visibility<"threads">, runId: string): Promise<string | undefined> {
+    const values: unknown[] = [runId];
+    const visible = runVisible(visibility, values);
     const rows = await database.query<{ thread_id: string }>(
-      "select thread_id from threadloom.runs where run_id = $1",
-      [runId],
+      `select thread_id from threadloom.runs r where run_id = $1 and ${visible}`,
+      values,
     );
     return rows[0]?.thread_id;
   },

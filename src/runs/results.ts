@@ -1,3 +1,4 @@
+import type { Visibility } from "../access/visibility.ts";
 import type { Database } from "../database/database.ts";
 import type { WhenLarge } from "../lib/large-answers.ts";
 import { isPassing, retryPassing } from "../database/passing-faults.ts";
@@ -25,6 +26,11 @@ export interface RunResultsParts {
   endings: Endings;
   signals: Signals;
   processId: string;
+  /**
+   * For whoever waits: what is awaited was visible when it was asked for, and must not seem to be gone because its
+   * thread has become another's meanwhile.
+   */
+  everyThread: Visibility<"threads">;
   threads: {
     /** The values of the head checkpoint as JSON; null if there is none. */
     headValues(threadId: string, whenLarge?: WhenLarge): Promise<string | null>;
@@ -65,6 +71,7 @@ export const createRunResults = ({
   endings,
   signals,
   processId,
+  everyThread,
   threads,
 }: RunResultsParts) => {
   /**
@@ -84,7 +91,7 @@ export const createRunResults = ({
       const wait = endings.wait(selector.runId);
       try {
         // The run is stored: a refusal while the database is away would make the client store another.
-        const row = first ?? (await repository.findAwaited(selector));
+        const row = first ?? (await repository.findAwaited(everyThread, selector));
         if (row === undefined || isTerminal(row.status)) return row;
         const isElsewhere = row.status === "running" && row.worker_id !== processId;
         if (row.delete_thread && isElsewhere && row.reader_id !== processId) {
@@ -114,7 +121,7 @@ export const createRunResults = ({
     const here = "values" in ended ? ended : undefined;
     const values = here?.values() ?? (await threads.headValues(threadId, whenLarge)) ?? "{}";
     const interrupts =
-      here === undefined ? listOf(await repository.interrupts(threadId)) : here.interrupts?.();
+      here === undefined ? listOf(await repository.interrupts(everyThread, threadId)) : here.interrupts?.();
     if (interrupts === undefined) return values;
     const fields = values.startsWith("{") && values !== "{}" ? `${values.slice(0, -1)},` : "{";
     return `${fields}"__interrupt__":${interrupts}}`;
@@ -135,7 +142,7 @@ export const createRunResults = ({
   const forget = async ({ row, execution }: CreatedRun): Promise<void> => {
     if (!row.delete_thread || execution !== undefined) return;
     try {
-      const left = await repository.find({ threadId: row.thread_id, runId: row.run_id });
+      const left = await repository.find(everyThread, { threadId: row.thread_id, runId: row.run_id });
       if (left === undefined || !isTerminal(left.status)) return;
       if (left.reader_id !== null && left.reader_id !== processId) return;
       await threads.prune({ thread_ids: [row.thread_id], strategy: "delete" });

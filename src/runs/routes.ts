@@ -65,6 +65,7 @@ export const createRunRoutes =
           throw invalid("Name the runs to cancel by 'run_ids', or say by 'status' which of them.");
         }
         const found = await service.cancelMany(
+          request.caller,
           { status: status ?? "all", threadId, runIds },
           request.query.action ?? "interrupt",
         );
@@ -90,7 +91,11 @@ export const createRunRoutes =
       },
       async (request, reply) => {
         const { select } = request.body;
-        const { runs, total, next } = await service.search(request.body, callerGone(reply.raw));
+        const { runs, total, next } = await service.search(
+          request.caller,
+          request.body,
+          callerGone(reply.raw),
+        );
         if (total !== undefined) reply.header("x-pagination-total", total);
         if (next !== undefined) reply.header("x-pagination-next", next);
         return select === undefined ? runs : runs.map((run) => pick(run, select));
@@ -113,7 +118,12 @@ export const createRunRoutes =
       async (request, reply) => {
         const { limit = 10, offset = 0, status, select } = request.query;
         const options = { limit, offset, status };
-        const { runs, next } = await service.list(request.params.thread_id, options, callerGone(reply.raw));
+        const { runs, next } = await service.list(
+          request.caller,
+          request.params.thread_id,
+          options,
+          callerGone(reply.raw),
+        );
         if (next !== undefined) reply.header("x-pagination-next", next);
         if (select === undefined) return runs;
         return runs.map((run) => pick(run, select));
@@ -124,7 +134,10 @@ export const createRunRoutes =
       "/threads/:thread_id/runs/:run_id",
       { schema: { tags, summary: "Get a run", params: runPath, response: { 200: runRecord, ...refusals } } },
       async (request) =>
-        await service.get({ threadId: request.params.thread_id, runId: request.params.run_id }),
+        await service.get(request.caller, {
+          threadId: request.params.thread_id,
+          runId: request.params.run_id,
+        }),
     );
 
     app.delete(
@@ -138,7 +151,10 @@ export const createRunRoutes =
         },
       },
       async (request, reply) => {
-        await service.remove({ threadId: request.params.thread_id, runId: request.params.run_id });
+        await service.remove(request.caller, {
+          threadId: request.params.thread_id,
+          runId: request.params.run_id,
+        });
         return await reply.code(204).send(null);
       },
     );
@@ -156,7 +172,7 @@ export const createRunRoutes =
       },
       async (request, reply) => {
         const selector = { threadId: request.params.thread_id, runId: request.params.run_id };
-        await service.get(selector); // a missing one is a 404 before anything is answered
+        await service.get(request.caller, selector); // a missing one is a 404 before anything is answered
         return await answers.join(reply, selector, onDisconnectOf(request.query));
       },
     );
@@ -168,7 +184,7 @@ export const createRunRoutes =
       query: z.output<typeof joinStreamQuery>,
     ): Promise<void> => {
       const after = lastEventId(request, query.last_event_id);
-      const reader = await service.read(selector, after);
+      const reader = await service.read(request.caller, selector, after);
       const onDisconnect = onDisconnectOf(query);
       await answers.joinStream(reply, selector, reader, { modes: query.stream_mode, after, onDisconnect });
     };
@@ -207,7 +223,12 @@ export const createRunRoutes =
         },
       },
       async (request, reply) =>
-        await joinStream(request, reply, await service.locate(request.params.run_id), request.query),
+        await joinStream(
+          request,
+          reply,
+          await service.locate(request.caller, request.params.run_id),
+          request.query,
+        ),
     );
 
     app.post(
@@ -224,6 +245,7 @@ export const createRunRoutes =
       async (request, reply) => {
         const { wait: waits = false, action = "interrupt" } = request.query;
         await service.cancel(
+          request.caller,
           { threadId: request.params.thread_id, runId: request.params.run_id },
           action,
           waits ? { signal: callerGone(reply.raw) } : undefined,

@@ -1,8 +1,10 @@
+import type { Visibility } from "../access/visibility.ts";
 import { roomyPage, type PageColumns, type PageWeight } from "../database/bounded-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { RunRow, RunStatus } from "../database/tables.ts";
 import { ThreadloomError } from "../lib/errors.ts";
 import { RUN_COLUMNS } from "../queue/columns.ts";
+import { runVisible } from "../queue/run-visible.ts";
 import type { RunSearch } from "./schemas.ts";
 
 /** A run without what it was asked to do: inputs may be megabytes each. */
@@ -47,7 +49,10 @@ const idAt = (time: number, rest: "0" | "f"): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-${rest.repeat(4)}-${rest.repeat(4)}-${rest.repeat(12)}`;
 };
 
-const conditions = (search: RunSearch): { where: string; values: unknown[] } => {
+const conditions = (
+  visibility: Visibility<"threads">,
+  search: RunSearch,
+): { where: string; values: unknown[] } => {
   const clauses: string[] = [];
   const values: unknown[] = [];
   const add = (clause: string, value: unknown): void => {
@@ -71,7 +76,8 @@ const conditions = (search: RunSearch): { where: string; values: unknown[] } => 
     add("run_id <= ?::uuid", idAt(until.getTime() + CLOCKS_DIFFER_AT_MOST_MS, "f"));
     add("created_at < ?::timestamptz", until.toISOString());
   }
-  return { where: clauses.length === 0 ? "" : `where ${clauses.join(" and ")}`, values };
+  clauses.push(runVisible(visibility, values));
+  return { where: `where ${clauses.join(" and ")}`, values };
 };
 
 /** `found`: the page as far as there was room for it, of one row more than was asked for. */
@@ -96,7 +102,7 @@ export const createRunSearcher = (database: Database) => {
   ): Promise<number | undefined> => {
     try {
       const [counted] = await database.boundedRead<{ total: string }>(
-        `select count(*) as total from (select from threadloom.runs ${where} limit $${values.length + 1}::int) matching`,
+        `select count(*) as total from (select from threadloom.runs r ${where} limit $${values.length + 1}::int) matching`,
         [...values, COUNTED_AT_MOST + 1],
         signal,
       );
@@ -114,17 +120,20 @@ export const createRunSearcher = (database: Database) => {
      * `boundedRead`. Index: runs_by_thread.
      */
     async list(
+      visibility: Visibility<"threads">,
       threadId: string,
       { limit, offset, status }: RunListOptions,
       signal?: AbortSignal,
     ): Promise<{ rows: RunRow[]; next: number | undefined }> {
+      const values: unknown[] = [threadId, status ?? null, limit + 1, offset];
+      const visible = runVisible(visibility, values);
       const found = await database.boundedRead<RunRow & PageColumns>(
         roomyPage(
           `select ${RUN_COLUMNS} from threadloom.runs r where r.thread_id = $1 and ($2::text is null or r.status = $2)
-         order by r.created_at desc, r.run_id desc limit $3 offset $4`,
+         and ${visible} order by r.created_at desc, r.run_id desc limit $3 offset $4`,
           WEIGHT,
         ),
-        [threadId, status ?? null, limit + 1, offset],
+        values,
         signal,
       );
       const rows = found.slice(0, limit);
@@ -132,12 +141,12 @@ export const createRunSearcher = (database: Database) => {
     },
 
     /** Rejects like `boundedRead`. */
-    async page(search: RunSearch, signal?: AbortSignal): Promise<RunPage> {
-      const { where, values } = conditions(search);
+    async page(visibility: Visibility<"threads">, search: RunSearch, signal?: AbortSignal): Promise<RunPage> {
+      const { where, values } = conditions(visibility, search);
       const { limit, offset } = search;
       const found = await database.boundedRead<RunSummaryRow & PageColumns>(
         roomyPage(
-          `select ${COLUMNS} from threadloom.runs ${where} order by run_id ${search.sort_order ?? "desc"}
+          `select ${COLUMNS} from threadloom.runs r ${where} order by run_id ${search.sort_order ?? "desc"}
          limit $${values.length + 1}::int offset $${values.length + 2}::int`,
           SUMMARY_WEIGHT,
         ),

@@ -6,6 +6,10 @@ import { grantVisibility, type Visibility } from "../../src/access/visibility.ts
 /** As a server without filters has it. */
 export const authorize = createAuthorize();
 
+/** What the server itself sees. */
+export const EVERY_THREAD = grantVisibility("threads");
+export const EVERY_ASSISTANT = grantVisibility("assistants");
+export const ALL_RIGHTS = { threads: EVERY_THREAD, assistants: EVERY_ASSISTANT };
 /** Every item of the store. */
 export const EVERY_ITEM = grantVisibility("store");
 

@@ -1,5 +1,6 @@
 import type { AnswerRoom } from "../../src/http/answer-room.ts";
 import supertest from "supertest";
+import type { Authorize } from "../../src/access/authorize.ts";
 import type { Config } from "../../src/config/config.ts";
 import { createServer } from "../../src/app/compose.ts";
 import { freshDatabase } from "./database.ts";
@@ -44,6 +45,8 @@ export interface TestServerOptions extends Partial<Config> {
   /** A replica: the database of another test server, which then outlives this one. */
   connectionString?: string;
   answerRoom?: AnswerRoom;
+  /** What callers may do; everything if left out. */
+  authorize?: Authorize;
 }
 
 /**
@@ -53,6 +56,7 @@ export interface TestServerOptions extends Partial<Config> {
 export const startTestServer = async ({
   connectionString,
   answerRoom,
+  authorize,
   ...overrides
 }: TestServerOptions = {}) => {
   const fresh = connectionString === undefined ? await freshDatabase() : undefined;
@@ -62,7 +66,7 @@ export const startTestServer = async ({
   try {
     const server = await createServer(
       { ...TEST_CONFIG, ...overrides },
-      { connectionString: address, logger, ...(answerRoom === undefined ? {} : { answerRoom }) },
+      { connectionString: address, logger, answerRoom, authorize },
     );
     const { address: url } = await server.listen();
     return {

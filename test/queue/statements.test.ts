@@ -15,6 +15,7 @@ import { lockAllUnfinished, lockUnfinished } from "../../src/queue/sql/lock-unfi
 import { removeEnded } from "../../src/queue/sql/remove-ended.ts";
 import { createRunRepository, type RunRepository } from "../../src/runs/repository.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
+import { ALL_RIGHTS, EVERY_ASSISTANT, EVERY_THREAD } from "../helpers/access.ts";
 
 /** Each statement, held to the rows that it means: others stand beside them, before and after. */
 
@@ -81,11 +82,11 @@ const replacedBy = async (run: RunRow | undefined) => {
   return row;
 };
 const behind = (run: NewRun, replaced = 0) =>
-  database.transaction((transaction) => createBehindOthers(transaction, run, replaced));
+  database.transaction((transaction) => createBehindOthers(transaction, ALL_RIGHTS, run, replaced));
 
 /** The two ways onto a thread that is there. */
 const WAYS: [string, (run: NewRun) => Promise<RunRow | undefined>][] = [
-  ["on an idle thread", (run) => createOnIdleThread(database, run, CLAIM)],
+  ["on an idle thread", (run) => createOnIdleThread(database, ALL_RIGHTS, run, CLAIM)],
   ["behind others", (run) => behind(run)],
 ];
 
@@ -164,7 +165,7 @@ describe("the statement for an idle thread", () => {
     ["is nobody's where there is none", undefined, NOBODYS],
     ["is nobody's where its graph is not hosted", { ...CLAIM, graphIds: ["other"] }, NOBODYS],
   ])("stores a run that %s", async (_, claim, expected) => {
-    const row = await createOnIdleThread(database, aNewRun(await anIdleThread()), claim);
+    const row = await createOnIdleThread(database, ALL_RIGHTS, aNewRun(await anIdleThread()), claim);
     expect(row).toMatchObject(expected);
     if (claim === CLAIM)
       expect(row?.lease_until?.getTime()).toBe(
@@ -175,7 +176,7 @@ describe("the statement for an idle thread", () => {
   test("stores nothing on a thread that is busy", async () => {
     const { threadId } = await opened.aRun({ status: "pending" });
     const before = await opened.rows();
-    expect(await createOnIdleThread(database, aNewRun(threadId), CLAIM)).toBeUndefined();
+    expect(await createOnIdleThread(database, ALL_RIGHTS, aNewRun(threadId), CLAIM)).toBeUndefined();
     expect(await opened.rows()).toEqual(before);
   });
 
@@ -185,8 +186,8 @@ describe("the statement for an idle thread", () => {
     const second = await opened.whileLocked(
       "threads",
       threadId,
-      () => createOnIdleThread(database, aNewRun(threadId), CLAIM),
-      async (holder) => void (await createOnIdleThread(holder, first, undefined)),
+      () => createOnIdleThread(database, ALL_RIGHTS, aNewRun(threadId), CLAIM),
+      async (holder) => void (await createOnIdleThread(holder, ALL_RIGHTS, first, undefined)),
     );
     expect(second).toBeUndefined();
     const rows = await database.query("select run_id, status from threadloom.runs");
@@ -195,7 +196,8 @@ describe("the statement for an idle thread", () => {
 
   /** What its attempt is told: whether it need not look for a state. */
   const startsEmpty = async (threadId: string, isClaimed = true) =>
-    (await createOnIdleThread(database, aNewRun(threadId), isClaimed ? CLAIM : undefined))?.starts_empty;
+    (await createOnIdleThread(database, ALL_RIGHTS, aNewRun(threadId), isClaimed ? CLAIM : undefined))
+      ?.starts_empty;
   const aCheckpoint = (threadId: string) =>
     database.query(
       `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments, contents)
@@ -234,7 +236,7 @@ describe("the statement for a thread that is missing", () => {
   test("stores nothing if it is there", async () => {
     const threadId = await anIdleThread();
     const before = await opened.rows();
-    expect(await createWithThread(database, aNewRun(threadId), CLAIM, undefined)).toBeUndefined();
+    expect(await createWithThread(database, ALL_RIGHTS, aNewRun(threadId), CLAIM, undefined)).toBeUndefined();
     expect(await opened.rows()).toEqual(before);
   });
 });
@@ -304,7 +306,7 @@ describe("locking", () => {
       two.threadId,
       () =>
         database.transaction((transaction) =>
-          lockThreads(transaction, [two.threadId, newId(), one.threadId]),
+          lockThreads(transaction, EVERY_THREAD, [two.threadId, newId(), one.threadId]),
         ),
       async () => {
         expect(await isFree("threads", one.threadId)).toBe(false);
@@ -387,7 +389,7 @@ describe("of several runs", () => {
   test("those that are named are found, in that order", async () => {
     const runs = [await opened.aRun(), await opened.aRun(), await opened.aRun(), await opened.aRun()];
     const ids = [2, 0, 3].map((index) => runs[index]?.runId ?? "");
-    const found = await repository.findAll([ids[0] ?? "", newId(), ...ids.slice(1)]);
+    const found = await repository.findAll(EVERY_THREAD, [ids[0] ?? "", newId(), ...ids.slice(1)]);
     expect(found.map((run) => run.run_id)).toEqual(ids);
   });
 
@@ -395,15 +397,15 @@ describe("of several runs", () => {
     await opened.aRun({ status: "success" });
     const run = await opened.aRun({ status: "pending" });
     const other = await opened.aRun({ status: "running" });
-    expect(await repository.find(run)).toMatchObject({ run_id: run.runId, status: "pending" });
-    expect(await repository.findAwaited(run)).toMatchObject({ status: "pending" });
-    expect(await repository.threadOf(run.runId)).toBe(run.threadId);
+    expect(await repository.find(EVERY_THREAD, run)).toMatchObject({ run_id: run.runId, status: "pending" });
+    expect(await repository.findAwaited(EVERY_THREAD, run)).toMatchObject({ status: "pending" });
+    expect(await repository.threadOf(EVERY_THREAD, run.runId)).toBe(run.threadId);
     for (const elsewhere of [
       { runId: run.runId, threadId: other.threadId },
       { runId: newId(), threadId: run.threadId },
     ]) {
-      expect(await repository.find(elsewhere)).toBeUndefined();
-      expect(await repository.findAwaited(elsewhere)).toBeUndefined();
+      expect(await repository.find(EVERY_THREAD, elsewhere)).toBeUndefined();
+      expect(await repository.findAwaited(EVERY_THREAD, elsewhere)).toBeUndefined();
     }
   });
 });
@@ -417,20 +419,20 @@ test("what waits for an answer is that of its thread", async () => {
       questions,
     ]);
   }
-  expect(await repository.interrupts(ids[1] ?? "")).toEqual({ task: [{ id: "1" }] });
-  expect(await repository.interrupts(newId())).toEqual({});
+  expect(await repository.interrupts(EVERY_THREAD, ids[1] ?? "")).toEqual({ task: [{ id: "1" }] });
+  expect(await repository.interrupts(EVERY_THREAD, newId())).toEqual({});
 });
 
 test("there is what has this id, and nothing else", async () => {
   const threadId = await aThread();
-  expect([await repository.threadExists(threadId), await repository.threadExists(newId())]).toEqual([
-    true,
-    false,
-  ]);
-  expect([await repository.assistantExists(ASSISTANT), await repository.assistantExists(newId())]).toEqual([
-    true,
-    false,
-  ]);
+  expect([
+    await repository.threadExists(EVERY_THREAD, threadId),
+    await repository.threadExists(EVERY_THREAD, newId()),
+  ]).toEqual([true, false]);
+  expect([
+    await repository.assistantExists(EVERY_ASSISTANT, ASSISTANT),
+    await repository.assistantExists(EVERY_ASSISTANT, newId()),
+  ]).toEqual([true, false]);
 });
 
 test("how far a run is, is said as another process sees it", async () => {

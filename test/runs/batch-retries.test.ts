@@ -5,6 +5,7 @@ import { createRunCreation, type RunCreationParts } from "../../src/runs/creatio
 import type { RunRepository } from "../../src/runs/repository.ts";
 import { requestedRun } from "../../src/runs/requests.ts";
 import { threadlessRunBody } from "../../src/runs/schemas.ts";
+import { ALL_RIGHTS } from "../helpers/access.ts";
 
 /** A moment that a whole server can't be stopped at: a batch was stored, its answer was lost, and a run of it is gone. */
 test("each run of a batch that is found after a lost answer is waited for as long as it was asked to wait", async () => {
@@ -30,7 +31,7 @@ test("each run of a batch that is found after a lost answer is waited for as lon
     },
     recursionLimitMax: 100,
   } as Partial<RunCreationParts> as RunCreationParts);
-  await createAll([removed!, soon!, late!]);
+  await createAll(ALL_RIGHTS, [removed!, soon!, late!]);
   expect(woken).toEqual([
     [soon!.run.runId, 0],
     [late!.run.runId, 60],

@@ -5,6 +5,7 @@ import { newId } from "../../src/lib/ids.ts";
 import { createCancellation } from "../../src/runs/cancellation.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
+import { EVERY_THREAD } from "../helpers/access.ts";
 
 /** Runs that are looked up at a time. */
 const PAGE = 500;
@@ -113,9 +114,9 @@ const threadRow = async (threadId: string) =>
 
 describe("cancelling many runs at once", () => {
   test("ends those of one thread in a few statements, and leaves the other threads alone", async () => {
-    expect(await cancellation().cancelMany({ status: "all", threadId: threads[0] }, "interrupt")).toBe(
-      WAITING + 1,
-    );
+    expect(
+      await cancellation().cancelMany(EVERY_THREAD, { status: "all", threadId: threads[0] }, "interrupt"),
+    ).toBe(WAITING + 1);
     expect(await statuses(threads[0])).toEqual({ interrupted: WAITING, "to be cancelled": 1 });
     expect(await threadRow(threads[0])).toEqual({ status: "busy", unfinished_runs: 1 });
     expect(await statuses(threads[1])).toEqual({ running: 1, pending: 1 });
@@ -124,7 +125,9 @@ describe("cancelling many runs at once", () => {
   });
 
   test("ends those of all threads, and forgets them where they are to be rolled back", async () => {
-    expect(await cancellation().cancelMany({ status: "pending" }, "rollback")).toBe(WAITING + 2);
+    expect(await cancellation().cancelMany(EVERY_THREAD, { status: "pending" }, "rollback")).toBe(
+      WAITING + 2,
+    );
     for (const threadId of threads) {
       expect(await statuses(threadId)).toEqual({ running: 1 });
       expect(await threadRow(threadId)).toEqual({ status: "busy", unfinished_runs: 1 });
@@ -133,7 +136,7 @@ describe("cancelling many runs at once", () => {
   });
 
   test("asks all of those in progress to stop", async () => {
-    expect(await cancellation().cancelMany({ status: "running" }, "interrupt")).toBe(3);
+    expect(await cancellation().cancelMany(EVERY_THREAD, { status: "running" }, "interrupt")).toBe(3);
     for (const threadId of threads) expect(await statuses(threadId)).toMatchObject({ "to be cancelled": 1 });
     expect(stopped).toHaveLength(3);
   });
@@ -147,7 +150,7 @@ describe("cancelling many runs at once", () => {
        select gen_random_uuid(), thread_id, gen_random_uuid(), 'none', 'running', '{}', 'enqueue', 1 from made`,
       [many],
     );
-    expect(await cancellation().cancelMany({ status: "running" }, "interrupt")).toBe(many + 3);
+    expect(await cancellation().cancelMany(EVERY_THREAD, { status: "running" }, "interrupt")).toBe(many + 3);
     expect([stopped.length, new Set(stopped).size]).toEqual([many + 3, many + 3]);
   });
 
@@ -157,7 +160,7 @@ describe("cancelling many runs at once", () => {
       [threads[1]],
     );
     const runIds = runs.map((run) => run.run_id);
-    expect(await cancellation().cancelMany({ status, runIds }, "interrupt")).toBe(1);
+    expect(await cancellation().cancelMany(EVERY_THREAD, { status, runIds }, "interrupt")).toBe(1);
     expect([...ended, ...stopped]).toEqual(
       runs.filter((run) => run.status === status).map((run) => run.run_id),
     );
@@ -178,7 +181,11 @@ describe("cancelling many runs at once", () => {
       [threadId],
     );
     await database.query("update threadloom.runs set behind = true where run_id = $1", [second?.run_id]);
-    await cancellation().cancelMany({ status: "all", runIds: [first?.run_id ?? ""] }, "interrupt");
+    await cancellation().cancelMany(
+      EVERY_THREAD,
+      { status: "all", runIds: [first?.run_id ?? ""] },
+      "interrupt",
+    );
     const rows = await database.query("select status, behind from threadloom.runs where run_id = $1", [
       second?.run_id,
     ]);

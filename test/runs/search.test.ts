@@ -6,6 +6,7 @@ import { createRunSearcher } from "../../src/runs/search.ts";
 import { apiOf, saying, type Answer, type Api, type Refusal } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { query } from "../helpers/query.ts";
+import { EVERY_THREAD } from "../helpers/access.ts";
 
 /** Runs of all threads, found by what they are and when they were created. */
 
@@ -172,7 +173,7 @@ describe("a search of many runs", () => {
           ? Promise.reject(invalid("This takes longer than 2 seconds; narrow the filter."))
           : Promise.resolve(found),
     } as Partial<Database> as Database;
-    const page = await createRunSearcher(database).page(runSearchBody.parse({ limit: 2 }));
+    const page = await createRunSearcher(database).page(EVERY_THREAD, runSearchBody.parse({ limit: 2 }));
     expect([page.rows.map((row) => row.run_id), page.next, page.total]).toEqual([["a", "b"], 2, undefined]);
   });
 

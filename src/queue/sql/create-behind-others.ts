@@ -3,11 +3,14 @@ import { nameParameters } from "../../database/named-parameters.ts";
 import type { RunRow } from "../../database/tables.ts";
 import {
   assistant,
+  ASSISTANT_VISIBLE,
   CREATE_PARAMETERS,
   insertRun,
   type Creation,
   keptConfig,
+  THREAD_VISIBLE,
   WITH_GRAPH,
+  type CreationRights,
   type NewRun,
 } from "./create.ts";
 
@@ -33,19 +36,22 @@ thread as (
     updated_at = now(), metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
   from assistant a, threadloom.threads before
   where t.thread_id = ${sql.threadId} and before.thread_id = ${sql.threadId}
+    and ${sql.threadVisible}
   returning t.metadata, t.config, before.metadata as before, before.config as config_before, false as settled,
     ${sql.afterSeconds} <= 0 and exists (
       select from threadloom.runs x where x.thread_id = ${sql.threadId}
         and (x.status = 'running' or (x.status = 'pending' and x.available_at <= now()))) as behind)
 ${insertRun(sql)}`,
+  { ...ASSISTANT_VISIBLE, ...THREAD_VISIBLE },
 );
 
-/** Undefined if the assistant is missing. */
+/** Undefined if the assistant is missing or hidden. */
 export const createBehindOthers = async (
   transaction: Queryable,
+  rights: CreationRights,
   run: NewRun,
   replacedPending: number,
 ): Promise<RunRow | undefined> => {
-  const creation = { run, claim: undefined, replacedPending };
+  const creation = { rights, run, claim: undefined, replacedPending };
   return (await CREATE_BEHIND_OTHERS.query<RunRow>(transaction, creation))[0];
 };

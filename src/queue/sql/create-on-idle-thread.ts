@@ -3,10 +3,13 @@ import { nameParameters } from "../../database/named-parameters.ts";
 import type { ClaimedRunRow } from "../../database/tables.ts";
 import {
   assistant,
+  ASSISTANT_VISIBLE,
   CREATE_PARAMETERS,
   insertRun,
   keptConfig,
   WITH_GRAPH,
+  THREAD_VISIBLE,
+  type CreationRights,
   type ImmediateClaim,
   type NewRun,
 } from "./create.ts";
@@ -26,16 +29,19 @@ thread as (
     metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
   from assistant a, threadloom.threads before
   where t.thread_id = ${sql.threadId} and t.unfinished_runs = 0 and before.thread_id = ${sql.threadId}
+    and ${sql.threadVisible}
   returning t.metadata, t.config, before.metadata as before, before.config as config_before,
     t.state_updated_at = before.state_updated_at as settled, false as behind)
 ${insertRun(sql)}`,
+  { ...ASSISTANT_VISIBLE, ...THREAD_VISIBLE },
 );
 
-/** Undefined if the thread is missing or not idle, or the assistant is missing. */
+/** Undefined if the thread is missing, hidden or not idle, or the assistant is missing or hidden. */
 export const createOnIdleThread = async (
   queryable: Queryable,
+  rights: CreationRights,
   run: NewRun,
   claim: ImmediateClaim | undefined,
 ): Promise<ClaimedRunRow | undefined> => {
-  return (await CREATE_ON_IDLE_THREAD.query<ClaimedRunRow>(queryable, { run, claim }))[0];
+  return (await CREATE_ON_IDLE_THREAD.query<ClaimedRunRow>(queryable, { rights, run, claim }))[0];
 };

@@ -4,10 +4,12 @@ import type { ClaimedRunRow } from "../../database/tables.ts";
 import type { ThreadTtl } from "../../project/thread-expiry.ts";
 import {
   assistant,
+  ASSISTANT_VISIBLE,
   CREATE_PARAMETERS,
   GRAPH,
   insertRun,
   type Creation,
+  type CreationRights,
   type ImmediateClaim,
   type NewRun,
 } from "./create.ts";
@@ -38,15 +40,17 @@ thread as (
   on conflict (thread_id) do nothing
   returning metadata, config, '{}'::jsonb as before, '{}'::jsonb as config_before, true as settled, false as behind)
 ${insertRun(sql)}`,
+  ASSISTANT_VISIBLE,
 );
 
-/** Undefined if the thread exists already, or the assistant is missing. `ttl`: of the thread, if it stays after the run. */
+/** Undefined if the thread exists already, or the assistant is missing or hidden. `ttl`: of the thread, if it stays after the run. */
 export const createWithThread = async (
   queryable: Queryable,
+  rights: CreationRights,
   run: NewRun,
   claim: ImmediateClaim | undefined,
   ttl: ThreadTtl | undefined,
 ): Promise<ClaimedRunRow | undefined> => {
-  const creation = { run, claim, ttl: run.deleteThread ? undefined : ttl };
+  const creation = { rights, run, claim, ttl: run.deleteThread ? undefined : ttl };
   return (await CREATE_WITH_THREAD.query<ClaimedRunRow>(queryable, creation))[0];
 };

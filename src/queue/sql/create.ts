@@ -1,3 +1,4 @@
+import type { Visibility } from "../../access/visibility.ts";
 import { hasRoomFor } from "../../database/merging.ts";
 import type { MultitaskStrategy } from "../../database/tables.ts";
 import type { JsonObject } from "../../lib/json.ts";
@@ -37,8 +38,15 @@ export interface ImmediateClaim {
   graphIds: readonly string[];
 }
 
+/** What its caller may do: create runs on these threads, and read these assistants. */
+export interface CreationRights {
+  threads: Visibility<"threads">;
+  assistants: Visibility<"assistants">;
+}
+
 /** What is stored. `claim`: undefined if there is no slot for the run, so that it has to wait. */
 export interface Creation {
+  rights: CreationRights;
   run: NewRun;
   claim: ImmediateClaim | undefined;
 }
@@ -65,13 +73,21 @@ export const CREATE_PARAMETERS = {
   graphIds: ["text[]", ({ claim }: Creation) => claim?.graphIds ?? []],
 } as const;
 
-type Sql = Readonly<Record<keyof typeof CREATE_PARAMETERS, string>>;
+export const ASSISTANT_VISIBLE = {
+  assistantVisible: ["metadata", ({ rights }: Creation) => rights.assistants],
+} as const;
+export const THREAD_VISIBLE = {
+  threadVisible: ["t.metadata", ({ rights }: Creation) => rights.threads],
+} as const;
+
+type Sql = Readonly<Record<keyof typeof CREATE_PARAMETERS | keyof typeof ASSISTANT_VISIBLE, string>>;
 
 /** `starts`: there is a slot for the run, at a process that hosts its graph. Index: assistants_pkey. */
 export const assistant = (sql: Sql): string => `assistant as (
   select assistant_id, graph_id, config, context, metadata,
     ${sql.workerId} is not null and graph_id = any(${sql.graphIds}) as starts
-  from threadloom.assistants where assistant_id = ${sql.assistantId})`;
+  from threadloom.assistants 
+  where assistant_id = ${sql.assistantId} and ${sql.assistantVisible})`;
 
 /** Which graph and which assistant a thread belongs to, in its metadata. */
 export const GRAPH = "jsonb_build_object('graph_id', a.graph_id, 'assistant_id', a.assistant_id)";

@@ -1,11 +1,13 @@
+import type { Visibility } from "../../access/visibility.ts";
 import type { Queryable } from "../../database/database.ts";
 
 /** What creating and finishing a run conflicts with. Index: threads_pkey. */
 const LOCK_THREAD = "select 1 from threadloom.threads where thread_id = $1 for no key update";
 /** What deleting the thread takes: those who merely refer to its row have to wait, too. */
 const LOCK_THREAD_FOR_DELETION = "select 1 from threadloom.threads where thread_id = $1 for update";
-const LOCK_THREADS =
-  "select thread_id from threadloom.threads where thread_id = any($1::uuid[]) order by thread_id for no key update";
+const lockThoseOf = (visible: string): string =>
+  `select thread_id from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}
+   order by thread_id for no key update`;
 
 /** Locks the thread against every other change of its runs; false if there is none. */
 export const lockThread = async (
@@ -15,12 +17,18 @@ export const lockThread = async (
 ): Promise<boolean> =>
   (await transaction.query(forDeletion ? LOCK_THREAD_FOR_DELETION : LOCK_THREAD, [threadId])).length > 0;
 
-/** Locks those of these threads that are there, in the order of their ids: two callers can't wait for each other. */
+/**
+ * Locks those of these threads that are there and visible, in the order of their ids: two callers can't wait for each
+ * other.
+ */
 export const lockThreads = async (
   transaction: Queryable,
+  visibility: Visibility<"threads">,
   threadIds: readonly string[],
 ): Promise<Set<string>> => {
   if (threadIds.length === 0) return new Set();
-  const rows = await transaction.query<{ thread_id: string }>(LOCK_THREADS, [threadIds]);
+  const values: unknown[] = [threadIds];
+  const visible = visibility.condition("metadata", values);
+  const rows = await transaction.query<{ thread_id: string }>(lockThoseOf(visible), values);
   return new Set(rows.map((row) => row.thread_id));
 };
