@@ -133,7 +133,7 @@ export interface CheckpointStorage {
   /**
    * For one update of the state of a thread that has no run in progress, which the statement that stores the update
    * decides: `flush()` rejects with `threadBusy`, and nothing is stored, if there is one by then. `threadVersion`:
-   * the row's `xmin` from before anything was read; if the row has changed since, `flush()` rejects with a
+   * the row's `version` from before anything was read; if the row has changed since, `flush()` rejects with a
    * `ThreadChangedError`.
    */
   saverForIdleThread(threadVersion?: string): AttemptSaver;

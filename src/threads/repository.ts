@@ -66,7 +66,7 @@ const INSERT = `
 const FIND = `select ${RECORD_COLUMNS} from threadloom.threads where thread_id = $1`;
 
 const STANDING = `
-  select metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy, xmin::text as version
+  select metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy, version::text as version
     from threadloom.threads where thread_id = $1`;
 
 const PATCH = `
@@ -98,7 +98,8 @@ const DELETE = `
 
 // Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing.
 const LOCK_FOR_PRUNE = `
-  update threadloom.threads set expires_at = case ttl_strategy when 'keep_latest' then null else expires_at end
+  update threadloom.threads set expires_at = case ttl_strategy when 'keep_latest' then null else expires_at end,
+    version = version + 1
    where thread_id = $1 and unfinished_runs = 0
   returning thread_id`;
 
@@ -115,7 +116,7 @@ const INSERT_COPY = `
 
 const RECORD_OUTCOME = `
   update threadloom.threads
-     set status = $2, interrupts = $3::jsonb, error = null, updated_at = now(), state_updated_at = now(),
+     set status = $2, interrupts = $3::jsonb, error = null, version = version + 1, updated_at = now(), state_updated_at = now(),
          expires_at = now() + ttl_minutes * interval '1 minute'
    where thread_id = $1 and unfinished_runs = 0`;
 

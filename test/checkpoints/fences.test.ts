@@ -18,7 +18,6 @@ beforeEach(() => database.query("delete from threadloom.threads"));
 const batchOf = (...checkpointIds: string[]): Batch => ({
   elements: [],
   contents: [],
-  shapes: [],
   writes: [],
   checkpoints: checkpointIds.map((checkpointId) => ({
     checkpointNs: "",
@@ -52,7 +51,7 @@ interface State {
 }
 const stateOf = async (threadId: string): Promise<State> => {
   const [row] = await database.query<State>(
-    "select xmin::text as version, state_updated_at::text as changed from threadloom.threads where thread_id = $1",
+    "select version::text as version, state_updated_at::text as changed from threadloom.threads where thread_id = $1",
     [threadId],
   );
   if (row === undefined) throw new Error("No thread.");

@@ -34,7 +34,7 @@ const INSERT = `insert into threadloom.runs (run_id, thread_id, assistant_id, gr
 const LOCK_TIMEOUT_MS = 5_000;
 
 /** Fields that say when a row was last touched. */
-const PASSING = new Set(["updated_at", "updated_bin"]);
+const PASSING = new Set(["updated_at", "updated_bin", "version"]);
 const KEYS = { runs: "run_id", threads: "thread_id" };
 
 export interface OpenQueue {

@@ -21,7 +21,11 @@ export class KnownShapes {
   refer(text: string, metadata: string): { hash: string; newShape: NewShape | undefined } {
     const key = `${text}\n${metadata}`;
     const hash = remembered(this.hashes, key, () => contentHash(key));
-    return { hash, newShape: this.stored.has(hash) ? undefined : { hash, text, metadata } };
+    return { hash, newShape: this.isStored(hash) ? undefined : { hash, text, metadata } };
+  }
+
+  isStored(hash: string): boolean {
+    return this.stored.has(hash);
   }
 
   /** The database may have crashed, and lost what it had not yet written to its disk. */

@@ -7,7 +7,6 @@ export const ELEMENTS_PER_ROW_AT_MOST = 256;
 export interface Batch {
   elements: Array<{ list: number; position: number; texts: string[] }>;
   contents: NewContent[];
-  shapes: NewShape[];
   checkpoints: NewCheckpoint[];
   /** At most one per checkpoint and task. */
   writes: NewWrites[];

@@ -83,7 +83,6 @@ export const toBatch = (
   }
   return {
     elements,
-    shapes: distinctShapes(items),
     checkpoints: [...checkpoints.values()].map((checkpoint) => {
       const { body, channelNames, channels, ...rest } = checkpoint;
       const writes = together.get(checkpoint) ?? [];
@@ -119,12 +118,6 @@ const joinNeighbours = (elements: readonly NewElements[]): Batch["elements"] => 
     else before.texts.push(...texts);
   }
   return joined;
-};
-
-/** In one order for all writers, so that two that insert the same ones don't wait for each other. */
-const distinctShapes = (items: readonly QueueItem[]): NewShape[] => {
-  const shapes = new Map(items.flatMap((item) => item.shapes.map((shape) => [shape.hash, shape])));
-  return [...shapes.values()].sort((one, other) => (one.hash < other.hash ? -1 : 1));
 };
 
 /** As `merge_writes` in the database does it. */

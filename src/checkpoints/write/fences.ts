@@ -24,7 +24,7 @@ export interface IdleThreadFence {
  */
 export interface UnchangedThreadFence {
   kind: "unchanged-thread";
-  /** The `xmin` of the thread's row. Each write changes the row, and then this field. */
+  /** `version` of the thread's row, which each change of the row counts up. */
   threadVersion: string;
 }
 
@@ -46,7 +46,7 @@ export const ATTEMPT_PARAMETERS = {
 
 /** What the fence of an unchanged thread is given beside the batch. */
 export const VERSION_PARAMETERS = {
-  threadVersion: ["xid", ({ threadVersion }) => threadVersion],
+  threadVersion: ["bigint", ({ threadVersion }) => threadVersion],
 } satisfies Record<string, Parameter<UnchangedThreadFence>>;
 
 type Sql<Name extends string> = Readonly<Record<BatchParameter | Name, string>>;
@@ -72,19 +72,16 @@ export const HELD_BY_ATTEMPT = (sql: Sql<keyof typeof ATTEMPT_PARAMETERS>): stri
  * run that its own snapshot may be older than what was written (queue/sql/create-on-idle-thread.ts).
  */
 export const HELD_WHILE_IDLE = (sql: Sql<never>): string => `
-  update threadloom.threads set state_updated_at = clock_timestamp()
+  update threadloom.threads set state_updated_at = clock_timestamp(), version = version + 1
   where thread_id = ${sql.threadId} and unfinished_runs = 0 returning 1`;
 
-/*
- * `xmin` names the transaction that changed the row last. If the checkpoint is there already, this very statement was
- * committed before and only its answer lost.
- */
+/* If the checkpoint is there already, this very statement was committed before and only its answer lost. */
 export const HELD_WHILE_UNCHANGED = (sql: Sql<keyof typeof VERSION_PARAMETERS>): string => `
-  update threadloom.threads set state_updated_at = clock_timestamp()
-  where thread_id = ${sql.threadId} and unfinished_runs = 0 and (xmin = ${sql.threadVersion} or exists (
+  update threadloom.threads set state_updated_at = clock_timestamp(), version = version + 1
+  where thread_id = ${sql.threadId} and unfinished_runs = 0 and (version = ${sql.threadVersion} or exists (
     select from threadloom.checkpoints c
     where c.thread_id = ${sql.threadId} and c.checkpoint_id = any(${sql.checkpointIds})))
-  returning xmin::text as version`;
+  returning version::text as version`;
 
 /** Whether an attempt still holds its run. */
 export const isHeld = async (

@@ -53,9 +53,6 @@ export const BATCH_PARAMETERS = {
   checkpointShapes: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.shape)],
   writes: ["text", ({ writes }) => joined(writes, writesColumns)],
   asynchronous: ["boolean", ({ asynchronous }) => asynchronous],
-  shapeHashes: ["uuid[]", ({ shapes }) => shapes.map((shape) => shape.hash)],
-  shapeTexts: ["text", ({ shapes }) => joined(shapes, (shape) => shape.text)],
-  shapeMetadata: ["text", ({ shapes }) => joined(shapes, (shape) => shape.metadata)],
 } satisfies Record<string, Parameter<BatchSource>>;
 
 export type BatchParameter = keyof typeof BATCH_PARAMETERS;

@@ -12,6 +12,7 @@ import { toBatch, type QueueItem } from "./batch.ts";
 import type { ThreadElements } from "../lists/element-cache.ts";
 import type { ThreadLists } from "../lists/thread-lists.ts";
 import { isHeld, type Fence } from "./fences.ts";
+import { storeShapes } from "./store-shapes.ts";
 import { writeBatch } from "./write-statement.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
 import { asStorageError } from "./storage-error.ts";
@@ -175,6 +176,9 @@ export class WriteQueue {
       }
     };
     const forMs = RETRY_SECONDS * 1_000;
+    const newShapes = items.flatMap((item) => item.shapes).filter(({ hash }) => !shapes.isStored(hash));
+    await retryPassing(() => storeShapes(database, newShapes), { forMs });
+    for (const { hash } of newShapes) shapes.markStored(hash);
     const held = await retryPassing(write, { forMs });
     if (!held && fence !== undefined) {
       if (fence.kind === "idle-thread") throw threadBusy(threadId);
@@ -193,7 +197,6 @@ export class WriteQueue {
     for (const item of items) {
       for (const added of item.elements) elements.addElements(added, added.trees);
       for (const { hash, text } of item.contents) elements.addContent(hash, text);
-      for (const { hash } of item.shapes) shapes.markStored(hash);
     }
   }
 }

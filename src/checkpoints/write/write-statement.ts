@@ -34,14 +34,6 @@ new_contents as (
   from fence, unnest(${sql.contentHashes}, string_to_array(${sql.contentTexts}, E'\\x1e')) as c (hash, content)
   on conflict do nothing
 ),
-new_shapes as (
-  insert into threadloom.checkpoint_shapes (hash, shape, metadata)
-  select s.hash, s.shape, s.metadata::jsonb
-  from fence, unnest(${sql.shapeHashes}, string_to_array(${sql.shapeTexts}, E'\\x1e'),
-      string_to_array(${sql.shapeMetadata}, E'\\x1e'))
-    as s (hash, shape, metadata)
-  on conflict do nothing
-),
 new_checkpoints as (
   insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text,
     shape, record, segments, contents)

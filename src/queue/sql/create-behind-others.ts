@@ -33,7 +33,7 @@ const CREATE_BEHIND_OTHERS = nameParameters(
   (sql) => `with ${assistant(sql)},
 thread as (
   update threadloom.threads t set unfinished_runs = t.unfinished_runs + 1 - ${sql.replacedPending}, status = 'busy',
-    updated_at = now(), metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
+    updated_at = now(), version = t.version + 1, metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
   from assistant a, threadloom.threads before
   where t.thread_id = ${sql.threadId} and before.thread_id = ${sql.threadId}
     and ${sql.threadVisible}

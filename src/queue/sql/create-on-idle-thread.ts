@@ -25,7 +25,7 @@ const CREATE_ON_IDLE_THREAD = nameParameters(
   CREATE_PARAMETERS,
   (sql) => `with ${assistant(sql)},
 thread as (
-  update threadloom.threads t set unfinished_runs = 1, status = 'busy', updated_at = now(),
+  update threadloom.threads t set unfinished_runs = 1, status = 'busy', updated_at = now(), version = t.version + 1,
     metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
   from assistant a, threadloom.threads before
   where t.thread_id = ${sql.threadId} and t.unfinished_runs = 0 and before.thread_id = ${sql.threadId}

@@ -46,7 +46,7 @@ finished as (
 update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
   status = case when t.unfinished_runs > 1 then 'busy' else ${sql.threadStatus} end, resting_status = ${sql.threadStatus},
   interrupts = ${sql.interrupts}, error = ${sql.error}, updated_at = now(), state_updated_at = now(),
-  expires_at = now() + t.ttl_minutes * interval '1 minute'
+  expires_at = now() + t.ttl_minutes * interval '1 minute', version = t.version + 1
 from finished where t.thread_id = ${sql.threadId}
 returning t.unfinished_runs`,
 );

@@ -24,7 +24,7 @@ taken_over as (
 update threadloom.threads t set
   metadata = case when t.metadata @> f.own and f.replaced_metadata is not null
     then t.metadata - array['graph_id', 'assistant_id'] || f.replaced_metadata else t.metadata end,
-  config = coalesce(f.replaced_config, t.config)
+  config = coalesce(f.replaced_config, t.config), version = t.version + 1
 from forgotten f
 where t.thread_id = $1 and (f.replaced_metadata is not null or f.replaced_config is not null)
   and not exists (select from next)`;

@@ -60,7 +60,8 @@ const LOCK_EXPIRED = `
 
 // Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing. The row
 // does change, which an update of the state sees that has read what is freed here.
-const MARK_PRUNED = "update threadloom.threads set expires_at = null where thread_id = $1";
+const MARK_PRUNED =
+  "update threadloom.threads set expires_at = null, version = version + 1 where thread_id = $1";
 
 export const createRetention = (options: RetentionOptions): Retention => {
   const { database, checkpoints, onThreadsDeleted, logger } = options;
