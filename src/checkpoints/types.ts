@@ -102,6 +102,8 @@ export interface HistoryOptions {
   checkpointId?: string;
   /** Only those whose metadata contain this. */
   metadataFilter?: JsonObject;
+  /** Awaited before one is read that is large. May be asked several times. */
+  whenLarge?: WhenLarge | undefined;
 }
 
 export interface HeadOptions {
@@ -109,6 +111,8 @@ export interface HeadOptions {
   channels?: ReadonlySet<string> | undefined;
   /** False for who goes through many threads once: what others work with stays in this process's memory. */
   remember?: boolean;
+  /** Awaited before one is read that is large. May be asked several times. */
+  whenLarge?: WhenLarge | undefined;
 }
 
 /** `GET /threads/{id}/storage`. Bytes are those of the stored text and JSON, before compression and indexes. */

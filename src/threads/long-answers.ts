@@ -1,9 +1,11 @@
 import { attended, type TakersPatience } from "../http/attended.ts";
+import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { callerGone } from "../http/caller-gone.ts";
 import { unavailable } from "../lib/errors.ts";
 import { createGate } from "../lib/gate.ts";
+import type { WhenLarge } from "../lib/large-answers.ts";
 import { createBreather, type Pacer } from "../lib/pacer.ts";
 
 /** An answer that is longer is sent piece by piece, and only so many are in the making at a time. */
@@ -21,16 +23,20 @@ const JSON_TYPE = "application/json; charset=utf-8";
 export interface LongAnswers {
   /**
    * Waits for a place among the long answers, which is held until this one has been sent or its connection is closed.
-   * Throws `unavailable` after half a minute.
+   * Asked again for the same answer, it has that place. Throws `unavailable` after half a minute.
    */
   begin(reply: FastifyReply, signal: AbortSignal): Promise<void>;
   /** Sends JSON text that is there already, in pieces. */
   sendPieces(reply: FastifyReply, pieces: readonly string[]): FastifyReply;
   /**
    * Sends a JSON array whose items are made while they are sent. What fails before there is a megabyte of them is
-   * refused like any request; later the connection is cut, so that nobody takes a part for the whole.
+   * refused like any request; later the connection is cut, so that nobody takes a part for the whole. `items` awaits
+   * `whenLarge` before it makes one that is large: 120 callers made 14 MB each before they were told to wait.
    */
-  sendItems(reply: FastifyReply, items: AsyncIterable<string>): Promise<FastifyReply>;
+  sendItems(
+    reply: FastifyReply,
+    items: (whenLarge: WhenLarge) => AsyncIterable<string>,
+  ): Promise<FastifyReply>;
 }
 
 export const createLongAnswers = (pacer: Pacer, patience = PATIENCE): LongAnswers => {
@@ -40,10 +46,17 @@ export const createLongAnswers = (pacer: Pacer, patience = PATIENCE): LongAnswer
     full: () => unavailable("Too many long answers are being sent at the moment."),
   });
 
-  const begin: LongAnswers["begin"] = async ({ raw }, signal) => {
+  const enter = async (response: ServerResponse, signal: AbortSignal): Promise<void> => {
     const leave = await gate.enter(signal);
-    for (const end of ["finish", "close"]) raw.once(end, leave);
-    if (raw.destroyed) leave();
+    for (const end of ["finish", "close"]) response.once(end, leave);
+    if (response.destroyed) leave();
+  };
+
+  const places = new WeakMap<ServerResponse, Promise<void>>();
+  const begin: LongAnswers["begin"] = async ({ raw }, signal) => {
+    let place = places.get(raw);
+    if (place === undefined) places.set(raw, (place = enter(raw, signal)));
+    await place;
   };
 
   return {
@@ -58,12 +71,14 @@ export const createLongAnswers = (pacer: Pacer, patience = PATIENCE): LongAnswer
 
     async sendItems(reply, items) {
       const signal = callerGone(reply.raw);
-      const pieces = inPieces(items, createBreather(pacer, signal))[Symbol.asyncIterator]();
+      const whenLarge = () => begin(reply, signal);
+      const pieces = inPieces(items(whenLarge), createBreather(pacer, signal), whenLarge)[
+        Symbol.asyncIterator
+      ]();
       const first = await pieces.next();
       const second = await pieces.next();
       void reply.type(JSON_TYPE);
       if (second.done === true) return reply.send(first.value ?? "[]");
-      await begin(reply, signal);
       const all = async function* () {
         yield first.value ?? "";
         yield second.value;
@@ -74,10 +89,11 @@ export const createLongAnswers = (pacer: Pacer, patience = PATIENCE): LongAnswer
   };
 };
 
-/** The text of a JSON array in pieces of a megabyte, or of one item that is longer. */
+/** The text of a JSON array in pieces of a megabyte, or of one item that is longer. `whenLong`: before the second. */
 async function* inPieces(
   items: AsyncIterable<string>,
   breathe: () => Promise<void>,
+  whenLong: () => Promise<void>,
 ): AsyncGenerator<string, void, undefined> {
   let piece: string[] = ["["];
   let length = 0;
@@ -88,6 +104,7 @@ async function* inPieces(
     separator = ",";
     length += item.length;
     if (length < LONG_ANSWER_BYTES) continue;
+    await whenLong();
     yield piece.join("");
     piece = [];
     length = 0;

@@ -7,6 +7,7 @@ import { errorAnswer } from "../lib/json-schemas.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
 import { createLongAnswers } from "./long-answers.ts";
 import * as schemas from "./schemas.ts";
+import type { PageAsking } from "./search/pages.ts";
 import type { ThreadService } from "./service.ts";
 
 const NO_CONTENT = 204;
@@ -27,6 +28,11 @@ export const createThreadRoutes =
   (service: ThreadService, room: AnswerRoom): RoutePlugin =>
   async (app) => {
     const longAnswers = createLongAnswers(service.pacer);
+    /** Who waits for a search, and takes a place among the long answers for it. */
+    const asking = (reply: FastifyReply): PageAsking => {
+      const signal = callerGone(reply.raw);
+      return { signal, whenLong: () => longAnswers.begin(reply, signal) };
+    };
     /** Of reads, which may be refused. */
     const roomToRead =
       ({ raw }: FastifyReply): WhenLarge =>
@@ -65,9 +71,7 @@ export const createThreadRoutes =
         },
       },
       async (request, reply) => {
-        const signal = callerGone(reply.raw);
-        const whenLong = () => longAnswers.begin(reply, signal);
-        const page = await service.search(request.body, { signal, whenLong });
+        const page = await service.search(request.body, asking(reply));
         reply.header("x-pagination-total", page.total);
         if (page.next !== undefined) reply.header("x-pagination-next", page.next);
         return longAnswers.sendPieces(reply, page.pieces);
@@ -84,8 +88,7 @@ export const createThreadRoutes =
           body: schemas.threadCountBody,
         },
       },
-      async (request, reply) =>
-        sendJson(reply, String(await service.count(request.body, callerGone(reply.raw)))),
+      async (request, reply) => sendJson(reply, String(await service.count(request.body, asking(reply)))),
     );
 
     app.post(
@@ -282,7 +285,9 @@ export const createThreadRoutes =
         },
       },
       async (request, reply) =>
-        longAnswers.sendItems(reply, service.history(request.params.thread_id, request.query)),
+        longAnswers.sendItems(reply, (whenLarge) =>
+          service.history(request.params.thread_id, request.query, whenLarge),
+        ),
     );
 
     app.post(
@@ -298,6 +303,8 @@ export const createThreadRoutes =
         },
       },
       async (request, reply) =>
-        longAnswers.sendItems(reply, service.history(request.params.thread_id, request.body)),
+        longAnswers.sendItems(reply, (whenLarge) =>
+          service.history(request.params.thread_id, request.body, whenLarge),
+        ),
     );
   };

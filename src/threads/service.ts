@@ -62,11 +62,8 @@ export const createThreadService = (options: ThreadServiceOptions) => {
   const pages = createThreadPages({
     searcher: createThreadSearcher(database),
     pacer,
-    valuesOf: (rows, keys) =>
-      states.headValues(
-        rows.filter((row) => !row.untouched).map(toThread),
-        keys === undefined ? {} : { keys },
-      ),
+    valuesOf: (rows, options) =>
+      states.headValues(rows.filter((row) => !row.untouched).map(toThread), options),
   });
 
   const valuesOf = async (row: ThreadRecordRow, whenLarge?: WhenLarge): Promise<string | null> =>
@@ -219,7 +216,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
 
     search: (search: ThreadSearch, asking?: PageAsking): Promise<ThreadPage> => pages.search(search, asking),
 
-    count: (filter: ThreadFilter, signal?: AbortSignal): Promise<number> => pages.count(filter, signal),
+    count: (filter: ThreadFilter, asking?: PageAsking): Promise<number> => pages.count(filter, asking),
 
     /** A new thread with the record, the states and the history of another. */
     async copy(threadId: string, whenLarge?: WhenLarge): Promise<string> {
@@ -248,9 +245,10 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     async *history(
       threadId: string,
       historyOptions: HistoryOptions,
+      whenLarge?: WhenLarge,
     ): AsyncGenerator<string, void, undefined> {
       const { graphId } = await standingOf(threadId);
-      yield* states.history({ threadId, graphId }, historyOptions);
+      yield* states.history({ threadId, graphId }, historyOptions, whenLarge);
     },
 
     /** JSON text of the values of the newest checkpoint; null if the thread never ran. */

@@ -41,7 +41,7 @@ const serve = async (patience: TakersPatience): Promise<void> => {
       yield JSON.stringify(LARGE);
       yield JSON.stringify("last");
     };
-    return longAnswers.sendItems(reply, items());
+    return longAnswers.sendItems(reply, items);
   });
   await app.listen({ port: 0, host: "127.0.0.1" });
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;

@@ -4,6 +4,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
 import { collected } from "../helpers/collected.ts";
+import { threadSearchBody } from "../../src/threads/schemas.ts";
 import { openThreadsRoom, type State, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
 /** States of a megabyte: what is read of them at a time must not depend on how many are asked for. */
@@ -108,6 +109,66 @@ describe("reading states that are large", () => {
     expect(again?.values.get("big")).toHaveLength(2 * MEGABYTE + 2);
     // What is remembered is made into an answer, too.
     await expect(storage.readHead(threadId, "", full)).rejects.toThrow("full");
+  });
+
+  it("asks for room before a large one of many states is fetched; small ones need no statement for that", async () => {
+    const [small, large] = [randomUUID(), randomUUID()];
+    for (const id of [small, large]) await put(id, "s".repeat(2_000));
+    await put(large, aLargeText() + aLargeText());
+    const { storage, read } = aReader();
+    const asked: number[] = [];
+    const whenLarge = (bytes: number): Promise<void> => {
+      asked.push(bytes);
+      expect(read.characters).toBeLessThan(MEGABYTE / 10);
+      return Promise.resolve();
+    };
+    expect(await collected(storage.readHeads([small], { whenLarge }))).toHaveLength(1);
+    // A statement for the rows, one for what they refer to.
+    expect([asked.length, read.statements]).toEqual([0, 2]);
+    const heads = await collected(storage.readHeads([small, large], { whenLarge }));
+    expect(heads.map(({ values }) => values.get("big")?.length)).toEqual([2_002, 2 * MEGABYTE + 2]);
+    expect([asked.length, read.statements]).toEqual([1, 5]);
+    expect(asked[0]).toBeGreaterThan(2 * MEGABYTE);
+
+    const another = aReader();
+    const note = async (bytes: number) => void (await Promise.resolve(asked.push(bytes)));
+    const states = another.storage.readHistory(large, "", { limit: 10, whenLarge: note });
+    expect((await collected(states)).map(({ values }) => values.get("big")?.length)).toEqual([
+      2 * MEGABYTE + 2,
+      2_002,
+    ]);
+    expect(asked).toHaveLength(2);
+  });
+
+  it("fetches nothing large of many states for who finds no room", async () => {
+    const threadId = randomUUID();
+    await put(threadId, aLargeText() + aLargeText());
+    const { storage, read } = aReader();
+    const whenLarge = () => Promise.reject(new Error("full"));
+    for (const read of [
+      () => storage.readHeads([threadId], { whenLarge }),
+      () => storage.readHistory(threadId, "", { limit: 10, whenLarge }),
+      () => storage.readHeads([threadId], { whenLarge, remember: false }),
+    ])
+      await expect(collected(read())).rejects.toThrow("full");
+    expect(read.characters).toBeLessThan(MEGABYTE / 10);
+    // What is remembered is made into an answer, too.
+    expect(await collected(storage.readHeads([threadId]))).toHaveLength(1);
+    await expect(collected(storage.readHeads([threadId], { whenLarge }))).rejects.toThrow("full");
+  });
+
+  it("asks for room in each read of many that comes to a large one", async () => {
+    const { thread_id: id } = await room.aThread({ metadata: { kind: "larger" } });
+    await put(id, aLargeText() + aLargeText());
+    await room.database.query("update threadloom.threads set updated_at = now() where thread_id = $1", [id]);
+    const full = () => Promise.reject(new Error("full"));
+    const search = threadSearchBody.parse({ ids: [id] });
+    const byValues = threadSearchBody.parse({ ids: [id], values: { big: "no such text" } });
+    await expect(room.service.search(search, { whenLong: full })).rejects.toThrow("full");
+    await expect(room.service.search(byValues, { whenLong: full })).rejects.toThrow("full");
+    await expect(room.service.count(byValues, { whenLong: full })).rejects.toThrow("full");
+    await expect(room.service.history(id, { limit: 1 }, full).next()).rejects.toThrow("full");
+    expect(await room.service.count(byValues)).toBe(0);
   });
 
   it("fetches no more of a history than somebody who goes through it has come to", async () => {

@@ -34,7 +34,7 @@ beforeEach(async () => {
         ended += 1;
       }
     };
-    return longAnswers.sendItems(reply, items());
+    return longAnswers.sendItems(reply, items);
   });
   await app.listen({ port: 0, host: "127.0.0.1" });
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;

@@ -1,3 +1,4 @@
+import { setImmediate as endOfTurn } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
 import { afterEach, expect, it, vi } from "vitest";
 import { CallerGoneError } from "../../src/lib/errors.ts";
@@ -22,8 +23,9 @@ const pagesOver = (length: number, text: string, onBatch: (batch: number) => voi
   const pages = createThreadPages({
     searcher,
     pacer: createReadPacer(),
-    async *valuesOf(rows) {
+    async *valuesOf(rows, { whenLarge }) {
       batches += 1;
+      await whenLarge?.();
       onBatch(batches);
       for (const row of rows) yield await Promise.resolve([row.thread_id, text] as const);
     },
@@ -68,6 +70,18 @@ it("says so, too, when lists of lists and objects would be compared without end"
     await pages.count(threadCountBody.parse({ values: { list } })).catch((error: unknown) => error),
   );
   expect(refused.message).toContain("too much to compare");
+});
+
+it("does not count the time in which a search by values waits for room", async () => {
+  let now = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  const { pages, batches } = pagesOver(1_000, '{"count":1}');
+  const whenLong = async (): Promise<void> => {
+    await endOfTurn();
+    now += 10_000;
+  };
+  expect(await pages.count(threadCountBody.parse({ values: { count: 1 } }), { whenLong })).toBe(1_000);
+  expect(batches()).toBe(4);
 });
 
 it("looks into no more threads when whoever asked has gone", async () => {

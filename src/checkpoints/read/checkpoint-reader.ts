@@ -48,6 +48,8 @@ export interface LoadOptions {
   withoutWrites?: boolean;
   /** False: what is read is kept no longer than the caller keeps it, for who goes through many threads once. */
   remember?: boolean;
+  /** Awaited once, before the first checkpoint is fetched that is large, or handed out that is made of much. */
+  whenLarge?: WhenLarge | undefined;
 }
 
 /** Of trees alone, see element-cache.ts: too much is reserved where their texts were sent before. */
@@ -73,26 +75,28 @@ export class CheckpointReader {
     const elements = this.cache.thread(address.threadId);
     let found = await readCheckpoint(this.database, address, elements.coverage(), whenLarge !== undefined);
     if (found !== undefined && whenLarge !== undefined) {
-      const bytes = found.heldBack + elements.byteCount / CACHED_BYTES_PER_CHARACTER;
+      const bytes = found.heldBack + rememberedBytes(elements);
       if (bytes > LARGE_ANSWER_BYTES) await whenLarge(bytes);
       if (found.heldBack > 0) found = await readCheckpoint(this.database, address, elements.coverage());
     }
     if (found === undefined) return undefined;
     addParts(elements, found);
     const loaded = { ...this.parse(found.row), elements };
-    await this.fetch([loaded]);
+    await this.fetch([loaded], false);
     return loaded;
   }
 
   /**
    * Rows that were read without what they refer to, in their order. That is fetched in one statement, however many
-   * threads they are of, until it has a megabyte; then, when the caller comes for them, for those that are left.
+   * threads they are of, until it has a megabyte; then, when the caller comes for them, for those that are left. One
+   * that is larger is fetched alone, when `whenLarge` has found room for it.
    */
   async *load(
     rows: readonly CheckpointRow[],
-    { only, withoutWrites = false, remember = true }: LoadOptions = {},
+    { only, withoutWrites = false, remember = true, whenLarge }: LoadOptions = {},
   ): AsyncGenerator<LoadedCheckpoint | UnreadableRow, void, undefined> {
     let left = rows.map((row) => this.tryToParse(row, only, withoutWrites));
+    let isBounded = whenLarge !== undefined;
     while (left.length > 0) {
       const threads = new Map<string, ThreadElements>();
       const group: Array<LoadedCheckpoint | UnreadableRow> = left.map((parsed) => {
@@ -105,9 +109,19 @@ export class CheckpointReader {
         }
         return { ...parsed, elements };
       });
-      const end = await this.fetch(group);
-      yield* group.slice(0, end);
+      const { end, heldBack } = await this.fetch(group, isBounded);
+      for (const checkpoint of group.slice(0, end)) {
+        const bytes = "error" in checkpoint ? 0 : rememberedBytes(checkpoint.elements);
+        if (isBounded && bytes > LARGE_ANSWER_BYTES) {
+          await whenLarge?.(bytes);
+          isBounded = false;
+        }
+        yield checkpoint;
+      }
       left = left.slice(end);
+      if (heldBack === 0) continue;
+      await whenLarge?.(heldBack);
+      isBounded = false;
     }
   }
 
@@ -135,30 +149,39 @@ export class CheckpointReader {
   }
 
   /**
-   * Fetches what is missing: usually nothing after `read`, all in one statement after `load`. Answers how many of the
-   * checkpoints, from the first on, are complete: at least one.
+   * Fetches what is missing: usually nothing after `read`, all in one statement after `load`. `end`: how many of the
+   * checkpoints, from the first on, are complete. That is at least one, unless `isBounded`: then what is large is only
+   * weighed, and `heldBack` is what the first of the others needs.
    */
-  private async fetch(group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>): Promise<number> {
+  private async fetch(
+    group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>,
+    isBounded: boolean,
+  ): Promise<{ end: number; heldBack: number }> {
     let end = group.length;
+    let heldBack = 0;
     for (let round = 0; round < FETCHES_AT_MOST; round++) {
       const wanted = findMissing(group.slice(0, end));
       if (wanted.ranges.length === 0 && wanted.contents.length === 0) break;
-      const { parts, leftOut } = await readParts(this.database, wanted, GROUP_BYTES);
+      const found = await readParts(this.database, wanted, { bytesAtMost: GROUP_BYTES, isBounded });
+      const { parts, leftOut, bytesOfFirst } = found;
       const ofThread = new Map(parts);
       const given = new Set<string>();
       for (const checkpoint of group) {
         if ("error" in checkpoint || given.has(checkpoint.row.thread_id)) continue;
         given.add(checkpoint.row.thread_id);
-        const found = ofThread.get(checkpoint.row.thread_id);
-        if (found !== undefined) addParts(checkpoint.elements, found);
+        const itsParts = ofThread.get(checkpoint.row.thread_id);
+        if (itsParts !== undefined) addParts(checkpoint.elements, itsParts);
       }
       end = leftOut ?? end;
+      if (isBounded && bytesOfFirst > GROUP_BYTES) heldBack = bytesOfFirst;
     }
-    return end;
+    return { end, heldBack };
   }
 }
 
 type ParsedRow = Omit<LoadedCheckpoint, "elements">;
+
+const rememberedBytes = (elements: ThreadElements): number => elements.byteCount / CACHED_BYTES_PER_CHARACTER;
 
 /**
  * What checkpoints refer to and the process doesn't remember. The ordinal of each part is that of the first

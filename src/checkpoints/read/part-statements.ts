@@ -110,9 +110,13 @@ export const readCheckpoint = async (
 const weightOf = (text: string | null): number => (text?.startsWith(WEIGHED) ? Number(text.slice(1)) : 0);
 const withoutWeight = (text: string | null): string | null => (text?.startsWith(WEIGHED) ? null : text);
 
+/** `$9` bytes are the most; `$10`: also for the first ordinal. */
+const HAS_ROOM = "(through <= $9::bigint or not $10::boolean)";
+
 /**
  * Elements and contents that several rows refer to. `before` is the weight of the parts of all checkpoints in front of
- * the part's own. PostgreSQL knows sizes without fetching the texts themselves, and fetches only the texts that fit.
+ * the part's own, `through` includes those of its own. PostgreSQL knows sizes without fetching the texts themselves, and
+ * fetches only the texts that fit. `$10` leaves out a first checkpoint that is larger, too.
  */
 const READ_PARTS = `
 with part as materialized (
@@ -130,14 +134,16 @@ with part as materialized (
   join threadloom.checkpoint_contents k on k.thread_id = w.thread_id and k.hash = w.hash
 ), weighed as (
   select *, coalesce(sum(octet_length(text))
-    over (order by ordinal groups between unbounded preceding and 1 preceding), 0) as before
+    over (order by ordinal groups between unbounded preceding and 1 preceding), 0) as before,
+    sum(octet_length(text)) over (order by ordinal groups between unbounded preceding and current row) as through
   from part
 )
 select thread_id,
   string_agg(list_id || ',' || position || E'\\n' || text, E'\\x1e' order by list_id, position)
-    filter (where hash is null) as elements,
-  string_agg(hash || E'\\n' || text, E'\\x1e') filter (where hash is not null) as contents,
-  (select min(ordinal) from weighed where before >= $9::bigint) as left_out
+    filter (where hash is null and ${HAS_ROOM}) as elements,
+  string_agg(hash || E'\\n' || text, E'\\x1e') filter (where hash is not null and ${HAS_ROOM}) as contents,
+  (select min(ordinal) from weighed where before >= $9::bigint or not ${HAS_ROOM}) as left_out,
+  (select min(through) from weighed) as bytes_of_first
 from weighed where before < $9::bigint
 group by thread_id`;
 
@@ -147,20 +153,30 @@ export interface WantedParts {
   contents: Array<{ threadId: string; hash: string; ordinal: number }>;
 }
 
+/** What was read of `WantedParts`. */
+export interface FoundParts {
+  parts: Array<[threadId: string, parts: ReadParts]>;
+  /** The first ordinal whose parts were not read. */
+  leftOut: number | undefined;
+  /** Bytes of the parts of the first ordinal, read or not. */
+  bytesOfFirst: number;
+}
+
 /**
  * Parts of any number of threads in one statement: in the order of the ordinals, until those in front have `bytesAtMost`.
- * `leftOut` is the first ordinal whose parts were not read.
+ * `isBounded`: nothing is read beyond that. Otherwise the parts of the first ordinal are read however large they are.
  */
 export const readParts = async (
   queryable: Queryable,
   { ranges, contents }: WantedParts,
-  bytesAtMost: number,
-): Promise<{ parts: Array<[threadId: string, parts: ReadParts]>; leftOut: number | undefined }> => {
+  { bytesAtMost, isBounded }: { bytesAtMost: number; isBounded: boolean },
+): Promise<FoundParts> => {
   const rows = await queryable.query<{
     thread_id: string;
     elements: string | null;
     contents: string | null;
     left_out: number | null;
+    bytes_of_first: string | null;
   }>(READ_PARTS, [
     ranges.map(({ threadId }) => threadId),
     ranges.map(({ list }) => list),
@@ -171,10 +187,12 @@ export const readParts = async (
     contents.map(({ hash }) => hash),
     contents.map(({ ordinal }) => ordinal),
     bytesAtMost,
+    isBounded,
   ]);
   return {
     parts: rows.map((row) => [row.thread_id, toParts(row)]),
     leftOut: rows[0]?.left_out ?? undefined,
+    bytesOfFirst: Number(rows[0]?.bytes_of_first ?? 0),
   };
 };
 

@@ -77,7 +77,7 @@ export const createStateReads = ({ database, reader, logger }: StateReadsParts):
     readAt: read,
 
     async *readHistory(threadId, checkpointNs, options: HistoryOptions) {
-      const { limit, beforeCheckpointId, checkpointId, metadataFilter = {} } = options;
+      const { limit, beforeCheckpointId, checkpointId, metadataFilter = {}, whenLarge } = options;
       if (checkpointNs.includes("\u0000")) return;
       for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return;
       const { run_id: runId, ...metadata } = metadataFilter;
@@ -88,7 +88,7 @@ export const createStateReads = ({ database, reader, logger }: StateReadsParts):
         const pageRows = Math.min(left, PAGE_ROWS);
         const page = { ...filter, beforeCheckpointId: cursor, limit: pageRows };
         const { rows, isEnd } = await readRowsOf(database, page, PAGE_BYTES);
-        for await (const loaded of reader.load(rows)) {
+        for await (const loaded of reader.load(rows, { whenLarge })) {
           const id = loaded.row.checkpoint_id;
           const stored = await storedOf(threadId, loaded, () => read(threadId, checkpointNs, id));
           if (stored !== undefined) yield stored;
@@ -99,12 +99,13 @@ export const createStateReads = ({ database, reader, logger }: StateReadsParts):
       }
     },
 
-    async *readHeads(threadIds, { channels, remember = true } = {}) {
+    async *readHeads(threadIds, { channels, remember = true, whenLarge } = {}) {
       const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
       let keys = [...ids.keys()];
       while (keys.length > 0) {
         const { rows, done } = await readHeadRows(database, keys, PAGE_BYTES);
-        for await (const loaded of reader.load(rows, { only: channels, withoutWrites: true, remember })) {
+        const load = { only: channels, withoutWrites: true, remember, whenLarge };
+        for await (const loaded of reader.load(rows, load)) {
           const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
           const stored = await storedOf(threadId, loaded, () => read(threadId, "", undefined));
           if (stored !== undefined && stored.createdAt !== null) yield stored;

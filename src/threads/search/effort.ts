@@ -16,6 +16,8 @@ export interface Effort {
    * the signal's reason.
    */
   goOn(): Promise<void>;
+  /** Waits for something that is none of its work, and does not count the time. */
+  wait(waiting: Promise<void> | undefined): Promise<void>;
 }
 
 /** Names what makes it less work. */
@@ -23,13 +25,18 @@ export const tooMuchToLookInto = (why: string): Error =>
   invalid(`'values': ${why}; narrow the search with 'metadata', 'status' or 'ids'.`);
 
 export const createEffort = (pacer: Pacer, signal: AbortSignal | undefined): Effort => {
-  const end = performance.now() + VALUES_SEARCH_MS;
+  let end = performance.now() + VALUES_SEARCH_MS;
   const breathe = createBreather(pacer, signal);
   let comparisons = 0;
   return {
     spend(more) {
       comparisons += more;
       if (comparisons > COMPARISONS_AT_MOST) throw tooMuchToLookInto("there is too much to compare");
+    },
+    async wait(waiting) {
+      const start = performance.now();
+      await waiting;
+      end += performance.now() - start;
     },
     async goOn() {
       await breathe();

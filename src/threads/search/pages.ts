@@ -22,8 +22,8 @@ export interface ThreadPage {
 export interface PageAsking {
   /** Aborts when nobody waits any more; then the search rejects with its reason. */
   signal?: AbortSignal;
-  /** Awaited once when the page is found to be long, before more of it is read. */
-  whenLong?: () => Promise<void>;
+  /** Awaited when the page is found to be long, before more of it is read, and before a large state is. */
+  whenLong?: (() => Promise<void>) | undefined;
 }
 
 /** Threads that are looked into at once where the filter is on values, which no index knows. */
@@ -33,7 +33,7 @@ const LOOKED_INTO_AT_MOST = 50_000;
 
 export interface ThreadPages {
   search(search: ThreadSearch, asking?: PageAsking): Promise<ThreadPage>;
-  count(filter: ThreadFilter, signal?: AbortSignal): Promise<number>;
+  count(filter: ThreadFilter, asking?: PageAsking): Promise<number>;
 }
 
 export interface ThreadPagesOptions {
@@ -42,11 +42,12 @@ export interface ThreadPagesOptions {
   pacer: Pacer;
   /**
    * JSON texts of the newest values, by thread, in the order of the rows, each made when it is asked for; threads that
-   * never ran are missing. `keys`: the only keys that are looked at, of many threads.
+   * never ran are missing. `keys`: the only keys that are looked at, of many threads. `whenLarge` is awaited before a
+   * large state is read.
    */
   valuesOf(
     rows: readonly Candidate[],
-    keys?: ReadonlySet<string>,
+    options: { keys?: ReadonlySet<string>; whenLarge?: (() => Promise<void>) | undefined },
   ): AsyncIterable<readonly [threadId: string, values: string]>;
 }
 
@@ -60,7 +61,7 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
   const findByValues = async (
     search: RowFilter & RowOrder,
     part: JsonObject,
-    signal: AbortSignal | undefined,
+    { signal, whenLong }: PageAsking,
   ): Promise<string[]> => {
     const effort = createEffort(pacer, signal);
     const candidates = await searcher.candidates(search, LOOKED_INTO_AT_MOST, signal);
@@ -68,12 +69,15 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
       throw tooMuchToLookInto(`more than ${LOOKED_INTO_AT_MOST} threads would have to be looked into`);
     }
     const matches = matcherOf(part, effort.spend);
-    const keys = new Set(Object.keys(part));
+    const options = {
+      keys: new Set(Object.keys(part)),
+      whenLarge: whenLong && (() => effort.wait(whenLong())),
+    };
     const touched = candidates.filter(({ untouched }) => !untouched);
     const found: string[] = [];
     for (let start = 0; start < touched.length; start += VALUES_BATCH) {
       await effort.goOn();
-      for await (const [id, text] of valuesOf(touched.slice(start, start + VALUES_BATCH), keys)) {
+      for await (const [id, text] of valuesOf(touched.slice(start, start + VALUES_BATCH), options)) {
         await effort.goOn();
         if (matches(JSON.parse(text))) found.push(id);
       }
@@ -88,7 +92,7 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
     { signal, whenLong }: PageAsking,
   ): Promise<string[]> => {
     const breathe = createBreather(pacer, signal);
-    const values = needsValues ? valuesOf(rows)[Symbol.asyncIterator]() : undefined;
+    const values = needsValues ? valuesOf(rows, { whenLarge: whenLong })[Symbol.asyncIterator]() : undefined;
     const records: string[] = [];
     let bytes = 0;
     try {
@@ -129,7 +133,7 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
       let rows: ThreadRecordRow[];
       let total: number;
       if (part !== undefined && Object.keys(part).length > 0) {
-        const found = await findByValues(wanted, part, signal);
+        const found = await findByValues(wanted, part, asking);
         rows = await searcher.records(found.slice(offset, offset + limit), signal);
         total = found.length;
       } else ({ rows, total } = await searcher.page({ ...wanted, limit, offset }, signal));
@@ -142,9 +146,10 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
       };
     },
 
-    async count({ values: part, ...filter }: ThreadFilter, signal?: AbortSignal): Promise<number> {
-      if (part === undefined || Object.keys(part).length === 0) return await searcher.count(filter, signal);
-      return (await findByValues({ ...filter, sortBy: "thread_id", sortOrder: "asc" }, part, signal)).length;
+    async count({ values: part, ...filter }: ThreadFilter, asking: PageAsking = {}): Promise<number> {
+      if (part === undefined || Object.keys(part).length === 0)
+        return await searcher.count(filter, asking.signal);
+      return (await findByValues({ ...filter, sortBy: "thread_id", sortOrder: "asc" }, part, asking)).length;
     },
   };
 };

@@ -80,7 +80,11 @@ export interface StateReader {
   /** The fields of the newest state, each as JSON text; undefined for a thread that never ran. */
   head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
   /** JSON texts of states, the newest first, each made when it is asked for. */
-  history(thread: ThreadOfGraph, options: HistoryOptions): AsyncGenerator<string, void, undefined>;
+  history(
+    thread: ThreadOfGraph,
+    options: HistoryOptions,
+    whenLarge?: WhenLarge,
+  ): AsyncGenerator<string, void, undefined>;
   /**
    * JSON texts of the values of the newest checkpoints, in the order of the threads, each made when it is asked for;
    * those that never ran are missing. So is one that can't be read: it is logged, and must not fail a page of threads.
@@ -93,7 +97,8 @@ export interface StateReader {
 
 export interface HeadValuesOptions {
   /** For who goes through many threads and looks at these keys of their values only: others may be missing. */
-  keys?: ReadonlySet<string>;
+  keys?: ReadonlySet<string> | undefined;
+  whenLarge?: WhenLarge | undefined;
 }
 
 export interface StateReaderOptions {
@@ -255,11 +260,12 @@ export const createStateReader = ({
       return await fieldsOf(thread, await graphOf(thread), stored, { isHead: true, subgraphs: false });
     },
 
-    async *history(thread, { limit, before, metadata, checkpoint = {}, select }) {
+    async *history(thread, { limit, before, metadata, checkpoint = {}, select }, whenLarge) {
       const { checkpoint_ns: namespace = "", checkpoint_id: checkpointId } = checkpoint;
       const graph = await graphOf(thread);
       const page = checkpoints.readHistory(thread.threadId, namespace, {
         limit,
+        whenLarge,
         ...(before === undefined ? {} : { beforeCheckpointId: before }),
         ...(checkpointId === undefined ? {} : { checkpointId }),
         ...(metadata === undefined ? {} : { metadataFilter: metadata }),
@@ -277,12 +283,13 @@ export const createStateReader = ({
       }
     },
 
-    async *headValues(threads, { keys } = {}) {
+    async *headValues(threads, { keys, whenLarge } = {}) {
       const byId = new Map(threads.map((thread) => [thread.threadId, thread]));
       const known = await configurationsOf(threads);
       const channels = keys !== undefined && (await areKeysChannels(threads, known)) ? keys : undefined;
       const remember = keys === undefined;
-      for await (const stored of checkpoints.readHeads([...byId.keys()], { channels, remember })) {
+      const heads = checkpoints.readHeads([...byId.keys()], { channels, remember, whenLarge });
+      for await (const stored of heads) {
         const thread = byId.get(stored.threadId);
         if (thread === undefined) continue;
         let values: string;
