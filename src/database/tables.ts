@@ -50,6 +50,8 @@ export interface ThreadsTable {
   interrupts: JsonWithDefault;
   error: ColumnType<JsonObject | null, JsonObject | string | null | undefined, JsonObject | string | null>;
   unfinished_runs: Generated<number>;
+  /** Grows with each run that is created, and with each attempt that goes back to the queue: see queue/README.md. */
+  turns: Generated<number>;
   ttl_strategy: "delete" | "keep_latest" | null;
   ttl_minutes: number | null;
   expires_at: NullableTimestamp;
@@ -83,6 +85,8 @@ export interface RunsTable {
   cancel_action: CancelAction | null;
   attempt: Generated<number>;
   lost_attempts: Generated<number>;
+  /** The newest attempt's place among all attempts of the thread, in the order in which they began; 0 before the first. */
+  turn: Generated<number>;
   worker_id: string | null;
   reader_id: string | null;
   lease_until: NullableTimestamp;

@@ -17,6 +17,7 @@ const OF_A_RUN = [
   "cancel_action",
   "attempt",
   "lost_attempts",
+  "turn",
   "worker_id",
   "reader_id",
   "lease_until",

@@ -115,7 +115,10 @@ describe("an attempt", () => {
     const run = await opened.aRun({ attempt: 2, leaseFor: 5, workerId });
     await opened.aRun({ attempt: 2, leaseFor: 5, workerId });
     expect(await changes(() => queue.handBack(run))).toEqual(
-      new Map([[run.runId, { status: "pending", worker_id: null, lease_until: null }]]),
+      new Map<string, unknown>([
+        [run.runId, { status: "pending", worker_id: null, lease_until: null }],
+        [run.threadId, { turns: 1 }],
+      ]),
     );
   });
 
@@ -245,7 +248,16 @@ describe("a run whose worker", () => {
       lease_until: null,
       lost_attempts: (run.lost ?? 0) + 1,
     };
-    expect(changed).toEqual(new Map(what === "goes back" ? [[made.runId, requeued]] : []));
+    expect(changed).toEqual(
+      new Map<string, unknown>(
+        what === "goes back"
+          ? [
+              [made.runId, requeued],
+              [made.threadId, { turns: 1 }],
+            ]
+          : [],
+      ),
+    );
   });
 
   test("lives and has half of its lease keeps it, until the lease is over", async () => {

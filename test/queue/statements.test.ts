@@ -102,6 +102,7 @@ describe.each(WAYS)("a run that is created %s", (_, create) => {
           {
             status: "busy",
             unfinished_runs: 1,
+            turns: 1,
             metadata: { mine: 1, ...OF_ASSISTANT },
             config: keptConfig,
           },

@@ -52,13 +52,14 @@ const next = (sql: Sql): string => `select r.run_id from threadloom.runs r
  * Takes the runs that `next` selects. That two claimers can't both start runs of one thread is not left to this statement,
  * which reads a snapshot: the unique index runs_one_running_per_thread refuses the second, and its claimer tries again.
  * `starts_empty`: the thread has had a run that has not ended since before this snapshot, so only that run can write to
- * its state; a first attempt has not done so yet. Index: checkpoints_pkey.
+ * its state; a first attempt has not done so yet. Indexes: checkpoints_pkey, threads_pkey (`turn`).
  */
 export const taking = (
   next: string,
   sql: Pick<Sql, "workerId" | "leaseSeconds">,
 ): string => `with next as (${next})
 update threadloom.runs r set status = 'running', attempt = r.attempt + 1, worker_id = ${sql.workerId},
+  turn = (select t.turns - t.unfinished_runs + 1 from threadloom.threads t where t.thread_id = r.thread_id),
   started_at = coalesce(r.started_at, now()),
   lease_until = now() + make_interval(secs => ${sql.leaseSeconds}), updated_at = now()
 from next where r.run_id = next.run_id

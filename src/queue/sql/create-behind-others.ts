@@ -32,12 +32,12 @@ const CREATE_BEHIND_OTHERS = nameParameters(
   PARAMETERS,
   (sql) => `with ${assistant(sql)},
 thread as (
-  update threadloom.threads t set unfinished_runs = t.unfinished_runs + 1 - ${sql.replacedPending}, status = 'busy',
-    updated_at = now(), version = t.version + 1, metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
+  update threadloom.threads t set unfinished_runs = t.unfinished_runs + 1 - ${sql.replacedPending}, turns = t.turns + 1,
+    status = 'busy', updated_at = now(), version = t.version + 1, metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
   from assistant a, threadloom.threads before
   where t.thread_id = ${sql.threadId} and before.thread_id = ${sql.threadId}
     and ${sql.threadVisible}
-  returning t.metadata, t.config, before.metadata as before, before.config as config_before, false as settled,
+  returning t.metadata, t.config, before.metadata as before, before.config as config_before, false as settled, 0 as turn,
     ${sql.afterSeconds} <= 0 and exists (
       select from threadloom.runs x where x.thread_id = ${sql.threadId}
         and (x.status = 'running' or (x.status = 'pending' and x.available_at <= now()))) as behind)

@@ -25,13 +25,14 @@ const CREATE_ON_IDLE_THREAD = nameParameters(
   CREATE_PARAMETERS,
   (sql) => `with ${assistant(sql)},
 thread as (
-  update threadloom.threads t set unfinished_runs = 1, status = 'busy', updated_at = now(), version = t.version + 1,
+  update threadloom.threads t set unfinished_runs = 1, turns = t.turns + 1, status = 'busy', updated_at = now(),
+    version = t.version + 1,
     metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
   from assistant a, threadloom.threads before
   where t.thread_id = ${sql.threadId} and t.unfinished_runs = 0 and before.thread_id = ${sql.threadId}
     and ${sql.threadVisible}
   returning t.metadata, t.config, before.metadata as before, before.config as config_before,
-    t.state_updated_at = before.state_updated_at as settled, false as behind)
+    t.state_updated_at = before.state_updated_at as settled, false as behind, t.turns as turn)
 ${insertRun(sql)}`,
   { ...ASSISTANT_VISIBLE, ...THREAD_VISIBLE },
 );

@@ -33,12 +33,12 @@ const CREATE_WITH_THREAD = nameParameters(
   PARAMETERS,
   (sql) => `with ${assistant(sql)},
 thread as (
-  insert into threadloom.threads (thread_id, unfinished_runs, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
-  select ${sql.threadId}, 1, 'busy', ${GRAPH}, coalesce(${sql.keptConfig}, '{}'), ${sql.ttlStrategy},
+  insert into threadloom.threads (thread_id, unfinished_runs, turns, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
+  select ${sql.threadId}, 1, 1, 'busy', ${GRAPH}, coalesce(${sql.keptConfig}, '{}'), ${sql.ttlStrategy},
     ${sql.ttlMinutes}, now() + ${sql.ttlMinutes} * interval '1 minute'
   from assistant a
   on conflict (thread_id) do nothing
-  returning metadata, config, '{}'::jsonb as before, '{}'::jsonb as config_before, true as settled, false as behind)
+  returning metadata, config, '{}'::jsonb as before, '{}'::jsonb as config_before, true as settled, false as behind, turns as turn)
 ${insertRun(sql)}`,
   ASSISTANT_VISIBLE,
 );

@@ -117,13 +117,13 @@ export const keptConfig = (sql: Sql): string => {
 /**
  * `thread` = the thread's metadata and config, as they are and as they were before, locked. `settled`: nothing was
  * written to its state since this statement's snapshot, in which the checkpoints are looked for; what waited for the
- * thread's row may be newer. `behind`: see queue/README.md. Index: checkpoints_pkey.
+ * thread's row may be newer. `behind` and `turn`: see queue/README.md. Index: checkpoints_pkey.
  */
 export const insertRun = (
   sql: Sql,
 ): string => `insert into threadloom.runs as r (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context,
     kwargs, multitask_strategy, resumable, delete_thread, reader_id, attempt, worker_id,
-    started_at, lease_until, available_at, behind, replaced_metadata, replaced_config)
+    started_at, lease_until, available_at, behind, turn, replaced_metadata, replaced_config)
   select ${sql.runId}, ${sql.threadId}, a.assistant_id, a.graph_id,
     case when a.starts then 'running' else 'pending' end,
     a.metadata || t.metadata || ${sql.metadata},
@@ -135,7 +135,7 @@ export const insertRun = (
     case when a.starts then 1 else 0 end, case when a.starts then ${sql.workerId} end,
     case when a.starts then now() end,
     case when a.starts then now() + make_interval(secs => ${sql.leaseSeconds}) end,
-    now() + make_interval(secs => ${sql.afterSeconds}), t.behind,
+    now() + make_interval(secs => ${sql.afterSeconds}), t.behind, case when a.starts then t.turn else 0 end,
     case when not t.before @> ${GRAPH} then jsonb_strip_nulls(
       jsonb_build_object('graph_id', t.before -> 'graph_id', 'assistant_id', t.before -> 'assistant_id')) end,
     case when ${sql.keptConfig} is not null and t.config <> t.config_before then t.config_before end

@@ -2,10 +2,16 @@ import type { Queryable } from "../../database/database.ts";
 import type { CancelAction } from "../../database/tables.ts";
 import type { AttemptSelector } from "../attempts.ts";
 
-/** running → pending. Index: runs_pkey. */
-const HAND_BACK = `update threadloom.runs set status = 'pending', worker_id = null, lease_until = null, updated_at = now()
-  where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running' and cancel_action is null
-  returning run_id`;
+/** running → pending; the thread's lock is taken first. Indexes: threads_pkey, runs_pkey. */
+const HAND_BACK = `with thread as (
+  select thread_id from threadloom.threads where thread_id = $1 for no key update),
+handed_back as (
+  update threadloom.runs r set status = 'pending', worker_id = null, lease_until = null, updated_at = now()
+  from thread where r.thread_id = thread.thread_id and r.run_id = $2 and r.attempt = $3 and r.status = 'running'
+    and r.cancel_action is null
+  returning r.thread_id)
+update threadloom.threads t set turns = t.turns + 1 from handed_back h where t.thread_id = h.thread_id
+returning t.turns`;
 
 const ASKED_FOR = `select cancel_action from threadloom.runs
   where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running'`;

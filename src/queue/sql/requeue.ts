@@ -3,20 +3,34 @@ import { nameParameters } from "../../database/named-parameters.ts";
 import type { RunRow } from "../../database/tables.ts";
 import { isSilent, SILENCE_PARAMETERS, type Silence } from "./silence.ts";
 
+const mayBeTriedAgain = (sql: Readonly<Record<keyof typeof SILENCE_PARAMETERS, string>>): string =>
+  `${isSilent(sql)} and r.lost_attempts + 1 < ${sql.maxAttempts} and r.cancel_action is null`;
+
 /** A run whose worker went silent; `attempt` is the one that was lost. */
 export type LostRunRow = Pick<RunRow, "run_id" | "thread_id" | "graph_id" | "attempt" | "lost_attempts">;
 
-/** running → pending, for what may be tried again. Indexes: see `isSilent`, and runs_pkey. */
+/**
+ * running → pending, for what may be tried again. Threads are locked before their runs, like everywhere; one that somebody
+ * else has locked is left to the next sweep. Indexes: see `isSilent`, threads_pkey and runs_pkey.
+ */
 const REQUEUE = nameParameters(
   SILENCE_PARAMETERS,
-  (sql) => `with expired as (
-  select r.run_id from threadloom.runs r
-  where ${isSilent(sql)} and r.lost_attempts + 1 < ${sql.maxAttempts} and r.cancel_action is null
-  order by r.run_id for update skip locked)
-update threadloom.runs r set status = 'pending', worker_id = null, lease_until = null, updated_at = now(),
-  lost_attempts = r.lost_attempts + 1
-from expired where r.run_id = expired.run_id
-returning r.run_id, r.thread_id, r.graph_id, r.attempt, r.lost_attempts`,
+  (sql) => `with thread as (
+  select t.thread_id from threadloom.threads t
+  where t.thread_id = any (array(select r.thread_id from threadloom.runs r where ${mayBeTriedAgain(sql)}))
+  order by t.thread_id for no key update skip locked),
+expired as (
+  select r.run_id, r.thread_id from threadloom.runs r join thread on thread.thread_id = r.thread_id
+  where ${mayBeTriedAgain(sql)}
+  order by r.run_id for update of r skip locked),
+requeued as (
+  update threadloom.runs r set status = 'pending', worker_id = null, lease_until = null, updated_at = now(),
+    lost_attempts = r.lost_attempts + 1
+  from expired e where r.thread_id = e.thread_id and r.run_id = e.run_id
+  returning r.run_id, r.thread_id, r.graph_id, r.attempt, r.lost_attempts),
+turned as (
+  update threadloom.threads t set turns = t.turns + 1 from requeued q where t.thread_id = q.thread_id)
+select * from requeued`,
 );
 
 /**
