@@ -8,7 +8,7 @@ import { threadKey } from "./rows/thread-key.ts";
 import type { SaverParts } from "./saver/difference-saver.ts";
 import { FencedSaver } from "./saver/fenced-saver.ts";
 import { UnfencedSaver } from "./saver/unfenced-saver.ts";
-import type { AttemptOptions, CheckpointStorage, CheckpointStorageOptions } from "./types.ts";
+import type { CheckpointStorage, CheckpointStorageOptions } from "./types.ts";
 import { copyThread } from "./upkeep/copying.ts";
 import { deleteRun, deleteThread } from "./upkeep/deleting.ts";
 import { mergeHeadMetadata } from "./upkeep/head-metadata.ts";
@@ -43,39 +43,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
   ): Promise<Result> => (queryable === undefined ? database.transaction(work) : work(queryable));
 
   return {
-    saver: new UnfencedSaver(parts),
-    saverForRead(filter) {
-      const saver = new UnfencedSaver(parts);
-      saver.filter = filter;
-      return saver;
-    },
-    saverForAttempt(options: AttemptOptions) {
-      const {
-        threadId,
-        runId,
-        attempt,
-        durability = "async",
-        metadata = {},
-        threadIsEmpty = false,
-        beforeNextStep,
-      } = options;
-      return new FencedSaver(
-        parts,
-        { metadata, runId, waits: durability === "sync" },
-        { kind: "attempt", runId, attempt },
-        threadKey(threadId),
-        threadIsEmpty ? threadKey(threadId) : undefined,
-        beforeNextStep,
-      );
-    },
-    saverForIdleThread: (threadVersion) =>
-      new FencedSaver(
-        parts,
-        { metadata: {}, runId: null, waits: false },
-        threadVersion === undefined ? { kind: "idle-thread" } : { kind: "unchanged-thread", threadVersion },
-      ),
-    saverForImport: () => new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, undefined),
-
+    ...createSavers(parts),
     ...createStateReads({ database, reader: parts.reader, logger }),
     latestOfRun: (threadId, runId) => findLatestOfRun(database, threadKey(threadId), runId),
 
@@ -94,3 +62,37 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     storage: (threadId) => measureThread(database, threadKey(threadId), threadId, shapes),
   };
 };
+
+type Savers = Pick<
+  CheckpointStorage,
+  "saver" | "saverForRead" | "saverForAttempt" | "saverForIdleThread" | "saverForImport"
+>;
+
+/** Who may write, and what each `put` waits for. */
+const createSavers = (parts: SaverParts): Savers => ({
+  saver: new UnfencedSaver(parts),
+  saverForRead(filter) {
+    const saver = new UnfencedSaver(parts);
+    saver.filter = filter;
+    return saver;
+  },
+  saverForAttempt(options) {
+    const { threadId, runId, attempt, durability = "async", metadata = {} } = options;
+    const { threadIsEmpty = false, beforeNextStep } = options;
+    return new FencedSaver(
+      parts,
+      { metadata, runId, waits: durability === "sync" },
+      { kind: "attempt", runId, attempt },
+      threadKey(threadId),
+      threadIsEmpty ? threadKey(threadId) : undefined,
+      beforeNextStep,
+    );
+  },
+  saverForIdleThread: (threadVersion) =>
+    new FencedSaver(
+      parts,
+      { metadata: {}, runId: null, waits: false },
+      threadVersion === undefined ? { kind: "idle-thread" } : { kind: "unchanged-thread", threadVersion },
+    ),
+  saverForImport: () => new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, undefined),
+});

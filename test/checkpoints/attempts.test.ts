@@ -433,6 +433,18 @@ describe("copying and pruning a thread", () => {
     expect(storage.total_bytes).toBe(
       storage.checkpoints.bytes + storage.channel_values.bytes + storage.pending_writes.bytes,
     );
+    // What tasks wrote stands in the rows of their checkpoints, and must not count as values, too.
+    const [rows] = await opened.database.query<{ bytes: number }>(
+      `select (
+        (select coalesce(sum(octet_length(record) + octet_length(coalesce(metadata_text, metadata::text))), 0)
+          from threadloom.checkpoints where thread_id = $1)
+        + (select coalesce(sum(octet_length(elements)), 0) from threadloom.checkpoint_elements where thread_id = $1)
+        + (select coalesce(sum(octet_length(content)), 0) from threadloom.checkpoint_contents where thread_id = $1)
+        + (select coalesce(sum(octet_length(writes)), 0) from threadloom.checkpoint_writes where thread_id = $1)
+      )::integer as bytes`,
+      [run.threadId],
+    );
+    expect(storage.total_bytes).toBe(rows?.bytes);
     expect(await opened.storage.storage(randomUUID())).toMatchObject({
       total_bytes: 0,
       checkpoints: { count: 0 },

@@ -16,9 +16,9 @@ export interface OpenStorage {
 
 /** The room on a database of its own. */
 export const openStorage = async (cacheBytes?: number): Promise<OpenStorage> => {
-  const planned = await freshDatabase();
+  const fresh = await freshDatabase();
   const database = openDatabase({
-    connectionString: planned.connectionString,
+    connectionString: fresh.connectionString,
     poolSize: 4,
     applicationName: "test",
     preparedStatements: true,
@@ -31,7 +31,7 @@ export const openStorage = async (cacheBytes?: number): Promise<OpenStorage> => 
     anotherProcess,
     async close() {
       await database.close();
-      await planned.drop();
+      await fresh.drop();
     },
   };
 };

@@ -8,15 +8,15 @@ import { pino } from "pino";
 Object.assign(globalThis, vitest);
 const { deltaChannelHistoryTests, specTest } = await import("@langchain/langgraph-checkpoint-validation");
 
-let planned: FreshDatabase;
+let fresh: FreshDatabase;
 let database: Database;
 
 const initializer = {
   checkpointerName: "Threadloom",
   async beforeAll() {
-    planned = await freshDatabase();
+    fresh = await freshDatabase();
     database = openDatabase({
-      connectionString: planned.connectionString,
+      connectionString: fresh.connectionString,
       poolSize: 2,
       applicationName: "validation",
       preparedStatements: true,
@@ -25,7 +25,7 @@ const initializer = {
   },
   async afterAll() {
     await database.close();
-    await planned.drop();
+    await fresh.drop();
   },
   /** The suite expects each to be empty. */
   async createCheckpointer() {

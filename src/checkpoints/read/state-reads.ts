@@ -1,18 +1,13 @@
-import type { WhenLarge } from "../../lib/large-answers.ts";
-import type { Database } from "../../database/database.ts";
 import { isPassing } from "../../database/passing-faults.ts";
+import type { Database } from "../../database/database.ts";
 import { isUuid } from "../../lib/ids.ts";
-import type { JsonObject } from "../../lib/json.ts";
+import type { WhenLarge } from "../../lib/large-answers.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { toWireJson, toWireValue } from "../../values/wire-json.ts";
-import { TYPE } from "../../values/properties.ts";
-import type { CheckpointReader, LoadedCheckpoint, UnreadableRow } from "./checkpoint-reader.ts";
-import { readHeadRows, readRowsOf, type CheckpointRow } from "./row-statements.ts";
-import { revive } from "../../values/reviving.ts";
-import { toSegments } from "../lists/segments.ts";
 import { threadKey } from "../rows/thread-key.ts";
-import type { CheckpointStorage, HistoryOptions, StoredCheckpoint } from "../types.ts";
-import { isWholeList, listTrees, recordTree, type ValueRecord } from "../rows/stored-value.ts";
+import type { CheckpointStorage, HeadOptions, HistoryOptions, StoredCheckpoint } from "../types.ts";
+import type { CheckpointReader, LoadedCheckpoint, UnreadableRow } from "./checkpoint-reader.ts";
+import { readHeadRows, readRowsOf } from "./row-statements.ts";
+import { toStored, withoutValues } from "./stored-checkpoint.ts";
 
 export interface StateReadsParts {
   database: Database;
@@ -32,146 +27,100 @@ const PAGE_ROWS = 100;
  * so that what is in memory does not grow with their number; and each is read for itself: one that can't be read is
  * logged, and fails none of the others.
  */
-export const createStateReads = ({ database, reader, logger }: StateReadsParts): StateReads => {
-  const read = async (
-    threadId: string,
-    checkpointNs: string,
-    checkpointId: string | undefined,
-    whenLarge?: WhenLarge,
-  ): Promise<StoredCheckpoint | undefined> => {
-    if (checkpointNs.includes("\u0000") || (checkpointId !== undefined && !isUuid(checkpointId)))
-      return undefined;
-    const loaded = await reader.read(
-      { threadId: threadKey(threadId), checkpointNs, checkpointId },
-      whenLarge,
-    );
-    return loaded === undefined ? undefined : toStored(threadId, loaded);
-  };
-
-  /**
-   * The state of a row. Between the statements of a read a prune or a rollback may free what the first one found: then
-   * `readAfresh` finds what is there now, or nothing. Of what can't be read then either nothing is left but its row.
-   */
-  const storedOf = async (
-    threadId: string,
-    loaded: LoadedCheckpoint | UnreadableRow,
-    readAfresh: () => Promise<StoredCheckpoint | undefined>,
-  ): Promise<StoredCheckpoint | undefined> => {
-    try {
-      if ("error" in loaded) throw loaded.error;
-      return toStored(threadId, loaded);
-    } catch {
-      try {
-        return await readAfresh();
-      } catch (error) {
-        if (isPassing(error)) throw error;
-        const { thread_id, checkpoint_id } = loaded.row;
-        logger.error({ err: error, thread_id, checkpoint_id }, "a stored state can't be read");
-        return withoutValues(threadId, loaded.row);
-      }
-    }
-  };
-
-  return {
-    readHead: (threadId, checkpointNs = "", whenLarge) => read(threadId, checkpointNs, undefined, whenLarge),
-    readAt: read,
-
-    async *readHistory(threadId, checkpointNs, options: HistoryOptions) {
-      const { limit, beforeCheckpointId, checkpointId, metadataFilter = {}, whenLarge } = options;
-      if (checkpointNs.includes("\u0000")) return;
-      for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return;
-      const { run_id: runId, ...metadata } = metadataFilter;
-      if (runId !== undefined && !(typeof runId === "string" && isUuid(runId))) return;
-      const filter = { threadId: threadKey(threadId), checkpointNs, checkpointId, runId, metadata };
-      let cursor = beforeCheckpointId;
-      for (let left = limit; left > 0;) {
-        const pageRows = Math.min(left, PAGE_ROWS);
-        const page = { ...filter, beforeCheckpointId: cursor, limit: pageRows };
-        const { rows, isEnd } = await readRowsOf(database, page, PAGE_BYTES);
-        for await (const loaded of reader.load(rows, { whenLarge })) {
-          const id = loaded.row.checkpoint_id;
-          const stored = await storedOf(threadId, loaded, () => read(threadId, checkpointNs, id));
-          if (stored !== undefined) yield stored;
-        }
-        if (isEnd && rows.length < pageRows) return;
-        left -= rows.length;
-        cursor = rows.at(-1)?.checkpoint_id;
-      }
-    },
-
-    async *readHeads(threadIds, { channels, remember = true, whenLarge } = {}) {
-      const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
-      let keys = [...ids.keys()];
-      while (keys.length > 0) {
-        const { rows, done } = await readHeadRows(database, keys, PAGE_BYTES);
-        const load = { only: channels, withoutWrites: true, remember, whenLarge };
-        for await (const loaded of reader.load(rows, load)) {
-          const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
-          const stored = await storedOf(threadId, loaded, () => read(threadId, "", undefined));
-          if (stored !== undefined && stored.createdAt !== null) yield stored;
-        }
-        keys = keys.slice(done);
-      }
-    },
-  };
-};
-
-/** What the columns of a row say of a state that can't be read. */
-const withoutValues = (threadId: string, row: CheckpointRow): StoredCheckpoint => ({
-  threadId,
-  checkpointNs: row.checkpoint_ns,
-  checkpointId: row.checkpoint_id,
-  parentCheckpointId: row.parent_id,
-  runId: row.run_id,
-  createdAt: null,
-  metadata: row.run_id === null ? {} : { run_id: row.run_id },
-  channelVersions: {},
-  versionsSeen: {},
-  values: new Map(),
-  pendingWrites: [],
+export const createStateReads = (parts: StateReadsParts): StateReads => ({
+  readHead: (threadId, checkpointNs = "", whenLarge) =>
+    read(parts, threadId, checkpointNs, undefined, whenLarge),
+  readAt: (threadId, checkpointNs, checkpointId, whenLarge) =>
+    read(parts, threadId, checkpointNs, checkpointId, whenLarge),
+  readHistory: (threadId, checkpointNs, options) => readHistory(parts, threadId, checkpointNs, options),
+  readHeads: (threadIds, options) => readHeads(parts, threadIds, options),
 });
 
-const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredCheckpoint => {
-  const { row, body, channels, writes } = loaded;
-  const metadata = toWireValue(revive(JSON.parse(row.metadata))) as JsonObject;
-  if (row.run_id !== null) metadata.run_id ??= row.run_id;
-  return {
-    threadId,
-    checkpointNs: row.checkpoint_ns,
-    checkpointId: row.checkpoint_id,
-    parentCheckpointId: row.parent_id,
-    runId: row.run_id,
-    createdAt: body.ts,
-    metadata,
-    channelVersions: body.channel_versions,
-    versionsSeen: body.versions_seen,
-    values: new Map(
-      channels
-        .filter(([, record]) => !isUndefined(record))
-        .map(([channel, record]) => [channel, wireText(record, loaded)]),
-    ),
-    pendingWrites: writes.map(({ taskId, channel, record }) => ({
-      taskId,
-      channel,
-      value: isUndefined(record) ? undefined : wireText(record, loaded),
-    })),
-  };
+/** One checkpoint; the newest one if no id is given. */
+const read = async (
+  { reader }: StateReadsParts,
+  threadId: string,
+  checkpointNs: string,
+  checkpointId: string | undefined,
+  whenLarge?: WhenLarge,
+): Promise<StoredCheckpoint | undefined> => {
+  if (checkpointNs.includes("\u0000") || (checkpointId !== undefined && !isUuid(checkpointId)))
+    return undefined;
+  const address = { threadId: threadKey(threadId), checkpointNs, checkpointId };
+  const loaded = await reader.read(address, whenLarge);
+  return loaded === undefined ? undefined : toStored(threadId, loaded);
 };
 
-/** A channel that was given `undefined` is empty when it is read: LangGraph can't tell the two apart. */
-const isUndefined = ({ v }: ValueRecord): boolean =>
-  typeof v === "object" && v !== null && TYPE in v && v[TYPE] === "undefined";
-
-const wireText = (record: ValueRecord, loaded: LoadedCheckpoint): string => {
-  if (isWholeList(record) && record.w === undefined) {
-    const texts: string[] = [];
-    for (const { list, from, to } of toSegments(record.l?.[0] ?? []))
-      loaded.elements.addWireTexts(list, from, to, texts);
-    return `[${texts.join(",")}]`;
+async function* readHistory(
+  parts: StateReadsParts,
+  threadId: string,
+  checkpointNs: string,
+  options: HistoryOptions,
+): AsyncGenerator<StoredCheckpoint, void, undefined> {
+  const { limit, beforeCheckpointId, checkpointId, metadataFilter = {}, whenLarge } = options;
+  if (checkpointNs.includes("\u0000")) return;
+  for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return;
+  const { run_id: runId, ...metadata } = metadataFilter;
+  if (runId !== undefined && !(typeof runId === "string" && isUuid(runId))) return;
+  const filter = { threadId: threadKey(threadId), checkpointNs, checkpointId, runId, metadata };
+  let cursor = beforeCheckpointId;
+  for (let left = limit; left > 0;) {
+    const pageRows = Math.min(left, PAGE_ROWS);
+    const page = { ...filter, beforeCheckpointId: cursor, limit: pageRows };
+    const { rows, isEnd } = await readRowsOf(parts.database, page, PAGE_BYTES);
+    for await (const loaded of parts.reader.load(rows, { whenLarge })) {
+      const id = loaded.row.checkpoint_id;
+      const readAgain = () => read(parts, threadId, checkpointNs, id);
+      const stored = await storedOf(parts, threadId, loaded, readAgain);
+      if (stored !== undefined) yield stored;
+    }
+    if (isEnd && rows.length < pageRows) return;
+    left -= rows.length;
+    cursor = rows.at(-1)?.checkpoint_id;
   }
-  const elementsOf = (list: number): unknown[] =>
-    toSegments(record.l?.[list] ?? []).flatMap(
-      ({ list, from, to }) => revive(listTrees(record, loaded.elements.trees(list, from, to))) as unknown[],
-    );
-  return toWireJson(revive(recordTree(record, loaded.elements), undefined, elementsOf));
+}
+
+async function* readHeads(
+  parts: StateReadsParts,
+  threadIds: readonly string[],
+  { channels, remember = true, whenLarge }: HeadOptions = {},
+): AsyncGenerator<StoredCheckpoint, void, undefined> {
+  const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
+  let keys = [...ids.keys()];
+  while (keys.length > 0) {
+    const { rows, done } = await readHeadRows(parts.database, keys, PAGE_BYTES);
+    const options = { only: channels, withoutWrites: true, remember, whenLarge };
+    for await (const loaded of parts.reader.load(rows, options)) {
+      const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
+      const stored = await storedOf(parts, threadId, loaded, () => read(parts, threadId, "", undefined));
+      if (stored !== undefined && stored.createdAt !== null) yield stored;
+    }
+    keys = keys.slice(done);
+  }
+}
+
+/**
+ * The state of a row. Between the statements of a read a prune or a rollback may free what the first one found: then
+ * `readAgain` finds what is there now, or nothing. If the state can't be read then either, only its row's columns are
+ * given.
+ */
+const storedOf = async (
+  { logger }: StateReadsParts,
+  threadId: string,
+  loaded: LoadedCheckpoint | UnreadableRow,
+  readAgain: () => Promise<StoredCheckpoint | undefined>,
+): Promise<StoredCheckpoint | undefined> => {
+  try {
+    if ("error" in loaded) throw loaded.error;
+    return toStored(threadId, loaded);
+  } catch {
+    try {
+      return await readAgain();
+    } catch (error) {
+      if (isPassing(error)) throw error;
+      const { thread_id, checkpoint_id } = loaded.row;
+      logger.error({ err: error, thread_id, checkpoint_id }, "a stored state can't be read");
+      return withoutValues(threadId, loaded.row);
+    }
+  }
 };

@@ -43,7 +43,7 @@ export interface SaverParts {
 }
 
 export interface SaverOptions {
-  /** Goes into the metadata of every checkpoint, under LangGraph's own; see metadata.ts. */
+  /** Goes into the metadata of every checkpoint, under LangGraph's own; see rows/metadata.ts. */
   metadata: JsonObject;
   /** The run that writes. */
   runId: string | null;

@@ -11,7 +11,7 @@ import { storeWritten, type WrittenValue } from "../rows/value-writer.ts";
 
 /** A checkpoint to store. Its values are written out when the statement is sent, for their lists may be moved. */
 export interface QueuedCheckpoint extends Omit<NewCheckpoint, "record" | "segments" | "contents"> {
-  /** See versions.ts. */
+  /** The versions, as `composeBody` of rows/checkpoint-body.ts writes them. */
   body: string;
   channelNames: string[];
   channels: Map<string, StoredValue>;
