@@ -13,13 +13,15 @@ import { openDatabase } from "../database/database.ts";
 import { migrate } from "../database/migrate.ts";
 import { assertSessions } from "../database/pooling.ts";
 import { openSignals } from "../database/signals.ts";
-import { tellFailure } from "../database/outages.ts";
 import { createEndings } from "../engine/endings.ts";
 import { createExecutor } from "../engine/attempt/execution.ts";
 import { createInlineExecutor } from "../engine/executors/inline.ts";
 import { createHeartbeat } from "../engine/lease/heartbeat.ts";
 import { openHosting } from "../queue/hosting.ts";
+import type { RunEnd } from "../queue/attempts.ts";
+import { createRunEnds } from "../queue/ending.ts";
 import { createQueue } from "../queue/queue.ts";
+import type { RecordEnds } from "../queue/sql/ended.ts";
 import { startRecovery } from "../engine/recovery.ts";
 import { createWorker } from "../engine/worker/worker.ts";
 import { readGraphConfig } from "../project/langgraph-json.ts";
@@ -32,7 +34,6 @@ import { NO_FAULTS, type Faults } from "../lib/faults.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
-import { startPeriodic } from "../lib/periodic.ts";
 import { createRunRepository } from "../runs/repository.ts";
 import { createRunRoutes } from "../runs/routes.ts";
 import { createRunSearcher } from "../runs/search.ts";
@@ -44,11 +45,13 @@ import { PostgresStore } from "../store/postgres-store.ts";
 import { createStoreRepository } from "../store/repository.ts";
 import { createStoreRoutes } from "../store/routes.ts";
 import { openItems } from "../store/semantic-search.ts";
+import { startItemExpiry } from "../store/expiry.ts";
 import { createStoreService } from "../store/service.ts";
 import { createEventLog } from "../events/log.ts";
 import { startEventRetention } from "../events/retention.ts";
 import { createHub } from "../events/hub.ts";
 import { startRetention } from "../threads/upkeep/retention.ts";
+import { startThreadlessSweep } from "../threads/upkeep/threadless.ts";
 import { createThreadRoutes } from "../threads/routes.ts";
 import { createThreadService } from "../threads/service.ts";
 
@@ -57,21 +60,13 @@ export interface ServerParts {
   logger: Logger;
   /** For the fault tests. */
   faults?: Faults;
+  /** For the tests of how runs end, until something is stored of every end. */
+  recordEnds?: RecordEnds | undefined;
   /** For tests that don't wait for half a minute. */
   answerRoom?: AnswerRoom | undefined;
   /** What callers may do; everything if left out. */
   authorize?: Authorize | undefined;
 }
-
-/** How often what has expired is removed, and how much at a time, to stay short beside live traffic. */
-const EXPIRY_SWEEP_MS = 10_000;
-const EXPIRED_PER_SWEEP = 5_000;
-/** Rarer would not be worth a setting: what has expired is invisible anyway. */
-const ITEM_SWEEP_AT_MOST_MS = 24 * 3_600_000;
-const itemSweepMs = (minutes: number | undefined): number =>
-  minutes === undefined ? EXPIRY_SWEEP_MS : Math.min(minutes * 60_000, ITEM_SWEEP_AT_MOST_MS);
-/** Time to read the end of a threadless run that another process executed; a slow reader needs some. */
-const THREADLESS_LINGER_SECONDS = 60;
 
 /** Of the runs in hand, in the last line of a process. */
 const RUNS_NAMED = 10;
@@ -98,7 +93,7 @@ export interface Server {
  * it down in reverse; so does a start that fails half-way.
  */
 export const createServer = async (config: Config, parts: ServerParts): Promise<Server> => {
-  const { connectionString, logger, faults = NO_FAULTS } = parts;
+  const { connectionString, logger, faults = NO_FAULTS, recordEnds } = parts;
   const { answerRoom = createAnswerRoom(), authorize = createAuthorize() } = parts;
   const closers: ((options: { failed: boolean }) => Promise<void> | void)[] = [];
   let ready = false;
@@ -155,6 +150,7 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
 
     const runRepository = createRunRepository(database);
     const everyThread = await authorize(THE_SERVER, "threads", "read");
+    const ends = createRunEnds(database, { checkpoints, recordEnds });
     const queue = createQueue(database, { maxAttempts: config.maxAttempts, graphIds: graphs.ids });
     const eventLog = createEventLog(database);
     const hub = createHub({
@@ -165,11 +161,12 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
       logger,
     });
     closers.push(() => hub.close());
-    const endings = createEndings(signals);
+    const endings = createEndings({ signals, logger });
     closers.push(() => endings.close());
     const executor = createExecutor({
       database,
       queue,
+      ends,
       graphs,
       checkpoints,
       graphExecutor: createInlineExecutor({
@@ -219,6 +216,7 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     const recovery = startRecovery({
       queue,
       executor,
+      endings,
       signals,
       leaseSeconds: config.leaseSeconds,
       sweepSeconds: config.sweepSeconds,
@@ -226,10 +224,14 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     });
     closers.push(() => recovery.close());
     const store = createStoreService(storeParts);
-    const onThreadsDeleted = (threadIds: readonly string[]) => worker.abandonThreads(threadIds);
+    const onThreadsDeleted = (threadIds: readonly string[], ended: readonly RunEnd[] = []): void => {
+      worker.abandonThreads(threadIds);
+      for (const end of ended) endings.tell(end);
+    };
     const threads = createThreadService({
       database,
       checkpoints,
+      ends,
       graphs,
       logger,
       defaultTtl: threadExpiry.defaultTtl,
@@ -249,22 +251,9 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
       logger,
     });
     closers.push(() => events.close());
-    const items = startPeriodic({
-      everyMs: itemSweepMs(storeExpiry.sweepIntervalMinutes),
-      async work() {
-        while ((await store.deleteExpired(THE_SERVER, EXPIRED_PER_SWEEP)) === EXPIRED_PER_SWEEP);
-      },
-      onError: tellFailure(logger, "expired items could not be removed"),
-    });
+    const items = startItemExpiry({ store, sweepIntervalMinutes: storeExpiry.sweepIntervalMinutes, logger });
     closers.push(() => items.close());
-    const threadless = startPeriodic({
-      everyMs: config.sweepSeconds * 1_000,
-      async work() {
-        const ended = await queue.listEndedThreadless(THREADLESS_LINGER_SECONDS, EXPIRED_PER_SWEEP);
-        if (ended.length > 0) await threads.prune({ thread_ids: ended, strategy: "delete" });
-      },
-      onError: tellFailure(logger, "ended threadless runs could not be removed"),
-    });
+    const threadless = startThreadlessSweep({ queue, threads, sweepSeconds: config.sweepSeconds, logger });
     closers.push(() => threadless.close());
 
     const assistants = createAssistantService({
@@ -294,20 +283,19 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
       searcher: createRunSearcher(database),
       worker,
       endings,
+      ends,
       hub,
       eventLog,
       signals,
       processId,
       threadTtl: threadExpiry.defaultTtl,
       recursionLimitMax: config.recursionLimitMax,
-      logger,
       threads,
       checkpoints: {
         async assertExists(threadId, checkpointNs, checkpointId) {
           const found = await checkpoints.readAt(threadId, checkpointNs, checkpointId);
           if (found === undefined) throw checkpointNotFound(checkpointId);
         },
-        deleteRun: (threadId, runId, transaction) => checkpoints.deleteRun(threadId, runId, transaction),
       },
     });
 

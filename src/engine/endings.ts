@@ -1,5 +1,8 @@
 import type { Signals } from "../database/signals.ts";
-import type { RunEnding } from "./attempt/execution.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { RunEnd } from "../queue/attempts.ts";
+import type { RunEnding } from "./attempt/conclusion.ts";
+import { writeEndedLine } from "./ended-line.ts";
 
 /** A wait for the end of one run. */
 export interface EndingWait {
@@ -14,8 +17,19 @@ export interface EndingWait {
 /** A waiter looks by itself this often, should a signal have been lost. */
 const POLL_MS = 1_000;
 
-/** Tells those who wait for a run that it has ended, at once where it is this process that ended it. */
-export const createEndings = (signals: Signals) => {
+/** Of an end that this process brought about itself. */
+export interface EndedHere {
+  ending: RunEnding;
+  /** Whether somebody on another process may wait for the run, so that a signal is worth its price. */
+  isHeardElsewhere: boolean;
+}
+
+/**
+ * The one place that tells of a run's end, whoever brought it about, once it is committed: those who wait for the run
+ * here, at once; those on other processes, by a signal; and the log, in one line. What must not be lost is stored by the
+ * statement that ends the run instead (queue/sql/ended.ts).
+ */
+export const createEndings = ({ signals, logger }: { signals: Signals; logger: Logger }) => {
   const waits = new Map<string, Set<(news: RunEnding | "elsewhere") => void>>();
   const settle = (runId: string, news: RunEnding | "elsewhere"): void => {
     const waiting = waits.get(runId);
@@ -27,7 +41,13 @@ export const createEndings = (signals: Signals) => {
   });
 
   return {
-    settle: (runId: string, ending: RunEnding): void => settle(runId, ending),
+    /** `here`: undefined if no attempt of this process ended the run; it may run, or be waited for, anywhere. */
+    tell(end: RunEnd, here?: EndedHere): void {
+      const { run_id: runId } = end.run;
+      writeEndedLine(logger, end, here?.ending.execMs);
+      settle(runId, here?.ending ?? "elsewhere");
+      if (here?.isHeardElsewhere ?? true) signals.send({ kind: "ended", threadId: end.run.thread_id, runId });
+    },
 
     wait(runId: string): EndingWait {
       let cancel = (): void => undefined;

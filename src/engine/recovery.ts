@@ -4,12 +4,15 @@ import { isPassing } from "../database/passing-faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
 import type { AttemptResult } from "./executors/executor.ts";
-import type { Executor, RunEnding } from "./attempt/execution.ts";
+import type { RunEnding } from "./attempt/conclusion.ts";
+import type { Executor } from "./attempt/execution.ts";
+import type { Endings } from "./endings.ts";
 import type { Queue } from "../queue/queue.ts";
 
 export interface RecoveryOptions {
   queue: Queue;
   executor: Executor;
+  endings: Pick<Endings, "tell">;
   signals: Signals;
   leaseSeconds: number;
   sweepSeconds: number;
@@ -24,7 +27,7 @@ const LATE_ROUNDS = 2.5;
  * hangs or can't be reached after the whole (10 s), each with at most a sweep (2 s) on top. Every process that works sweeps; the statements skip what another one has locked.
  */
 export const startRecovery = (options: RecoveryOptions): { close(): Promise<void> } => {
-  const { queue, executor, signals, leaseSeconds, sweepSeconds, logger } = options;
+  const { queue, executor, endings, signals, leaseSeconds, sweepSeconds, logger } = options;
 
   const resultFor = (run: RunRow): AttemptResult =>
     run.cancel_action === null
@@ -77,10 +80,9 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
         logger.error({ err: error, run_id: run.run_id }, "a run that lost its worker could not be ended");
       }
       if (ending === undefined) continue;
+      endings.tell({ run, status: ending.status, error: ending.error });
       logger.warn({ run_id: run.run_id, status: ending.status }, "a run that lost its worker was ended");
-      const named = { threadId: run.thread_id, runId: run.run_id };
-      signals.send({ kind: "ended", ...named });
-      signals.send({ kind: "available", ...named });
+      signals.send({ kind: "available", threadId: run.thread_id, runId: run.run_id });
     }
   };
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../lib/json.ts";
-import type { RunRow, RunStatus, ThreadStatus } from "../database/tables.ts";
+import type { EndedRun, RunRow, RunStatus, ThreadStatus } from "../database/tables.ts";
 
 /** A run's place: what `thread_id` and `run_id` of a path name. */
 export interface RunSelector {
@@ -27,4 +27,14 @@ export interface RunOutcome {
   threadStatus: Exclude<ThreadStatus, "busy">;
   /** `{task_id: [{id, value}]}` as JSON text. */
   interrupts: string;
+}
+
+/** How a run is at its end; `rolled-back` and `deleted` leave no row behind that could say it. */
+export type EndStatus = RunOutcome["status"] | "rolled-back" | "deleted";
+
+/** What is told of a run that ended. */
+export interface RunEnd {
+  run: EndedRun;
+  status: EndStatus;
+  error: JsonObject | null;
 }

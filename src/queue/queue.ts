@@ -6,16 +6,12 @@ import { advanceForgotten, FIRST_THREAD } from "./sql/advance-forgotten.ts";
 import { claim } from "./sql/claim.ts";
 import { claimSuspects } from "./sql/claim-suspects.ts";
 import { endedAs } from "./sql/ended-as.ts";
-import { finish } from "./sql/finish.ts";
-import { forgetRun } from "./sql/forget.ts";
 import { giveUpLease } from "./sql/give-up-lease.ts";
 import { handBack } from "./sql/hand-back.ts";
 import { listAbandoned } from "./sql/list-abandoned.ts";
 import { listEndedThreadless } from "./sql/list-ended-threadless.ts";
 import { listUnknown } from "./sql/list-unknown.ts";
-import { lockAttempt } from "./sql/lock-attempt.ts";
 import { putBehind } from "./sql/put-behind.ts";
-import { release } from "./sql/release.ts";
 import { renew } from "./sql/renew.ts";
 import { requeue } from "./sql/requeue.ts";
 
@@ -72,42 +68,15 @@ export const createQueue = (database: Database, { maxAttempts, graphIds }: Queue
     renew: (attempts: readonly AttemptSelector[], leaseSeconds: number, connection: Queryable = database) =>
       renew(connection, attempts, leaseSeconds),
 
-    /** See sql/finish.ts. */
-    finish: (
-      attempt: AttemptSelector,
-      outcome: RunOutcome,
-      {
-        connection = database,
-        lastCheckpoint,
-      }: {
-        connection?: Queryable;
-        lastCheckpoint?: { checkpointNs: string; checkpointId: string } | undefined;
-      } = {},
-    ) => finish(connection, { attempt, outcome, lastCheckpoint }),
-
     handBack: (attempt: AttemptSelector) => handBack(database, attempt),
 
     giveUpLease: (attempt: AttemptSelector) => giveUpLease(database, attempt),
 
-    lockAttempt,
-
     listEndedThreadless: (seconds: number, limit: number) => listEndedThreadless(database, seconds, limit),
-
-    /** Takes a run off its thread as if it had never been; the caller holds both locks. */
-    async removeRolledBack(transaction: Queryable, threadId: string, runId: string): Promise<void> {
-      await forgetRun(transaction, threadId, runId);
-      await release(transaction, [{ thread_id: threadId }]);
-    },
 
     requeueExpired: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds }),
 
     endedAs: (attempt: AttemptSelector, status: RunOutcome["status"]) => endedAs(database, attempt, status),
-
-    async isThreadGone(threadId: string): Promise<boolean> {
-      return (
-        (await database.query("select from threadloom.threads where thread_id = $1", [threadId])).length === 0
-      );
-    },
 
     /** Throws if the database is away or takes no writes, as a standby: then no lease can be renewed. Changes nothing. */
     async assertWritable(): Promise<void> {

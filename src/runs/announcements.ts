@@ -1,8 +1,8 @@
 import type { Signal, SignalKind, Signals } from "../database/signals.ts";
-import type { CancelAction, EndedRun, RunRow } from "../database/tables.ts";
-import { tellEnd } from "../engine/attempt/ended-line.ts";
+import type { CancelAction, RunRow } from "../database/tables.ts";
+import type { Endings } from "../engine/endings.ts";
 import type { Worker } from "../engine/worker/worker.ts";
-import type { Logger } from "../lib/logger.ts";
+import type { RunEnd } from "../queue/attempts.ts";
 
 type RunKey = Pick<RunRow, "thread_id" | "run_id">;
 
@@ -11,7 +11,7 @@ export interface Announcements {
   /** A run in progress was asked to stop. */
   stop(run: RunKey, action: CancelAction): void;
   /** A run ended while it waited. */
-  ended(run: EndedRun, action: CancelAction): void;
+  ended(end: RunEnd): void;
   /** A run waits, and may start in so many seconds. */
   available(run: RunKey, afterSeconds: number): void;
 }
@@ -25,17 +25,14 @@ const about = (kind: SignalKind, run: RunKey): Signal => ({
   runId: run.run_id,
 });
 
-export const createAnnouncements = (worker: Worker, signals: Signals, logger: Logger): Announcements => ({
+export const createAnnouncements = (worker: Worker, signals: Signals, endings: Endings): Announcements => ({
   stop(run, action) {
     const execution = worker.execution(run.run_id);
     if (execution === undefined) signals.send(about("cancel", run));
     else execution.stop({ kind: "cancel", action });
   },
 
-  ended(run, action) {
-    tellEnd(logger, run, { status: action === "rollback" ? "rolled-back" : "interrupted", error: null });
-    signals.send(about("ended", run));
-  },
+  ended: (end) => endings.tell(end),
 
   available(run, afterSeconds) {
     const waitMs = afterSeconds * 1_000;

@@ -14,17 +14,13 @@ import {
 } from "../lib/errors.ts";
 import { assertRecursionLimit } from "../lib/recursion-limit.ts";
 import type { Announcements } from "./announcements.ts";
-import {
-  createBehindOthers,
-  type BehindOthers,
-  type Replaced,
-  type RunCheckpoints,
-} from "./behind-others.ts";
+import { createBehindOthers, NOTHING_REPLACED, type BehindOthers, type Replaced } from "./behind-others.ts";
+import type { RunEnds } from "../queue/ending.ts";
 import { createOnIdleThread } from "../queue/sql/create-on-idle-thread.ts";
 import { createWithThread } from "../queue/sql/create-with-thread.ts";
 import type { CreationRights, NewRun } from "../queue/sql/create.ts";
 import { lockThreads } from "../queue/sql/lock-threads.ts";
-import { lockAllUnfinished } from "../queue/sql/lock-unfinished.ts";
+import { lockUnfinishedOf } from "../queue/sql/lock-unfinished.ts";
 import type { ThreadTtl } from "../project/thread-expiry.ts";
 import type { RunRepository } from "./repository.ts";
 import type { RequestedRun } from "./requests.ts";
@@ -42,7 +38,8 @@ export interface RunCreationParts {
   threadTtl: ThreadTtl | undefined;
   /** See Config. */
   recursionLimitMax: number;
-  checkpoints: RunCheckpoints & {
+  ends: Pick<RunEnds, "replaceWaiting">;
+  checkpoints: {
     /** Throws `checkpointNotFound`. */
     assertExists(threadId: string, checkpointNamespace: string, checkpointId: string): Promise<void>;
   };
@@ -94,7 +91,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
   const { database, repository, worker, announcements, processId, recursionLimitMax, checkpoints } = parts;
   const { everyThread, threadTtl } = parts;
 
-  const behindOthers = createBehindOthers(checkpoints);
+  const behindOthers = createBehindOthers(parts.ends);
 
   /** Undefined if the thread became idle or was made meanwhile, so that the fast way is open again. */
   const placeBehindOthers = async (
@@ -103,7 +100,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
     createIfMissing: boolean,
     isRetry: boolean,
   ): Promise<RunRow | undefined> => {
-    let replaced: Replaced = [];
+    let replaced = NOTHING_REPLACED;
     const row = await database.transaction(async (transaction) => {
       if ((await lockThreads(transaction, rights.threads, [run.threadId])).size === 0) {
         if (!createIfMissing) throw threadNotFound(run.threadId);
@@ -180,7 +177,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
     } else if (await repository.threadExists(rights.threads, run.threadId, transaction)) {
       throw new ThreadAppeared();
     }
-    return { row, replaced: [] };
+    return { row, replaced: NOTHING_REPLACED };
   };
 
   /** Throws `ThreadAppeared`: then nothing is stored, and it can be tried again. Throws `invalid` for too much in all. */
@@ -194,7 +191,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
         named.map(({ run }) => run.threadId),
       );
       const replacing = named.filter(({ run }) => run.multitaskStrategy !== "enqueue");
-      await lockAllUnfinished(
+      await lockUnfinishedOf(
         transaction,
         replacing.map(({ run }) => run.threadId),
       );

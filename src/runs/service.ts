@@ -9,12 +9,12 @@ import type { Endings } from "../engine/endings.ts";
 import type { Worker } from "../engine/worker/worker.ts";
 import { conflict, eventNotKept, runNotFound, threadNotFound } from "../lib/errors.ts";
 import { assistantIdOf } from "../lib/ids.ts";
-import type { Logger } from "../lib/logger.ts";
 import { toWireJson } from "../values/wire-json.ts";
 import { SEQ_PER_ATTEMPT, type EventLog, type RunEvent } from "../events/log.ts";
 import { withFailure } from "../events/readers/failure-reader.ts";
 import type { Hub } from "../events/hub.ts";
 import type { RunReader } from "../events/readers/channel-reader.ts";
+import type { RunEnds } from "../queue/ending.ts";
 import type { CreationRights } from "../queue/sql/create.ts";
 import { announceReader } from "../queue/sql/announce-reader.ts";
 import { removeEnded } from "../queue/sql/remove-ended.ts";
@@ -37,6 +37,7 @@ export interface RunServiceParts {
   searcher: RunSearcher;
   worker: Worker;
   endings: Endings;
+  ends: RunEnds;
   hub: Hub;
   eventLog: EventLog;
   signals: Signals;
@@ -45,7 +46,6 @@ export interface RunServiceParts {
   recursionLimitMax: RunCreationParts["recursionLimitMax"];
   threads: RunResultsParts["threads"];
   checkpoints: RunCreationParts["checkpoints"];
-  logger: Logger;
 }
 
 /** How long a stream's end waits for a database that is away; its connection is cut then. */
@@ -63,9 +63,9 @@ const placementOf = (body: ThreadlessRunBody): Placement =>
  */
 export const createRunService = (parts: RunServiceParts) => {
   const { database, authorize, everyThread, repository, worker, endings, hub, eventLog } = parts;
-  const { signals, processId, threads, checkpoints, logger } = parts;
+  const { signals, processId, threads } = parts;
 
-  const announcements = createAnnouncements(worker, signals, logger);
+  const announcements = createAnnouncements(worker, signals, endings);
   const creation = createRunCreation({ ...parts, announcements });
 
   /** Creating a run executes its assistant: who may not read that must not see through its runs what it does. */
@@ -91,7 +91,7 @@ export const createRunService = (parts: RunServiceParts) => {
     threads,
   });
 
-  const cancellation = createCancellation({ database, announcements, checkpoints });
+  const cancellation = createCancellation({ database, ends: parts.ends, announcements });
 
   /** The event that told of a failed run's error; its id is above all others of the run. */
   const failureOf = async (selector: RunSelector): Promise<RunEvent | undefined> => {

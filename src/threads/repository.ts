@@ -38,8 +38,10 @@ export interface ThreadRepository {
    * database/merging.ts).
    */
   patch(threadId: string, metadata: string, ttl: ThreadTtl | undefined): Promise<ThreadRecordRow | undefined>;
-  /** Deletes threads with their runs, or only those without a run in progress; the ids of those that were there. */
-  delete(queryable: Queryable, threadIds: readonly string[], onlyIdle: boolean): Promise<string[]>;
+  /** Deletes those of these threads that have no run in progress; the ids of those. So no run ends. */
+  deleteIdle(queryable: Queryable, threadIds: readonly string[]): Promise<string[]>;
+  /** Locks those of these threads that are there, so that they can be deleted with their runs; their ids. */
+  lockForDeletion(transaction: Queryable, threadIds: readonly string[]): Promise<string[]>;
   /**
    * Locks a thread for pruning; false if it isn't there or has a run in progress. A new run and an update of the
    * state wait until the transaction is over; an update that had read before finds the thread changed.
@@ -79,22 +81,16 @@ const PATCH = `
    where thread_id = $1 and ($2::jsonb = '{}' or ${hasRoomFor("metadata || $2::jsonb")})
   returning ${RECORD_COLUMNS}`;
 
-// Runs and events hang on the thread and go with it. A run in progress loses its row, and so its lease: nothing
-// that its attempt still writes is accepted.
-// Locked in the order of their ids, so that two deletions of the same threads wait for each other and don't deadlock. So
-// are their runs in progress, before the first of them is deleted: the renewal of leases locks runs in that order, too,
-// where the deletion would take them from thread to thread.
-const DELETE = `
-  with doomed as (
+// In the order of their ids, so that two deletions of the same threads wait for each other and don't deadlock.
+const DELETE_IDLE = `
+  with idle as (
     select thread_id from threadloom.threads
-     where thread_id = any($1::uuid[]) and (unfinished_runs = 0 or not $2)
-     order by thread_id for update),
-  held as (
-    select run_id from threadloom.runs
-     where thread_id in (select thread_id from doomed) and status = 'running' order by run_id for update)
-  delete from threadloom.threads using doomed
-   where threads.thread_id = doomed.thread_id and (select count(*) from held) is not null
+     where thread_id = any($1::uuid[]) and unfinished_runs = 0 order by thread_id for update)
+  delete from threadloom.threads using idle where threads.thread_id = idle.thread_id
   returning threads.thread_id`;
+
+const LOCK_FOR_DELETION = `
+  select thread_id from threadloom.threads where thread_id = any($1::uuid[]) order by thread_id for update`;
 
 // Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing.
 const LOCK_FOR_PRUNE = `
@@ -142,8 +138,11 @@ export const createThreadRepository = (database: Database): ThreadRepository => 
       const values = [threadId, metadata, ttl?.strategy, ttl?.minutes];
       return (await database.query<ThreadRecordRow>(PATCH, values))[0];
     },
-    async delete(queryable, threadIds, onlyIdle) {
-      return ids(await queryable.query(DELETE, [threadIds, onlyIdle]));
+    async deleteIdle(queryable, threadIds) {
+      return ids(await queryable.query(DELETE_IDLE, [threadIds]));
+    },
+    async lockForDeletion(transaction, threadIds) {
+      return ids(await transaction.query(LOCK_FOR_DELETION, [threadIds]));
     },
     async lockForPrune(transaction, threadId) {
       return (await transaction.query(LOCK_FOR_PRUNE, [threadId])).length > 0;

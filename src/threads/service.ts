@@ -4,6 +4,8 @@ import type { CheckpointStorage, ThreadStorage } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
 import { metadataTooLarge } from "../database/merging.ts";
 import type { Graphs } from "../graphs/graphs.ts";
+import type { RunEnd } from "../queue/attempts.ts";
+import type { RunEnds } from "../queue/ending.ts";
 import { conflict, graphNotFound, invalid, ThreadChangedError, threadNotFound } from "../lib/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -29,12 +31,13 @@ import { createStateWriter, outcomeOf, updatedState } from "./state/update.ts";
 export interface ThreadServiceOptions {
   database: Database;
   checkpoints: CheckpointStorage;
+  ends: Pick<RunEnds, "deleteThreads">;
   graphs: Graphs;
   logger: Logger;
   /** For threads that are created without a time to live; undefined: those stay for ever. */
   defaultTtl?: ThreadTtl | undefined;
-  /** Told the ids of threads that are gone, with a run in progress or without: their runs' work can stop. */
-  onThreadsDeleted?: (threadIds: readonly string[]) => void;
+  /** Told the ids of threads that are gone, whose runs' work can stop, and of the runs that ended so. */
+  onThreadsDeleted?: (threadIds: readonly string[], ended: readonly RunEnd[]) => void;
 }
 
 /** An update of a state is made anew if the thread was changed meanwhile: by a prune, or a run that came and went. */
@@ -46,7 +49,7 @@ const UPDATE_TRIES_AT_MOST = 10;
  * Every method that takes a thread's id throws `threadNotFound` if there is none.
  */
 export const createThreadService = (options: ThreadServiceOptions) => {
-  const { database, checkpoints, graphs, defaultTtl, onThreadsDeleted, logger } = options;
+  const { database, checkpoints, ends, graphs, defaultTtl, onThreadsDeleted, logger } = options;
   const repository = createThreadRepository(database);
   const configurations = createThreadConfigurations(database);
   const states = createStateReader({ checkpoints, graphs, configurations, logger });
@@ -81,14 +84,24 @@ export const createThreadService = (options: ThreadServiceOptions) => {
     return standing;
   };
 
-  /** The row first, then what it leaves behind: an attempt that still holds the row has written by then. */
-  const remove = async (threadIds: readonly string[], onlyIdle: boolean): Promise<string[]> => {
+  /** With their runs, even those in progress. */
+  const remove = async (threadIds: readonly string[]): Promise<string[]> => {
+    const { gone, ended } = await database.transaction(async (transaction) => {
+      const locked = await repository.lockForDeletion(transaction, threadIds);
+      return { gone: locked, ended: await ends.deleteThreads(transaction, locked) };
+    });
+    if (gone.length > 0) onThreadsDeleted?.(gone, ended);
+    return gone;
+  };
+
+  /** Those without a run in progress. The row first, then what it leaves behind. */
+  const removeIdle = async (threadIds: readonly string[]): Promise<string[]> => {
     const deleted = await database.transaction(async (transaction) => {
-      const gone = await repository.delete(transaction, threadIds, onlyIdle);
+      const gone = await repository.deleteIdle(transaction, threadIds);
       for (const threadId of gone) await checkpoints.deleteThread(threadId, transaction);
       return gone;
     });
-    if (deleted.length > 0) onThreadsDeleted?.(deleted);
+    if (deleted.length > 0) onThreadsDeleted?.(deleted, []);
     return deleted;
   };
 
@@ -106,7 +119,7 @@ export const createThreadService = (options: ThreadServiceOptions) => {
       await writer.replay({ threadId, graphId, version }, supersteps);
       await recordOutcome(threadId, graphId);
     } catch (error) {
-      await remove([threadId], false);
+      await remove([threadId]);
       throw error;
     }
     return await find(threadId);
@@ -191,17 +204,17 @@ export const createThreadService = (options: ThreadServiceOptions) => {
 
     /** Deletes a thread with its runs, even one in progress: its attempt can write nothing any more. */
     async delete(threadId: string): Promise<void> {
-      if ((await remove([threadId], false)).length === 0) throw threadNotFound(threadId);
+      if ((await remove([threadId])).length === 0) throw threadNotFound(threadId);
     },
 
     /** Deletes threads; ids that are gone already are no error. Answers those that were there. */
     async deleteMany(threadIds: readonly string[]): Promise<string[]> {
-      return await remove(threadIds, false);
+      return await remove(threadIds);
     },
 
     /** How many threads were deleted, or reduced to their latest state. Those with a run in progress stay. */
     async prune({ thread_ids: threadIds, strategy = "delete" }: ThreadPrune): Promise<number> {
-      if (strategy === "delete") return (await remove(threadIds, true)).length;
+      if (strategy === "delete") return (await removeIdle(threadIds)).length;
       let pruned = 0;
       // One transaction each: what a prune costs depends on the thread.
       for (const threadId of new Set(threadIds)) {

@@ -12,8 +12,10 @@ import {
 import type { AttemptSaver, CheckpointStorage } from "../../src/checkpoints/types.ts";
 import type { Database } from "../../src/database/database.ts";
 import type { ClaimedRunRow } from "../../src/database/tables.ts";
-import { createExecutor, type Execution, type RunEnding } from "../../src/engine/attempt/execution.ts";
+import type { RunEnding } from "../../src/engine/attempt/conclusion.ts";
+import { createExecutor, type Execution } from "../../src/engine/attempt/execution.ts";
 import { createInlineExecutor } from "../../src/engine/executors/inline.ts";
+import { createRunEnds, type RunEnds } from "../../src/queue/ending.ts";
 import type { Queue } from "../../src/queue/queue.ts";
 import type { Graphs } from "../../src/graphs/graphs.ts";
 import { StateLostError } from "../../src/lib/errors.ts";
@@ -50,6 +52,7 @@ interface Situation {
   /** What the graph does once the test opens its gate; it goes on until it is stopped if left out. */
   graph?: () => unknown;
   queue?: Partial<Queue>;
+  ends?: Partial<RunEnds>;
   checkpoints?: Partial<CheckpointStorage>;
   lastUnsafe?: AttemptSaver["lastUnsafe"];
   /** Statements of transactions that fail. */
@@ -147,6 +150,7 @@ const anExecutor = (situation: Situation) => {
   const executor = createExecutor({
     database,
     queue: { ...opened.queueOn(database), ...situation.queue },
+    ends: { ...createRunEnds(database, { checkpoints }), ...situation.ends },
     graphs,
     checkpoints,
     graphExecutor: createInlineExecutor({
@@ -197,17 +201,23 @@ const execute = async (situation: Situation) => {
   return { ...parts, execution, released, row, thread, loseIt, behind, isBehind, run, runId, threadId };
 };
 
-/** Its answer is lost: done, and nobody knows. */
-const withLostAnswer = (method: "finish" | "giveUpLease", once = true): Partial<Queue> => {
+/** The answer is lost: it is done, and nobody knows. */
+const losingAnswers = <Given extends unknown[], Answer>(
+  work: (...given: Given) => Promise<Answer>,
+  once = true,
+): ((...given: Given) => Promise<Answer>) => {
   let lost = 0;
-  const work = (...given: never[]): Promise<unknown> =>
-    (opened.queue[method] as (...given: never[]) => Promise<unknown>)(...given).then((answer) => {
-      lost += 1;
-      if (lost === 1 || !once) throw RESET;
-      return answer;
-    });
-  return { [method]: work } as Partial<Queue>;
+  return async (...given) => {
+    const answer = await work(...given);
+    lost += 1;
+    if (lost === 1 || !once) throw RESET;
+    return answer;
+  };
 };
+const withLostFinish = (): Pick<Situation, "ends"> => ({
+  ends: { finish: losingAnswers(createRunEnds(opened.database, { checkpoints: NO_CHECKPOINTS }).finish) },
+});
+const NO_CHECKPOINTS = { deleteRun: () => Promise.resolve(), deleteThread: () => Promise.resolve() };
 
 describe("a run whose graph has come to its end", () => {
   test("is ended, its thread is free, and the next one may start", async () => {
@@ -222,10 +232,8 @@ describe("a run whose graph has come to its end", () => {
     expect(await thread()).toMatchObject({ unfinished_runs: 1 });
     expect(await isBehind(next)).toBe(false);
     expect(did).toEqual(["before-first-event", "before-finish", "after-finish", "ended its stream"]);
-    const told = lines.map((line) => JSON.parse(line) as { msg: string; exec_ms?: number });
-    const line = told.filter(({ msg }) => msg === "run ended");
-    expect(line).toHaveLength(1);
-    expect(line[0]?.exec_ms).toBeLessThanOrEqual(Math.ceil(performance.now() - startedAt));
+    expect(ending?.execMs).toBeLessThanOrEqual(performance.now() - startedAt);
+    expect(lines.join()).not.toContain("run ended");
   });
 
   test("alone on its thread asks for no next one", async () => {
@@ -259,7 +267,7 @@ describe("a run whose graph has come to its end", () => {
   });
 
   test("has ended though the answer that said so was lost", async () => {
-    const { open, released, row, did } = await execute({ graph: SUCCEEDS, queue: withLostAnswer("finish") });
+    const { open, released, row, did } = await execute({ graph: SUCCEEDS, ...withLostFinish() });
     open();
     expect(await released()).toMatchObject({ status: "success", othersWait: true });
     expect(await row()).toMatchObject({ status: "success", attempt: 1 });
@@ -269,7 +277,7 @@ describe("a run whose graph has come to its end", () => {
   test("has not ended if it was another attempt's when the answer was lost", async () => {
     const { open, released, loseIt, row, did } = await execute({
       graph: SUCCEEDS,
-      queue: withLostAnswer("finish"),
+      ...withLostFinish(),
     });
     await loseIt();
     open();
@@ -297,7 +305,7 @@ describe("a run whose graph has come to its end", () => {
   });
 
   test("has not ended if its row is gone, unless this process has removed it: it was deleted meanwhile", async () => {
-    const { open, released, runId } = await execute({ graph: SUCCEEDS, queue: withLostAnswer("finish") });
+    const { open, released, runId } = await execute({ graph: SUCCEEDS, ...withLostFinish() });
     await opened.database.query("delete from threadloom.runs where run_id = $1", [runId]);
     open();
     expect(await released()).toBeUndefined();
@@ -307,7 +315,7 @@ describe("a run whose graph has come to its end", () => {
     let tries = 0;
     const { open, execution, released, row } = await execute({
       graph: SUCCEEDS,
-      queue: {
+      ends: {
         finish() {
           tries += 1;
           if (tries === 3) execution.stop({ kind: "lease-lost" });
@@ -484,7 +492,7 @@ describe("a run that is rolled back", () => {
       "whose own thread can't be removed",
       { run: { threadless: true }, refuses: /delete from threadloom.threads/ },
     ],
-    ["that can't be removed", { queue: { removeRolledBack: OUT_OF_ORDER } }],
+    ["that can't be removed", { refuses: /delete from threadloom.runs/ }],
     [
       "whose thread's checkpoints can't be removed",
       { run: { threadless: true }, checkpoints: { deleteThread: OUT_OF_ORDER } },
@@ -642,11 +650,11 @@ describe("a run whose last worker is gone", () => {
   };
 
   test("is ended, with one line in the log", async () => {
-    const { ending, row, logged, lines } = await conclude({});
+    const { ending, row, logged } = await conclude({});
     expect(ending).toMatchObject({ status: "error", error: { message: "given up" } });
     expect(await row()).toMatchObject({ status: "error" });
     expect(logged).toEqual([]);
-    expect(lines.filter((line) => line.includes("run ended"))).toHaveLength(1);
+    expect(ending?.execMs).toBeUndefined();
   });
 
   test.each([

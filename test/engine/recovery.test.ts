@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { RunRow } from "../../src/database/tables.ts";
 import type { AttemptResult } from "../../src/engine/executors/executor.ts";
-import type { Executor, RunEnding } from "../../src/engine/attempt/execution.ts";
+import type { RunEnding } from "../../src/engine/attempt/conclusion.ts";
+import type { Executor } from "../../src/engine/attempt/execution.ts";
 import type { Queue } from "../../src/queue/queue.ts";
 import type { RunSelector } from "../../src/queue/attempts.ts";
 import type { LostRunRow } from "../../src/queue/sql/requeue.ts";
@@ -65,6 +66,7 @@ const startSweeping = (options: { endingOf?: (run: RunRow) => Promise<RunEnding 
   const recovery = startRecovery({
     queue,
     executor,
+    endings: { tell: ({ run }) => void did.push(`ended ${run.run_id}`) },
     signals: {
       send: ({ kind, runId }) => void did.push(`${kind} ${runId}`),
       subscribe: () => () => undefined,

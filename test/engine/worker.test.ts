@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Signal } from "../../src/database/signals.ts";
 import type { ClaimedRunRow } from "../../src/database/tables.ts";
 import type { StopReason } from "../../src/engine/executors/executor.ts";
-import type { Execution, ExecutionEvents, Executor, RunEnding } from "../../src/engine/attempt/execution.ts";
+import type { RunEnding } from "../../src/engine/attempt/conclusion.ts";
+import type { Execution, ExecutionEvents, Executor } from "../../src/engine/attempt/execution.ts";
 import type { Queue } from "../../src/queue/queue.ts";
 import { createWorker } from "../../src/engine/worker/worker.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -125,7 +126,12 @@ const aWorker = (concurrency = 2) => {
       },
       close: () => Promise.resolve(),
     },
-    endings: { settle: (runId: string) => did.push(`settled ${runId}`) } as never,
+    endings: {
+      tell({ run }, here) {
+        did.push(`settled ${run.run_id}`);
+        if (here?.isHeardElsewhere ?? true) did.push(`said ended ${run.run_id}`);
+      },
+    },
     processId: "here",
     concurrency,
     leaseSeconds: 10,

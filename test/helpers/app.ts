@@ -1,4 +1,5 @@
 import type { AnswerRoom } from "../../src/http/answer-room.ts";
+import type { RecordEnds } from "../../src/queue/sql/ended.ts";
 import supertest from "supertest";
 import type { Authorize } from "../../src/access/authorize.ts";
 import type { Config } from "../../src/config/config.ts";
@@ -47,6 +48,7 @@ export interface TestServerOptions extends Partial<Config> {
   answerRoom?: AnswerRoom;
   /** What callers may do; everything if left out. */
   authorize?: Authorize;
+  recordEnds?: RecordEnds;
 }
 
 /**
@@ -57,6 +59,7 @@ export const startTestServer = async ({
   connectionString,
   answerRoom,
   authorize,
+  recordEnds,
   ...overrides
 }: TestServerOptions = {}) => {
   const fresh = connectionString === undefined ? await freshDatabase() : undefined;
@@ -66,7 +69,7 @@ export const startTestServer = async ({
   try {
     const server = await createServer(
       { ...TEST_CONFIG, ...overrides },
-      { connectionString: address, logger, answerRoom, authorize },
+      { connectionString: address, logger, answerRoom, authorize, recordEnds },
     );
     const { address: url } = await server.listen();
     return {

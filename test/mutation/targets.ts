@@ -13,6 +13,7 @@ export interface Target {
 const QUEUE = [
   "queue/queue",
   "queue/finishing",
+  "queue/ending",
   "engine/leases",
   "engine/slots",
   "engine/suspects",
@@ -146,10 +147,15 @@ export const TARGETS: readonly Target[] = [
     kind: "sql",
     tests: ["events/event-log", "events/retention", "events/resuming", "events/coming-back"],
   },
-  ...sql(["forget"], ["runs/forgetting", "runs/rollback", "runs/configuration", "runs/concurrency"]),
+  ...sql(
+    ["forget"],
+    ["queue/ending", "runs/forgetting", "runs/rollback", "runs/configuration", "runs/concurrency"],
+  ),
   ...sql(["create", "create-on-idle-thread", "create-with-thread", "create-behind-others"], CREATION),
   ...sql(["lock-threads", "lock-unfinished", "announce-reader", "remove-ended"], CREATION),
   { file: "src/runs/repository.ts", kind: "sql", tests: CREATION },
+  ...sql(["delete-threads"], ["queue/ending", "threads/deletion", "runs/threadless"]),
+  ...code(["queue/ending"], ["queue/ending", ...CANCELLATION]),
   ...sql(["ask-to-cancel", "end-waiting", "release", "list-unfinished"], CANCELLATION),
   ...code(["runs/multitask"], ["runs/multitask"]),
   ...code(["checkpoints/write/write-queue"], CHECKPOINTS),
@@ -165,7 +171,7 @@ export const TARGETS: readonly Target[] = [
   ),
   ...code(["engine/executors/inline"], EXECUTION),
   ...code(["engine/attempt/outcomes"], ["engine/outcomes", ...EXECUTION]),
-  ...code(["engine/attempt/execution"], ["engine/execution", ...EXECUTION]),
+  ...code(["engine/attempt/execution", "engine/attempt/conclusion"], ["engine/execution", ...EXECUTION]),
   ...code(["engine/worker/worker"], ["engine/worker", ...EXECUTION]),
   ...code(
     ["engine/recovery"],

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { RunOutcome } from "../../src/queue/attempts.ts";
-import { createQueue } from "../../src/queue/queue.ts";
+import { createRunEnds } from "../../src/queue/ending.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "../checkpoints/open-storage.ts";
 
 let opened: OpenStorage;
@@ -17,7 +17,7 @@ const makeBusy = (threadId: string) =>
 
 test("a run doesn't end as success on a checkpoint that a crash of the database has taken", async () => {
   const { database } = opened;
-  const queue = createQueue(database, { maxAttempts: 3, graphIds: [] });
+  const ends = createRunEnds(database, { checkpoints: opened.storage });
   const run = await aRunningRun(database);
   await makeBusy(run.threadId);
   const lastCheckpoint = { checkpointNs: "", checkpointId: randomUUID() };
@@ -31,20 +31,20 @@ test("a run doesn't end as success on a checkpoint that a crash of the database 
   await aCheckpoint(run.threadId, "subgraph", lastCheckpoint.checkpointId);
   await aCheckpoint(randomUUID(), "", lastCheckpoint.checkpointId);
   await aCheckpoint(run.threadId, "", randomUUID());
-  expect(await queue.finish(run, SUCCESS, { lastCheckpoint })).toBeUndefined();
+  expect(await ends.finish(run, SUCCESS, lastCheckpoint)).toBeUndefined();
   const [row] = await database.query<{ status: string }>(
     "select status from threadloom.runs where run_id = $1",
     [run.runId],
   );
   expect(row?.status).toBe("running");
   await aCheckpoint(run.threadId, "", lastCheckpoint.checkpointId);
-  expect(await queue.finish(run, SUCCESS, { lastCheckpoint })).toEqual({ waiting: 0 });
+  expect(await ends.finish(run, SUCCESS, lastCheckpoint)).toEqual({ waiting: 0 });
 });
 
 test("a run that has stored nothing ends without asking for a checkpoint", async () => {
   const { database } = opened;
-  const queue = createQueue(database, { maxAttempts: 3, graphIds: [] });
+  const ends = createRunEnds(database, { checkpoints: opened.storage });
   const run = await aRunningRun(database);
   await makeBusy(run.threadId);
-  expect(await queue.finish(run, SUCCESS)).toEqual({ waiting: 0 });
+  expect(await ends.finish(run, SUCCESS)).toEqual({ waiting: 0 });
 });

@@ -1,4 +1,5 @@
 import { openDatabase, type Database, type Queryable } from "../../src/database/database.ts";
+import { createRunEnds, type RunEnds } from "../../src/queue/ending.ts";
 import { createQueue, type Queue } from "../../src/queue/queue.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { eventually } from "../helpers/conditions.ts";
@@ -40,6 +41,7 @@ const KEYS = { runs: "run_id", threads: "thread_id" };
 export interface OpenQueue {
   database: Database;
   queue: Queue;
+  ends: RunEnds;
   /** Of a database, or in a transaction of it. */
   queueOn(query: Pick<Database, "query">): Queue;
   aThread(): Promise<string>;
@@ -95,6 +97,9 @@ export const openQueue = async (): Promise<OpenQueue> => {
   return {
     database,
     queue: queueOn(database),
+    ends: createRunEnds(database, {
+      checkpoints: { deleteRun: () => Promise.resolve(), deleteThread: () => Promise.resolve() },
+    }),
     queueOn,
     aThread,
     async aRun(run = {}) {

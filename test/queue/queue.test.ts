@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import type { RunOutcome } from "../../src/queue/attempts.ts";
+import type { RunEnds } from "../../src/queue/ending.ts";
+import { lockAttempt } from "../../src/queue/sql/lock-attempt.ts";
 import type { Queue } from "../../src/queue/queue.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
@@ -8,9 +10,10 @@ import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
 let opened: OpenQueue;
 let database: Database;
 let queue: Queue;
+let ends: RunEnds;
 beforeAll(async () => {
   opened = await openQueue();
-  ({ database, queue } = opened);
+  ({ database, queue, ends } = opened);
 });
 afterAll(() => opened.close());
 beforeEach(() => database.query("delete from threadloom.threads"));
@@ -29,13 +32,11 @@ const isFree: OpenQueue["isFree"] = (table, id) => opened.isFree(table, id);
 describe("an attempt", () => {
   const everything = async ({ threadId, runId }: { threadId: string; runId: string }, attempt: number) => {
     const selector = { threadId, runId, attempt };
-    expect(await queue.finish(selector, FAILED)).toBeUndefined();
+    expect(await ends.finish(selector, FAILED)).toBeUndefined();
     expect(await queue.renew([selector], LEASE_SECONDS)).toEqual([]);
     expect(await queue.handBack(selector)).toBeUndefined();
     await queue.giveUpLease(selector);
-    expect(
-      await database.transaction((transaction) => queue.lockAttempt(transaction, selector)),
-    ).toBeUndefined();
+    expect(await database.transaction((transaction) => lockAttempt(transaction, selector))).toBeUndefined();
   };
 
   test.each<[string, QueuedRun, number]>([
@@ -59,9 +60,7 @@ describe("an attempt", () => {
     const run = await opened.aRun({ attempt: 2, leaseFor: 5 });
     await opened.aRun({ threadId: run.threadId, status: "pending" });
     await opened.aRun({ attempt: 2, leaseFor: 5 });
-    expect(
-      await changes(async () => expect(await queue.finish(run, FAILED)).toEqual({ waiting: 1 })),
-    ).toEqual(
+    expect(await changes(async () => expect(await ends.finish(run, FAILED)).toEqual({ waiting: 1 }))).toEqual(
       new Map<string, unknown>([
         [run.runId, { status: "error", error: FAILED.error, lease_until: null }],
         [
@@ -83,7 +82,7 @@ describe("an attempt", () => {
     await database.query("update threadloom.threads set ttl_minutes = 5 where thread_id = $1", [
       run.threadId,
     ]);
-    const changed = await changes(() => queue.finish(run, FAILED));
+    const changed = await changes(() => ends.finish(run, FAILED));
     expect(changed.get(run.threadId)).toMatchObject({
       status: "error",
       unfinished_runs: 0,
@@ -94,9 +93,7 @@ describe("an attempt", () => {
   test("does not end its run on another thread", async () => {
     const run = await opened.aRun({});
     const other = await opened.aRun({});
-    expect(await changes(() => queue.finish({ ...run, threadId: other.threadId }, FAILED))).toEqual(
-      new Map(),
-    );
+    expect(await changes(() => ends.finish({ ...run, threadId: other.threadId }, FAILED))).toEqual(new Map());
   });
 
   test("locks the thread before the run, as everybody does", async () => {
@@ -104,7 +101,7 @@ describe("an attempt", () => {
     await opened.whileLocked(
       "threads",
       run.threadId,
-      () => queue.finish(run, FAILED),
+      () => ends.finish(run, FAILED),
       async () => expect(await isFree("runs", run.runId)).toBe(true),
     );
     expect((await opened.rows()).get(run.runId)).toMatchObject({ status: "error" });
@@ -167,7 +164,7 @@ describe("an attempt", () => {
     const run = await opened.aRun({ attempt: 2 });
     const other = await opened.aRun({ attempt: 2 });
     await database.transaction(async (transaction) => {
-      expect(await queue.lockAttempt(transaction, run)).toEqual({ readerId: null });
+      expect(await lockAttempt(transaction, run)).toEqual({ readerId: null });
       expect(await isFree("runs", run.runId)).toBe(false);
       expect(await isFree("runs", other.runId)).toBe(true);
     });
@@ -291,7 +288,7 @@ describe("a run whose worker", () => {
   test("is gone is passed over while somebody else has it in hand", async () => {
     const [held, free] = [await opened.aRun({ leaseFor: -1 }), await opened.aRun({ leaseFor: -1 })];
     await database.transaction(async (transaction) => {
-      await queue.lockAttempt(transaction, held);
+      await lockAttempt(transaction, held);
       expect(await queue.requeueExpired(LEASE_SECONDS)).toEqual([
         // What the log says of it.
         { run_id: free.runId, thread_id: free.threadId, graph_id: "test", attempt: 1, lost_attempts: 1 },
@@ -325,9 +322,7 @@ describe("a run that was rolled back", () => {
     await database.query("update threadloom.threads set ttl_minutes = 5 where thread_id = $1", [
       run.threadId,
     ]);
-    const changed = await changes(() =>
-      database.transaction((transaction) => queue.removeRolledBack(transaction, run.threadId, run.runId)),
-    );
+    const changed = await changes(() => ends.rollBack(run));
     expect([...changed.keys()].sort()).toEqual([run.threadId, run.runId].sort());
     expect(changed.get(run.runId)).toBeNull();
     expect(changed.get(run.threadId)).toMatchObject({

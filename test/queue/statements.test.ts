@@ -9,9 +9,9 @@ import { createBehindOthers } from "../../src/queue/sql/create-behind-others.ts"
 import { createOnIdleThread } from "../../src/queue/sql/create-on-idle-thread.ts";
 import { createWithThread } from "../../src/queue/sql/create-with-thread.ts";
 import type { NewRun } from "../../src/queue/sql/create.ts";
-import { endWaiting } from "../../src/queue/sql/end-waiting.ts";
+import { endingWaiting } from "../../src/queue/sql/end-waiting.ts";
 import { lockThread, lockThreads } from "../../src/queue/sql/lock-threads.ts";
-import { lockAllUnfinished, lockUnfinished } from "../../src/queue/sql/lock-unfinished.ts";
+import { lockUnfinishedOf, lockUnfinished } from "../../src/queue/sql/lock-unfinished.ts";
 import { removeEnded } from "../../src/queue/sql/remove-ended.ts";
 import { createRunRepository, type RunRepository } from "../../src/runs/repository.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
@@ -323,7 +323,7 @@ describe("locking", () => {
     await opened.whileLocked(
       "runs",
       three.runs,
-      () => database.transaction((transaction) => lockAllUnfinished(transaction, named)),
+      () => database.transaction((transaction) => lockUnfinishedOf(transaction, named)),
       async () => {
         for (const id of [two.waits, two.runs, three.waits]) expect(await isFree("runs", id)).toBe(false);
         for (const id of [two.ended, one.waits, one.runs]) expect(await isFree("runs", id)).toBe(true);
@@ -354,7 +354,7 @@ describe("of several runs", () => {
     const waits = await pending();
     await ended();
     const changed = await opened.changes(async () => {
-      await endWaiting(database, [named.runId]);
+      await endingWaiting(undefined)(database, [named.runId]);
       await removeEnded(database, gone.runId);
       await removeEnded(database, waits.runId);
     });

@@ -52,7 +52,7 @@ const finished = async (run: RunRow | undefined) => {
   if (run === undefined) throw new Error("There is no run to finish.");
   const { thread_id: threadId, run_id: runId, attempt } = run;
   const outcome = { status: "success", error: null, threadStatus: "idle", interrupts: "{}" } as const;
-  await opened.queue.finish({ threadId, runId, attempt }, outcome);
+  await opened.ends.finish({ threadId, runId, attempt }, outcome);
   await opened.queue.advance(threadId);
 };
 

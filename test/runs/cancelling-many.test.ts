@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Database } from "../../src/database/database.ts";
 import { openDatabase } from "../../src/database/database.ts";
 import { newId } from "../../src/lib/ids.ts";
+import { createRunEnds } from "../../src/queue/ending.ts";
 import { createCancellation } from "../../src/runs/cancellation.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -59,6 +60,9 @@ afterEach(async () => {
 
 const STATEMENTS_AT_MOST = 200;
 
+const NONE = async (): Promise<void> => {
+  throw new Error("They have no checkpoints.");
+};
 const cancellation = () => {
   statements = 0;
   const count = (): void => {
@@ -86,14 +90,10 @@ const cancellation = () => {
     database: counting,
     announcements: {
       stop: (run) => void stopped.push(run.run_id),
-      ended: (run) => void ended.push(run.run_id),
+      ended: ({ run }) => void ended.push(run.run_id),
       available: () => undefined,
     },
-    checkpoints: {
-      async deleteRun() {
-        throw new Error("They have no checkpoints.");
-      },
-    },
+    ends: createRunEnds(counting, { checkpoints: { deleteRun: NONE, deleteThread: NONE } }),
   });
 };
 

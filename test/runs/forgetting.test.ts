@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { newId } from "../../src/lib/ids.ts";
-import { forgetRun } from "../../src/queue/sql/forget.ts";
+import { forgetting } from "../../src/queue/sql/forget.ts";
 import { openQueue, type OpenQueue } from "../queue/open-queue.ts";
 
 let opened: OpenQueue;
@@ -46,7 +46,7 @@ const CONFIG = { configurable: { before: 1 } };
 /** The rows that are others afterwards than before, and without the run. */
 const changedBy = async (threadId: string, runId: string): Promise<Map<string, Record<string, unknown>>> => {
   const before = await opened.rows();
-  await database.transaction((transaction) => forgetRun(transaction, threadId, runId));
+  await database.transaction((transaction) => forgetting(undefined).forgetRun(transaction, threadId, runId));
   const after = await opened.rows();
   return new Map([...after].filter(([id, row]) => JSON.stringify(row) !== JSON.stringify(before.get(id))));
 };

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pino } from "pino";
 import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
+import { createRunEnds } from "../../src/queue/ending.ts";
 import { createThreadSearcher } from "../../src/threads/search/search.ts";
 import { threadSearchBody } from "../../src/threads/schemas.ts";
 import { createThreadService } from "../../src/threads/service.ts";
@@ -202,7 +203,13 @@ describe("searching threads that have values", () => {
       const { database, graphs } = room;
       const logger = pino({ level: "silent" });
       const checkpoints = createCheckpointStorage({ database, logger });
-      const service = createThreadService({ database, checkpoints, graphs, logger });
+      const service = createThreadService({
+        database,
+        checkpoints,
+        ends: createRunEnds(database, { checkpoints }),
+        graphs,
+        logger,
+      });
       let statements = 0;
       const query = room.database.query.bind(room.database);
       room.database.query = async (text, values) => {

@@ -1,4 +1,5 @@
 import { createAnswerRoom } from "../../src/http/answer-room.ts";
+import { createRunEnds } from "../../src/queue/ending.ts";
 import { fileURLToPath } from "node:url";
 import type { FastifyInstance } from "fastify";
 import { pino } from "pino";
@@ -105,6 +106,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
   const service = createThreadService({
     database,
     checkpoints,
+    ends: createRunEnds(database, { checkpoints }),
     graphs,
     logger,
     onThreadsDeleted: (threadIds) => deleted.push(...threadIds),

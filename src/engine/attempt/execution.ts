@@ -1,33 +1,19 @@
 import type { CheckpointStorage } from "../../checkpoints/types.ts";
 import type { Database } from "../../database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../../database/tables.ts";
-import { isPassing, retryPassing } from "../../database/passing-faults.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { LeaseLostError, StateLostError } from "../../lib/errors.ts";
 import type { Faults } from "../../lib/faults.ts";
-import type { JsonObject } from "../../lib/json.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { toWireJson } from "../../values/wire-json.ts";
 import type { Hub } from "../../events/hub.ts";
 import { SEQ_PER_ATTEMPT, type EventLog } from "../../events/log.ts";
 import { RunChannel } from "../../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
-import { tellEnd, tellIfDeleted } from "./ended-line.ts";
+import { createConclusion, type RunEnding } from "./conclusion.ts";
 import { createOutcomes } from "./outcomes.ts";
-import { selectorOf, type RunOutcome } from "../../queue/attempts.ts";
+import { selectorOf } from "../../queue/attempts.ts";
+import type { RunEnds } from "../../queue/ending.ts";
 import type { Queue } from "../../queue/queue.ts";
-
-/** How a run that was executed here ended. */
-export interface RunEnding {
-  status: RunOutcome["status"] | "rolled-back";
-  error: JsonObject | null;
-  /** The graph's final values as JSON, made when asked for; undefined if they aren't here: the thread has them. */
-  values: () => string | undefined;
-  /** A JSON list of the interrupts that wait for an answer; undefined if the run did not stop at one. */
-  interrupts: (() => string) | undefined;
-  /** Other runs of the thread wait for their turn. */
-  othersWait: boolean;
-}
 
 /** A run in the hands of this process. */
 export interface Execution {
@@ -52,6 +38,7 @@ export interface ExecutionEvents {
 export interface ExecutorParts {
   database: Database;
   queue: Queue;
+  ends: RunEnds;
   graphs: Graphs;
   checkpoints: CheckpointStorage;
   graphExecutor: GraphExecutor;
@@ -74,6 +61,7 @@ export const createExecutor = (parts: ExecutorParts) => {
   const {
     database,
     queue,
+    ends,
     graphs,
     checkpoints,
     graphExecutor,
@@ -86,138 +74,7 @@ export const createExecutor = (parts: ExecutorParts) => {
   } = parts;
   const outcomes = createOutcomes({ database, graphs, checkpoints, runTimeoutSeconds, logger });
 
-  /** Repeats while the database is away: an outcome that was reached must not be lost while the lease is held. */
-  const persist = <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> =>
-    retryPassing(write, { isWanted: isMine });
-
-  /** The run and all it did are gone; the thread is what it was before. */
-  const rollBack = async (run: RunRow): Promise<boolean> =>
-    await database.transaction(async (transaction) => {
-      await transaction.query("select 1 from threadloom.threads where thread_id = $1 for no key update", [
-        run.thread_id,
-      ]);
-      const held = await queue.lockAttempt(transaction, selectorOf(run));
-      if (held === undefined) return false;
-      await checkpoints.deleteRun(run.thread_id, run.run_id, transaction);
-      await queue.removeRolledBack(transaction, run.thread_id, run.run_id);
-      return true;
-    });
-
-  /**
-   * The end of a threadless run: it leaves nothing behind. `outcome` is stored instead if another process reads
-   * the run, and the sweep removes it later: whoever waits there would find neither events nor a result.
-   */
-  const removeThread = async (run: RunRow, outcome?: RunOutcome): Promise<{ waiting: number } | undefined> =>
-    await database.transaction(async (transaction) => {
-      await transaction.query("select 1 from threadloom.threads where thread_id = $1 for update", [
-        run.thread_id,
-      ]);
-      const selector = selectorOf(run);
-      const held = await queue.lockAttempt(transaction, selector);
-      if (held === undefined) return undefined;
-      if (outcome !== undefined && held.readerId !== null && held.readerId !== processId) {
-        return await queue.finish(selector, outcome, { connection: transaction });
-      }
-      await checkpoints.deleteThread(run.thread_id, transaction);
-      await transaction.query("delete from threadloom.threads where thread_id = $1", [run.thread_id]);
-      return { waiting: 0 };
-    });
-
-  /**
-   * Resolves when all events are in the log; with a failure if the database refuses them for good: another attempt would
-   * come to the same end. Rejects if it is no longer this attempt's run, or if the database is away for too long.
-   */
-  const sealed = async (run: RunRow, channel: RunChannel): Promise<AttemptResult | undefined> => {
-    try {
-      await channel.seal();
-      return undefined;
-    } catch (error) {
-      if (error instanceof LeaseLostError || isPassing(error)) throw error;
-      logger.error({ err: error, run_id: run.run_id }, "the events of a run could not be stored");
-      return { kind: "failed", error };
-    }
-  };
-
-  /** Should this process die before it, or the database be away, the sweep does it. */
-  const letNextStart = async (threadId: string): Promise<void> => {
-    await queue.advance(threadId).catch((error: unknown) => {
-      logger.debug({ err: error, thread_id: threadId }, "the next run of a thread has to wait for the sweep");
-    });
-  };
-
-  const conclude = async (
-    run: RunRow,
-    channel: RunChannel,
-    result: AttemptResult,
-    circumstances: { isMine: () => boolean; creatorIsHere: boolean },
-  ): Promise<RunEnding | undefined> => {
-    const { isMine, creatorIsHere } = circumstances;
-    const selector = selectorOf(run);
-    if (result.kind === "stopped") {
-      const { reason } = result;
-      if (reason.kind === "lease-lost") return undefined;
-      if (reason.kind === "process-failed") {
-        await persist(() => queue.giveUpLease(selector), isMine);
-        return undefined;
-      }
-      if (reason.kind === "shutdown") {
-        const action = await persist(() => queue.handBack(selector), isMine);
-        if (action === undefined) return undefined;
-        // Asked for since the last heartbeat.
-        return await conclude(
-          run,
-          channel,
-          { kind: "stopped", reason: { kind: "cancel", action } },
-          circumstances,
-        );
-      }
-      if (reason.kind === "cancel" && reason.action === "rollback") {
-        const undo = async (): Promise<boolean> =>
-          run.delete_thread ? (await removeThread(run)) !== undefined : await rollBack(run);
-        if (!(await persist(undo, isMine))) return undefined;
-        if (!run.delete_thread) await letNextStart(run.thread_id);
-        return {
-          status: "rolled-back",
-          error: null,
-          values: () => undefined,
-          interrupts: undefined,
-          othersWait: true,
-        };
-      }
-    }
-    let outcome = await persist(() => outcomes.of(run, result), isMine);
-    if (outcome.error !== null) channel.emit("error", () => toWireJson(outcome.error));
-    // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
-    const refusal = await sealed(run, channel);
-    if (refusal !== undefined && run.resumable) outcome = await outcomes.of(run, refusal);
-    const { error } = outcome;
-    faults.reached("before-finish");
-    const lastCheckpoint = result.kind === "completed" ? result.lastUnsafe : undefined;
-    const finished = await persist(async (isRetry) => {
-      // One that came through the queue has a creator who may wait for it on another process.
-      const removes = run.delete_thread && creatorIsHere;
-      const ended = removes
-        ? await removeThread(run, outcome)
-        : await queue.finish(selector, outcome, { lastCheckpoint });
-      if (ended !== undefined || !isRetry) return ended;
-      // The try before may have been committed, and only its answer been lost.
-      const found = await queue.endedAs(selector, outcome.status);
-      return found === true || (found === "gone" && removes) ? { waiting: 1 } : undefined;
-    }, isMine);
-    faults.reached("after-finish");
-    if (finished === undefined) return undefined;
-    if (finished.waiting > 0) await letNextStart(run.thread_id);
-    const completed = result.kind === "completed" ? result : undefined;
-    /** All who wait for the run share one text: 120 of 14 MB were more than a process has. */
-    let text: string | undefined;
-    return {
-      status: outcome.status,
-      error,
-      values: () => (text ??= completed?.values()),
-      interrupts: completed?.interrupts,
-      othersWait: finished.waiting > 0,
-    };
-  };
+  const conclude = createConclusion({ queue, ends, outcomes, processId, faults, logger });
 
   return {
     /**
@@ -237,9 +94,7 @@ export const createExecutor = (parts: ExecutorParts) => {
             }
           : {}),
       });
-      const ending = await conclude(run, channel, result, { isMine: () => false, creatorIsHere: false });
-      if (ending !== undefined) tellEnd(logger, run, ending);
-      return ending;
+      return await conclude(run, channel, result, { isMine: () => false, creatorIsHere: false });
     },
 
     /** Starts at once. `creatorIsHere`: the run was created by this process and started with that. */
@@ -298,14 +153,9 @@ export const createExecutor = (parts: ExecutorParts) => {
           log.debug("the attempt is over; the run is not");
         } else {
           hub.end(channel);
-          tellEnd(logger, run, { ...ending, execMs: performance.now() - startedAt });
+          ending = { ...ending, execMs: performance.now() - startedAt };
         }
         onReleased(ending);
-        const isHandedBack =
-          result.kind === "stopped" && ["shutdown", "process-failed"].includes(result.reason.kind);
-        if (ending === undefined && !isHandedBack) {
-          await tellIfDeleted(logger, run, performance.now() - startedAt, queue);
-        }
         return ending;
       };
       // A threadless run leaves nothing behind that its values could be read from.

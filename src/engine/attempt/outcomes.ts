@@ -117,3 +117,5 @@ export const createOutcomes = ({
 
   return { of };
 };
+
+export type Outcomes = ReturnType<typeof createOutcomes>;

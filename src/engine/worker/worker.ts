@@ -16,7 +16,7 @@ export interface WorkerOptions {
   queue: Queue;
   executor: Executor;
   signals: Signals;
-  endings: Endings;
+  endings: Pick<Endings, "tell">;
   processId: string;
   /** Runs at a time; 0 for a process that only answers requests. */
   concurrency: number;
@@ -140,11 +140,10 @@ export const createWorker = (options: WorkerOptions): Worker => {
         if (isNewest) suspects.released(run.run_id);
         const isAwaited = isNewest && awaited.delete(run.run_id);
         if (ending !== undefined) {
-          endings.settle(run.run_id, ending);
           // A signal per run costs each process of several a statement per 10 ms, for waiters that are rarely there.
-          if (isAwaited || !creatorIsHere || run.resumable) {
-            signals.send({ kind: "ended", threadId: run.thread_id, runId: run.run_id });
-          } else justEnded[0].add(run.run_id);
+          const isHeardElsewhere = isAwaited || !creatorIsHere || run.resumable;
+          endings.tell({ run, status: ending.status, error: ending.error }, { ending, isHeardElsewhere });
+          if (!isHeardElsewhere) justEnded[0].add(run.run_id);
         }
         if (wanted || ending === undefined || ending.othersWait) wake();
       },

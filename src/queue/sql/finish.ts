@@ -2,6 +2,8 @@ import type { Queryable } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
 import { toJsonb } from "../../lib/jsonb.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
+import { ENDED_COLUMNS } from "../columns.ts";
+import { recorded, type RecordEnds } from "./ended.ts";
 
 interface Finish {
   attempt: AttemptSelector;
@@ -30,11 +32,12 @@ const FINISH_PARAMETERS = {
  * thread's lock is taken first. `resting_status` by name: while others wait the status stays `busy`, and they may be
  * withdrawn, so that this was the last run. Indexes: threads_pkey, runs_pkey, checkpoints_pkey.
  */
-const FINISH = nameParameters(
-  FINISH_PARAMETERS,
-  (sql) => `with thread as (
+export const finishing = (record: RecordEnds | undefined) => {
+  const FINISH = nameParameters(
+    FINISH_PARAMETERS,
+    (sql) => `with thread as (
   select thread_id from threadloom.threads where thread_id = ${sql.threadId} for no key update),
-finished as (
+ended as (
   update threadloom.runs r set status = ${sql.status}, error = ${sql.error}, lease_until = null, updated_at = now()
   from thread where r.thread_id = thread.thread_id and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt}
     and r.status = 'running'
@@ -42,24 +45,22 @@ finished as (
       select from threadloom.checkpoints c
       where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs}
         and c.checkpoint_id = ${sql.checkpointId}))
-  returning r.run_id)
+  returning ${ENDED_COLUMNS}, r.status, r.error)${recorded(record)}
 update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
   status = case when t.unfinished_runs > 1 then 'busy' else ${sql.threadStatus} end, resting_status = ${sql.threadStatus},
   interrupts = ${sql.interrupts}, error = ${sql.error}, updated_at = now(), state_updated_at = now(),
   expires_at = now() + t.ttl_minutes * interval '1 minute', version = t.version + 1
-from finished where t.thread_id = ${sql.threadId}
+from ended where t.thread_id = ${sql.threadId}
 returning t.unfinished_runs`,
-);
+  );
 
-/**
- * Ends the run of an attempt. Undefined if the attempt no longer holds the run, or if `lastCheckpoint` is not there:
- * a crash of the database has taken it, so the run is not at its end. Otherwise the number of runs that wait on the
- * thread.
- */
-export const finish = async (
-  queryable: Queryable,
-  finish: Finish,
-): Promise<{ waiting: number } | undefined> => {
-  const rows = await FINISH.query<{ unfinished_runs: number }>(queryable, finish);
-  return rows[0] && { waiting: rows[0].unfinished_runs };
+  /**
+   * Ends the run of an attempt. Undefined if the attempt no longer holds the run, or if `lastCheckpoint` is not there:
+   * a crash of the database has taken it, so the run is not at its end. Otherwise the number of runs that wait on the
+   * thread.
+   */
+  return async (queryable: Queryable, finish: Finish): Promise<{ waiting: number } | undefined> => {
+    const rows = await FINISH.query<{ unfinished_runs: number }>(queryable, finish);
+    return rows[0] && { waiting: rows[0].unfinished_runs };
+  };
 };

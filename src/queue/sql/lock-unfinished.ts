@@ -11,8 +11,8 @@ const LOCK_UNFINISHED = `select ${ENDED_COLUMNS}, r.status from threadloom.runs 
   where r.thread_id = $1 and r.status in ('pending', 'running') order by r.created_at, r.run_id for update`;
 
 /** The renewal of leases takes runs in this order, too. The same indexes. */
-const LOCK_ALL_UNFINISHED = `select 1 from threadloom.runs
-  where thread_id = any($1::uuid[]) and status in ('pending', 'running') order by run_id for update`;
+const LOCK_UNFINISHED_OF = `select ${ENDED_COLUMNS} from threadloom.runs r
+  where r.thread_id = any($1::uuid[]) and r.status in ('pending', 'running') order by r.run_id for update`;
 
 /** Index: runs_pkey. */
 const LOCK_RUNS = `select ${ENDED_COLUMNS}, r.status, r.delete_thread from threadloom.runs r
@@ -25,13 +25,12 @@ const LOCK_RUNS = `select ${ENDED_COLUMNS}, r.status, r.delete_thread from threa
 export const lockUnfinished = async (transaction: Queryable, threadId: string): Promise<UnfinishedRunRow[]> =>
   await transaction.query<UnfinishedRunRow>(LOCK_UNFINISHED, [threadId]);
 
-/** The same for several threads, in the order of the runs' ids; answers nothing. */
-export const lockAllUnfinished = async (
+/** The same for several threads, in the order of the runs' ids. */
+export const lockUnfinishedOf = async (
   transaction: Queryable,
   threadIds: readonly string[],
-): Promise<void> => {
-  if (threadIds.length > 0) await transaction.query(LOCK_ALL_UNFINISHED, [threadIds]);
-};
+): Promise<EndedRun[]> =>
+  threadIds.length === 0 ? [] : await transaction.query<EndedRun>(LOCK_UNFINISHED_OF, [threadIds]);
 
 /** Those of these runs that are there, on these threads, whatever their status. The caller holds the threads' locks. */
 export const lockRuns = async (

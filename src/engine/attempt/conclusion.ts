@@ -1,0 +1,155 @@
+import type { RunRow } from "../../database/tables.ts";
+import { isPassing, retryPassing } from "../../database/passing-faults.ts";
+import { LeaseLostError } from "../../lib/errors.ts";
+import type { Faults } from "../../lib/faults.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { toWireJson } from "../../values/wire-json.ts";
+import type { RunChannel } from "../../events/channel.ts";
+import { selectorOf, type RunOutcome } from "../../queue/attempts.ts";
+import type { RunEnds } from "../../queue/ending.ts";
+import type { Queue } from "../../queue/queue.ts";
+import type { AttemptResult } from "../executors/executor.ts";
+import type { Outcomes } from "./outcomes.ts";
+
+/** How a run that was executed here ended. */
+export interface RunEnding {
+  status: RunOutcome["status"] | "rolled-back";
+  error: JsonObject | null;
+  /** The graph's final values as JSON, made when asked for; undefined if they aren't here: the thread has them. */
+  values: () => string | undefined;
+  /** A JSON list of the interrupts that wait for an answer; undefined if the run did not stop at one. */
+  interrupts: (() => string) | undefined;
+  /** How long the attempt was executed, the storing of its end included; undefined if it was not executed here. */
+  execMs?: number;
+  /** Other runs of the thread wait for their turn. */
+  othersWait: boolean;
+}
+
+export interface ConclusionParts {
+  queue: Queue;
+  ends: RunEnds;
+  outcomes: Outcomes;
+  processId: string;
+  faults: Faults;
+  logger: Logger;
+}
+
+export interface Circumstances {
+  /** Whether this process still holds the run, as far as it knows. */
+  isMine: () => boolean;
+  /** The run was created by this process and started with that. */
+  creatorIsHere: boolean;
+}
+
+/**
+ * From what became of an attempt to what is stored of it: the run's end, or that it goes on elsewhere (undefined). What is
+ * stored is decided here, by which statement in queue/ending.ts.
+ */
+export const createConclusion = (parts: ConclusionParts) => {
+  const { queue, ends, outcomes, processId, faults, logger } = parts;
+
+  /** Repeats while the database is away: an outcome that was reached must not be lost while the lease is held. */
+  const persist = <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> =>
+    retryPassing(write, { isWanted: isMine });
+
+  /**
+   * Resolves when all events are in the log; with a failure if the database refuses them for good: another attempt would
+   * come to the same end. Rejects if it is no longer this attempt's run, or if the database is away for too long.
+   */
+  const sealed = async (run: RunRow, channel: RunChannel): Promise<AttemptResult | undefined> => {
+    try {
+      await channel.seal();
+      return undefined;
+    } catch (error) {
+      if (error instanceof LeaseLostError || isPassing(error)) throw error;
+      logger.error({ err: error, run_id: run.run_id }, "the events of a run could not be stored");
+      return { kind: "failed", error };
+    }
+  };
+
+  /** Should this process die before it, or the database be away, the sweep does it. */
+  const letNextStart = async (threadId: string): Promise<void> => {
+    await queue.advance(threadId).catch((error: unknown) => {
+      logger.debug({ err: error, thread_id: threadId }, "the next run of a thread has to wait for the sweep");
+    });
+  };
+
+  const conclude = async (
+    run: RunRow,
+    channel: RunChannel,
+    result: AttemptResult,
+    circumstances: Circumstances,
+  ): Promise<RunEnding | undefined> => {
+    const { isMine, creatorIsHere } = circumstances;
+    const selector = selectorOf(run);
+    if (result.kind === "stopped") {
+      const { reason } = result;
+      if (reason.kind === "lease-lost") return undefined;
+      if (reason.kind === "process-failed") {
+        await persist(() => queue.giveUpLease(selector), isMine);
+        return undefined;
+      }
+      if (reason.kind === "shutdown") {
+        const action = await persist(() => queue.handBack(selector), isMine);
+        if (action === undefined) return undefined;
+        // Asked for since the last heartbeat.
+        return await conclude(
+          run,
+          channel,
+          { kind: "stopped", reason: { kind: "cancel", action } },
+          circumstances,
+        );
+      }
+      if (reason.kind === "cancel" && reason.action === "rollback") {
+        const undo = async (): Promise<boolean> =>
+          run.delete_thread
+            ? (await ends.finishWithThread(selector, undefined, processId)) !== undefined
+            : await ends.rollBack(selector);
+        if (!(await persist(undo, isMine))) return undefined;
+        if (!run.delete_thread) await letNextStart(run.thread_id);
+        return {
+          status: "rolled-back",
+          error: null,
+          values: () => undefined,
+          interrupts: undefined,
+          othersWait: true,
+        };
+      }
+    }
+    let outcome = await persist(() => outcomes.of(run, result), isMine);
+    if (outcome.error !== null) channel.emit("error", () => toWireJson(outcome.error));
+    // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
+    const refusal = await sealed(run, channel);
+    if (refusal !== undefined && run.resumable) outcome = await outcomes.of(run, refusal);
+    const { error } = outcome;
+    faults.reached("before-finish");
+    const lastCheckpoint = result.kind === "completed" ? result.lastUnsafe : undefined;
+    const finished = await persist(async (isRetry) => {
+      // One that came through the queue has a creator who may wait for it on another process.
+      const removes = run.delete_thread && creatorIsHere;
+      const ended = removes
+        ? await ends.finishWithThread(selector, outcome, processId)
+        : await ends.finish(selector, outcome, lastCheckpoint);
+      if (ended !== undefined || !isRetry) return ended;
+      // The try before may have been committed, and only its answer been lost.
+      const found = await queue.endedAs(selector, outcome.status);
+      return found === true || (found === "gone" && removes) ? { waiting: 1 } : undefined;
+    }, isMine);
+    faults.reached("after-finish");
+    if (finished === undefined) return undefined;
+    if (finished.waiting > 0) await letNextStart(run.thread_id);
+    const completed = result.kind === "completed" ? result : undefined;
+    /** All who wait for the run share one text: 120 of 14 MB were more than a process has. */
+    let text: string | undefined;
+    return {
+      status: outcome.status,
+      error,
+      values: () => (text ??= completed?.values()),
+      interrupts: completed?.interrupts,
+      othersWait: finished.waiting > 0,
+    };
+  };
+
+  return conclude;
+};

@@ -1,0 +1,30 @@
+import type { Queryable } from "../../database/database.ts";
+import { toJsonb } from "../../lib/jsonb.ts";
+import { ENDED_COLUMNS } from "../columns.ts";
+import type { RunEnd } from "../attempts.ts";
+import { recorded, type RecordEnds } from "./ended.ts";
+
+/**
+ * Any status → the row is gone, with its thread. Runs and events hang on the thread and go with it. A run in progress
+ * loses its row, and so its lease: nothing that its attempt still writes is accepted. The cascade comes after the
+ * statement, so `ended` sees the runs. Indexes: threads_pkey, runs_pending_of_thread, runs_one_running_per_thread.
+ */
+export const deletingThreads = (record: RecordEnds | undefined) => {
+  const DELETE_THREADS = `with ended as (
+    select ${ENDED_COLUMNS}, $2::text as status, $3::jsonb as error from threadloom.runs r
+    where r.thread_id = any($1::uuid[]) and r.status in ('pending', 'running'))${recorded(record)}
+  delete from threadloom.threads where thread_id = any($1::uuid[])`;
+
+  /** Deletes threads, whose runs end like this. The caller holds the locks of the threads and of their unfinished runs. */
+  return async (
+    transaction: Queryable,
+    threadIds: readonly string[],
+    { status, error }: Pick<RunEnd, "status" | "error">,
+  ): Promise<void> => {
+    await transaction.query(DELETE_THREADS, [
+      threadIds,
+      status,
+      error === null ? null : toJsonb(JSON.stringify(error)).jsonb,
+    ]);
+  };
+};

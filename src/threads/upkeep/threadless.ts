@@ -1,0 +1,30 @@
+import { tellFailure } from "../../database/outages.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { startPeriodic } from "../../lib/periodic.ts";
+import type { Queue } from "../../queue/queue.ts";
+
+export interface ThreadlessSweepOptions {
+  queue: Pick<Queue, "listEndedThreadless">;
+  /** Deletes the threads among these that have no unfinished runs. */
+  threads: { prune(options: { thread_ids: string[]; strategy: "delete" }): Promise<number> };
+  sweepSeconds: number;
+  logger: Logger;
+}
+
+/** Time to read the end of a threadless run that another process executed; a slow reader needs some. */
+const LINGER_SECONDS = 60;
+/** To stay short beside live traffic. */
+const THREADS_PER_SWEEP = 5_000;
+
+/** Removes what threadless runs leave behind that were kept for readers on other processes. */
+export const startThreadlessSweep = (options: ThreadlessSweepOptions): { close(): Promise<void> } => {
+  const { queue, threads, sweepSeconds, logger } = options;
+  return startPeriodic({
+    everyMs: sweepSeconds * 1_000,
+    async work() {
+      const ended = await queue.listEndedThreadless(LINGER_SECONDS, THREADS_PER_SWEEP);
+      if (ended.length > 0) await threads.prune({ thread_ids: ended, strategy: "delete" });
+    },
+    onError: tellFailure(logger, "ended threadless runs could not be removed"),
+  });
+};
