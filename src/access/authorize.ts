@@ -1,9 +1,9 @@
 import type { Caller } from "./caller.ts";
-import type { Actions, Resource } from "./events.ts";
+import type { Actions, Resource } from "./actions.ts";
 import { grantVisibility, type Visibility } from "./visibility.ts";
 
 /**
- * Decides what of a resource a caller may do this with. Every method of a service asks it, once for each event, before
+ * Decides what of a resource a caller may do this with. Every method of a service asks it, once for each action, before
  * it touches a repository. Rejects with `unauthenticated` or `forbidden` if the caller may not at all.
  */
 export type Authorize = <R extends Resource>(

@@ -1,5 +1,5 @@
 import { sql, type RawBuilder, type SqlBool } from "kysely";
-import type { Resource } from "./events.ts";
+import type { Resource } from "./actions.ts";
 
 /**
  * SQL that is true for the records that somebody may see. `metadata` is SQL for the metadata of a record (a column, or

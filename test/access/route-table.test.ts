@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createAuthorize, type Authorize } from "../../src/access/authorize.ts";
 import type { Caller } from "../../src/access/caller.ts";
-import type { Actions, Resource } from "../../src/access/events.ts";
+import type { Actions, Resource } from "../../src/access/actions.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 
 /** For every route of the server what is asked of authorization, and for which resource. A new route needs its line here. */

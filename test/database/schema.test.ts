@@ -190,6 +190,11 @@ test("two deployments share a database, each in a schema of its own, and hear on
   expect(answer.status).toBe(200);
   expect((await one.client.get(`/threads/${thread}/state`)).body.values.messages.length).toBeGreaterThan(1);
   await one.client.put("/store/items").send({ namespace: ["n"], key: "k", value: { is: "here" } });
+  const assistant = (await one.client.post("/assistants").send({ graph_id: "agent" })).body.assistant_id;
+  const changed = await one.client.patch(`/assistants/${assistant}`).send({ name: "Second" });
+  expect((await one.client.get(`/assistants/${assistant}`)).body).toEqual(changed.body);
+  expect((await one.client.post(`/assistants/${assistant}/versions`).send({})).body).toHaveLength(2);
+  expect((await other.client.get(`/assistants/${assistant}`)).status).toBe(404);
   expect((await other.client.get(`/threads/${thread}`)).status).toBe(404);
   expect((await other.client.post("/threads/search").send({})).body).toEqual([]);
   expect((await other.client.post("/assistants/search").send({})).body.length).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 import { createAuthorize, type Authorize } from "../../src/access/authorize.ts";
 import type { Caller } from "../../src/access/caller.ts";
-import type { Resource } from "../../src/access/events.ts";
+import type { Resource } from "../../src/access/actions.ts";
 import { grantVisibility, type Visibility } from "../../src/access/visibility.ts";
 
 /** As a server without filters has it. */
