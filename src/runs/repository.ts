@@ -2,11 +2,18 @@ import type { Visibility } from "../access/visibility.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import type { RunRow, RunStatus } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { LARGE_ANSWER_BYTES, type WhenLarge } from "../lib/large-answers.ts";
 import { RUN_COLUMNS } from "../queue/columns.ts";
 import type { RunSelector } from "../queue/attempts.ts";
 import { runVisible } from "../queue/run-visible.ts";
 
 export type { RunSelector };
+
+/** `RUN_COLUMNS`, but of `kwargs`, which holds the input, only its length where it is large. */
+const BOUNDED_COLUMNS = `${RUN_COLUMNS.replace(
+  "r.kwargs",
+  `case when octet_length(r.kwargs::text) <= ${LARGE_ANSWER_BYTES} then r.kwargs end as kwargs`,
+)}, octet_length(r.kwargs::text) as kwargs_bytes`;
 
 /** What those who wait for the end of a run look at, each of them every second: not its input, which may be large. */
 export type AwaitedRunRow = Pick<RunRow, "status" | "error" | "worker_id" | "reader_id" | "delete_thread">;
@@ -68,6 +75,23 @@ export const createRunRepository = (database: Database) => ({
       values,
     );
     return rows[0];
+  },
+
+  /** As `find`. An input over a megabyte is read by a second statement, when `whenLarge` has found room for it. */
+  async findWithRoom(
+    visibility: Visibility<"threads">,
+    selector: RunSelector,
+    whenLarge: WhenLarge,
+  ): Promise<RunRow | undefined> {
+    const values: unknown[] = [selector.runId, selector.threadId];
+    const visible = runVisible(visibility, values);
+    const [row] = await database.query<RunRow & { kwargs_bytes: number }>(
+      `select ${BOUNDED_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
+      values,
+    );
+    if (row === undefined || row.kwargs_bytes <= LARGE_ANSWER_BYTES) return row;
+    await whenLarge(row.kwargs_bytes);
+    return await this.find(visibility, selector);
   },
 
   async findAwaited(

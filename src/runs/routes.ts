@@ -133,11 +133,11 @@ export const createRunRoutes =
     app.get(
       "/threads/:thread_id/runs/:run_id",
       { schema: { tags, summary: "Get a run", params: runPath, response: { 200: runRecord, ...refusals } } },
-      async (request) =>
-        await service.get(request.caller, {
-          threadId: request.params.thread_id,
-          runId: request.params.run_id,
-        }),
+      async (request, reply) => {
+        const whenLarge = (bytes: number) => room.reserve(reply.raw, bytes, { isRefusable: true });
+        const { thread_id: threadId, run_id: runId } = request.params;
+        return await service.get(request.caller, { threadId, runId }, whenLarge);
+      },
     );
 
     app.delete(
@@ -172,7 +172,7 @@ export const createRunRoutes =
       },
       async (request, reply) => {
         const selector = { threadId: request.params.thread_id, runId: request.params.run_id };
-        await service.get(request.caller, selector); // a missing one is a 404 before anything is answered
+        await service.assertThere(request.caller, selector); // a missing one is a 404 before anything is answered
         return await answers.join(reply, selector, onDisconnectOf(request.query));
       },
     );

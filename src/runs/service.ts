@@ -9,6 +9,7 @@ import type { Endings } from "../engine/endings.ts";
 import type { Worker } from "../engine/worker/worker.ts";
 import { conflict, eventNotKept, runNotFound, threadNotFound } from "../lib/errors.ts";
 import { assistantIdOf } from "../lib/ids.ts";
+import type { WhenLarge } from "../lib/large-answers.ts";
 import { toWireJson } from "../values/wire-json.ts";
 import { SEQ_PER_ATTEMPT, type EventLog, type RunEvent } from "../events/log.ts";
 import { withFailure } from "../events/readers/failure-reader.ts";
@@ -134,8 +135,19 @@ export const createRunService = (parts: RunServiceParts) => {
       return rows.map(toRunRecord);
     },
 
-    async get(caller: Caller, selector: RunSelector): Promise<RunRecord> {
-      return toRunRecord(await find(await authorize(caller, "threads", "read"), selector));
+    /** `whenLarge` is awaited before a large input is read. */
+    async get(caller: Caller, selector: RunSelector, whenLarge: WhenLarge): Promise<RunRecord> {
+      const visibility = await authorize(caller, "threads", "read");
+      const row = await repository.findWithRoom(visibility, selector, whenLarge);
+      if (row === undefined) throw runNotFound(selector.runId);
+      return toRunRecord(row);
+    },
+
+    /** Throws `runNotFound` if the caller sees no such run. */
+    async assertThere(caller: Caller, selector: RunSelector): Promise<void> {
+      const visibility = await authorize(caller, "threads", "read");
+      if ((await repository.findAwaited(visibility, selector)) === undefined)
+        throw runNotFound(selector.runId);
     },
 
     /** The thread of a run that is known by its own id. */
