@@ -13,7 +13,7 @@ export interface Outages {
 /** A server that is full answers some and refuses others: it counts as back only when it has refused nobody so long. */
 const QUIET_MS = 1_000;
 
-const wasNotTaken = (error: unknown): boolean =>
+const isAwayOrFull = (error: unknown): boolean =>
   isPassing(error) && !isContention(error) && !mayHaveBeenCommitted(error);
 
 export const createOutages = (logger: Logger): Outages => {
@@ -21,7 +21,7 @@ export const createOutages = (logger: Logger): Outages => {
   let lastAt = 0;
   return {
     failed(error) {
-      if (!wasNotTaken(error)) return;
+      if (!isAwayOrFull(error)) return;
       lastAt = performance.now();
       if (since !== undefined) return;
       since = lastAt;

@@ -1,10 +1,10 @@
 import { COUNT_WRITES_OF_C } from "../checkpoints/rows/row-text.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
-import { toJsonb } from "../lib/jsonb.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { sqlState } from "../lib/errors.ts";
 import { systemAssistantId } from "../lib/ids.ts";
+import { mergeImported, storeImported } from "../threads/imported.ts";
 
 /** Under this key the metadata of an imported thread hold the id that it had. */
 export const IMPORTED_ID = "imported_thread_id";
@@ -57,20 +57,6 @@ const LIST_CHECKPOINTS = `
   ) w using (checkpoint_ns, checkpoint_id)
   where c.thread_id = $1`;
 
-// The times are those of the conversation, so that lists of threads stay in their order. A thread whose times are all
-// the same would count as one that nothing has touched yet, hence the millisecond.
-const FINISH = `
-  with times as (
-    select coalesce($5::timestamptz, now()) as first,
-      greatest($6::timestamptz, coalesce($5::timestamptz, now()) + interval '1 millisecond') as last)
-  insert into threadloom.threads (thread_id, status, metadata, interrupts, created_at, updated_at, state_updated_at)
-  select $1, $2, $3::jsonb, $4::jsonb, first, last, last from times
-  on conflict (thread_id) do update set status = excluded.status, interrupts = excluded.interrupts,
-    metadata = threads.metadata || excluded.metadata, updated_at = excluded.updated_at, state_updated_at = excluded.state_updated_at
-  where threads.unfinished_runs = 0`;
-
-const ASSIGN = `update threadloom.threads set metadata = metadata || $2::jsonb where thread_id = $1 and unfinished_runs = 0`;
-
 /** In a dry run the database may not have been migrated yet. */
 const UNDEFINED_TABLE = "42P01";
 
@@ -101,18 +87,18 @@ export const createTarget = (database: Database, checkpoints: CheckpointStorage)
       [IMPORTED_ID]: sourceId,
       ...(graphId === undefined ? {} : graphOf(graphId)),
     };
-    await database.query(FINISH, [
-      key,
-      interrupts === "{}" ? "idle" : "interrupted",
-      toJsonb(JSON.stringify(metadata)).jsonb,
-      toJsonb(interrupts).jsonb,
-      timeOf(firstTime),
-      timeOf(lastTime),
-    ]);
+    await storeImported(database, {
+      threadId: key,
+      status: interrupts === "{}" ? "idle" : "interrupted",
+      metadata,
+      interrupts,
+      firstTime: timeOf(firstTime),
+      lastTime: timeOf(lastTime),
+    });
   },
 
   async assign(key, graphId) {
-    await database.query(ASSIGN, [key, toJsonb(JSON.stringify(graphOf(graphId))).jsonb]);
+    await mergeImported(database, key, graphOf(graphId));
   },
 });
 

@@ -1,0 +1,92 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+/** Which room writes which table: one each, and where there are more, why. */
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const SOURCE = join(ROOT, "src");
+
+const WRITERS: Record<string, readonly string[]> = {
+  assistants: ["assistants"],
+  assistant_versions: ["assistants"],
+  checkpoints: ["checkpoints"],
+  checkpoint_contents: ["checkpoints"],
+  checkpoint_elements: ["checkpoints"],
+  checkpoint_shapes: ["checkpoints"],
+  checkpoint_writes: ["checkpoints"],
+  migrations: ["database"],
+  run_events: ["events"],
+  runs: ["queue"],
+  store_items: ["store"],
+  store_vectors: ["store"],
+  workers: ["queue"],
+  // threads/ writes the record. queue/ takes a thread for a run and frees it, in the statement that writes the run: a
+  // second one would be a round trip for every run; so it also makes the thread of a run that has none, and deletes those
+  // whose runs end with them. checkpoints/ notes in the statement that stores a state that it has changed.
+  threads: ["checkpoints", "queue", "threads"],
+};
+
+/** Columns of `threads` that say whether a run is on it: of the queue alone. */
+const OF_THE_QUEUE = ["unfinished_runs", "turns", "resting_status"];
+/** What checkpoints/ may write of a thread. */
+const OF_CHECKPOINTS = ["state_updated_at", "version"];
+
+const sources = readdirSync(SOURCE, { recursive: true, encoding: "utf8" })
+  .map((file) => file.replaceAll("\\", "/"))
+  .filter((file) => /\.(ts|js)$/.test(file))
+  .map((file) => ({ room: file.split("/")[0] ?? "", text: readFileSync(join(SOURCE, file), "utf8") }));
+
+const SQL_WRITE = /\b(?:insert\s+into|update|delete\s+from|merge\s+into|truncate)\s+threadloom\.([\w$]+)/gi;
+const KYSELY_WRITE = /\.(?:insertInto|updateTable|deleteFrom|mergeInto|replaceInto)\(\s*"(\w+)/g;
+
+const tablesWrittenIn = (text: string): string[] =>
+  [...text.matchAll(SQL_WRITE), ...text.matchAll(KYSELY_WRITE)].map(([, table = ""]) => table);
+
+test("each table has one writer, or a reason", () => {
+  const writers: Record<string, Set<string>> = {};
+  for (const { room, text } of sources) {
+    for (const table of tablesWrittenIn(text)) (writers[table] ??= new Set()).add(room);
+  }
+  const found = Object.entries(writers).map(([table, rooms]) => [table, [...rooms].sort()]);
+  expect(Object.fromEntries(found)).toEqual(WRITERS);
+});
+
+test("every table that a migration makes has a writer", () => {
+  const folder = join(ROOT, "migrations");
+  const made = readdirSync(folder).flatMap((file) =>
+    [...readFileSync(join(folder, file), "utf8").matchAll(/^create table (\w+)/gim)].map(
+      ([, table]) => table,
+    ),
+  );
+  expect(made.length).toBeGreaterThan(10);
+  expect(made.filter((table) => !((table ?? "") in WRITERS))).toEqual([]);
+});
+
+/** What a source assigns in the table `threads`, by `update`, `insert`, or `on conflict`. */
+const columnsOfThreads = (text: string): string[] => {
+  const END = '(?=\\bwhere\\b|\\bfrom\\b|\\breturning\\b|`|"|;)';
+  const assigned = [
+    ...text.matchAll(new RegExp(`update\\s+threadloom\\.threads\\b[^\`]*?\\bset\\b([^\`]*?)${END}`, "gi")),
+    ...(/insert\s+into\s+threadloom\.threads\b/i.test(text)
+      ? text.matchAll(new RegExp(`do\\s+update\\s+set\\b([^\`]*?)${END}`, "gi"))
+      : []),
+  ].flatMap(([, set = ""]) => [...set.matchAll(/(?:^|,)\s*(\w+)\s*=/g)].map(([, column = ""]) => column));
+  const inserted = [...text.matchAll(/insert\s+into\s+threadloom\.threads\s*\(([^)]*)\)/gi)].flatMap(
+    ([, columns = ""]) => columns.split(",").map((column) => column.trim()),
+  );
+  return [...assigned, ...inserted];
+};
+
+test("whether a run is on a thread is written by the queue alone", () => {
+  const columnsOf = (room: string): string[] => [
+    ...new Set(
+      sources.filter((source) => source.room === room).flatMap(({ text }) => columnsOfThreads(text)),
+    ),
+  ];
+  expect(columnsOf("queue")).toEqual(expect.arrayContaining(OF_THE_QUEUE));
+  expect(columnsOf("threads")).toEqual(expect.arrayContaining(["metadata", "interrupts", "expires_at"]));
+  expect(columnsOf("threads").filter((column) => OF_THE_QUEUE.includes(column))).toEqual([]);
+  expect(columnsOf("checkpoints").sort()).toEqual(OF_CHECKPOINTS);
+});
