@@ -24,6 +24,11 @@ class GrantedVisibility<R extends Resource> {
     this.#condition = condition;
   }
 
+  /** Whether nothing is hidden, so that nobody has to look. */
+  get hidesNothing(): boolean {
+    return this.#condition === undefined;
+  }
+
   /**
    * The condition for a raw statement, in parentheses, or `true`. Its values are appended to `values`, which holds the
    * values of the parameters so far: the statement is sent with all of them.

@@ -28,18 +28,27 @@ export const createRunAnswers = (
     done();
   });
 
-  /** Cancels the run if its client leaves before the answer; not if it is the server that cuts it off. */
-  const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void => {
+  /** Ends a run by `end` if its client leaves before the answer; not if it is the server that cuts it off. */
+  const endOnDisconnect = (reply: FastifyReply, runId: string, end: () => Promise<void>): void => {
     const onClose = (): void => {
       if (stopping || reply.raw.writableFinished || wasDropped(reply)) return;
-      service.cancel(reply.request.caller, selector, "interrupt", undefined).catch((error: unknown) => {
-        reply.log.debug({ err: error, run_id: selector.runId }, "nothing to cancel after a client left");
+      end().catch((error: unknown) => {
+        reply.log.debug({ err: error, run_id: runId }, "nothing to cancel after a client left");
       });
     };
     // It may have left while its run was being stored.
     if (reply.raw.destroyed) onClose();
     else reply.raw.once("close", onClose);
   };
+
+  const abandonOnDisconnect = (reply: FastifyReply, created: CreatedRun): void =>
+    endOnDisconnect(reply, created.row.run_id, () => service.abandon(created));
+
+  /** Whoever joins a run ends it as its caller, who may not be allowed to. */
+  const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void =>
+    endOnDisconnect(reply, selector.runId, () =>
+      service.cancel(reply.request.caller, selector, "interrupt", undefined),
+    );
 
   const sendEvents = async (
     reply: FastifyReply,
@@ -62,14 +71,12 @@ export const createRunAnswers = (
   const sendResult = async (
     reply: FastifyReply,
     selector: RunSelector,
-    onDisconnect: OnDisconnect,
     result: (asking: ResultAsking) => Promise<string>,
   ): Promise<FastifyReply> => {
     void reply.headers({
       "content-location": runAddress(selector),
       location: `${runAddress(selector)}/join`,
     });
-    if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
     // The run is stored: clients would repeat what is refused.
     const whenLarge = (bytes: number) => room.reserve(reply.raw, bytes, { isRefusable: false });
     return await answerPatiently(reply, result({ signal: callerGone(reply.raw), whenLarge }), room);
@@ -83,20 +90,27 @@ export const createRunAnswers = (
     },
 
     /** The result of a run that was just created. */
-    wait: (reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<FastifyReply> =>
-      sendResult(reply, selectorOf(created), onDisconnect, (asking) => service.result(created, asking)),
+    async wait(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<FastifyReply> {
+      if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
+      return await sendResult(reply, selectorOf(created), (asking) => service.result(created, asking));
+    },
 
     /** The result of a run that was created before. */
-    join: (reply: FastifyReply, selector: RunSelector, onDisconnect: OnDisconnect): Promise<FastifyReply> =>
-      sendResult(reply, selector, onDisconnect, (asking) =>
-        service.join(reply.request.caller, selector, asking),
-      ),
+    async join(
+      reply: FastifyReply,
+      selector: RunSelector,
+      onDisconnect: OnDisconnect,
+    ): Promise<FastifyReply> {
+      if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
+      const { caller } = reply.request;
+      return await sendResult(reply, selector, (asking) => service.join(caller, selector, asking));
+    },
 
     /** The events of a run that was just created. */
     async stream(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<void> {
       const selector = selectorOf(created);
       const reader = service.readCreated(created);
-      if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
+      if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
       if ((await sendEvents(reply, selector, reader, { after: -1 })) === "ended")
         await service.forget(created);
     },

@@ -6,6 +6,7 @@ import type { Execution } from "../engine/attempt/execution.ts";
 import type { Worker } from "../engine/worker/worker.ts";
 import {
   assistantNotFound,
+  checkpointNotFound,
   conflict,
   invalid,
   sqlState,
@@ -212,14 +213,17 @@ export const createRunCreation = (parts: RunCreationParts) => {
     return rows;
   };
 
-  const assertStart = async ({ run, checkpointId }: RequestedRun): Promise<void> => {
+  const assertStart = async (rights: CreationRights, { run, checkpointId }: RequestedRun): Promise<void> => {
     assertRecursionLimit(run.config, recursionLimitMax);
-    if (checkpointId !== undefined) await checkpoints.assertExists(run.threadId, "", checkpointId);
+    if (checkpointId === undefined) return;
+    // Checkpoints know no caller, and must not tell what a hidden thread has.
+    if (await repository.threadIsHidden(rights.threads, run.threadId)) throw checkpointNotFound(checkpointId);
+    await checkpoints.assertExists(run.threadId, "", checkpointId);
   };
 
   return {
     async create(rights: CreationRights, requested: RequestedRun): Promise<CreatedRun> {
-      await assertStart(requested);
+      await assertStart(rights, requested);
       const find = async (): Promise<CreatedRun | undefined> => {
         const row = await repository.find(everyThread, requested.run);
         if (row === undefined) return undefined;
@@ -234,7 +238,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
      * wait in the queue, since a lease must not begin before the last of them is stored.
      */
     async createAll(rights: CreationRights, requested: readonly RequestedRun[]): Promise<RunRow[]> {
-      for (const one of requested) await assertStart(one);
+      for (const one of requested) await assertStart(rights, one);
       const runIds = requested.map(({ run }) => run.runId);
       const find = async (): Promise<RunRow[] | undefined> => {
         const stored = await repository.findAll(everyThread, runIds);

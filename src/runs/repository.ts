@@ -54,6 +54,7 @@ export const createRunRepository = (database: Database) => ({
     threadId: string,
     queryable: Queryable = database,
   ): Promise<boolean> {
+    if (visibility.hidesNothing) return false;
     const values: unknown[] = [threadId];
     const visible = visibility.condition("metadata", values);
     const rows = await queryable.query(

@@ -257,6 +257,11 @@ export const createRunService = (parts: RunServiceParts) => {
       if (wait !== undefined) await waitForEnd(selector, wait);
     },
 
+    /** Ends a run whose creator has left: whoever creates one may say that it is to end then. */
+    async abandon({ row }: CreatedRun): Promise<void> {
+      await cancellation.cancel(everyThread, { threadId: row.thread_id, runId: row.run_id }, "interrupt");
+    },
+
     /** Answers how many of the caller's runs were there to cancel. */
     async cancelMany(caller: Caller, filter: UnfinishedFilter, action: CancelAction): Promise<number> {
       return await cancellation.cancelMany(await authorize(caller, "threads", "update"), filter, action);

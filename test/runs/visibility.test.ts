@@ -2,8 +2,10 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Authorize } from "../../src/access/authorize.ts";
 import { createAuthorize } from "../../src/access/authorize.ts";
+import { forbidden } from "../../src/lib/errors.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { ownersOnly } from "../helpers/access.ts";
+import { eventually } from "../helpers/conditions.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 
 /** Two callers whose filters let each see the threads that are its own; `hidesAssistants`: and the assistants, too. */
@@ -12,11 +14,15 @@ type Owner = keyof typeof KEYS;
 const idOf = (owner: Owner): string => createHash("sha256").update(KEYS[owner]).digest("hex").slice(0, 12);
 
 let hidesAssistants = false;
+/** Nobody may update a thread, nor cancel its runs. */
+let forbidsUpdates = false;
 const everybody = createAuthorize();
-const authorize: Authorize = async (caller, resource, action) =>
-  resource === "threads" || hidesAssistants
+const authorize: Authorize = async (caller, resource, action) => {
+  if (forbidsUpdates && action === "update" && caller.kind !== "server") throw forbidden("Not this.");
+  return resource === "threads" || hidesAssistants
     ? await ownersOnly(caller, resource, action)
     : await everybody(caller, resource, action);
+};
 
 let server: TestServer;
 beforeAll(async () => {
@@ -27,6 +33,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   hidesAssistants = false;
+  forbidsUpdates = false;
 });
 
 const send = async (owner: Owner, method: string, path: string, body?: unknown) => {
@@ -115,6 +122,38 @@ describe("a run on somebody else's thread", () => {
     const answer = await send("me", method, path.replace(":thread", threadId), asked);
     expect([answer.status, answer.body]).toEqual([409, { detail: `Thread '${threadId}' already exists.` }]);
   });
+});
+
+test("a checkpoint of a hidden thread is as unknown as any other", async () => {
+  const threadId = await aThread("them");
+  await send("them", "POST", `/threads/${threadId}/runs/wait`, input);
+  const state = await send("them", "GET", `/threads/${threadId}/state`);
+  const { checkpoint_id: theirs } = state.body.checkpoint;
+  const from = async (checkpointId: string) =>
+    await send("me", "POST", `/threads/${threadId}/runs/wait`, { ...input, checkpoint_id: checkpointId });
+  const unknown = newId();
+  const [hidden, missing] = [await from(theirs), await from(unknown)];
+  expect(hidden.status).toBe(404);
+  expect(hidden.text).toBe(missing.text.replaceAll(unknown, theirs));
+});
+
+test("who may create a run may let it end with the connection, though not cancel it", async () => {
+  const threadId = await aThread("me");
+  forbidsUpdates = true;
+  const leave = new AbortController();
+  const waiting = fetch(`${server.url}/threads/${threadId}/runs/wait`, {
+    method: "POST",
+    headers: { "x-api-key": KEYS.me, "content-type": "application/json" },
+    body: JSON.stringify({ ...input, after_seconds: 3_600, on_disconnect: "cancel" }),
+    signal: leave.signal,
+  }).catch(() => undefined);
+  const runsOf = async () => (await send("me", "GET", `/threads/${threadId}/runs`)).body;
+  await eventually("it is there", async () => (await runsOf()).length === 1);
+  const [{ run_id: runId }] = await runsOf();
+  expect((await send("me", "POST", `/threads/${threadId}/runs/${runId}/cancel`)).status).toBe(403);
+  leave.abort();
+  await waiting;
+  await eventually("it is ended", async () => (await runsOf())[0].status === "interrupted");
 });
 
 test("who may see a thread runs on it, waits, joins and reads its runs", async () => {
