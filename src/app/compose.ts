@@ -156,7 +156,7 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     const hub = createHub({
       eventLog,
       signals,
-      phaseOf: (runId) => runRepository.phaseOf(runId, processId),
+      phaseOf: (run) => runRepository.phaseOf(run, processId),
       faults,
       logger,
     });

@@ -105,6 +105,8 @@ export interface RunEventsTable {
   thread_id: string;
   run_id: string;
   seq: number;
+  /** The event's id within its thread, see events/event-ids.ts; null of an attempt that has no turn. */
+  thread_seq: number | null;
   event: string;
   data: string;
   created_at: Timestamp;

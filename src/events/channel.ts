@@ -1,4 +1,5 @@
-import type { RunEvent } from "./log.ts";
+import { threadOffset } from "./event-ids.ts";
+import type { EventSource, RunEvent } from "./log.ts";
 
 /**
  * Bytes of events that a channel keeps for readers that are behind or come back. A reader that falls further
@@ -14,10 +15,7 @@ const PAUSE_BYTES = 1024 * 1024;
 /** What an event costs in memory beside its data. */
 const EVENT_OVERHEAD_BYTES = 120;
 
-export interface RunChannelOptions {
-  threadId: string;
-  runId: string;
-  attempt: number;
+export interface RunChannelOptions extends EventSource {
   /** The id of the first event. */
   firstSeq: number;
   /** Keep events also while nobody reads: the run's creator will, or they are logged. */
@@ -39,8 +37,10 @@ export class RunChannel {
   readonly threadId: string;
   readonly runId: string;
   readonly attempt: number;
+  readonly turn: number;
   /** The id of the attempt's first event. */
   readonly firstSeq: number;
+  readonly #threadOffset: number | undefined;
   /** Consecutive; the oldest that is kept stands at #head, since taking it off the front costs its whole length. */
   #events: RunEvent[] = [];
   #head = 0;
@@ -69,6 +69,8 @@ export class RunChannel {
     this.threadId = options.threadId;
     this.runId = options.runId;
     this.attempt = options.attempt;
+    this.turn = options.turn;
+    this.#threadOffset = threadOffset(options);
     this.firstSeq = options.firstSeq;
     this.#nextSeq = options.firstSeq;
     this.#visibleSeq = options.firstSeq;
@@ -129,7 +131,8 @@ export class RunChannel {
       this.#visibleSeq = this.#nextSeq;
       return;
     }
-    const kept = { seq, event, data: data() };
+    const kept: RunEvent = { seq, event, data: data() };
+    if (this.#threadOffset !== undefined) kept.threadSeq = seq + this.#threadOffset;
     this.#opening ??= kept;
     if (!this.wanted) {
       this.#visibleSeq = this.#nextSeq;

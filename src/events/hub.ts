@@ -3,7 +3,7 @@ import { unavailable } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
 import { createGate } from "../lib/gate.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { EventLog, RunEvent } from "./log.ts";
+import type { EventLog, EventSource, RunAddress, RunEvent } from "./log.ts";
 import { readLog } from "./readers/log-reader.ts";
 import { RunChannel, type RunChannelOptions } from "./channel.ts";
 import { readChannel, type RunReader } from "./readers/channel-reader.ts";
@@ -20,7 +20,7 @@ export interface HubOptions {
   eventLog: EventLog;
   signals: Signals;
   /** `ended` also of a run that is gone. */
-  phaseOf: (runId: string) => Promise<"pending" | "running" | "ended">;
+  phaseOf: (run: RunAddress) => Promise<"pending" | "running" | "ended">;
   faults: Faults;
   logger: Logger;
 }
@@ -78,12 +78,11 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
     if (channels.get(channel.runId) === channel) channels.delete(channel.runId);
   };
 
-  const logOf =
-    (source: { threadId: string; runId: string; attempt: number }) => async (events: RunEvent[]) => {
-      faults.reached("between-checkpoint-and-event");
-      await eventLog.append(source, events);
-      signals.send({ kind: "events", threadId: source.threadId, runId: source.runId });
-    };
+  const logOf = (source: EventSource) => async (events: RunEvent[]) => {
+    faults.reached("between-checkpoint-and-event");
+    await eventLog.append(source, events);
+    signals.send({ kind: "events", threadId: source.threadId, runId: source.runId });
+  };
 
   const largeEvents = createGate({
     places: LARGE_EVENTS_AT_ONCE,
@@ -177,7 +176,7 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
       logger.trace({ runId }, "reading a run from the event log");
       return readLog({
         eventLog,
-        runId,
+        run: { threadId: options.threadId, runId },
         after,
         resumable,
         phaseOf,

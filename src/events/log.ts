@@ -1,47 +1,71 @@
 import type { Database } from "../database/database.ts";
 import { retryPassing } from "../database/passing-faults.ts";
+import { threadOffset, type Turn } from "./event-ids.ts";
 import { LeaseLostError, sqlState, UNIQUE_VIOLATION } from "../lib/errors.ts";
 
 /** One event of a run: its id on the wire, its name, and its data as one line of JSON. */
 export interface RunEvent {
   seq: number;
+  /** Its id among all events of its thread, see event-ids.ts; absent of an attempt that has no turn. */
+  threadSeq?: number;
   event: string;
   data: string;
 }
 
-/**
- * Ids of a later attempt's events start here times (attempt - 1): above everything an earlier attempt can have
- * sent, also what never reached the log. Readers ask for "after N", so gaps harm nobody.
- */
-export const SEQ_PER_ATTEMPT = 100_000_000;
-
-export interface EventSource {
+/** Which run's events. */
+export interface RunAddress {
   threadId: string;
   runId: string;
-  attempt: number;
 }
+
+/** Whose events: those of one attempt. */
+export interface EventSource extends RunAddress, Turn {}
 
 /**
  * One insert for a batch: 90,340 events/s at 50 per statement, 3,711 with a statement each. Fenced: the run's row
  * is locked against a takeover while the events are written, and nothing is if the attempt has lost the run.
  */
 const APPEND = `with held as (
-  select run_id from threadloom.runs where run_id = $2 and attempt = $3 and status = 'running' for share)
-insert into threadloom.run_events (thread_id, run_id, seq, event, data)
-select $1, held.run_id, e.seq, e.event, e.data
+  select thread_id, run_id from threadloom.runs
+  where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running' for share)
+insert into threadloom.run_events (thread_id, run_id, seq, thread_seq, event, data)
+select held.thread_id, held.run_id, e.seq, e.seq + $7::bigint, e.event, e.data
 from held, unnest($4::bigint[], $5::text[], $6::text[]) as e(seq, event, data)
 returning seq`;
 
+const COLUMNS = `seq::float8 as seq, thread_seq::float8 as "threadSeq", event`;
+
 /**
- * The length of a value is known without reading it, so what is left out costs nothing. $5: send a first event that is
+ * The length of a value is known without reading it, so what is left out costs nothing. $6: send a first event that is
  * too large, too; otherwise it comes without its data.
  */
-const READ = `select seq::float8 as seq, event, case when bytes <= $4 or $5 then data end as data from (
-  select seq, event, data, octet_length(data) as bytes,
+const READ = `select ${COLUMNS}, case when bytes <= $5 or $6 then data end as data from (
+  select seq, thread_seq, event, data, octet_length(data) as bytes,
     sum(octet_length(data)) over (order by seq) - octet_length(data) as bytes_before
-  from (select seq, event, data from threadloom.run_events where run_id = $1 and seq > $2 order by seq limit $3) as page
+  from (select seq, thread_seq, event, data from threadloom.run_events
+    where thread_id = $1 and run_id = $2 and seq > $3 order by seq limit $4) as page
 ) as measured
-where bytes_before + bytes <= $4 or bytes_before = 0 order by seq`;
+where bytes_before + bytes <= $5 or bytes_before = 0 order by seq`;
+
+const HAS_ALL_AFTER = `select exists (
+    select from threadloom.run_events where thread_id = $1 and run_id = $2 and seq = $3)
+  or (select max(seq) from threadloom.run_events where thread_id = $1 and run_id = $2) < $3 as whole`;
+
+const LAST_SEQ = `select coalesce(max(seq), -1)::float8 as seq from threadloom.run_events
+  where thread_id = $1 and run_id = $2`;
+
+const OPENING = `select ${COLUMNS}, data from threadloom.run_events
+  where thread_id = $1 and run_id = $2 and event = 'metadata' order by seq desc limit 1`;
+
+/** A row as it is answered; `data` is null of an event that was left out for its size. */
+type EventRow = Omit<RunEvent, "threadSeq" | "data"> & { threadSeq: number | null; data: string | null };
+
+const toEvent = ({ seq, threadSeq, event, data }: EventRow): RunEvent => ({
+  seq,
+  ...(threadSeq === null ? {} : { threadSeq }),
+  event,
+  data: data ?? "",
+});
 
 /** Longer than a failover of the database; then the run is left to be recovered. */
 const RETRY_SECONDS = 30;
@@ -50,7 +74,8 @@ const RETRY_SECONDS = 30;
 const DELETE_EXPIRED = `with expired as (
   select e.ctid, e.created_at from threadloom.run_events e
   where e.created_at < now() - make_interval(secs => $1::float8) and e.created_at >= $3::timestamptz
-    and (select r.status from threadloom.runs r where r.run_id = e.run_id) not in ('pending', 'running')
+    and not exists (select from threadloom.runs r
+      where r.thread_id = e.thread_id and r.run_id = e.run_id and r.status in ('pending', 'running'))
   order by e.created_at limit $2
   for update skip locked),
 removed as (
@@ -70,6 +95,7 @@ export const createEventLog = (database: Database) => ({
           events.map((event) => event.seq),
           events.map((event) => event.event),
           events.map((event) => event.data),
+          threadOffset(source) ?? null,
         ]);
         if (rows.length === 0) throw new LeaseLostError(source.runId, source.attempt);
       } catch (error) {
@@ -82,50 +108,34 @@ export const createEventLog = (database: Database) => ({
 
   /**
    * Events after `after`, in order, at most so many, and so many bytes. `"large"` if the first of them alone has more:
-   * it is read, by itself, only for who says that there is room for it. Index: the primary key (run_id, seq).
+   * it is read, by itself, only for who says that there is room for it. Index: run_events_pkey (thread_id, run_id, seq), as
+   * of all that follow.
    */
   async read(
-    runId: string,
+    { threadId, runId }: RunAddress,
     after: number,
     { events, bytes, largeToo }: { events: number; bytes: number; largeToo: boolean },
   ): Promise<RunEvent[] | "large"> {
-    const rows = await database.query<Omit<RunEvent, "data"> & { data: string | null }>(READ, [
-      runId,
-      after,
-      events,
-      bytes,
-      largeToo,
-    ]);
-    return rows[0]?.data === null ? "large" : (rows as RunEvent[]);
+    const rows = await database.query<EventRow>(READ, [threadId, runId, after, events, bytes, largeToo]);
+    return rows[0]?.data === null ? "large" : rows.map(toEvent);
   },
 
   /** Whether all that came after the event with this id is kept; nothing came after one beyond the last. */
-  async hasAllAfter(runId: string, seq: number): Promise<boolean> {
-    const rows = await database.query<{ whole: boolean | null }>(
-      `select exists (select from threadloom.run_events where run_id = $1 and seq = $2)
-         or (select max(seq) from threadloom.run_events where run_id = $1) < $2 as whole`,
-      [runId, seq],
-    );
+  async hasAllAfter({ threadId, runId }: RunAddress, seq: number): Promise<boolean> {
+    const rows = await database.query<{ whole: boolean | null }>(HAS_ALL_AFTER, [threadId, runId, seq]);
     return rows[0]?.whole ?? false;
   },
 
   /** The id of the last event, -1 if there is none. */
-  async lastSeq(runId: string): Promise<number> {
-    const rows = await database.query<{ seq: number }>(
-      "select coalesce(max(seq), -1)::float8 as seq from threadloom.run_events where run_id = $1",
-      [runId],
-    );
+  async lastSeq({ threadId, runId }: RunAddress): Promise<number> {
+    const rows = await database.query<{ seq: number }>(LAST_SEQ, [threadId, runId]);
     return rows[0]?.seq ?? -1;
   },
 
   /** The first event of the newest attempt that has any; every stream begins with it, also one that is joined late. */
-  async opening(runId: string): Promise<RunEvent | undefined> {
-    const rows = await database.query<RunEvent>(
-      `select seq::float8 as seq, event, data from threadloom.run_events
-       where run_id = $1 and event = 'metadata' order by seq desc limit 1`,
-      [runId],
-    );
-    return rows[0];
+  async opening({ threadId, runId }: RunAddress): Promise<RunEvent | undefined> {
+    const [row] = await database.query<EventRow>(OPENING, [threadId, runId]);
+    return row && toEvent(row);
   },
 
   /**

@@ -124,10 +124,13 @@ export const createRunRepository = (database: Database) => ({
    * For the engine, which asks for no caller: `ended` also for a run that is gone; `pending` also for one that this
    * process has claimed and is about to begin.
    */
-  async phaseOf(runId: string, processId: string): Promise<"pending" | "running" | "ended"> {
+  async phaseOf(
+    { threadId, runId }: RunSelector,
+    processId: string,
+  ): Promise<"pending" | "running" | "ended"> {
     const [row] = await database.query<{ status: RunStatus; here: boolean }>(
-      "select status, worker_id is not distinct from $2::uuid as here from threadloom.runs where run_id = $1",
-      [runId, processId],
+      "select status, worker_id is not distinct from $3::uuid as here from threadloom.runs where thread_id = $1 and run_id = $2",
+      [threadId, runId, processId],
     );
     if (row?.status === "running") return row.here ? "pending" : "running";
     return row?.status === "pending" ? "pending" : "ended";

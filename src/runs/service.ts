@@ -11,7 +11,8 @@ import { conflict, eventNotKept, runNotFound, threadNotFound } from "../lib/erro
 import { assistantIdOf } from "../lib/ids.ts";
 import type { WhenLarge } from "../lib/large-answers.ts";
 import { toWireJson } from "../values/wire-json.ts";
-import { SEQ_PER_ATTEMPT, type EventLog, type RunEvent } from "../events/log.ts";
+import { SEQ_PER_ATTEMPT } from "../events/event-ids.ts";
+import type { EventLog, RunEvent } from "../events/log.ts";
 import { withFailure } from "../events/readers/failure-reader.ts";
 import type { Hub } from "../events/hub.ts";
 import type { RunReader } from "../events/readers/channel-reader.ts";
@@ -193,7 +194,7 @@ export const createRunService = (parts: RunServiceParts) => {
       if (row.status === "pending") return await cancellation.cancel(visibility, selector, "rollback");
       if (row.status === "running")
         throw conflict(`Run '${selector.runId}' is in progress; cancel it first.`);
-      await removeEnded(database, selector.runId);
+      await removeEnded(database, selector);
     },
 
     /** The result of a run that was just created, for who created it. */
@@ -231,9 +232,7 @@ export const createRunService = (parts: RunServiceParts) => {
       if (row !== undefined && row.resumable && !held && after !== undefined && isTerminal(row.status)) {
         // A gap would look like a complete stream.
         const kept =
-          after < 0
-            ? (await eventLog.lastSeq(row.run_id)) >= 0
-            : await eventLog.hasAllAfter(row.run_id, after);
+          after < 0 ? (await eventLog.lastSeq(selector)) >= 0 : await eventLog.hasAllAfter(selector, after);
         if (!kept) throw eventNotKept(row.run_id, after);
       }
       // Before the reading starts: from then on its events are logged, wherever it is executed.

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { LeaseLostError } from "../../src/lib/errors.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { createEventLog, type EventLog, type RunEvent } from "../../src/events/log.ts";
+import { forgetting } from "../../src/queue/sql/forget.ts";
+import { removeEnded } from "../../src/queue/sql/remove-ended.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "../queue/open-queue.ts";
 import { eventually } from "../helpers/conditions.ts";
 
@@ -15,18 +17,20 @@ afterAll(() => opened.close());
 beforeEach(() => opened.database.query("delete from threadloom.threads"));
 
 const ALL = { events: 100, bytes: 1_000, largeToo: true };
+/** Of no turn: what turns are for is shown in thread-order.test.ts. */
+const aRun = async (row?: QueuedRun) => ({ ...(await opened.aRun(row)), turn: 0 });
 const event = (seq: number, name = "values"): RunEvent => ({ seq, event: name, data: `{"at":${seq}}` });
 const seqs = (events: readonly RunEvent[] | "large"): number[] =>
   events === "large" ? [] : events.map(({ seq }) => seq);
 
 describe("events", () => {
   test("are kept with their run, and read in order, after the one that is named", async () => {
-    const [run, other] = [await opened.aRun(), await opened.aRun()];
+    const [run, other] = [await aRun(), await aRun()];
     await log.append(run, [event(2), event(0), event(1)]);
     await log.append(other, [event(0), event(7)]);
-    expect(await log.read(run.runId, -1, ALL)).toEqual([event(0), event(1), event(2)]);
-    expect(await log.read(run.runId, 0, ALL)).toEqual([event(1), event(2)]);
-    expect(await log.read(newId(), -1, ALL)).toEqual([]);
+    expect(await log.read(run, -1, ALL)).toEqual([event(0), event(1), event(2)]);
+    expect(await log.read(run, 0, ALL)).toEqual([event(1), event(2)]);
+    expect(await log.read({ ...run, runId: newId() }, -1, ALL)).toEqual([]);
     const [stored] = await opened.database.query(
       "select distinct thread_id from threadloom.run_events where run_id = $1",
       [run.runId],
@@ -35,17 +39,17 @@ describe("events", () => {
   });
 
   test("are read so many at a time, of so many bytes, and one that alone has more by itself", async () => {
-    const run = await opened.aRun();
+    const run = await aRun();
     const events = [event(0), event(1), event(2), event(3)];
     await log.append(run, [event(3), event(2), event(1), event(0)]);
     const bytes = events[0]?.data.length ?? 0;
-    expect(seqs(await log.read(run.runId, -1, { ...ALL, events: 2 }))).toEqual([0, 1]);
-    expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes: 1 }))).toEqual([0]);
-    expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes: 2 * bytes }))).toEqual([0, 1]);
-    expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes: 2 * bytes + 1 }))).toEqual([0, 1]);
+    expect(seqs(await log.read(run, -1, { ...ALL, events: 2 }))).toEqual([0, 1]);
+    expect(seqs(await log.read(run, -1, { ...ALL, bytes: 1 }))).toEqual([0]);
+    expect(seqs(await log.read(run, -1, { ...ALL, bytes: 2 * bytes }))).toEqual([0, 1]);
+    expect(seqs(await log.read(run, -1, { ...ALL, bytes: 2 * bytes + 1 }))).toEqual([0, 1]);
     // Who has no room for it only hears of it.
-    expect(await log.read(run.runId, -1, { ...ALL, bytes: 1, largeToo: false })).toBe("large");
-    expect(seqs(await log.read(run.runId, -1, { ...ALL, bytes, largeToo: false }))).toEqual([0]);
+    expect(await log.read(run, -1, { ...ALL, bytes: 1, largeToo: false })).toBe("large");
+    expect(seqs(await log.read(run, -1, { ...ALL, bytes, largeToo: false }))).toEqual([0]);
   });
 
   test.each<[string, QueuedRun]>([
@@ -53,14 +57,14 @@ describe("events", () => {
     ["whose run waits again", { status: "pending" }],
     ["whose run has ended", { status: "success" }],
   ])("of an attempt %s are refused", async (_, row) => {
-    const run = await opened.aRun(row);
-    await opened.aRun();
+    const run = await aRun(row);
+    await aRun();
     await expect(log.append({ ...run, attempt: 1 }, [event(0)])).rejects.toThrow(LeaseLostError);
-    expect(await log.read(run.runId, -1, ALL)).toEqual([]);
+    expect(await log.read(run, -1, ALL)).toEqual([]);
   });
 
   test("wait for a takeover that has begun, and are refused then", async () => {
-    const run = await opened.aRun();
+    const run = await aRun();
     let appending: Promise<void> | undefined;
     await opened.database.transaction(async (transaction) => {
       await transaction.query("update threadloom.runs set attempt = 2 where run_id = $1", [run.runId]);
@@ -74,28 +78,48 @@ describe("events", () => {
       });
     });
     await expect(appending).rejects.toThrow(LeaseLostError);
-    expect(await log.read(run.runId, -1, ALL)).toEqual([]);
+    expect(await log.read(run, -1, ALL)).toEqual([]);
   });
 
   test("tell their last id, and the opening of the newest attempt", async () => {
-    const [run, other] = [await opened.aRun(), await opened.aRun()];
-    expect(await log.lastSeq(run.runId)).toBe(-1);
-    expect(await log.opening(run.runId)).toBeUndefined();
+    const [run, other] = [await aRun(), await aRun()];
+    expect(await log.lastSeq(run)).toBe(-1);
+    expect(await log.opening(run)).toBeUndefined();
     await log.append(run, [event(0, "metadata"), event(1), event(2, "metadata"), event(3)]);
     await log.append(other, [event(9, "metadata")]);
-    expect(await log.lastSeq(run.runId)).toBe(3);
-    expect(await log.opening(run.runId)).toEqual(event(2, "metadata"));
+    expect(await log.lastSeq(run)).toBe(3);
+    expect(await log.opening(run)).toEqual(event(2, "metadata"));
   });
 
   test("say whether all after one of them is there", async () => {
-    const [run, other] = [await opened.aRun(), await opened.aRun()];
-    expect(await log.hasAllAfter(run.runId, 5)).toBe(false);
+    const [run, other] = [await aRun(), await aRun()];
+    expect(await log.hasAllAfter(run, 5)).toBe(false);
     await log.append(run, [event(5), event(6)]);
     await log.append(other, [event(3), event(9)]);
-    expect(await log.hasAllAfter(run.runId, 5)).toBe(true);
-    expect(await log.hasAllAfter(run.runId, 7)).toBe(true);
-    expect(await log.hasAllAfter(run.runId, 3)).toBe(false);
+    expect(await log.hasAllAfter(run, 5)).toBe(true);
+    expect(await log.hasAllAfter(run, 7)).toBe(true);
+    expect(await log.hasAllAfter(run, 3)).toBe(false);
   });
+});
+
+test("events go with their run when that is removed, rolled back or deleted with its thread", async () => {
+  const runs = [await aRun(), await aRun(), await aRun(), await aRun(), await aRun()] as const;
+  for (const run of runs) await log.append(run, [event(0), event(1)]);
+  const [removed, rolledBack, together, deleted, kept] = runs;
+  await opened.database.query("update threadloom.runs set status = 'success' where run_id = $1", [
+    removed.runId,
+  ]);
+  await removeEnded(opened.database, removed);
+  // It still is in progress.
+  await removeEnded(opened.database, kept);
+  const { forgetRun, forgetRuns } = forgetting(undefined);
+  await forgetRun(opened.database, rolledBack.threadId, rolledBack.runId);
+  await forgetRuns(opened.database, [{ thread_id: together.threadId, run_id: together.runId }]);
+  await opened.database.query("delete from threadloom.threads where thread_id = $1", [deleted.threadId]);
+  const left = await opened.database.query(
+    "select run_id, seq::int as seq from threadloom.run_events order by seq",
+  );
+  expect(left).toEqual([0, 1].map((seq) => ({ run_id: kept.runId, seq })));
 });
 
 describe("expired events", () => {

@@ -20,7 +20,7 @@ const aHub = () => {
   let phase: "pending" | "running" | "ended" = "pending";
   const eventLog = {
     append: async (_source: unknown, events: readonly RunEvent[]) => void stored.push(...events),
-    async read(_runId: string, after: number) {
+    async read(_run: unknown, after: number) {
       await held;
       return stored.filter(({ seq }) => seq > after);
     },
@@ -77,6 +77,7 @@ test("a reader who has read the log goes on in memory where it is, not where it 
     threadId: THREAD,
     runId: RUN,
     attempt: 1,
+    turn: 0,
     firstSeq: 0,
     keep: true,
     resumable: true,
@@ -112,6 +113,7 @@ test("a run that starts and ends here while the log is asked is read from memory
     threadId: THREAD,
     runId: RUN,
     attempt: 1,
+    turn: 0,
     firstSeq: 0,
     keep: true,
     resumable: false,
@@ -169,6 +171,7 @@ describe("a reader who waits for a run that another process executes", { timeout
       threadId: THREAD,
       runId: RUN,
       attempt: 2,
+      turn: 0,
       firstSeq: 0,
       keep: false,
       resumable: false,
@@ -199,6 +202,7 @@ describe("the events of a run that has ended", () => {
       threadId: THREAD,
       runId,
       attempt,
+      turn: 0,
       firstSeq: 0,
       keep: true,
       resumable: false,
@@ -248,7 +252,7 @@ test("of many readers who take nothing only some are given a large event, and th
   const large: RunEvent = { seq: 0, event: "values", data: JSON.stringify("x".repeat(1_000_000)) };
   let given = 0;
   const eventLog = {
-    async read(_runId: string, _after: number, { largeToo }: { largeToo: boolean }) {
+    async read(_run: unknown, _after: number, { largeToo }: { largeToo: boolean }) {
       if (!largeToo) return "large";
       given += 1;
       return [large];

@@ -70,7 +70,10 @@ test("a page of the log has no more bytes than it should, or one event", async (
   });
   const log = createEventLog(database);
   const pageAfter = async (after: number, limits: { events: number; bytes: number }): Promise<number[]> => {
-    const events = await log.read(run?.run_id ?? "", after, { ...limits, largeToo: true });
+    const events = await log.read({ threadId, runId: run?.run_id ?? "" }, after, {
+      ...limits,
+      largeToo: true,
+    });
     return events === "large" ? [] : events.map(({ seq }) => seq);
   };
   try {

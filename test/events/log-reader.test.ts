@@ -41,7 +41,7 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
     letIn: [] as (() => void)[],
   };
   const eventLog = {
-    async read(_runId: string, after: number, { largeToo }: { largeToo: boolean }) {
+    async read(_run: unknown, after: number, { largeToo }: { largeToo: boolean }) {
       state.looks += 1;
       await state.held;
       if (state.failure !== undefined) throw state.failure;
@@ -53,7 +53,7 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
   } as Partial<EventLog> as EventLog;
   const reader = readLog({
     eventLog,
-    runId: "run",
+    run: { threadId: "thread", runId: "run" },
     after: -1,
     resumable: false,
     phaseOf: async () => state.phase,

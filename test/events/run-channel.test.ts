@@ -10,7 +10,15 @@ const MIB = 1024 * 1024;
 const [KEPT_BYTES, PAUSE_BYTES] = [8 * MIB, MIB];
 
 const aChannel = (options: Partial<RunChannelOptions> = {}) =>
-  new RunChannel({ threadId: "thread", runId: "run", attempt: 1, firstSeq: 0, keep: true, ...options });
+  new RunChannel({
+    threadId: "thread",
+    runId: "run",
+    attempt: 1,
+    turn: 0,
+    firstSeq: 0,
+    keep: true,
+    ...options,
+  });
 const emit = (channel: RunChannel, events: number, data = "") => {
   for (let count = 0; count < events; count += 1) channel.emit("values", () => data);
 };

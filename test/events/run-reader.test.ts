@@ -10,7 +10,14 @@ const reading = (
   { events = 0, ...options }: Partial<ChannelReaderOptions> & { events?: number } = {},
   keep = true,
 ) => {
-  const channel = new RunChannel({ threadId: "thread", runId: "run", attempt: 1, firstSeq: 0, keep });
+  const channel = new RunChannel({
+    threadId: "thread",
+    runId: "run",
+    attempt: 1,
+    turn: 0,
+    firstSeq: 0,
+    keep,
+  });
   const emit = (data = "") => channel.emit("values", () => data);
   for (let count = 0; count < events; count += 1) emit();
   let ended = false;
@@ -109,7 +116,14 @@ test("a reader whose client is gone hears nothing any more, and is not woken", a
 });
 
 test("a channel forgets the readers that have gone", () => {
-  const channel = new RunChannel({ threadId: "thread", runId: "run", attempt: 1, firstSeq: 0, keep: true });
+  const channel = new RunChannel({
+    threadId: "thread",
+    runId: "run",
+    attempt: 1,
+    turn: 0,
+    firstSeq: 0,
+    keep: true,
+  });
   const wakers = new Set<() => void>();
   channel.attach = (waker) => {
     wakers.add(waker);

@@ -355,8 +355,8 @@ describe("of several runs", () => {
     await ended();
     const changed = await opened.changes(async () => {
       await endingWaiting(undefined)(database, [named.runId]);
-      await removeEnded(database, gone.runId);
-      await removeEnded(database, waits.runId);
+      await removeEnded(database, gone);
+      await removeEnded(database, waits);
     });
     expect(changed).toEqual(
       new Map<string, unknown>([
@@ -437,13 +437,13 @@ test("there is what has this id, and nothing else", async () => {
 });
 
 test("how far a run is, is said as another process sees it", async () => {
-  const phase = async (run: QueuedRun) => await repository.phaseOf((await opened.aRun(run)).runId, WORKER);
+  const phase = async (run: QueuedRun) => await repository.phaseOf(await opened.aRun(run), WORKER);
   expect(await phase({ status: "success" })).toBe("ended");
   expect(await phase({ status: "running", workerId: newId() })).toBe("running");
   expect(await phase({ status: "pending" })).toBe("pending");
   // This process has just claimed it, and is about to begin.
   expect(await phase({ status: "running", workerId: WORKER })).toBe("pending");
-  expect(await repository.phaseOf(newId(), WORKER)).toBe("ended");
+  expect(await repository.phaseOf({ threadId: newId(), runId: newId() }, WORKER)).toBe("ended");
 });
 
 describe("who reads a run", () => {

@@ -6,7 +6,8 @@ import { LeaseLostError, StateLostError } from "../../lib/errors.ts";
 import type { Faults } from "../../lib/faults.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Hub } from "../../events/hub.ts";
-import { SEQ_PER_ATTEMPT, type EventLog } from "../../events/log.ts";
+import { SEQ_PER_ATTEMPT } from "../../events/event-ids.ts";
+import type { EventLog } from "../../events/log.ts";
 import { RunChannel } from "../../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { createConclusion, type RunEnding } from "./conclusion.ts";
@@ -86,11 +87,12 @@ export const createExecutor = (parts: ExecutorParts) => {
         threadId: run.thread_id,
         runId: run.run_id,
         attempt: run.attempt,
+        turn: run.turn,
         firstSeq: run.attempt * SEQ_PER_ATTEMPT,
         keep: false,
         ...(run.resumable || run.reader_id !== null
           ? {
-              log: (events) => eventLog.append(selectorOf(run), events),
+              log: (events) => eventLog.append({ ...selectorOf(run), turn: run.turn }, events),
             }
           : {}),
       });
@@ -109,6 +111,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         threadId: run.thread_id,
         runId: run.run_id,
         attempt: run.attempt,
+        turn: run.turn,
         firstSeq: (run.attempt - 1) * SEQ_PER_ATTEMPT,
         keep: run.reader_id === processId,
         resumable: run.resumable,

@@ -2,18 +2,18 @@ import { retryPassing } from "../../database/passing-faults.ts";
 import { ThreadloomError } from "../../lib/errors.ts";
 import type { Gate } from "../../lib/gate.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { EventLog, RunEvent } from "../log.ts";
+import type { EventLog, RunAddress, RunEvent } from "../log.ts";
 import type { RunReader } from "./channel-reader.ts";
 
 export interface LogReaderOptions {
   eventLog: EventLog;
-  runId: string;
+  run: RunAddress;
   /** See ReadOptions. */
   after: number | undefined;
   /** Events are in the log without anybody asking for them. */
   resumable: boolean;
   /** `ended` also of a run that is gone. */
-  phaseOf: (runId: string) => Promise<"pending" | "running" | "ended">;
+  phaseOf: (run: RunAddress) => Promise<"pending" | "running" | "ended">;
   /** Calls back when there may be something new; returns the end of that. */
   watch(wake: () => void): () => void;
   /** Asks the process that executes the run to write its events to the log. */
@@ -45,7 +45,7 @@ interface Look {
 
 /** Reads a run that another process executes, or has executed. */
 export const readLog = (options: LogReaderOptions): RunReader => {
-  const { eventLog, runId, resumable, phaseOf, watch, askForEvents, onLocal, isStopped } = options;
+  const { eventLog, run, resumable, phaseOf, watch, askForEvents, onLocal, isStopped } = options;
   const { largeEvents, logger } = options;
   let { after } = options;
   let heard = resumable;
@@ -60,7 +60,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
   const readPage = async (from: number): Promise<RunEvent[]> => {
     for (;;) {
       const room = { events: PAGE_EVENTS, bytes: PAGE_BYTES, largeToo: leave !== undefined };
-      const events = await eventLog.read(runId, from, room);
+      const events = await eventLog.read(run, from, room);
       if (events !== "large") return events;
       const given = await largeEvents.enter(closed.signal);
       // Let in at the very moment at which its client left.
@@ -74,12 +74,12 @@ export const readLog = (options: LogReaderOptions): RunReader => {
 
   const look = async (): Promise<Look> => {
     // Asked before the events are read: an end that is seen has all its events in the log.
-    const phase = await phaseOf(runId);
+    const phase = await phaseOf(run);
     if (after !== undefined) {
       return { phase, events: await readPage(after) };
     }
-    const lastSeq = await eventLog.lastSeq(runId);
-    const opening = lastSeq < 0 ? undefined : await eventLog.opening(runId);
+    const lastSeq = await eventLog.lastSeq(run);
+    const opening = lastSeq < 0 ? undefined : await eventLog.opening(run);
     after = lastSeq;
     return { phase, events: opening === undefined ? [] : [opening] };
   };
@@ -112,8 +112,8 @@ export const readLog = (options: LogReaderOptions): RunReader => {
           if (done) return "ended";
           if (isStopped()) return "lost";
           if (error instanceof ThreadloomError)
-            logger.warn({ err: error, run_id: runId }, "a reader waited in vain");
-          else logger.error({ err: error, run_id: runId }, "the events of a run could not be read");
+            logger.warn({ err: error, run_id: run.runId }, "a reader waited in vain");
+          else logger.error({ err: error, run_id: run.runId }, "the events of a run could not be read");
           return "lost";
         }
         const last = found.events.at(-1);

@@ -2,7 +2,10 @@ import type { Queryable } from "../../database/database.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
-const ROLLED_BACK = `ended as (
+/** What is logged of their events goes with them. Index: run_events_pkey. */
+const ROLLED_BACK = `events as (
+  delete from threadloom.run_events e using forgotten f where e.thread_id = f.thread_id and e.run_id = f.run_id),
+ended as (
   select ${ENDED_COLUMNS}, 'rolled-back' as status, null::jsonb as error from forgotten r)`;
 
 /** pending or running → the row is gone: rollback. */
