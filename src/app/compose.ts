@@ -228,22 +228,14 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
       worker.abandonThreads(threadIds);
       for (const end of ended) endings.tell(end);
     };
+    const threadParts = { database, authorize, checkpoints, onThreadsDeleted, logger };
     const threads = createThreadService({
-      database,
-      checkpoints,
+      ...threadParts,
       ends,
       graphs,
-      logger,
       defaultTtl: threadExpiry.defaultTtl,
-      onThreadsDeleted,
     });
-    const retention = startRetention({
-      database,
-      checkpoints,
-      expiry: threadExpiry,
-      onThreadsDeleted,
-      logger,
-    });
+    const retention = startRetention({ ...threadParts, expiry: threadExpiry });
     closers.push(() => retention.close());
     const events = startEventRetention({
       eventLog,
@@ -253,7 +245,8 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     closers.push(() => events.close());
     const items = startItemExpiry({ store, sweepIntervalMinutes: storeExpiry.sweepIntervalMinutes, logger });
     closers.push(() => items.close());
-    const threadless = startThreadlessSweep({ queue, threads, sweepSeconds: config.sweepSeconds, logger });
+    const { upkeep } = threads;
+    const threadless = startThreadlessSweep({ queue, upkeep, sweepSeconds: config.sweepSeconds, logger });
     closers.push(() => threadless.close());
 
     const assistants = createAssistantService({
@@ -261,7 +254,7 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
       repository: createAssistantRepository(database),
       authorize,
       graphs,
-      deleteThreads: (_caller, threadIds) => threads.deleteMany(threadIds),
+      deleteThreads: (caller, threadIds) => threads.upkeep.deleteMany(caller, threadIds),
       recursionLimitMax: config.recursionLimitMax,
     });
     const keepTheirs = await assistants.ensureSystemAssistants(

@@ -59,7 +59,7 @@ export interface ThreadsTable {
   updated_at: Timestamp;
   state_updated_at: Timestamp;
   /** Grows with each change of the row. Never past 2^53, but `pg` answers a bigint as text. */
-  version: ColumnType<string, never, never>;
+  version: ColumnType<string, never, string>;
   /** What `status` is when nothing runs; kept by a trigger. */
   resting_status: ColumnType<Exclude<ThreadStatus, "busy">, never, never>;
   /** The ten minutes in which the times lie: generated, and indexed in their place. */

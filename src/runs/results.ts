@@ -1,6 +1,8 @@
+import { THE_SERVER } from "../access/caller.ts";
 import type { Visibility } from "../access/visibility.ts";
 import type { Database } from "../database/database.ts";
 import type { WhenLarge } from "../lib/large-answers.ts";
+import type { ThreadService } from "../threads/service.ts";
 import { isPassing, retryPassing } from "../database/passing-faults.ts";
 import type { RunRow } from "../database/tables.ts";
 import type { Signals } from "../database/signals.ts";
@@ -33,10 +35,8 @@ export interface RunResultsParts {
    */
   everyThread: Visibility<"threads">;
   threads: {
-    /** The values of the head checkpoint as JSON; null if there is none. */
-    headValues(threadId: string, whenLarge?: WhenLarge): Promise<string | null>;
-    /** Deletes the threads among these that have no unfinished runs. */
-    prune(options: { thread_ids: string[]; strategy: "delete" }): Promise<number>;
+    states: Pick<ThreadService["states"], "headValues">;
+    upkeep: Pick<ThreadService["upkeep"], "prune">;
   };
 }
 
@@ -120,7 +120,8 @@ export const createRunResults = ({
     }
     if (ended.error !== null) return JSON.stringify({ __error__: ended.error });
     const here = "values" in ended ? ended : undefined;
-    const values = here?.values() ?? (await threads.headValues(threadId, whenLarge)) ?? "{}";
+    const values =
+      here?.values() ?? (await threads.states.headValues(everyThread, threadId, whenLarge)) ?? "{}";
     const interrupts =
       here === undefined ? listOf(await repository.interrupts(everyThread, threadId)) : here.interrupts?.();
     if (interrupts === undefined) return values;
@@ -146,7 +147,7 @@ export const createRunResults = ({
       const left = await repository.find(everyThread, { threadId: row.thread_id, runId: row.run_id });
       if (left === undefined || !isTerminal(left.status)) return;
       if (left.reader_id !== null && left.reader_id !== processId) return;
-      await threads.prune({ thread_ids: [row.thread_id], strategy: "delete" });
+      await threads.upkeep.prune(THE_SERVER, { thread_ids: [row.thread_id], strategy: "delete" });
     } catch {
       // The sweep removes it. A refusal now would make the client repeat a run that was successful.
     }

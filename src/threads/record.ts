@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { ThreadField } from "./schemas.ts";
 
 /**
@@ -7,7 +8,7 @@ import type { ThreadField } from "./schemas.ts";
  */
 export interface ThreadRecordRow {
   thread_id: string;
-  /** `metadata.graph_id`, which the first run sets. */
+  /** `metadata.graph_id`, which the first run sets; null where the metadata were not read. */
   graph_id: string | null;
   /** True for a thread that nothing has touched since it was created: it can't have values, nobody need look. */
   untouched: boolean;
@@ -21,28 +22,74 @@ export interface ThreadRecordRow {
 const wireTime = (column: string): string =>
   `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`;
 
+const GRAPH_ID = "metadata ->> 'graph_id'";
+const UNTOUCHED = "status = 'idle' and updated_at = created_at and state_updated_at = created_at";
+
 /** What is to be known of a thread before its values are read, in a statement over `threads`. */
-export const CANDIDATE_COLUMNS = `
-  thread_id,
-  metadata ->> 'graph_id' as graph_id,
-  status = 'idle' and updated_at = created_at and state_updated_at = created_at as untouched`;
+export const CANDIDATE_COLUMNS = `thread_id, ${GRAPH_ID} as graph_id, ${UNTOUCHED} as untouched`;
+
+/** The columns of a record that are as large as their writers like. */
+export const LONG_COLUMNS = ["metadata", "config", "interrupts", "error"] as const;
+export type LongColumn = (typeof LONG_COLUMNS)[number];
+
+/** Which of the long columns a statement deals with. */
+export interface LongParts {
+  /** Those that are in the JSON text of the record. */
+  shown: readonly LongColumn[];
+  /** Those, and `metadata` if the graph of the thread must be known, which stands there. */
+  read: readonly LongColumn[];
+}
+
+export const EVERY_LONG_PART: LongParts = { shown: LONG_COLUMNS, read: LONG_COLUMNS };
 
 /** The columns of `threads` that those of a `ThreadRecordRow` are made of. */
-export const STORED_COLUMNS = `thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes,
-  expires_at, created_at, updated_at, state_updated_at`;
-/** Those of them that are as large as their writers like. */
-export const LONG_COLUMNS = ["metadata", "config", "interrupts", "error"] as const;
+export const storedColumns = ({ read }: LongParts): string =>
+  [
+    "thread_id",
+    "status",
+    ...read,
+    "ttl_strategy",
+    "ttl_minutes",
+    "expires_at",
+    "created_at",
+    "updated_at",
+    "state_updated_at",
+  ].join(", ");
 
-/** The columns of a `ThreadRecordRow`, in a statement over `threads` or over their `STORED_COLUMNS`. */
-export const RECORD_COLUMNS = `${CANDIDATE_COLUMNS},
-  concat('{"thread_id":"', thread_id, '","created_at":"', ${wireTime("created_at")},
-    '","updated_at":"', ${wireTime("updated_at")}, '","state_updated_at":"', ${wireTime("state_updated_at")},
-    '","metadata":', metadata, ',"config":', config, ',"status":"', status, '","interrupts":', interrupts,
-    case when error is not null then ',"error":' end, error, '}') as record,
-  case when ttl_minutes is not null then
+/** `error` is in a record only if there is one. */
+const LONG_TEXTS: Record<LongColumn, string> = {
+  metadata: `, ',"metadata":', metadata`,
+  config: `, ',"config":', config`,
+  interrupts: `, ',"interrupts":', interrupts`,
+  error: `, case when error is not null then ',"error":' end, error`,
+};
+
+const recordText = ({ shown }: LongParts): string => {
+  const long = (column: LongColumn): string => (shown.includes(column) ? LONG_TEXTS[column] : "");
+  return `concat('{"thread_id":"', thread_id, '","created_at":"', ${wireTime("created_at")},
+    '","updated_at":"', ${wireTime("updated_at")}, '","state_updated_at":"', ${wireTime("state_updated_at")}, '"'
+    ${long("metadata")}${long("config")}, ',"status":"', status, '"'${long("interrupts")}${long("error")}, '}')`;
+};
+
+const TTL = `case when ttl_minutes is not null then
     concat('{"strategy":"', ttl_strategy, '","ttl_minutes":', ttl_minutes,
       case when expires_at is not null then concat(',"expires_at":"', ${wireTime("expires_at")}, '"') end, '}')
-  end as ttl`;
+  end`;
+
+/** The columns of a `ThreadRecordRow`, in a raw statement over `threads` or over their `storedColumns`. */
+export const recordColumns = (parts: LongParts): string => {
+  const graphId = parts.read.includes("metadata") ? GRAPH_ID : "null";
+  return `thread_id, ${graphId} as graph_id, ${UNTOUCHED} as untouched, ${recordText(parts)} as record, ${TTL} as ttl`;
+};
+
+/** The same in a query of Kysely over `threads`. */
+export const RECORD_SELECTION = [
+  "thread_id",
+  sql.raw<string | null>(GRAPH_ID).as("graph_id"),
+  sql.raw<boolean>(UNTOUCHED).as("untouched"),
+  sql.raw<string>(recordText(EVERY_LONG_PART)).as("record"),
+  sql.raw<string | null>(TTL).as("ttl"),
+] as const;
 
 export interface RecordOptions {
   /** JSON text of the newest checkpoint's values; null for a thread that never ran. */

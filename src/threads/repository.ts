@@ -1,10 +1,12 @@
-import type { ThreadTtl } from "../project/thread-expiry.ts";
-import type { Database, Queryable } from "../database/database.ts";
+import { sql, type SqlBool } from "kysely";
+import type { Visibility } from "../access/visibility.ts";
+import type { Database, Queryable, Records } from "../database/database.ts";
 import { hasRoomFor } from "../database/merging.ts";
-import { threadBusy } from "../lib/errors.ts";
+import { threadBusy, threadNotFound } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { toJsonb } from "../lib/jsonb.ts";
-import { RECORD_COLUMNS, type ThreadRecordRow } from "./record.ts";
+import type { ThreadTtl } from "../project/thread-expiry.ts";
+import { EVERY_LONG_PART, RECORD_SELECTION, recordColumns, type ThreadRecordRow } from "./record.ts";
 
 export interface NewThread {
   threadId?: string | undefined;
@@ -28,137 +30,220 @@ export interface StateOutcome {
   interrupts: string;
 }
 
-export interface ThreadRepository {
-  /** Undefined if a thread with this id is there already; it is left as it is. */
-  insert(thread: NewThread): Promise<ThreadRecordRow | undefined>;
-  find(threadId: string): Promise<ThreadRecordRow | undefined>;
-  standing(threadId: string): Promise<ThreadStanding | undefined>;
-  /**
-   * Merges `metadata` (JSON text) into the thread's; undefined if there is no such thread, or no room for them (see
-   * database/merging.ts).
-   */
-  patch(threadId: string, metadata: string, ttl: ThreadTtl | undefined): Promise<ThreadRecordRow | undefined>;
-  /** Deletes those of these threads that have no run in progress; the ids of those. So no run ends. */
-  deleteIdle(queryable: Queryable, threadIds: readonly string[]): Promise<string[]>;
-  /** Locks those of these threads that are there, so that they can be deleted with their runs; their ids. */
-  lockForDeletion(transaction: Queryable, threadIds: readonly string[]): Promise<string[]>;
-  /**
-   * Locks a thread for pruning; false if it isn't there or has a run in progress. A new run and an update of the
-   * state wait until the transaction is over; an update that had read before finds the thread changed.
-   */
-  lockForPrune(transaction: Queryable, threadId: string): Promise<boolean>;
-  /** A new thread with the record of another; undefined if that one is not there. */
-  insertCopy(
-    threadId: string,
-    transaction: Queryable,
-  ): Promise<(ThreadRecordRow & { was_busy: boolean }) | undefined>;
-  /** Writes what an update of the state has changed; leaves a thread alone whose run decides that at its end. */
-  recordOutcome(threadId: string, outcome: StateOutcome): Promise<void>;
-  /** Throws `threadBusy` if a run is pending or running. For early refusal: the saver's put decides. */
-  assertIdle(threadId: string, standing: ThreadStanding): void;
-}
+const RECORD_COLUMNS = recordColumns(EVERY_LONG_PART);
 
-// One statement, no look before it: two creators of one id meet at the primary key.
-const INSERT = `
-  insert into threadloom.threads (thread_id, metadata, ttl_strategy, ttl_minutes, expires_at)
-  values ($1, $2::jsonb, $3, $4::float8, now() + $4::float8 * interval '1 minute')
-  on conflict (thread_id) do nothing
-  returning ${RECORD_COLUMNS}`;
-
-const FIND = `select ${RECORD_COLUMNS} from threadloom.threads where thread_id = $1`;
-
-const STANDING = `
-  select metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy, version::text as version
-    from threadloom.threads where thread_id = $1`;
-
-const PATCH = `
+/** Raw because it names `$2` five times: the metadata may be 1 MB long, and Kysely would send them each time. */
+const patch = (visible: string): string => `
   update threadloom.threads
      set metadata = metadata || $2::jsonb,
          ttl_strategy = coalesce($3, ttl_strategy),
          ttl_minutes = coalesce($4::float8, ttl_minutes),
          expires_at = now() + coalesce($4::float8, ttl_minutes) * interval '1 minute',
          updated_at = now()
-   where thread_id = $1 and ($2::jsonb = '{}' or ${hasRoomFor("metadata || $2::jsonb")})
+   where thread_id = $1 and ($2::jsonb = '{}' or ${hasRoomFor("metadata || $2::jsonb")}) and ${visible}
   returning ${RECORD_COLUMNS}`;
 
-// In the order of their ids, so that two deletions of the same threads wait for each other and don't deadlock.
-const DELETE_IDLE = `
+/** Raw for its CTE. In the order of their ids, so that two deletions of the same threads wait for each other and don't deadlock. */
+const deleteIdle = (visible: string): string => `
   with idle as (
     select thread_id from threadloom.threads
-     where thread_id = any($1::uuid[]) and unfinished_runs = 0 order by thread_id for update)
+     where thread_id = any($1::uuid[]) and unfinished_runs = 0 and ${visible} order by thread_id for update)
   delete from threadloom.threads using idle where threads.thread_id = idle.thread_id
   returning threads.thread_id`;
 
-const LOCK_FOR_DELETION = `
-  select thread_id from threadloom.threads where thread_id = any($1::uuid[]) order by thread_id for update`;
-
-// Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing.
-const LOCK_FOR_PRUNE = `
-  update threadloom.threads set expires_at = case ttl_strategy when 'keep_latest' then null else expires_at end,
-    version = version + 1
-   where thread_id = $1 and unfinished_runs = 0
-  returning thread_id`;
-
-// A copy has no run: a busy thread is, for the copy, stopped at its last checkpoint. What that means for the status
-// depends on the graph; the caller settles it.
-const INSERT_COPY = `
+/**
+ * Raw because it inserts what it selects. A copy has no run: a busy thread is, for the copy, stopped at its last
+ * checkpoint. What that means for the status depends on the graph; the caller settles it.
+ */
+const insertCopy = (visible: string): string => `
   insert into threadloom.threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at,
     state_updated_at)
   select $2, case when status = 'busy' then 'idle' else status end, metadata, config, interrupts, error,
          ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute', state_updated_at
-    from threadloom.threads where thread_id = $1
+    from threadloom.threads where thread_id = $1 and ${visible}
   returning ${RECORD_COLUMNS},
     (select original.status = 'busy' from threadloom.threads original where original.thread_id = $1) as was_busy`;
 
-const RECORD_OUTCOME = `
-  update threadloom.threads
-     set status = $2, interrupts = $3::jsonb, error = null, version = version + 1, updated_at = now(), state_updated_at = now(),
-         expires_at = now() + ttl_minutes * interval '1 minute'
-   where thread_id = $1 and unfinished_runs = 0`;
+/**
+ * The SQL of single threads. What a visibility hides is as if it were not there; where a thread is only added, it is the
+ * proof that somebody was asked.
+ */
+export const createThreadRepository = (database: Database) => {
+  const { kysely } = database;
 
-export const createThreadRepository = (database: Database): ThreadRepository => {
-  const ids = (rows: { thread_id: string }[]) => rows.map((row) => row.thread_id);
+  const find = async (
+    visibility: Visibility<"threads">,
+    threadId: string,
+  ): Promise<ThreadRecordRow | undefined> =>
+    await kysely
+      .selectFrom("threads")
+      .select(RECORD_SELECTION)
+      .where("thread_id", "=", threadId)
+      .where(visibility.where("metadata"))
+      .executeTakeFirst();
+
   return {
-    async insert({ threadId = newId(), metadata, ttl }) {
-      const rows = await database.query<ThreadRecordRow>(INSERT, [
-        threadId,
-        metadata,
-        ttl?.strategy,
-        ttl?.minutes,
-      ]);
-      return rows[0];
+    /**
+     * Undefined if a thread with this id is there already, which is left as it is. One statement, no look before it: two
+     * creators of one id meet at the primary key.
+     */
+    async insert(
+      _visibility: Visibility<"threads">,
+      { threadId = newId(), metadata, ttl }: NewThread,
+    ): Promise<ThreadRecordRow | undefined> {
+      const minutes = ttl?.minutes ?? null;
+      return await kysely
+        .insertInto("threads")
+        .values({
+          thread_id: threadId,
+          metadata,
+          ttl_strategy: ttl?.strategy ?? null,
+          ttl_minutes: minutes,
+          expires_at: sql<Date | null>`now() + ${minutes}::float8 * interval '1 minute'`,
+        })
+        .onConflict((conflict) => conflict.column("thread_id").doNothing())
+        .returning(RECORD_SELECTION)
+        .executeTakeFirst();
     },
-    async find(threadId) {
-      return (await database.query<ThreadRecordRow>(FIND, [threadId]))[0];
+
+    find,
+
+    /** Throws `threadNotFound`. */
+    async get(visibility: Visibility<"threads">, threadId: string): Promise<ThreadRecordRow> {
+      const row = await find(visibility, threadId);
+      if (row === undefined) throw threadNotFound(threadId);
+      return row;
     },
-    async standing(threadId) {
-      return (await database.query<ThreadStanding>(STANDING, [threadId]))[0];
+
+    /** Throws `threadNotFound`. */
+    async standing(visibility: Visibility<"threads">, threadId: string): Promise<ThreadStanding> {
+      const standing = await kysely
+        .selectFrom("threads")
+        .select([
+          sql<string | null>`metadata ->> 'graph_id'`.as("graphId"),
+          sql<boolean>`unfinished_runs > 0`.as("busy"),
+          sql<string>`version::text`.as("version"),
+        ])
+        .where("thread_id", "=", threadId)
+        .where(visibility.where("metadata"))
+        .executeTakeFirst();
+      if (standing === undefined) throw threadNotFound(threadId);
+      return standing;
     },
-    async patch(threadId, metadata, ttl) {
-      const values = [threadId, metadata, ttl?.strategy, ttl?.minutes];
-      return (await database.query<ThreadRecordRow>(PATCH, values))[0];
+
+    /**
+     * Merges `metadata` (JSON text) into the thread's; undefined if there is no such thread, or no room for them (see
+     * database/merging.ts).
+     */
+    async patch(
+      visibility: Visibility<"threads">,
+      threadId: string,
+      metadata: string,
+      ttl: ThreadTtl | undefined,
+    ): Promise<ThreadRecordRow | undefined> {
+      const values: unknown[] = [threadId, metadata, ttl?.strategy, ttl?.minutes];
+      const text = patch(visibility.condition("metadata", values));
+      return (await database.query<ThreadRecordRow>(text, values))[0];
     },
-    async deleteIdle(queryable, threadIds) {
-      return ids(await queryable.query(DELETE_IDLE, [threadIds]));
+
+    /** Deletes those of these threads that have no run in progress; the ids of those. So no run ends. */
+    async deleteIdle(
+      transaction: Queryable,
+      visibility: Visibility<"threads">,
+      threadIds: readonly string[],
+    ): Promise<string[]> {
+      const values: unknown[] = [threadIds];
+      const text = deleteIdle(visibility.condition("metadata", values));
+      const rows = await transaction.query<{ thread_id: string }>(text, values);
+      return rows.map((row) => row.thread_id);
     },
-    async lockForDeletion(transaction, threadIds) {
-      return ids(await transaction.query(LOCK_FOR_DELETION, [threadIds]));
+
+    /**
+     * Locks those of these threads that are there, so that they can be deleted with their runs; their ids. In the order of
+     * the ids, as `deleteIdle` does.
+     */
+    async lockForDeletion(
+      transaction: Records,
+      visibility: Visibility<"threads">,
+      threadIds: readonly string[],
+    ): Promise<string[]> {
+      const rows = await transaction.kysely
+        .selectFrom("threads")
+        .select("thread_id")
+        .where(sql<SqlBool>`thread_id = any(${threadIds}::uuid[])`)
+        .where(visibility.where("metadata"))
+        .orderBy("thread_id")
+        .forUpdate()
+        .execute();
+      return rows.map((row) => row.thread_id);
     },
-    async lockForPrune(transaction, threadId) {
-      return (await transaction.query(LOCK_FOR_PRUNE, [threadId])).length > 0;
+
+    /**
+     * Locks a thread for pruning; false if it isn't there or has a run in progress. A new run and an update of the state
+     * wait until the transaction is over; an update that had read before finds the thread changed.
+     *
+     * Until the next change of its state there is nothing to prune, so `expires_at` is cleared. `updated_at` stays: a
+     * user has changed nothing.
+     */
+    async lockForPrune(
+      transaction: Records,
+      visibility: Visibility<"threads">,
+      threadId: string,
+    ): Promise<boolean> {
+      const row = await transaction.kysely
+        .updateTable("threads")
+        .set({
+          expires_at: sql<Date | null>`case ttl_strategy when 'keep_latest' then null else expires_at end`,
+          version: sql<string>`version + 1`,
+        })
+        .where("thread_id", "=", threadId)
+        .where("unfinished_runs", "=", 0)
+        .where(visibility.where("metadata"))
+        .returning("thread_id")
+        .executeTakeFirst();
+      return row !== undefined;
     },
-    async insertCopy(threadId, transaction) {
-      const rows = await transaction.query<ThreadRecordRow & { was_busy: boolean }>(INSERT_COPY, [
-        threadId,
-        newId(),
-      ]);
-      return rows[0];
+
+    /** A new thread with the record of another; undefined if `readable` hides that one or it is not there. */
+    async insertCopy(
+      transaction: Queryable,
+      readable: Visibility<"threads">,
+      _creatable: Visibility<"threads">,
+      threadId: string,
+    ): Promise<(ThreadRecordRow & { was_busy: boolean }) | undefined> {
+      const values: unknown[] = [threadId, newId()];
+      const text = insertCopy(readable.condition("metadata", values));
+      return (await transaction.query<ThreadRecordRow & { was_busy: boolean }>(text, values))[0];
     },
-    async recordOutcome(threadId, { status, interrupts }) {
-      await database.query(RECORD_OUTCOME, [threadId, status, toJsonb(interrupts).jsonb]);
+
+    /** Writes what an update of the state has changed; leaves a thread alone whose run decides that at its end. */
+    async recordOutcome(
+      visibility: Visibility<"threads">,
+      threadId: string,
+      { status, interrupts }: StateOutcome,
+    ): Promise<void> {
+      await kysely
+        .updateTable("threads")
+        .set({
+          status,
+          interrupts: toJsonb(interrupts).jsonb,
+          error: null,
+          version: sql<string>`version + 1`,
+          updated_at: sql<Date>`now()`,
+          state_updated_at: sql<Date>`now()`,
+          expires_at: sql<Date | null>`now() + ttl_minutes * interval '1 minute'`,
+        })
+        .where("thread_id", "=", threadId)
+        .where("unfinished_runs", "=", 0)
+        .where(visibility.where("metadata"))
+        .execute();
     },
-    assertIdle(threadId, standing) {
+
+    /** Throws `threadBusy` if a run is pending or running. For early refusal: the saver's put decides. */
+    assertIdle(threadId: string, standing: ThreadStanding): void {
       if (standing.busy) throw threadBusy(threadId);
     },
   };
 };
+
+export type ThreadRepository = ReturnType<typeof createThreadRepository>;

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createThreadSearcher, type RowPage, type RowSearch } from "../../src/threads/search/search.ts";
+import { EVERY_LONG_PART } from "../../src/threads/record.ts";
+import { EVERY_THREAD } from "../helpers/access.ts";
 import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
 const MEGABYTE = 1_000_000;
@@ -26,7 +28,8 @@ beforeAll(async () => {
 afterAll(() => room.close());
 
 const pageOf = (filter: Partial<RowSearch>, limit: number, offset = 0): Promise<RowPage> =>
-  createThreadSearcher(room.database).page({
+  createThreadSearcher(room.database).page(EVERY_THREAD, {
+    parts: EVERY_LONG_PART,
     metadata: undefined,
     status: undefined,
     ...filter,
@@ -48,7 +51,7 @@ it.each<[string, Partial<RowSearch>]>([
 });
 
 it("reads no more of threads that were looked for by values than a page has room for", async () => {
-  const rows = await createThreadSearcher(room.database).records(ids);
+  const rows = await createThreadSearcher(room.database).records(EVERY_THREAD, ids, EVERY_LONG_PART);
   expect(idsOf(rows)).toEqual(ids.slice(0, ON_A_PAGE));
 });
 
@@ -59,4 +62,30 @@ it("says in the answer where the next page begins", async () => {
     String(ON_A_PAGE),
     String(THREADS),
   ]);
+});
+
+it.each([
+  ["all", {}],
+  ["those that match", { metadata: { kind: "large" } }],
+])("weighs and reads only what is selected of large threads: %s", async (_, filter) => {
+  const search = { ...filter, limit: THREADS, select: ["thread_id", "status", "config"] };
+  const { body, headers } = await room.request<Thread[]>("POST", "/threads/search", search);
+  expect(body).toEqual(ids.map((thread_id) => ({ thread_id, status: "idle", config: {} })));
+  expect(headers["x-pagination-next"]).toBeUndefined();
+});
+
+it("weighs what is only extracted from, and does not answer it", async () => {
+  const search = { limit: THREADS, select: ["thread_id"], extract: { kind: "metadata.kind" } };
+  const { body } = await room.request<Thread[]>("POST", "/threads/search", search);
+  expect(body).toEqual(
+    ids.slice(0, ON_A_PAGE).map((thread_id) => ({ thread_id, extracted: { kind: "large" } })),
+  );
+});
+
+it("answers the values of threads of which nothing long is selected", async () => {
+  const { thread_id: id } = await room.aThread({ metadata: { kind: "small" } });
+  await room.run("counter", id, { count: 3 });
+  const search = { ids: [id], select: ["values"] };
+  const { body } = await room.request<Thread[]>("POST", "/threads/search", search);
+  expect(body).toEqual([{ values: expect.objectContaining({ count: 4 }) }]);
 });

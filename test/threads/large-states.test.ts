@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ANONYMOUS } from "../../src/access/caller.ts";
 import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
 import { collected } from "../helpers/collected.ts";
 import { threadSearchBody } from "../../src/threads/schemas.ts";
@@ -164,11 +165,13 @@ describe("reading states that are large", () => {
     const full = () => Promise.reject(new Error("full"));
     const search = threadSearchBody.parse({ ids: [id] });
     const byValues = threadSearchBody.parse({ ids: [id], values: { big: "no such text" } });
-    await expect(room.service.search(search, { whenLong: full })).rejects.toThrow("full");
-    await expect(room.service.search(byValues, { whenLong: full })).rejects.toThrow("full");
-    await expect(room.service.count(byValues, { whenLong: full })).rejects.toThrow("full");
-    await expect(room.service.history(id, { limit: 1 }, full).next()).rejects.toThrow("full");
-    expect(await room.service.count(byValues)).toBe(0);
+    await expect(room.service.search.page(ANONYMOUS, search, { whenLong: full })).rejects.toThrow("full");
+    await expect(room.service.search.page(ANONYMOUS, byValues, { whenLong: full })).rejects.toThrow("full");
+    await expect(room.service.search.count(ANONYMOUS, byValues, { whenLong: full })).rejects.toThrow("full");
+    await expect(room.service.states.history(ANONYMOUS, id, { limit: 1 }, full).next()).rejects.toThrow(
+      "full",
+    );
+    expect(await room.service.search.count(ANONYMOUS, byValues)).toBe(0);
   });
 
   it("fetches no more of a history than somebody who goes through it has come to", async () => {

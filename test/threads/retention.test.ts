@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } 
 import pg from "pg";
 import { GraphLoadError, readGraphConfig } from "../../src/project/langgraph-json.ts";
 import { createRetention, startRetention } from "../../src/threads/upkeep/retention.ts";
+import { authorize } from "../helpers/access.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { FIXTURE_GRAPHS } from "../helpers/parts.ts";
@@ -27,6 +28,7 @@ afterEach(async () => {
 
 const retention = () =>
   createRetention({
+    authorize,
     database: room.database,
     checkpoints: room.checkpoints,
     onThreadsDeleted: (ids) => room.deleted.push(...ids),
@@ -225,6 +227,7 @@ describe("a sweep", () => {
     const fine = await aConversation({ ttl: 3, strategy: "keep_latest" }, 1);
     await letPass(4);
     const failing = createRetention({
+      authorize,
       database: room.database,
       checkpoints: {
         deleteThread: (id, queryable) => room.checkpoints.deleteThread(id, queryable),
@@ -242,6 +245,7 @@ describe("a sweep", () => {
     const id = await aConversation({ ttl: 1 }, 1);
     await letPass(2);
     const sweeper = startRetention({
+      authorize,
       database: room.database,
       checkpoints: room.checkpoints,
       expiry: { defaultTtl: undefined, sweepIntervalMinutes: 0.001, threadsPerSweep: 10 },

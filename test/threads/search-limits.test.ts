@@ -6,6 +6,7 @@ import { createThreadPages } from "../../src/threads/search/pages.ts";
 import { createReadPacer } from "../../src/threads/state/read-pace.ts";
 import type { Candidate, ThreadSearcher } from "../../src/threads/search/search.ts";
 import { threadCountBody, threadSearchBody } from "../../src/threads/schemas.ts";
+import { EVERY_THREAD } from "../helpers/access.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -17,13 +18,14 @@ const pagesOver = (length: number, text: string, onBatch: (batch: number) => voi
   const all = candidatesOf(length);
   let batches = 0;
   const searcher = {
-    candidates: (_filter: unknown, limit: number) => Promise.resolve(all.length > limit ? undefined : all),
+    candidates: (_visibility: unknown, _filter: unknown, limit: number) =>
+      Promise.resolve(all.length > limit ? undefined : all),
     records: () => Promise.resolve([]),
   } as Partial<ThreadSearcher> as ThreadSearcher;
   const pages = createThreadPages({
     searcher,
     pacer: createReadPacer(),
-    async *valuesOf(rows, { whenLarge }) {
+    async *valuesOf(_visibility, rows, { whenLarge }) {
       batches += 1;
       await whenLarge?.();
       onBatch(batches);
@@ -37,14 +39,16 @@ const kinds = (error: unknown) => error as { kind?: string; message: string };
 
 it("finds all threads by values that can be looked into in time, with the true total", async () => {
   const { pages } = pagesOver(1_234, '{"count":1}');
-  expect((await pages.search(byValues({ count: 1 }))).total).toBe(1_234);
-  expect(await pages.count(threadCountBody.parse({ values: { count: 1 } }))).toBe(1_234);
-  expect(await pages.count(threadCountBody.parse({ values: { count: 2 } }))).toBe(0);
+  expect((await pages.search(EVERY_THREAD, byValues({ count: 1 }))).total).toBe(1_234);
+  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }))).toBe(1_234);
+  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 2 } }))).toBe(0);
 });
 
 it("says at once that a search by values has to be narrowed if more threads are left than it can look into", async () => {
   const { pages, batches } = pagesOver(50_001, '{"count":1}');
-  const refused = kinds(await pages.search(byValues({ count: 1 })).catch((error: unknown) => error));
+  const refused = kinds(
+    await pages.search(EVERY_THREAD, byValues({ count: 1 })).catch((error: unknown) => error),
+  );
   expect(refused.kind).toBe("invalid");
   expect(refused.message).toMatch(/'values': more than 50000 threads .* narrow the search with 'metadata'/);
   expect(batches()).toBe(0);
@@ -55,7 +59,9 @@ it("says that a search by values has to be narrowed when its time is over", asyn
   vi.spyOn(performance, "now").mockImplementation(() => now);
   const { pages, batches } = pagesOver(10_000, '{"count":1}', () => (now += 400));
   const refused = kinds(
-    await pages.count(threadCountBody.parse({ values: { count: 1 } })).catch((error: unknown) => error),
+    await pages
+      .count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }))
+      .catch((error: unknown) => error),
   );
   expect(refused.kind).toBe("invalid");
   expect(refused.message).toContain("takes longer than a second; narrow the search");
@@ -67,7 +73,9 @@ it("says so, too, when lists of lists and objects would be compared without end"
   const { pages } = pagesOver(2, long);
   const list = Array.from({ length: 400 }, (_, id) => ({ id: -id - 1 }));
   const refused = kinds(
-    await pages.count(threadCountBody.parse({ values: { list } })).catch((error: unknown) => error),
+    await pages
+      .count(EVERY_THREAD, threadCountBody.parse({ values: { list } }))
+      .catch((error: unknown) => error),
   );
   expect(refused.message).toContain("too much to compare");
 });
@@ -80,7 +88,9 @@ it("does not count the time in which a search by values waits for room", async (
     await endOfTurn();
     now += 10_000;
   };
-  expect(await pages.count(threadCountBody.parse({ values: { count: 1 } }), { whenLong })).toBe(1_000);
+  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }), { whenLong })).toBe(
+    1_000,
+  );
   expect(batches()).toBe(4);
 });
 
@@ -90,7 +100,7 @@ it("looks into no more threads when whoever asked has gone", async () => {
     if (batch === 2) caller.abort(new CallerGoneError());
   });
   const end = await pages
-    .search(byValues({ count: 1 }), { signal: caller.signal })
+    .search(EVERY_THREAD, byValues({ count: 1 }), { signal: caller.signal })
     .catch((error: unknown) => error);
   expect(end).toBeInstanceOf(CallerGoneError);
   expect(batches()).toBe(2);

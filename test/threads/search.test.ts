@@ -5,7 +5,9 @@ import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
 import { createRunEnds } from "../../src/queue/ending.ts";
 import { createThreadSearcher } from "../../src/threads/search/search.ts";
 import { threadSearchBody } from "../../src/threads/schemas.ts";
+import { ANONYMOUS } from "../../src/access/caller.ts";
 import { createThreadService } from "../../src/threads/service.ts";
+import { authorize, EVERY_THREAD } from "../helpers/access.ts";
 import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
 let room: ThreadsRoom;
@@ -165,12 +167,12 @@ it("lists what a search by values looks into in its order, and only counts it wh
   for (const filter of [{ metadata: { tags: ["all"] } }, { status: "idle" as const, metadata: undefined }]) {
     const wanted = { ...filter, status: "status" in filter ? filter.status : undefined };
     const all = (await search({ ...filter, limit: 1000, select: ["thread_id"] })).body;
-    const listed = await searcher.candidates({ ...wanted, ...order }, all.length);
+    const listed = await searcher.candidates(EVERY_THREAD, { ...wanted, ...order }, all.length);
     expect(listed?.map(({ thread_id: id }) => id)).toEqual(all.map(({ thread_id: id }) => id));
-    expect(await searcher.candidates({ ...wanted, ...order }, all.length - 1)).toBeUndefined();
+    expect(await searcher.candidates(EVERY_THREAD, { ...wanted, ...order }, all.length - 1)).toBeUndefined();
   }
   const none = { metadata: { tags: ["none"] }, status: undefined };
-  expect(await searcher.candidates({ ...none, ...order }, 5)).toEqual([]);
+  expect(await searcher.candidates(EVERY_THREAD, { ...none, ...order }, 5)).toEqual([]);
 });
 
 describe("searching threads that have values", () => {
@@ -205,6 +207,7 @@ describe("searching threads that have values", () => {
       const checkpoints = createCheckpointStorage({ database, logger });
       const service = createThreadService({
         database,
+        authorize,
         checkpoints,
         ends: createRunEnds(database, { checkpoints }),
         graphs,
@@ -216,7 +219,7 @@ describe("searching threads that have values", () => {
         statements += 1;
         return await query(text, values);
       };
-      await service.search(threadSearchBody.parse(body));
+      await service.search.page(ANONYMOUS, threadSearchBody.parse(body));
       room.database.query = query;
       return statements;
     };

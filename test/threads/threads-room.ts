@@ -13,6 +13,7 @@ import { createApp } from "../../src/http/app.ts";
 import { allowedOrigins } from "../../src/http/origins.ts";
 import { createThreadRoutes } from "../../src/threads/routes.ts";
 import { createThreadService, type ThreadService } from "../../src/threads/service.ts";
+import { authorize } from "../helpers/access.ts";
 import { freshDatabase } from "../helpers/database.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
@@ -105,6 +106,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
   const deleted: string[] = [];
   const service = createThreadService({
     database,
+    authorize,
     checkpoints,
     ends: createRunEnds(database, { checkpoints }),
     graphs,

@@ -1,3 +1,4 @@
+import type { Visibility } from "../../access/visibility.ts";
 import { PAGE_BYTES_AT_MOST } from "../../database/bounded-reads.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { createBreather, type Pacer } from "../../lib/pacer.ts";
@@ -5,7 +6,7 @@ import { matcherOf } from "./containment.ts";
 import { createEffort, tooMuchToLookInto } from "./effort.ts";
 import { extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
 import { LONG_ANSWER_BYTES } from "../long-answers.ts";
-import { writeRecord, type ThreadRecordRow } from "../record.ts";
+import { LONG_COLUMNS, writeRecord, type LongParts, type ThreadRecordRow } from "../record.ts";
 import type { ThreadField, ThreadFilter, ThreadSearch } from "../schemas.ts";
 import type { Candidate, RowFilter, RowOrder, ThreadSearcher } from "./search.ts";
 
@@ -32,8 +33,8 @@ const VALUES_BATCH = 250;
 const LOOKED_INTO_AT_MOST = 50_000;
 
 export interface ThreadPages {
-  search(search: ThreadSearch, asking?: PageAsking): Promise<ThreadPage>;
-  count(filter: ThreadFilter, asking?: PageAsking): Promise<number>;
+  search(visibility: Visibility<"threads">, search: ThreadSearch, asking?: PageAsking): Promise<ThreadPage>;
+  count(visibility: Visibility<"threads">, filter: ThreadFilter, asking?: PageAsking): Promise<number>;
 }
 
 export interface ThreadPagesOptions {
@@ -46,6 +47,7 @@ export interface ThreadPagesOptions {
    * large state is read.
    */
   valuesOf(
+    visibility: Visibility<"threads">,
     rows: readonly Candidate[],
     options: { keys?: ReadonlySet<string>; whenLarge?: (() => Promise<void>) | undefined },
   ): AsyncIterable<readonly [threadId: string, values: string]>;
@@ -59,12 +61,13 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
    * list was made is found once, whatever changes meanwhile.
    */
   const findByValues = async (
+    visibility: Visibility<"threads">,
     search: RowFilter & RowOrder,
     part: JsonObject,
     { signal, whenLong }: PageAsking,
   ): Promise<string[]> => {
     const effort = createEffort(pacer, signal);
-    const candidates = await searcher.candidates(search, LOOKED_INTO_AT_MOST, signal);
+    const candidates = await searcher.candidates(visibility, search, LOOKED_INTO_AT_MOST, signal);
     if (candidates === undefined) {
       throw tooMuchToLookInto(`more than ${LOOKED_INTO_AT_MOST} threads would have to be looked into`);
     }
@@ -77,7 +80,8 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
     const found: string[] = [];
     for (let start = 0; start < touched.length; start += VALUES_BATCH) {
       await effort.goOn();
-      for await (const [id, text] of valuesOf(touched.slice(start, start + VALUES_BATCH), options)) {
+      const batch = touched.slice(start, start + VALUES_BATCH);
+      for await (const [id, text] of valuesOf(visibility, batch, options)) {
         await effort.goOn();
         if (matches(JSON.parse(text))) found.push(id);
       }
@@ -87,12 +91,15 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
 
   /** The records of a page, as far as it may get; `rows` are all that were asked for. */
   const recordsOf = async (
+    visibility: Visibility<"threads">,
     rows: readonly ThreadRecordRow[],
     { select, extract, needsValues }: Fields,
     { signal, whenLong }: PageAsking,
   ): Promise<string[]> => {
     const breathe = createBreather(pacer, signal);
-    const values = needsValues ? valuesOf(rows, { whenLarge: whenLong })[Symbol.asyncIterator]() : undefined;
+    const values = needsValues
+      ? valuesOf(visibility, rows, { whenLarge: whenLong })[Symbol.asyncIterator]()
+      : undefined;
     const records: string[] = [];
     let bytes = 0;
     try {
@@ -119,7 +126,7 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
   };
 
   return {
-    async search(search: ThreadSearch, asking: PageAsking = {}): Promise<ThreadPage> {
+    async search(visibility, search, asking = {}) {
       const { signal } = asking;
       const { limit, offset, values: part, metadata, status, ids } = search;
       const fields = fieldsOf(search);
@@ -133,11 +140,14 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
       let rows: ThreadRecordRow[];
       let total: number;
       if (part !== undefined && Object.keys(part).length > 0) {
-        const found = await findByValues(wanted, part, asking);
-        rows = await searcher.records(found.slice(offset, offset + limit), signal);
+        const found = await findByValues(visibility, wanted, part, asking);
+        rows = await searcher.records(visibility, found.slice(offset, offset + limit), fields.parts, signal);
         total = found.length;
-      } else ({ rows, total } = await searcher.page({ ...wanted, limit, offset }, signal));
-      const records = await recordsOf(rows, fields, asking);
+      } else {
+        const page = { ...wanted, parts: fields.parts, limit, offset };
+        ({ rows, total } = await searcher.page(visibility, page, signal));
+      }
+      const records = await recordsOf(visibility, rows, fields, asking);
       const next = offset + records.length;
       return {
         pieces: piecesOf(records),
@@ -146,10 +156,12 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
       };
     },
 
-    async count({ values: part, ...filter }: ThreadFilter, asking: PageAsking = {}): Promise<number> {
-      if (part === undefined || Object.keys(part).length === 0)
-        return await searcher.count(filter, asking.signal);
-      return (await findByValues({ ...filter, sortBy: "thread_id", sortOrder: "asc" }, part, asking)).length;
+    async count(visibility, { values: part, ...filter }, asking = {}) {
+      if (part === undefined || Object.keys(part).length === 0) {
+        return await searcher.count(visibility, filter, asking.signal);
+      }
+      const inAnyOrder = { ...filter, sortBy: "thread_id", sortOrder: "asc" } as const;
+      return (await findByValues(visibility, inAnyOrder, part, asking)).length;
     },
   };
 };
@@ -159,13 +171,22 @@ interface Fields {
   select: ReadonlySet<ThreadField> | undefined;
   extract: readonly ExtractPath[] | undefined;
   needsValues: boolean;
+  parts: LongParts;
 }
 
 const fieldsOf = (search: ThreadSearch): Fields => {
   const extract = search.extract === undefined ? undefined : parseExtract(search.extract);
   const select = search.select === undefined ? undefined : new Set(search.select as readonly ThreadField[]);
-  const isExtracted = extract?.some(({ root }) => root === "values") ?? false;
-  return { select, extract, needsValues: select === undefined || select.has("values") || isExtracted };
+  const isExtracted = (field: ThreadField): boolean => extract?.some(({ root }) => root === field) ?? false;
+  const isNeeded = (field: ThreadField): boolean =>
+    select === undefined || select.has(field) || isExtracted(field);
+  const shown = LONG_COLUMNS.filter(isNeeded);
+  const needsValues = isNeeded("values");
+  // The metadata name the graph, which decides how the values read.
+  const read = LONG_COLUMNS.filter(
+    (column) => shown.includes(column) || (column === "metadata" && needsValues),
+  );
+  return { select, extract, needsValues, parts: { shown, read } };
 };
 
 /** One piece, unless it would be long: joining doubles what is in memory. */

@@ -1,11 +1,12 @@
+import type { Visibility } from "../../access/visibility.ts";
 import { roomyPage, type PageColumns, type PageWeight } from "../../database/bounded-reads.ts";
 import type { Database } from "../../database/database.ts";
 import type { ThreadStatus } from "../../database/tables.ts";
 import {
   CANDIDATE_COLUMNS,
-  LONG_COLUMNS,
-  RECORD_COLUMNS,
-  STORED_COLUMNS,
+  recordColumns,
+  storedColumns,
+  type LongParts,
   type ThreadRecordRow,
 } from "../record.ts";
 import type { ThreadFilter, ThreadSearch } from "../schemas.ts";
@@ -16,6 +17,8 @@ export type RowFilter = Pick<ThreadFilter, "metadata" | "status"> & { ids?: stri
 export type SortKey = NonNullable<ThreadSearch["sort_by"]>;
 
 export interface RowSearch extends RowFilter {
+  /** What of the records is answered; the rest of them is neither weighed nor read. */
+  parts: LongParts;
   limit: number;
   offset: number;
   sortBy: SortKey;
@@ -35,17 +38,20 @@ export type Candidate = Pick<ThreadRecordRow, "thread_id" | "graph_id" | "untouc
 export type RowOrder = Pick<RowSearch, "sortBy" | "sortOrder">;
 
 /**
+ * Threads that are hidden are neither answered nor counted.
+ *
  * All of these are bounded reads (see database/bounded-reads.ts): they reject with `invalid` if they take too long,
  * and wait no longer when `signal` aborts.
  */
 export interface ThreadSearcher {
-  page(search: RowSearch, signal?: AbortSignal): Promise<RowPage>;
-  count(filter: RowFilter, signal?: AbortSignal): Promise<number>;
+  page(visibility: Visibility<"threads">, search: RowSearch, signal?: AbortSignal): Promise<RowPage>;
+  count(visibility: Visibility<"threads">, filter: RowFilter, signal?: AbortSignal): Promise<number>;
   /**
    * All threads in this order, without their records: one statement for all that will be looked into. Undefined if they
    * are more than `limit`; then they are only counted, up to there.
    */
   candidates(
+    visibility: Visibility<"threads">,
     filter: RowFilter & RowOrder,
     limit: number,
     signal?: AbortSignal,
@@ -54,13 +60,22 @@ export interface ThreadSearcher {
    * The records of these threads, in the order of the ids, as far as a page has room for them; those that are gone are
    * missing.
    */
-  records(ids: readonly string[], signal?: AbortSignal): Promise<ThreadRecordRow[]>;
+  records(
+    visibility: Visibility<"threads">,
+    ids: readonly string[],
+    parts: LongParts,
+    signal?: AbortSignal,
+  ): Promise<ThreadRecordRow[]>;
 }
 
 type PageRow = ThreadRecordRow & PageColumns;
 type CountedRow = PageRow & { total: string };
 
-const RECORD_PAGE: PageWeight = { columns: LONG_COLUMNS, sent: RECORD_COLUMNS };
+/** A page of records. `more`: SQL for further columns. */
+const pageOf = (parts: LongParts, more = ""): PageWeight => {
+  const [first, second, third, fourth] = parts.read;
+  return { columns: [first, second, third, fourth], sent: `${more}${recordColumns(parts)}` };
+};
 
 /**
  * `status` has no index, which every run would have to change. What each of the rarer statuses implies has one:
@@ -73,15 +88,22 @@ const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
   error: "resting_status = 'error' and resting_status <> 'idle'",
 };
 
+/** The condition of a visibility that hides nothing: left out, so that the statement is as it was without one. */
+const ALL_VISIBLE = "true";
+
 /**
  * Parameters stand in a sub-select where the planner would guess otherwise with each value: it then keeps one plan
  * for the prepared statement instead of planning anew each time, which took longer (0.2 ms) than the
  * search itself (0.13 ms for 50 of 5,000 threads).
  *
- * The text of the statements depends only on which filters there are and how to sort: some hundred variants at
- * most, of which a connection prepares those that are used. Nothing that a client sent becomes part of it.
+ * The text of the statements depends only on which filters there are, how to sort, and which of the four long columns
+ * are answered: some thousand variants at most, of which a connection prepares those that are used. Nothing that a
+ * client sent becomes part of it. They are raw because they are built of such pieces.
  */
-const conditions = (filter: RowFilter): { where: string; values: unknown[] } => {
+const conditions = (
+  visibility: Visibility<"threads">,
+  filter: RowFilter,
+): { where: string; values: unknown[] } => {
   const clauses: string[] = [];
   const values: unknown[] = [];
   const add = (clause: (parameter: string) => string, value: unknown): void => {
@@ -98,15 +120,19 @@ const conditions = (filter: RowFilter): { where: string; values: unknown[] } => 
     if (found !== undefined) clauses.push(found);
   }
   if (filter.ids !== undefined) add((parameter) => `thread_id = any(${parameter}::uuid[])`, filter.ids);
+  const visible = visibility.condition("metadata", values);
+  if (visible !== ALL_VISIBLE) clauses.push(visible);
   return { where: clauses.length === 0 ? "" : `where ${clauses.join(" and ")}`, values };
 };
 
-const RECORDS = roomyPage(
-  `select record.* from unnest($1::uuid[]) with ordinality as wanted (id, place)
-   cross join lateral (select ${STORED_COLUMNS} from threadloom.threads where thread_id = wanted.id) record
-   order by wanted.place`,
-  RECORD_PAGE,
-);
+const recordsOf = (parts: LongParts, visible: string): string =>
+  roomyPage(
+    `select record.* from unnest($1::uuid[]) with ordinality as wanted (id, place)
+     cross join lateral (
+       select ${storedColumns(parts)} from threadloom.threads where thread_id = wanted.id and ${visible}) record
+     order by wanted.place`,
+    pageOf(parts),
+  );
 
 const limitAndOffset = (parametersBefore: number): string =>
   `limit (select $${parametersBefore + 1}::int) offset (select $${parametersBefore + 2}::int)`;
@@ -132,8 +158,8 @@ const orderBy = ({ sortBy, sortOrder }: RowOrder): string =>
     .join(", ");
 
 export const createThreadSearcher = (database: Database): ThreadSearcher => {
-  const count = async (filter: RowFilter, signal?: AbortSignal): Promise<number> => {
-    const { where, values } = conditions(filter);
+  const count: ThreadSearcher["count"] = async (visibility, filter, signal) => {
+    const { where, values } = conditions(visibility, filter);
     const rows = await database.boundedRead<{ total: string }>(
       `select count(*) as total from threadloom.threads ${where}`,
       values,
@@ -146,8 +172,8 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
    * With a metadata filter or ids: one scan of what matches gives both the page and the total (`count(*) over ()`),
    * over ids and the sort key only; the page's rows are then fetched by primary key.
    */
-  const selectivePage = async (search: RowSearch, signal: AbortSignal | undefined): Promise<RowPage> => {
-    const { where, values } = conditions(search);
+  const selectivePage: ThreadSearcher["page"] = async (visibility, search, signal) => {
+    const { where, values } = conditions(visibility, search);
     const order = orderBy(search);
     const keys = sortKeys(search.sortBy).join(", ");
     const rows = await database.boundedRead<CountedRow>(
@@ -155,16 +181,17 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
         `select page.total, record.*
            from (select ${keys}, count(*) over () as total from threadloom.threads ${where}
                   order by ${order} ${limitAndOffset(values.length)}) page
-          cross join lateral (select ${STORED_COLUMNS} from threadloom.threads where thread_id = page.thread_id) record
+          cross join lateral (
+            select ${storedColumns(search.parts)} from threadloom.threads where thread_id = page.thread_id) record
           order by ${order.replaceAll(/(\w+) (asc|desc)/g, "page.$1 $2")}`,
-        { ...RECORD_PAGE, sent: `total, ${RECORD_COLUMNS}` },
+        pageOf(search.parts, "total, "),
       ),
       [...values, search.limit, search.offset],
       signal,
     );
     const first = rows[0];
     if (first !== undefined) return { rows, total: Number(first.total) };
-    return { rows, total: search.offset === 0 ? 0 : await count(search, signal) };
+    return { rows, total: search.offset === 0 ? 0 : await count(visibility, search, signal) };
   };
 
   /**
@@ -172,31 +199,33 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
    * _by_state_update), and one row more than asked tells whether the page is the last, so that the
    * total is counted (an index-only scan) only if it isn't.
    */
-  const orderedPage = async (search: RowSearch, signal: AbortSignal | undefined): Promise<RowPage> => {
-    const { where, values } = conditions(search);
+  const orderedPage: ThreadSearcher["page"] = async (visibility, search, signal) => {
+    const { where, values } = conditions(visibility, search);
     const rows = await database.boundedRead<PageRow>(
       roomyPage(
-        `select ${STORED_COLUMNS} from threadloom.threads ${where}
+        `select ${storedColumns(search.parts)} from threadloom.threads ${where}
           order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
-        RECORD_PAGE,
+        pageOf(search.parts),
       ),
       [...values, search.limit + 1, search.offset],
       signal,
     );
     const found = Number(rows[0]?.page_rows ?? 0);
     if (found > Math.min(search.limit, rows.length)) {
-      return { rows: rows.slice(0, search.limit), total: await count(search, signal) };
+      return { rows: rows.slice(0, search.limit), total: await count(visibility, search, signal) };
     }
     if (rows.length > 0 || search.offset === 0) return { rows, total: search.offset + rows.length };
-    return { rows, total: await count(search, signal) };
+    return { rows, total: await count(visibility, search, signal) };
   };
 
   return {
-    page: (search, signal) =>
-      isSelective(search) ? selectivePage(search, signal) : orderedPage(search, signal),
+    page: (visibility, search, signal) =>
+      isSelective(search)
+        ? selectivePage(visibility, search, signal)
+        : orderedPage(visibility, search, signal),
     count,
-    async candidates(search, limit, signal) {
-      const { where, values } = conditions(search);
+    async candidates(visibility, search, limit, signal) {
+      const { where, values } = conditions(visibility, search);
       const most = `(select $${values.length + 1}::int)`;
       const rows = await database.boundedRead<Candidate | Record<keyof Candidate, null>>(
         `select candidate.*
@@ -212,6 +241,10 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
       // One row of nulls stands for more than there may be.
       return rows.some((row) => row.thread_id === null) ? undefined : (rows as Candidate[]);
     },
-    records: (ids, signal) => database.boundedRead<ThreadRecordRow>(RECORDS, [ids], signal),
+    async records(visibility, ids, parts, signal) {
+      const values: unknown[] = [ids];
+      const text = recordsOf(parts, visibility.condition("metadata", values));
+      return await database.boundedRead<ThreadRecordRow>(text, values, signal);
+    },
   };
 };

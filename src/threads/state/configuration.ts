@@ -1,3 +1,4 @@
+import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../database/database.ts";
 import { toGraphConfiguration } from "../../graphs/configuration.ts";
 import type { GraphConfiguration } from "../../graphs/runnable-graph.ts";
@@ -9,7 +10,10 @@ import type { JsonObject } from "../../lib/json.ts";
  */
 export interface ThreadConfigurations {
   /** By thread; those that are gone are missing. One statement for all of them. */
-  of(threadIds: readonly string[]): Promise<ReadonlyMap<string, GraphConfiguration>>;
+  of(
+    visibility: Visibility<"threads">,
+    threadIds: readonly string[],
+  ): Promise<ReadonlyMap<string, GraphConfiguration>>;
 }
 
 interface ConfigurationRow {
@@ -21,16 +25,19 @@ interface ConfigurationRow {
   assistant_context: JsonObject | null;
 }
 
-// `assistant_id` stands among the thread's metadata, where its users can write what they like.
-// Indexes: threads_pkey, assistants_pkey.
-const CONFIGURATIONS = `
+/**
+ * Raw for the cast in its join: `assistant_id` stands among the thread's metadata, where its users can write what they
+ * like. Indexes: threads_pkey, assistants_pkey. The assistant is not asked for whoever reads the thread: its runs took
+ * this configuration from it, and without it the graph that wrote the state can't be built.
+ */
+const configurations = (visible: string): string => `
   select t.thread_id, t.metadata, t.config, a.metadata as assistant_metadata, a.config as assistant_config,
          a.context as assistant_context
     from threadloom.threads t
     left join threadloom.assistants a on a.assistant_id = case
       when t.metadata ->> 'assistant_id' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
       then (t.metadata ->> 'assistant_id')::uuid end
-   where t.thread_id = any($1::uuid[])`;
+   where t.thread_id = any($1::uuid[]) and ${visible}`;
 
 const textIn = (metadata: JsonObject, key: "graph_id" | "assistant_id"): Record<string, string> => {
   const text = metadata[key];
@@ -54,9 +61,11 @@ const toConfiguration = (row: ConfigurationRow): GraphConfiguration => {
 };
 
 export const createThreadConfigurations = (database: Database): ThreadConfigurations => ({
-  async of(threadIds) {
+  async of(visibility, threadIds) {
     if (threadIds.length === 0) return new Map();
-    const rows = await database.query<ConfigurationRow>(CONFIGURATIONS, [threadIds]);
+    const values: unknown[] = [threadIds];
+    const text = configurations(visibility.condition("t.metadata", values));
+    const rows = await database.query<ConfigurationRow>(text, values);
     return new Map(rows.map((row) => [row.thread_id, toConfiguration(row)]));
   },
 });

@@ -14,47 +14,18 @@
  * test/threads/state-equality.test.ts holds 1 and 2 against 3.
  */
 
-import type { WhenLarge } from "../../lib/large-answers.ts";
-import type { RunnableConfig } from "@langchain/core/runnables";
-import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
-import type { CheckpointStorage, StoredCheckpoint } from "../../checkpoints/types.ts";
+import type { CheckpointStorage } from "../../checkpoints/types.ts";
 import { isPassing } from "../../database/passing-faults.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
-import { withErrors } from "../../graphs/pending-writes.ts";
-import { makesSnapshots, type GraphConfiguration, type RunnableGraph } from "../../graphs/runnable-graph.ts";
-import { checkpointNotFound, StateStorageError } from "../../lib/errors.ts";
+import { checkpointNotFound } from "../../lib/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
+import type { WhenLarge } from "../../lib/large-answers.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { ThreadConfigurations } from "./configuration.ts";
-import { planOf, type GraphPlan } from "./graph-plan.ts";
-import {
-  configOf,
-  isQuiet,
-  quietFields,
-  snapshotOfTexts,
-  TASK_NOTES,
-  unreadableFields,
-  writeAllValues,
-  writePlannedValues,
-} from "./snapshot.ts";
-import {
-  EMPTY_STATE,
-  snapshotFields,
-  writeSelected,
-  writeState,
-  type Snapshot,
-  type StateFields,
-} from "./state-json.ts";
-
-/** Task id of writes that belong to no task: what a command updates, where it goes, and resume values. */
-const NO_TASK = "00000000-0000-0000-0000-000000000000";
-/** No channel: only the interrupted node reads it. */
-const RESUME = "__resume__";
-/** A thread and the graph that its runs execute; null before its first run. */
-export interface ThreadOfGraph {
-  threadId: string;
-  graphId: string | null;
-}
+import { createStateFields } from "./fields.ts";
+import { unreadableFields } from "./snapshot.ts";
+import { EMPTY_STATE, writeSelected, writeState, type StateFields } from "./state-json.ts";
+import { createThreadGraphs, type ThreadOfGraph } from "./thread-graphs.ts";
 
 export interface StateOptions {
   checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string; checkpoint_map?: JsonObject };
@@ -87,7 +58,8 @@ export interface StateReader {
   ): AsyncGenerator<string, void, undefined>;
   /**
    * JSON texts of the values of the newest checkpoints, in the order of the threads, each made when it is asked for;
-   * those that never ran are missing. So is one that can't be read: it is logged, and must not fail a page of threads.
+   * those that never ran are missing. The threads were found with the same visibility. Missing is also one
+   * that can't be read: it is logged, and must not fail a page of threads.
    */
   headValues(
     threads: readonly ThreadOfGraph[],
@@ -114,108 +86,9 @@ export const createStateReader = ({
   configurations,
   logger,
 }: StateReaderOptions): StateReader => {
-  /** A graph's plan doesn't change; a factory's graphs are new each time and are collected with their plan. */
-  const plans = new WeakMap<RunnableGraph, { plan: GraphPlan | undefined }>();
-
-  /** What the factories among these threads' graphs are called with: other graphs need no look at the database. */
-  const configurationsOf = async (
-    threads: readonly ThreadOfGraph[],
-  ): Promise<ReadonlyMap<string, GraphConfiguration>> =>
-    await configurations.of(
-      threads
-        .filter(({ graphId }) => graphId !== null && graphs.has(graphId) && graphs.isFactory(graphId))
-        .map(({ threadId }) => threadId),
-    );
-
-  /**
-   * Undefined for a thread that never ran, for a graph that is no longer deployed, and for one whose factory makes
-   * none from the thread's configuration: one such thread must not fail a search of all. `known`: the configurations,
-   * where they were read for several threads at once.
-   */
-  const graphOf = async (
-    thread: ThreadOfGraph,
-    known?: ReadonlyMap<string, GraphConfiguration>,
-  ): Promise<RunnableGraph | undefined> => {
-    const { threadId, graphId } = thread;
-    if (graphId === null || !graphs.has(graphId)) return undefined;
-    const configuration = (known ?? (await configurationsOf([thread]))).get(threadId);
-    return await graphs.resolve(graphId, configuration).catch(() => undefined);
-  };
-
-  const planFor = (graph: RunnableGraph): GraphPlan | undefined => {
-    let known = plans.get(graph);
-    if (known === undefined) plans.set(graph, (known = { plan: planOf(graph) }));
-    return known.plan;
-  };
-
-  const readByGraph = async (
-    thread: ThreadOfGraph,
-    config: RunnableConfig,
-    subgraphs: boolean,
-  ): Promise<StateFields> => {
-    const configuration = (await configurationsOf([thread])).get(thread.threadId);
-    const through = async (checkpointer: BaseCheckpointSaver): Promise<StateFields> => {
-      const graph = await graphs.resolve(thread.graphId ?? "", configuration, { checkpointer });
-      return snapshotFields((await graph.getState(config, { subgraphs })) as Snapshot);
-    };
-    try {
-      return await through(checkpoints.saver);
-    } catch (error) {
-      if (error instanceof StateStorageError || isPassing(error)) throw error;
-      // What a failed run has written no reducer may take: the state without it is the last good one.
-      const graph = await graphs.resolve(thread.graphId ?? "", configuration);
-      return await through(checkpoints.saverForRead((tuple, read) => withErrors(graph, tuple, read)));
-    }
-  };
-
-  /** The fields of a stored checkpoint. `isHead`: asked for as the newest, so that what is half done counts. */
-  const fieldsOf = async (
-    thread: ThreadOfGraph,
-    graph: RunnableGraph | undefined,
-    stored: StoredCheckpoint,
-    { isHead, subgraphs }: { isHead: boolean; subgraphs: boolean },
-  ): Promise<StateFields> => {
-    if (stored.createdAt === null) return unreadableFields(stored);
-    if (graph === undefined) return quietFields(stored, writeAllValues(stored));
-    const plan = stored.checkpointNs === "" ? planFor(graph) : undefined;
-    const isUpdatedByCommand = stored.pendingWrites.some(
-      ({ taskId, channel }) => taskId === NO_TASK && channel !== RESUME,
-    );
-    if (plan !== undefined && !isUpdatedByCommand) {
-      if (isQuiet(stored, plan)) return quietFields(stored, writePlannedValues(stored, plan));
-      const isHalfDone = isHead && stored.pendingWrites.some(({ channel }) => !TASK_NOTES.has(channel));
-      if (!isHalfDone && !subgraphs && makesSnapshots(graph)) {
-        const fields = await snapshotOfTexts(graph, stored, plan);
-        if (fields !== undefined) return fields;
-      }
-    }
-    const checkpointId = isHead ? undefined : stored.checkpointId;
-    return await readByGraph(thread, configOf(thread.threadId, stored.checkpointNs, checkpointId), subgraphs);
-  };
-
-  const valuesOf = async (
-    thread: ThreadOfGraph,
-    graph: RunnableGraph | undefined,
-    stored: StoredCheckpoint,
-  ): Promise<string> => {
-    if (graph === undefined) return writeAllValues(stored);
-    const plan = planFor(graph);
-    if (plan !== undefined) return writePlannedValues(stored, plan);
-    return (await readByGraph(thread, configOf(thread.threadId, "", stored.checkpointId), false)).values;
-  };
-
-  /** Whether the values of these threads can be told from the channels that are named like their keys. */
-  const areKeysChannels = async (
-    threads: readonly ThreadOfGraph[],
-    known: ReadonlyMap<string, GraphConfiguration>,
-  ): Promise<boolean> => {
-    for (const thread of threads) {
-      const graph = await graphOf(thread, known);
-      const plan = graph && planFor(graph);
-      if (graph !== undefined && (plan === undefined || plan.onlyChannel !== undefined)) return false;
-    }
-    return true;
-  };
+  const threadGraphs = createThreadGraphs({ graphs, configurations });
+  const { graphOf, configurationsOf, areKeysChannels } = threadGraphs;
+  const { fieldsOf, valuesOf } = createStateFields(checkpoints, threadGraphs);
 
   return {
     async read(thread, { checkpoint = {}, subgraphs = false, select }, whenLarge) {

@@ -1,5 +1,6 @@
 import { Command, Send } from "@langchain/langgraph";
 import type { RunnableConfig } from "@langchain/core/runnables";
+import type { Visibility } from "../../access/visibility.ts";
 import type { CheckpointStorage } from "../../checkpoints/types.ts";
 import { isPassing } from "../../database/passing-faults.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
@@ -20,6 +21,8 @@ import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts
 
 /** A thread as it was before anything of its state was read. */
 export interface StandingThread {
+  /** With which the thread was found. */
+  visibility: Visibility<"threads">;
   threadId: string;
   graphId: string;
   version: string;
@@ -65,14 +68,14 @@ export const createStateWriter = ({
   configurations,
 }: StateWriterOptions): StateWriter => {
   const write = async (
-    { threadId, graphId, version }: StandingThread,
+    { visibility, threadId, graphId, version }: StandingThread,
     config: RunnableConfig,
     supersteps: Parameters<Awaited<ReturnType<Graphs["resolve"]>>["bulkUpdateState"]>[1],
   ): Promise<RunnableConfig> => {
     if (!graphs.has(graphId)) throw graphNotFound(graphId);
     // No transaction is open while the graph's code runs: a run that was created meanwhile makes the flush fail.
     const saver = checkpoints.saverForIdleThread(version);
-    const configuration = (await configurations.of([threadId])).get(threadId);
+    const configuration = (await configurations.of(visibility, [threadId])).get(threadId);
     const graph = await graphs.resolve(graphId, configuration, { checkpointer: saver }, "threads.update");
     saver.filter = (tuple, read) => withoutRefused(graph, tuple, read);
     try {

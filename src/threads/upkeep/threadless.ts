@@ -1,12 +1,13 @@
+import { THE_SERVER } from "../../access/caller.ts";
 import { tellFailure } from "../../database/outages.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { startPeriodic } from "../../lib/periodic.ts";
 import type { Queue } from "../../queue/queue.ts";
+import type { UpkeepService } from "./service.ts";
 
 export interface ThreadlessSweepOptions {
   queue: Pick<Queue, "listEndedThreadless">;
-  /** Deletes the threads among these that have no unfinished runs. */
-  threads: { prune(options: { thread_ids: string[]; strategy: "delete" }): Promise<number> };
+  upkeep: Pick<UpkeepService, "prune">;
   sweepSeconds: number;
   logger: Logger;
 }
@@ -18,12 +19,12 @@ const THREADS_PER_SWEEP = 5_000;
 
 /** Removes what threadless runs leave behind that were kept for readers on other processes. */
 export const startThreadlessSweep = (options: ThreadlessSweepOptions): { close(): Promise<void> } => {
-  const { queue, threads, sweepSeconds, logger } = options;
+  const { queue, upkeep, sweepSeconds, logger } = options;
   return startPeriodic({
     everyMs: sweepSeconds * 1_000,
     async work() {
       const ended = await queue.listEndedThreadless(LINGER_SECONDS, THREADS_PER_SWEEP);
-      if (ended.length > 0) await threads.prune({ thread_ids: ended, strategy: "delete" });
+      if (ended.length > 0) await upkeep.prune(THE_SERVER, { thread_ids: ended, strategy: "delete" });
     },
     onError: tellFailure(logger, "ended threadless runs could not be removed"),
   });
