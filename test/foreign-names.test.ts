@@ -48,7 +48,9 @@ const ALLOWED: Readonly<Record<string, string>> = {
 /** They read the command line and the environment, by names of our own. */
 const OF_THE_OPERATOR = [
   "config/config.ts",
+  "config/option.ts",
   "config/options.ts",
+  "config/database-options.ts",
   "config/hosted-environment.ts",
   "main.ts",
   "import/command-line.ts",

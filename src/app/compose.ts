@@ -9,6 +9,7 @@ import { createAuthorize, type Authorize } from "../access/authorize.ts";
 import { THE_SERVER } from "../access/caller.ts";
 import { createCheckpointStorage } from "../checkpoints/storage.ts";
 import type { Config } from "../config/config.ts";
+import { acceleratorsOf, seesDeaths } from "../database/accelerators.ts";
 import { openDatabase } from "../database/database.ts";
 import { migrate } from "../database/migrate.ts";
 import { assertSessions } from "../database/pooling.ts";
@@ -114,9 +115,10 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     const processId = newId();
     const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
     const { databasePreparedStatements: preparedStatements } = config;
-    await assertSessions({ connectionString, directConnectionString, preparedStatements });
+    const accelerators = acceleratorsOf(config);
+    await assertSessions({ connectionString, directConnectionString, preparedStatements }, accelerators);
     const sessionConnectionString = directConnectionString ?? connectionString;
-    await migrate(sessionConnectionString, { schema, logger });
+    await migrate(sessionConnectionString, { schema, ...accelerators, logger });
     const database = openDatabase({
       connectionString,
       schema,
@@ -130,13 +132,15 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
       database,
       connectionString: sessionConnectionString,
       processId,
+      accelerators,
       logger,
     });
     closers.push(() => signals.close());
 
     const { threadExpiry, storeExpiry, storeIndex } = await readGraphConfig(config.graphConfigFile);
     const storeRepository = createStoreRepository(database, database);
-    const storeItems = await openItems({ database, repository: storeRepository, index: storeIndex, logger });
+    const itemParts = { database, repository: storeRepository, index: storeIndex, ...accelerators, logger };
+    const storeItems = await openItems(itemParts);
     closers.push(() => storeItems.close());
     const storeParts = { repository: storeRepository, authorize, items: storeItems, expiry: storeExpiry };
     const checkpoints = createCheckpointStorage({ database, logger });
@@ -151,7 +155,8 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     const runRepository = createRunRepository(database);
     const everyThread = await authorize(THE_SERVER, "threads", "read");
     const ends = createRunEnds(database, { checkpoints, recordEnds });
-    const queue = createQueue(database, { maxAttempts: config.maxAttempts, graphIds: graphs.ids });
+    const noticing = { seesDeaths: seesDeaths(accelerators) };
+    const queue = createQueue(database, { ...config, graphIds: graphs.ids, ...noticing });
     const eventLog = createEventLog(database);
     const hub = createHub({
       eventLog,
@@ -184,6 +189,7 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     });
     const heartbeat = createHeartbeat({
       queue,
+      onReadElsewhere: hub.logFor,
       shared: database,
       connectionString,
       schema,

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
-import { list, OPTIONS, type Config, type Option, type Translation } from "./options.ts";
+import { list, type Option, type Translation } from "./option.ts";
+import { OPTIONS, type Config } from "./options.ts";
 import { StartError } from "../lib/errors.ts";
 import { nearestWord } from "../lib/nearest-word.ts";
 

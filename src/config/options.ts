@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { storableConfig } from "../lib/json-schemas.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
+import { commaSeparated, flag, oneOf, seconds, text, wholeNumber, type Option } from "./option.ts";
+import { DATABASE_OPTIONS, type DatabaseConfig } from "./database-options.ts";
 
 /** The configuration of a server: read-only, complete, every value checked. */
-export interface Config {
+export interface Config extends DatabaseConfig {
   /** Path of langgraph.json, as given. */
   readonly graphConfigFile: string;
   /** Graph id -> the config that the graph's own assistant is made with. */
@@ -16,15 +17,6 @@ export interface Config {
   readonly dataFolder: string;
   /** `api` answers requests, `worker` executes runs, `all` does both. */
   readonly role: "all" | "api" | "worker";
-  /** Undefined: start the embedded PostgreSQL. */
-  readonly databaseUrl: string | undefined;
-  /** For what needs a session, where a pooler in transaction mode is in the way. Undefined: `databaseUrl`, too. */
-  readonly databaseDirectUrl: string | undefined;
-  /** Connections that this process may hold at most, beside its listener's and its heartbeat's. */
-  readonly databasePoolSize: number;
-  readonly databasePreparedStatements: boolean;
-  /** The schema that the tables stand in. */
-  readonly databaseSchema: string;
   /** Runs that this process executes at the same time. */
   readonly jobsPerWorker: number;
   /** Empty: everything is open. */
@@ -60,59 +52,7 @@ export interface Config {
   readonly maxAttempts: number;
 }
 
-/** From what a variable of the hosted service holds to the text that the option takes. */
-export interface Translation {
-  expected: string;
-  /** A text that the option refuses, if this is not what was expected; undefined: it means another option. */
-  translate(text: string): string | undefined;
-}
-
-/** One row of the table. */
-export interface Option<Value> {
-  /** Name on the command line, without the dashes. */
-  flag?: string;
-  /** The flag takes no value. */
-  switch?: boolean;
-  /** Names in the environment; the first that is set counts. */
-  environment: readonly string[];
-  /** Of those names: the hosted service's that say the same in other words. */
-  translations?: Readonly<Record<string, Translation>>;
-  default?: string;
-  /** What a value has to be, as the end of "PORT must be …". */
-  expected: string;
-  /** Values are not repeated in messages. */
-  secret?: boolean;
-  description: string;
-  /** From the text to the value; undefined is an option that is not set and has no default. */
-  schema: z.ZodType<Value, string | undefined>;
-}
-
-const wholeNumber = (from: number, to: number) => ({
-  expected: `a whole number from ${from} to ${to}`,
-  schema: z.string().pipe(z.coerce.number<string>().int().min(from).max(to)),
-});
-const seconds = (from: number, to: number) => ({
-  expected: `a number of seconds from ${from} to ${to}`,
-  schema: z.string().pipe(z.coerce.number<string>().min(from).max(to)),
-});
-const oneOf = <const Values extends readonly [string, ...string[]]>(values: Values) => ({
-  expected: `one of ${values.join(", ")}`,
-  schema: z.string().pipe(z.enum(values)),
-});
-const text = (expected: string) => ({ expected, schema: z.string() });
-const flag = { expected: "true or false", schema: z.string().pipe(z.stringbool()) };
-/** The items of a text that is separated by commas or lines; a line that starts with # is a comment. */
-export const list = (textOfAll: string): string[] =>
-  textOfAll
-    .split(/[,\n]/)
-    .map((item) => item.trim())
-    .filter((item) => item !== "" && !item.startsWith("#"));
-const commaSeparated = { expected: "a list separated by commas", schema: z.string().transform(list) };
-
 const isJson = (value: string): boolean => value.trimStart().startsWith("{");
-
-const isPostgresUrl = (value: string): boolean =>
-  URL.canParse(value) && ["postgres:", "postgresql:"].includes(new URL(value).protocol);
 
 const BYTES_PER_MEGABYTE = 1_000_000;
 const PYTHON_LEVELS = new Map([
@@ -207,40 +147,7 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
     description:
       "Keys that callers send as X-Api-Key, separated by commas. None: open to whoever can connect.",
   },
-  databaseUrl: {
-    environment: ["DATABASE_URL", "DATABASE_URI", "POSTGRES_URI"],
-    secret: true,
-    expected: "a URL like postgresql://user:password@host:5432/database",
-    schema: z.string().refine(isPostgresUrl).optional(),
-    description: "PostgreSQL server to use. Not set: an embedded one is started.",
-  },
-  databaseDirectUrl: {
-    environment: ["DATABASE_DIRECT_URL"],
-    secret: true,
-    expected: "a URL like postgresql://user:password@host:5432/database",
-    schema: z.string().refine(isPostgresUrl).optional(),
-    description: "The same database past a transaction pooler, for what needs a session (docs/scaling.md).",
-  },
-  databasePoolSize: {
-    environment: ["DATABASE_POOL_SIZE", "LANGGRAPH_POSTGRES_POOL_MAX_SIZE"],
-    default: "20",
-    ...wholeNumber(2, 1_000),
-    description: "Database connections that this process holds at most.",
-  },
-  databasePreparedStatements: {
-    environment: ["DATABASE_PREPARED_STATEMENTS"],
-    default: "true",
-    ...flag,
-    description: "Set to false behind a transaction pooler that doesn't know prepared statements.",
-  },
-  databaseSchema: {
-    environment: ["DATABASE_SCHEMA"],
-    default: DEFAULT_SCHEMA,
-    expected: "a name of at most 40 lower case letters, digits and _ that does not begin with a digit or pg_",
-    schema: z.string().refine(isSchemaName),
-    description:
-      "Schema of the tables, made at the first start. Deployments may share a database, a schema each.",
-  },
+  ...DATABASE_OPTIONS,
   jobsPerWorker: {
     environment: ["N_JOBS_PER_WORKER"],
     default: "10",

@@ -5,11 +5,14 @@ import pg from "pg";
 import { sqlState, StartError } from "../lib/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { moveFromPublic } from "./former-schema.ts";
+import { againIfOthersWereFirst } from "./accelerators.ts";
 import { inSchema } from "./schema.ts";
 
 export interface MigrateOptions {
   /** Where the tables are to stand; made if it is missing. */
   schema: string;
+  /** False where the database has none: then those that start at once try again until one was first. */
+  advisoryLocks?: boolean;
   logger: Logger;
 }
 
@@ -57,9 +60,12 @@ const ensureSchema = async (client: pg.Client, schema: string): Promise<void> =>
   }
 };
 
-const migrateWith = async (client: pg.Client, { schema, logger }: MigrateOptions): Promise<string[]> => {
+const migrateWith = async (
+  client: pg.Client,
+  { schema, logger, advisoryLocks = true }: MigrateOptions,
+): Promise<string[]> => {
   const qualified = inSchema(schema);
-  await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
+  if (advisoryLocks) await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
   await ensureSchema(client, schema);
   // The migrations name no schema. Nothing of `public` is in sight of them: its tables may be of others.
   await client.query(`set local search_path to "${schema}"`);
@@ -93,15 +99,16 @@ const migrateWith = async (client: pg.Client, { schema, logger }: MigrateOptions
       throw new Error(`Migration ${name} was edited after it ran on this database; add a new one instead.`);
     }
     logger.info({ migration: name }, "migrating the database");
+    // First of all: its key keeps whoever runs the same one at the same time waiting until this one is committed.
+    await client.query(qualified("insert into threadloom.migrations (name, checksum) values ($1, $2)"), [
+      name,
+      checksum,
+    ]);
     try {
       await client.query(qualified(text));
     } catch (error) {
       throw new Error(`Migration ${name} failed: ${(error as Error).message}`, { cause: error });
     }
-    await client.query(qualified("insert into threadloom.migrations (name, checksum) values ($1, $2)"), [
-      name,
-      checksum,
-    ]);
     done.push(name);
   }
   return done;
@@ -121,17 +128,21 @@ export const migrate = async (connectionString: string, options: MigrateOptions)
   const client = new pg.Client({ connectionString, application_name: "threadloom migrate" });
   client.on("error", (error) => logger.error({ err: error }, "the connection was lost while migrating"));
   await client.connect();
-  try {
+  const transaction = async (): Promise<string[]> => {
     await client.query("begin");
     try {
       const done = await migrateWith(client, options);
       await client.query("commit");
-      if (done.length > 0) logger.info({ schema, migrations: done.length }, "the database is up to date");
+      return done;
     } catch (error) {
       // The first error says what happened; a rollback on a lost connection only fails once more.
       await client.query("rollback").catch(() => undefined);
       throw error;
     }
+  };
+  try {
+    const done = await againIfOthersWereFirst(transaction);
+    if (done.length > 0) logger.info({ schema, migrations: done.length }, "the database is up to date");
   } finally {
     await client.end();
   }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { sqlState, StartError } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
+import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 
 /**
  * The addresses of a process's database. A pooler in transaction mode may stand before it, which gives each
@@ -116,7 +117,12 @@ export const isSession = (connectionString: string): Promise<boolean> =>
  * Throws StartError, with a sentence that names the setting to change, and what `pg` throws if `connectionString`
  * can't be used.
  */
-export const assertSessions = async (addresses: DatabaseAddresses): Promise<void> => {
+export const assertSessions = async (
+  addresses: DatabaseAddresses,
+  { advisoryLocks, sessions }: Accelerators = ALL_ACCELERATORS,
+): Promise<void> => {
+  // A session is told from a pooler's connection by a lock of it that others see.
+  if (!advisoryLocks || !sessions) return;
   const { connectionString, directConnectionString, preparedStatements } = addresses;
   if (directConnectionString === undefined) {
     if (!(await isSession(connectionString))) throw new StartError(THROUGH_POOLER);

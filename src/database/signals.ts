@@ -2,6 +2,7 @@ import pg from "pg";
 import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
+import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 import type { Database } from "./database.ts";
 
 /**
@@ -97,14 +98,17 @@ export interface SignalsOptions {
   connectionString: string;
   /** Holds a lock of its own while the connection lives, so that others see at once when it is dead. */
   processId: string;
+  /** All of them if left out. Without `listen` this process hears only itself. */
+  accelerators?: Accelerators;
   logger: Logger;
 }
 
-/** Opens the one LISTEN connection of this process. */
+/** Opens the one LISTEN connection of this process, if it is to have one. */
 export const openSignals = async ({
   database,
   connectionString,
   processId,
+  accelerators = ALL_ACCELERATORS,
   logger,
 }: SignalsOptions): Promise<Signals> => {
   // One for all processes of a schema: idle listeners on other channels made 40,000 notifies/s into 290 (with 200 of them).
@@ -115,7 +119,8 @@ export const openSignals = async ({
   let flushTimer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
   let client: pg.Client | undefined;
-  let alone = false;
+  /** Nobody else listens, or nobody can. */
+  let alone = !accelerators.listen;
   let closed = false;
   let reconnectTimer: NodeJS.Timeout | undefined;
   const reconnecting = createBackOff();
@@ -146,7 +151,9 @@ export const openSignals = async ({
     client = fresh;
     await fresh.connect();
     await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
-    await fresh.query("select pg_advisory_lock_shared(hashtextextended($1, 0))", [processId]);
+    if (accelerators.advisoryLocks) {
+      await fresh.query("select pg_advisory_lock_shared(hashtextextended($1, 0))", [processId]);
+    }
     reconnecting.reset();
     if (lost) logger.info("the listening connection is back again");
     lost = false;
@@ -204,15 +211,18 @@ export const openSignals = async ({
     );
     alone = client !== undefined && rows[0]?.listeners === 1;
   };
-  const looking = startPeriodic({
-    everyMs: LOOK_AROUND_MS,
-    work: lookAround,
-    onError: () => {
-      alone = false;
-    },
-  });
+  const looking =
+    accelerators.listen && accelerators.sessions
+      ? startPeriodic({
+          everyMs: LOOK_AROUND_MS,
+          work: lookAround,
+          onError: () => {
+            alone = false;
+          },
+        })
+      : undefined;
 
-  await listen();
+  if (accelerators.listen) await listen();
   return {
     send(signal) {
       if (closed) return;
@@ -229,7 +239,7 @@ export const openSignals = async ({
       flushing = flushing.then(flush);
       await flushing;
       closed = true;
-      await looking.close();
+      await looking?.close();
       clearInterval(lifeSign);
       clearTimeout(reconnectTimer);
       const last = client;

@@ -55,6 +55,8 @@ export interface Hub {
    */
   holdsAllAfter(threadId: string, runId: string, after: number): boolean;
   read(options: ReadOptions): RunReader;
+  /** Has the events of a run that is executed here go to the log, for readers elsewhere; once is enough. */
+  logFor(runId: string): void;
   /** Readers of runs that have not ended are `lost`, so that their clients resume on another process. */
   close(): void;
 }
@@ -102,12 +104,13 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
       if (wakers.size === 0) waiting.delete(runId);
     };
   };
+  const logFor = (runId: string): void => {
+    const channel = channels.get(runId);
+    channel?.startLogging(logOf(channel));
+  };
   const unsubscribe = signals.subscribe(({ kind, runId }) => {
     if (kind === "events" || kind === "ended") notify(runId);
-    if (kind === "watch") {
-      const channel = channels.get(runId);
-      channel?.startLogging(logOf(channel));
-    }
+    if (kind === "watch") logFor(runId);
   });
 
   const channelReader = (channel: RunChannel, after: number, withOpening: boolean): RunReader =>
@@ -148,6 +151,8 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
       channel.close();
       if (channels.get(channel.runId) === channel) channels.delete(channel.runId);
     },
+
+    logFor,
 
     holds: (threadId, runId) => channels.get(runId)?.threadId === threadId,
 

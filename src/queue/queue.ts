@@ -23,10 +23,15 @@ export interface QueueOptions {
   maxAttempts: number;
   /** The graphs that this process hosts. */
   graphIds: readonly string[];
+  /** True if left out. False: a lost worker is noticed by its lease alone (database/accelerators.ts). */
+  seesDeaths?: boolean;
 }
 
 /** The queue as a worker of this process sees it: the statements in sql/, for the graphs that it hosts. */
-export const createQueue = (database: Database, { maxAttempts, graphIds }: QueueOptions) => {
+export const createQueue = (
+  database: Database,
+  { maxAttempts, graphIds, seesDeaths = true }: QueueOptions,
+) => {
   const suspectFrom = Math.max(1, maxAttempts - 1);
   /** Where the last look for forgotten runs ended. */
   let lookedUpTo = FIRST_THREAD;
@@ -74,7 +79,7 @@ export const createQueue = (database: Database, { maxAttempts, graphIds }: Queue
 
     listEndedThreadless: (seconds: number, limit: number) => listEndedThreadless(database, seconds, limit),
 
-    requeueExpired: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds }),
+    requeueExpired: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds, seesDeaths }),
 
     endedAs: (attempt: AttemptSelector, status: RunOutcome["status"]) => endedAs(database, attempt, status),
 
@@ -83,7 +88,8 @@ export const createQueue = (database: Database, { maxAttempts, graphIds }: Queue
       await database.query("update threadloom.runs set attempt = attempt where false");
     },
 
-    listAbandoned: (leaseSeconds: number) => listAbandoned(database, { maxAttempts, leaseSeconds, graphIds }),
+    listAbandoned: (leaseSeconds: number) =>
+      listAbandoned(database, { maxAttempts, leaseSeconds, graphIds, seesDeaths }),
   };
 };
 

@@ -12,6 +12,8 @@ export interface OpenItemsOptions {
   repository: StoreRepository;
   /** `store.index` of langgraph.json; undefined for no semantic search. */
   index: StoreIndexConfig | undefined;
+  /** Whether the database has them; true if left out. */
+  advisoryLocks?: boolean;
   logger: Logger;
 }
 
@@ -36,7 +38,7 @@ export const openItems = async (options: OpenItemsOptions): Promise<OpenItems> =
     const vectors = (await hasVectorTable(database)) ? createVectorRepository(database) : undefined;
     return { ...createItems({ repository, vectors }), close: () => Promise.resolve() };
   }
-  await prepareVectorTable(database, index.dims);
+  await prepareVectorTable(database, index.dims, options);
   const [others] = await database.query<{ found: boolean }>(OTHERS, [index.embed]);
   if (others?.found === true) {
     logger.warn(

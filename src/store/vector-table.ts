@@ -1,3 +1,4 @@
+import { againIfOthersWereFirst } from "../database/accelerators.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import { sqlState, StartError } from "../lib/errors.ts";
 
@@ -54,24 +55,30 @@ export const hasVectorTable = async (database: Queryable): Promise<boolean> => {
  * Sees to it that the database can hold vectors of `dims` numbers: the extension and the table. Not a migration,
  * because those have to run where there is no pgvector. Safe to be called by several processes at once.
  *
- * Throws StartError if there is no pgvector, if the user may not create it, and if the vectors that are there have
+ * `advisoryLocks`: see accelerators.ts. Throws StartError if there is no pgvector, if the user may not create it, and if the vectors that are there have
  * another length.
  */
-export const prepareVectorTable = async (database: Database, dims: number): Promise<void> => {
-  await database.transaction(async (transaction) => {
-    await transaction.query("select pg_advisory_xact_lock($1)", [VECTOR_TABLE_LOCK]);
-    await ensureExtension(transaction);
-    await transaction.query(createTable(dims));
-    const [column] = await transaction.query<{ dims: number }>(
-      `select atttypmod as dims from pg_attribute
+export const prepareVectorTable = async (
+  database: Database,
+  dims: number,
+  { advisoryLocks = true }: { advisoryLocks?: boolean } = {},
+): Promise<void> => {
+  const prepare = () =>
+    database.transaction(async (transaction) => {
+      if (advisoryLocks) await transaction.query("select pg_advisory_xact_lock($1)", [VECTOR_TABLE_LOCK]);
+      await ensureExtension(transaction);
+      await transaction.query(createTable(dims));
+      const [column] = await transaction.query<{ dims: number }>(
+        `select atttypmod as dims from pg_attribute
        where attrelid = 'threadloom.store_vectors'::regclass and attname = 'embedding'`,
-    );
-    if (column?.dims !== dims) {
-      throw new StartError(
-        `langgraph.json says 'store.index.dims' is ${dims}, but the vectors in this database have ${column?.dims} ` +
-          `numbers: put it back, or run 'drop table ${database.schema}.store_vectors' and store again what is to be ` +
-          "found by meaning.",
       );
-    }
-  });
+      if (column?.dims !== dims) {
+        throw new StartError(
+          `langgraph.json says 'store.index.dims' is ${dims}, but the vectors in this database have ${column?.dims} ` +
+            `numbers: put it back, or run 'drop table ${database.schema}.store_vectors' and store again what is to be ` +
+            "found by meaning.",
+        );
+      }
+    });
+  await againIfOthersWereFirst(prepare);
 };

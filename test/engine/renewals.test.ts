@@ -47,11 +47,13 @@ const aHeartbeat = () => {
           run_id: runId,
           attempt,
           cancel_action: cancelled.get(runId) ?? null,
+          read_elsewhere: false,
         }));
     },
   } as Partial<Queue> as Queue;
   const { logger, lines } = listeningLogger();
   const heartbeat = createHeartbeat({
+    onReadElsewhere: () => undefined,
     queue,
     connectionString: "postgres://127.0.0.1:1/nowhere",
     shared: {

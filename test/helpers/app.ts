@@ -7,6 +7,10 @@ import { createServer } from "../../src/app/compose.ts";
 import { freshDatabase } from "./database.ts";
 import { FIXTURE_GRAPHS, listeningLogger } from "./parts.ts";
 
+/** `npm run test:plain` has the accelerators off. */
+export const IS_PLAIN = process.env.DATABASE_LISTEN === "false";
+const isOn = (name: string): boolean => process.env[name] !== "false";
+
 /** What tests want unless they say otherwise: one process that does all, on a free port, and quick to notice things. */
 const TEST_CONFIG: Config = {
   graphConfigFile: FIXTURE_GRAPHS,
@@ -20,6 +24,9 @@ const TEST_CONFIG: Config = {
   databasePoolSize: 10,
   databasePreparedStatements: true,
   databaseSchema: "threadloom",
+  databaseListen: isOn("DATABASE_LISTEN"),
+  databaseAdvisoryLocks: isOn("DATABASE_ADVISORY_LOCKS"),
+  databaseSessions: isOn("DATABASE_SESSIONS"),
   jobsPerWorker: 10,
   apiKeys: [],
   unsafeNoAuth: false,

@@ -139,7 +139,7 @@ describe("an attempt", () => {
     await opened.aRun({ attempt: 2, leaseFor: 5 });
     const changed = await changes(async () =>
       expect(await queue.renew([run], LEASE_SECONDS)).toEqual([
-        { run_id: run.runId, attempt: 2, cancel_action: "interrupt" },
+        { run_id: run.runId, attempt: 2, cancel_action: "interrupt", read_elsewhere: false },
       ]),
     );
     expect([...changed.keys()]).toEqual([run.runId]);

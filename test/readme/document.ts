@@ -1,4 +1,5 @@
-import { OPTIONS, type Option } from "../../src/config/options.ts";
+import type { Option } from "../../src/config/option.ts";
+import { OPTIONS } from "../../src/config/options.ts";
 
 /** What a section of the README tells its reader to run, and what it says that comes out. */
 export interface Step {

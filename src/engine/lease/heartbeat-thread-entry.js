@@ -102,7 +102,10 @@ const beat = (setup, loop) => {
         ],
       });
       const found = /** @type {HeartbeatRow[]} */ (rows);
-      if (found.length < asked.length || found.some((row) => row.cancel_action !== null)) {
+      if (
+        found.length < asked.length ||
+        found.some((row) => row.cancel_action !== null || row.read_elsewhere)
+      ) {
         report({ kind: "renewed", asked, rows: found });
       }
       failures = 0;

@@ -33,7 +33,7 @@ export type ThreadOrder = "renew" | "close";
 
 /** What the thread tells the event loop; nothing while all is well. */
 export type ThreadReport =
-  /** `rows` came back for what was `asked`: some did not, or are to be cancelled. */
+  /** `rows` came back for what was `asked`: some did not, are to be cancelled, or are read elsewhere. */
   | { kind: "renewed"; asked: AttemptSelector[]; rows: HeartbeatRow[] }
   | { kind: "failed"; reason: string; code: string | undefined }
   /** An idle connection. */

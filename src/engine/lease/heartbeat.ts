@@ -30,6 +30,8 @@ export interface HeartbeatOptions {
   heartbeatSeconds: number;
   /** How long an event loop that stands still keeps its leases; 0: no thread, leases are renewed by the loop alone. */
   blockedLoopSeconds: number;
+  /** Told at each renewal of a run whose events are read elsewhere, should the signal that says so not have come. */
+  onReadElsewhere(runId: string): void;
   /** What the thread executes; tests pass what fails. */
   threadEntry?: URL;
   logger: Logger;
@@ -77,6 +79,7 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
     preparedStatements,
     leaseSeconds,
     blockedLoopSeconds,
+    onReadElsewhere,
     logger,
   } = options;
   const heartbeatMs = options.heartbeatSeconds * 1_000;
@@ -112,6 +115,7 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
       const row = kept.get(runId);
       if (row === undefined) execution.stop({ kind: "lease-lost" });
       else if (row.cancel_action !== null) execution.stop({ kind: "cancel", action: row.cancel_action });
+      if (row?.read_elsewhere === true) onReadElsewhere(runId);
     }
   };
 

@@ -11,20 +11,24 @@ interface Abandoned extends Silence {
 }
 
 /** Index: see `isSilent`. */
-const LIST_ABANDONED = nameParameters(
-  {
-    ...SILENCE_PARAMETERS,
-    graphIds: ["text[]", (abandoned: Abandoned) => abandoned.graphIds],
-  },
-  (sql) => `select ${RUN_COLUMNS} from threadloom.runs r
-  where ${isSilent(sql)} and (r.lost_attempts + 1 >= ${sql.maxAttempts} or r.cancel_action is not null)
+const listStatement = (seesDeaths: boolean) =>
+  nameParameters(
+    {
+      ...SILENCE_PARAMETERS,
+      graphIds: ["text[]", (abandoned: Abandoned) => abandoned.graphIds],
+    },
+    (sql) => `select ${RUN_COLUMNS} from threadloom.runs r
+  where ${isSilent(sql, seesDeaths)} and (r.lost_attempts + 1 >= ${sql.maxAttempts} or r.cancel_action is not null)
     and (r.graph_id = any(${sql.graphIds}) or not r.graph_id in (${HOSTED_GRAPHS}))
   order by r.run_id`,
-);
+  );
+
+const LIST_ABANDONED = listStatement(true);
+const LIST_ABANDONED_BY_LEASE = listStatement(false);
 
 /**
  * Runs whose holder went silent and that must not be tried again. Where an end leaves the thread only the run's
  * graph can tell, so this is left to who hosts it, if any worker that lives does.
  */
 export const listAbandoned = async (queryable: Queryable, abandoned: Abandoned): Promise<RunRow[]> =>
-  await LIST_ABANDONED.query<RunRow>(queryable, abandoned);
+  await (abandoned.seesDeaths ? LIST_ABANDONED : LIST_ABANDONED_BY_LEASE).query<RunRow>(queryable, abandoned);

@@ -7,6 +7,8 @@ export interface HeartbeatRow {
   run_id: string;
   attempt: number;
   cancel_action: CancelAction | null;
+  /** Another process reads its events, or reads them for somebody. */
+  read_elsewhere: boolean;
 }
 
 /**
@@ -21,7 +23,7 @@ export const RENEW = `with mine as (
   order by r.run_id for no key update of r)
 update threadloom.runs r set lease_until = now() + make_interval(secs => $4::float8)
 from mine where r.thread_id = mine.thread_id and r.run_id = mine.run_id
-returning r.run_id, r.attempt, r.cancel_action`;
+returning r.run_id, r.attempt, r.cancel_action, coalesce(r.reader_id <> r.worker_id, false) as read_elsewhere`;
 
 export const renew = async (
   queryable: Queryable,
