@@ -209,6 +209,20 @@ test("src/README.md names only files that are there, each in its room", () => {
   expect(missing).toEqual([]);
 });
 
+test("the README of a room names only files that are there", () => {
+  const readmes = readdirSync(SOURCE, { recursive: true, encoding: "utf8" })
+    .map((name) => name.replaceAll("\\", "/"))
+    .filter((name) => name.endsWith("/README.md"));
+  const missing = readmes.flatMap((readme) =>
+    [...readFileSync(join(SOURCE, readme), "utf8").matchAll(/`([\w./-]+\.ts)`/g)]
+      .map(([, name = ""]) => name.replace(/^(\.\.\/)+/, ""))
+      .filter((name) => !name.startsWith("test/") && !files.some((file) => `/${file}`.endsWith(`/${name}`)))
+      .map((name) => `${readme}: ${name}`),
+  );
+  expect(readmes).not.toEqual([]);
+  expect(missing).toEqual([]);
+});
+
 test("files are named by what they hold", () => {
   expect(files.filter((file) => FORBIDDEN_NAMES.test(file))).toEqual([]);
 });

@@ -27,9 +27,12 @@ export class ElementPlaces {
     if (this.unindexed.length > UNINDEXED_AT_MOST) this.index();
   }
 
-  /** As `add`, of elements that are stored now, for the first time. */
+  /**
+   * As `add`, of elements that are stored now, for the first time. They are not indexed for their number: the graph
+   * holds them anyway, and weak references cost the garbage collector time at every step.
+   */
   addNew(placed: PlacedElements, texts: readonly string[]): void {
-    this.add(placed);
+    this.unindexed.push(placed);
     for (const [offset, element] of placed.elements.entries()) {
       const text = texts[offset];
       if (typeof element === "object" && element !== null && text !== undefined) {
