@@ -12,19 +12,29 @@ import type { RunRepository } from "../../src/runs/repository.ts";
 import type { RunService } from "../../src/runs/service.ts";
 import type { StoreRepository } from "../../src/store/repository.ts";
 import type { StoreService } from "../../src/store/service.ts";
+import type { RecordService } from "../../src/threads/records/service.ts";
+import type { ThreadRepository } from "../../src/threads/repository.ts";
 
 const ID = "00000000-0000-7000-8000-000000000000";
 const RUN = { threadId: ID, runId: ID };
 
 /** A route that forgets the caller. */
 export const aRoute =
-  (assistants: AssistantService, runs: RunService, store: StoreService): RoutePlugin =>
+  (
+    assistants: AssistantService,
+    threads: RecordService,
+    runs: RunService,
+    store: StoreService,
+  ): RoutePlugin =>
   async (app) => {
     app.get("/forgetful", async (request) => {
       const caller: Caller = request.caller;
       await assistants.get(caller, ID);
       // @ts-expect-error a route asks a service for nobody
       await assistants.get(ID);
+      await threads.read(caller, ID);
+      // @ts-expect-error a route asks a service for nobody
+      await threads.read(ID);
       // @ts-expect-error a route asks a service for nobody
       await runs.get(RUN);
       // @ts-expect-error a route asks a service for nobody
@@ -41,6 +51,7 @@ export const aService = async (
   authorize: Authorize,
   caller: Caller,
   assistants: AssistantRepository,
+  threads: ThreadRepository,
   runs: RunRepository,
   store: StoreRepository,
 ): Promise<void> => {
@@ -52,6 +63,10 @@ export const aService = async (
   await assistants.find(caller, ID);
   // @ts-expect-error the answer was not waited for
   await assistants.find(authorize(caller, "assistants", "read"), ID);
+  // @ts-expect-error nobody was asked
+  await threads.find(ID);
+  // @ts-expect-error what was asked for is another resource
+  await threads.find(visibility, ID);
   // @ts-expect-error what was asked for is another resource
   await runs.find(visibility, RUN);
   // @ts-expect-error nobody was asked
