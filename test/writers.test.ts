@@ -17,7 +17,8 @@ const WRITERS: Record<string, readonly string[]> = {
   checkpoint_shapes: ["checkpoints"],
   checkpoint_writes: ["checkpoints"],
   migrations: ["database"],
-  run_events: ["events"],
+  // queue/ removes the events of a run in the statement that removes the run.
+  run_events: ["events", "queue"],
   runs: ["queue"],
   store_items: ["store"],
   store_vectors: ["store"],

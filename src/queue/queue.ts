@@ -3,6 +3,7 @@ import type { ClaimedRunRow, RunRow } from "../database/tables.ts";
 import type { AttemptSelector, RunOutcome, RunSelector } from "./attempts.ts";
 import { advance } from "./sql/advance.ts";
 import { advanceForgotten, FIRST_THREAD } from "./sql/advance-forgotten.ts";
+import { assertWritable } from "./sql/assert-writable.ts";
 import { claim } from "./sql/claim.ts";
 import { claimSuspects } from "./sql/claim-suspects.ts";
 import { endedAs } from "./sql/ended-as.ts";
@@ -83,10 +84,7 @@ export const createQueue = (
 
     endedAs: (attempt: AttemptSelector, status: RunOutcome["status"]) => endedAs(database, attempt, status),
 
-    /** Throws if the database is away or takes no writes, as a standby: then no lease can be renewed. Changes nothing. */
-    async assertWritable(): Promise<void> {
-      await database.query("update threadloom.runs set attempt = attempt where false");
-    },
+    assertWritable: () => assertWritable(database),
 
     listAbandoned: (leaseSeconds: number) =>
       listAbandoned(database, { maxAttempts, leaseSeconds, graphIds, seesDeaths }),

@@ -133,8 +133,7 @@ export const TARGETS: readonly Target[] = [
     ["finish", "renew", "hand-back", "give-up-lease", "lock-attempt", "silence", "requeue", "list-abandoned"],
     QUEUE,
   ),
-  ...sql(["list-unknown", "list-ended-threadless", "ended-as"], QUEUE),
-  { file: "src/queue/queue.ts", kind: "sql", tests: QUEUE },
+  ...sql(["list-unknown", "list-ended-threadless", "ended-as", "assert-writable"], QUEUE),
   ...sql(["claim", "claim-suspects", "next-of-thread", "put-behind", "advance", "advance-forgotten"], CLAIMS),
   {
     file: "src/checkpoints/write/fences.ts",
