@@ -25,7 +25,9 @@ export type AttemptResult =
       lastUnsafe?: AttemptSaver["lastUnsafe"];
     }
   | { kind: "failed"; error: unknown }
-  | { kind: "stopped"; reason: StopReason };
+  | { kind: "stopped"; reason: StopReason }
+  /** The process that executed the graph has ended, by this run or by another one. `how`: as the end of a sentence. */
+  | { kind: "lost"; how: string };
 
 /** Where an attempt tells its events. */
 export interface EventSink {
@@ -43,7 +45,9 @@ export interface WatchedSink extends EventSink {
   onWanted(listener: () => void): void;
 }
 
-export interface ExecutionHooks {
+export interface ExecutionOptions {
+  /** The run may be what ended its processes before: where graphs have processes of their own, it gets one for itself. */
+  isSuspect: boolean;
   /** Called once, when the graph takes no more time: what is outstanding is still to be stored. */
   onGraphEnded(): void;
 }
@@ -52,6 +56,8 @@ export interface ExecutionHooks {
 export interface GraphExecution {
   /** Never rejects. */
   readonly result: Promise<AttemptResult>;
+  /** Resolves when no code of the graph goes on: after the result if the graph ignores that it was stopped. */
+  readonly over: Promise<void>;
   /** The first reason counts. */
   stop(reason: StopReason): void;
   /** Somebody waits for the final values; otherwise they need not leave the place where the graph is executed. */
@@ -60,6 +66,8 @@ export interface GraphExecution {
 
 /** Executes the graphs of claimed runs, here or in other processes. */
 export interface GraphExecutor {
+  /** Suspects that may be executed at the same time, each where it harms nobody; 0: they share this process. */
+  readonly suspectsAtOnce: number;
   /** Begins at once. Knows nothing of leases and statuses; the checkpoints that the graph makes are stored, fenced. */
-  execute(run: ClaimedRunRow, sink: WatchedSink, hooks: ExecutionHooks): GraphExecution;
+  execute(run: ClaimedRunRow, sink: WatchedSink, options: ExecutionOptions): GraphExecution;
 }

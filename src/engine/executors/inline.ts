@@ -12,7 +12,7 @@ import type { RunKwargs } from "../../queue/kwargs.ts";
 import type {
   AttemptResult,
   EventSink,
-  ExecutionHooks,
+  ExecutionOptions,
   GraphExecution,
   GraphExecutor,
   StopReason,
@@ -86,7 +86,7 @@ const readEvents = async (
  */
 export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor => {
   const pacer = createPacer({ sliceMs: GRAPH_SLICE_MS });
-  return { execute: (run, sink, hooks) => startAttempt(parts, pacer, run, sink, hooks) };
+  return { suspectsAtOnce: 0, execute: (run, sink, options) => startAttempt(parts, pacer, run, sink, options) };
 };
 
 /**
@@ -98,7 +98,7 @@ const startAttempt = (
   pacer: Pacer,
   run: ClaimedRunRow,
   sink: EventSink,
-  { onGraphEnded }: ExecutionHooks,
+  { onGraphEnded }: ExecutionOptions,
 ): GraphExecution => {
   const abort = new AbortController();
   let stopReason: StopReason | undefined;
@@ -203,12 +203,15 @@ const startAttempt = (
     void result.finally(() => clearTimeout(timer));
   };
 
+  let codeEnded = (): void => undefined;
+  const over = new Promise<void>((resolve) => (codeEnded = resolve));
+
   const result = (async (): Promise<AttemptResult> => {
     // Nothing of the graph's own code runs before the caller has the attempt in hand.
     await Promise.resolve();
     try {
       const execution = execute();
-      execution.catch(() => undefined); // when it was left behind, nobody else listens
+      execution.then(codeEnded, codeEnded); // when it was left behind, nobody else listens
       await Promise.race([execution, stopped]);
       if (stopReason !== undefined) {
         detached = true;
@@ -235,5 +238,5 @@ const startAttempt = (
     }
   })();
 
-  return { result, stop, wantValues: () => undefined };
+  return { result, over, stop, wantValues: () => undefined };
 };

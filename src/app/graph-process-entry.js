@@ -1,0 +1,11 @@
+// @ts-check
+/**
+ * The program of a graph process (engine/executors/process/). JavaScript, because it brings the loader for TypeScript
+ * along, with the tsconfig.json that bin/threadloom.js has found and put into the environment.
+ */
+import process from "node:process";
+
+// As in main.ts.
+process.env.LANGCHAIN_CALLBACKS_BACKGROUND ??= "false";
+await import("tsx");
+await import("./graph-process.ts");

@@ -1,0 +1,103 @@
+/**
+ * A graph process: executes the graphs of runs for a main process, over connections of its own. The entry beside this
+ * file loads it. It touches the process as main.ts does: it is the process around its part of the server.
+ */
+import { Worker } from "node:worker_threads";
+import { createCheckpointStorage } from "../checkpoints/storage.ts";
+import { openDatabase } from "../database/database.ts";
+import { createInlineExecutor } from "../engine/executors/inline.ts";
+import { createHost } from "../engine/executors/process/host.ts";
+import type { FromGraphProcess, ToGraphProcess } from "../engine/executors/process/messages.ts";
+import { createLogConsole } from "../graphs/console.ts";
+import { loadGraphs } from "../graphs/graphs.ts";
+import { createSdkLogger, SDK_LOGGER } from "../graphs/sdk-logger.ts";
+import { createLogger } from "../lib/logger.ts";
+import { openTerminal } from "../lib/pretty-lines.ts";
+import { readGraphConfig } from "../project/langgraph-json.ts";
+import { createRunRepository } from "../runs/repository.ts";
+import { PostgresStore } from "../store/postgres-store.ts";
+import { createStoreRepository } from "../store/repository.ts";
+import { openItems } from "../store/semantic-search.ts";
+
+/** The pipe that the main process reads the log from; what graphs write to standard output is something else. */
+const LOG_DESCRIPTOR = 4;
+const WATCH = new URL("./main-process-watch.js", import.meta.url);
+/** The thread needs next to nothing. */
+const WATCH_LIMITS = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 };
+
+const tell = process.send?.bind(process);
+if (tell === undefined) throw new Error("This program is started by a server, see docs/operations.md.");
+// Libraries that find it think that they have been started by a process manager.
+process.send = undefined;
+const send = (message: FromGraphProcess): void => void tell(message, undefined, {}, () => undefined);
+
+// The main process is gone, and with it the leases of what is executed here.
+process.on("disconnect", () => process.exit(0));
+// Ctrl-C at a terminal reaches each process; the main process says what becomes of the runs.
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
+
+const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
+  new Worker(WATCH, { workerData: setup.mainProcess, execArgv: [], resourceLimits: WATCH_LIMITS }).unref();
+  const logger = createLogger({
+    level: setup.logLevel,
+    pretty: false,
+    destination: openTerminal(LOG_DESCRIPTOR),
+  });
+  process.on("unhandledRejection", (error) => logger.error({ err: error }, "a rejection was not handled"));
+  process.on("uncaughtException", (error) => {
+    logger.fatal({ err: error }, "an exception was not caught in a graph process");
+    process.exit(1);
+  });
+  // Both belong to the process, as this does.
+  Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
+  Object.assign(console, createLogConsole(logger));
+
+  const { connectionString, schema, poolSize, preparedStatements, graphConfigFile } = setup;
+  const database = openDatabase({
+    connectionString,
+    schema,
+    poolSize,
+    applicationName: "threadloom graphs",
+    preparedStatements,
+    logger,
+  });
+  const { threadExpiry, storeExpiry, storeIndex } = await readGraphConfig(graphConfigFile);
+  const repository = createStoreRepository(database, database);
+  const items = await openItems({ database, repository, index: storeIndex, logger });
+  const checkpoints = createCheckpointStorage({ database, logger });
+  const graphs = await loadGraphs({
+    configPath: graphConfigFile,
+    logger,
+    checkpointer: checkpoints.saver,
+    store: new PostgresStore({ repository, items, expiry: storeExpiry }),
+  });
+  const runs = createRunRepository(database, threadExpiry.defaultTtl);
+  return createHost({
+    executor: createInlineExecutor({
+      graphs,
+      checkpoints,
+      interruptsOf: (threadId) => runs.interrupts(threadId),
+      recursionLimitMax: setup.recursionLimitMax,
+    }),
+    send,
+    isLoss: (error) => database.isLoss(error),
+    residentBytes: () => process.memoryUsage.rss(),
+    onClose() {
+      void Promise.allSettled([graphs.close(), items.close(), database.close()]).then(() => process.exit(0));
+    },
+  });
+};
+
+let host: ReturnType<typeof open> | undefined;
+process.on("message", (message: ToGraphProcess) => {
+  if (message.kind === "setup") {
+    host = open(message);
+    host.then(
+      () => send({ kind: "ready" }),
+      (error: unknown) => {
+        process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+        process.exit(1);
+      },
+    );
+  } else void host?.then(({ receive }) => receive(message));
+});

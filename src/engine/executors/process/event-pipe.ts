@@ -1,0 +1,85 @@
+import type { WatchedSink } from "../executor.ts";
+import { charactersOf, WINDOW_CHARACTERS, type EventPair } from "./messages.ts";
+
+/** Characters that are sent in the middle of a turn of the loop, if a graph emits that many in one. */
+const BATCH_CHARACTERS = 256 * 1024;
+
+/** The sink of one execution, whose events go to the main process. */
+export interface PipedSink extends WatchedSink {
+  want(): void;
+  /** The main process has taken so many characters over. */
+  taken(characters: number): void;
+}
+
+interface Batch {
+  id: number;
+  events: EventPair[];
+}
+
+/**
+ * Sends the events of all executions of this process, one message for each turn of the loop: a message for each event
+ * cost 9 microseconds of either process. An execution whose events are not taken over waits when WINDOW_CHARACTERS are
+ * on their way, so that neither process keeps more than that of it.
+ */
+export const createEventPipe = (send: (batches: Batch[]) => void) => {
+  let batches = new Map<number, Batch>();
+  let characters = 0;
+  let isDue = false;
+
+  const flush = (): void => {
+    if (batches.size === 0) return;
+    const due = [...batches.values()];
+    batches = new Map();
+    characters = 0;
+    send(due);
+  };
+  const push = (id: number, pair: EventPair): void => {
+    const batch = batches.get(id);
+    if (batch === undefined) batches.set(id, { id, events: [pair] });
+    else batch.events.push(pair);
+    characters += charactersOf(pair);
+    if (characters > BATCH_CHARACTERS) return flush();
+    if (isDue) return;
+    isDue = true;
+    setImmediate(() => {
+      isDue = false;
+      flush();
+    });
+  };
+
+  return {
+    open(id: number, wantedAtOnce: boolean): PipedSink {
+      let wanted = wantedAtOnce;
+      let onItsWay = 0;
+      let goOn: (() => void) | undefined;
+      return {
+        get wanted() {
+          return wanted;
+        },
+        onWanted: () => undefined,
+        want: () => void (wanted = true),
+        emit(event, data) {
+          if (!wanted) return;
+          const pair: EventPair = [event, data()];
+          onItsWay += charactersOf(pair);
+          push(id, pair);
+        },
+        get needsPause() {
+          return onItsWay > WINDOW_CHARACTERS;
+        },
+        async pause() {
+          if (onItsWay <= WINDOW_CHARACTERS / 2) return;
+          await new Promise<void>((resolve) => (goOn = resolve));
+        },
+        taken(count) {
+          onItsWay -= count;
+          if (onItsWay > WINDOW_CHARACTERS / 2) return;
+          goOn?.();
+          goOn = undefined;
+        },
+      };
+    },
+    /** What was emitted goes before whatever is sent next. */
+    flush,
+  };
+};

@@ -1,0 +1,117 @@
+import type { ClaimedRunRow } from "../../../database/tables.ts";
+import type { AttemptResult, ExecutionOptions, GraphExecution, StopReason, WatchedSink } from "../executor.ts";
+import { restoreError } from "./described-error.ts";
+import {
+  charactersOf,
+  WINDOW_CHARACTERS,
+  type EventPair,
+  type SentResult,
+  type ToGraphProcess,
+} from "./messages.ts";
+
+/** What was taken over is told in so many steps of the window: a message for each batch would cost both sides. */
+const STEPS_OF_WINDOW = 8;
+
+/** Where an execution has been placed. */
+export interface Placed {
+  send(message: ToGraphProcess): void;
+}
+
+const toResult = (sent: SentResult): AttemptResult => {
+  if (sent.kind === "failed") return { kind: "failed", error: restoreError(sent.error) };
+  if (sent.kind === "stopped") return sent;
+  const { values, interrupts, lastUnsafe } = sent;
+  return {
+    kind: "completed",
+    values: () => values,
+    interrupts: interrupts === undefined ? undefined : () => interrupts,
+    lastUnsafe,
+  };
+};
+
+/** The main process's side of an execution in a graph process: waits for its place, is there, has ended. */
+export class ExecutionThere implements GraphExecution {
+  readonly result: Promise<AttemptResult>;
+  readonly over: Promise<void>;
+  stopReason: StopReason | undefined;
+  #place: Placed | undefined;
+  #wantsValues = false;
+  #isGraphEnded = false;
+  #untaken = 0;
+  #settle: (result: AttemptResult) => void = () => undefined;
+
+  constructor(
+    readonly id: number,
+    readonly run: ClaimedRunRow,
+    private readonly sink: WatchedSink,
+    private readonly options: ExecutionOptions,
+    /** Called for the first reason. */
+    private readonly onStop: (execution: ExecutionThere) => void,
+  ) {
+    this.result = new Promise((resolve) => (this.#settle = resolve));
+    this.over = this.result.then(() => undefined);
+  }
+
+  get isSuspect(): boolean {
+    return this.options.isSuspect;
+  }
+
+  get isPlaced(): boolean {
+    return this.#place !== undefined;
+  }
+
+  placeAt(place: Placed): void {
+    const { id, run, sink } = this;
+    this.#place = place;
+    place.send({ kind: "execute", id, run, wanted: sink.wanted });
+    if (!sink.wanted) sink.onWanted(() => place.send({ kind: "wanted", id }));
+    if (this.#wantsValues) place.send({ kind: "values", id });
+    if (this.stopReason !== undefined) place.send({ kind: "stop", id, reason: this.stopReason });
+  }
+
+  stop(reason: StopReason): void {
+    if (this.stopReason !== undefined) return;
+    this.stopReason = reason;
+    this.#place?.send({ kind: "stop", id: this.id, reason });
+    this.onStop(this);
+  }
+
+  wantValues(): void {
+    this.#wantsValues = true;
+    this.#place?.send({ kind: "values", id: this.id });
+  }
+
+  /** Events have arrived; they are taken over when the sink's log and sockets had their turn. */
+  emit(events: readonly EventPair[]): void {
+    for (const pair of events) {
+      this.sink.emit(pair[0], () => pair[1]);
+      this.#untaken += charactersOf(pair);
+    }
+    if (this.#untaken < WINDOW_CHARACTERS / STEPS_OF_WINDOW) return;
+    const characters = this.#untaken;
+    this.#untaken = 0;
+    const tell = (): void => this.#place?.send({ kind: "taken", id: this.id, characters });
+    if (this.sink.needsPause) void this.sink.pause().then(tell);
+    else tell();
+  }
+
+  graphEnded(): void {
+    if (!this.#isGraphEnded) this.options.onGraphEnded();
+    this.#isGraphEnded = true;
+  }
+
+  arrived(result: SentResult): void {
+    this.end(toResult(result));
+  }
+
+  /** Its process has ended, or it never had one. */
+  lost(how: string): void {
+    const reason = this.stopReason;
+    this.end(reason === undefined ? { kind: "lost", how } : { kind: "stopped", reason });
+  }
+
+  private end(result: AttemptResult): void {
+    this.graphEnded();
+    this.#settle(result);
+  }
+}

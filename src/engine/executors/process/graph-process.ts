@@ -1,0 +1,114 @@
+import { fork, type ChildProcess } from "node:child_process";
+import type { Readable } from "node:stream";
+import type { Logger } from "../../../lib/logger.ts";
+import type { FromGraphProcess, GraphProcessSetup, ToGraphProcess } from "./messages.ts";
+import { logOutput } from "./output.ts";
+
+export interface GraphProcessOptions {
+  /** The program of the process: JavaScript, which brings the loader for TypeScript along. */
+  entry: URL;
+  setup: GraphProcessSetup;
+  /** The heap of V8; a graph that fills it ends its process. */
+  heapMegabytes: number;
+  /** How long the process may leave questions unanswered before it is killed; 0: for ever. */
+  blockedSeconds: number;
+  onMessage(message: FromGraphProcess): void;
+  /** Called once. `how`: as the end of a sentence. */
+  onEnd(how: string): void;
+  logger: Logger;
+}
+
+/** A process that executes graphs, and is watched. */
+export interface GraphProcess {
+  readonly id: number | undefined;
+  /** Answers its questions at the moment. */
+  readonly isResponsive: boolean;
+  send(message: ToGraphProcess): void;
+  /** At once. `why` is told with its end. */
+  kill(why: string): void;
+  /** Resolves when it has ended. Nothing is executed there any more. */
+  close(): Promise<void>;
+}
+
+const PING_MS = 1_000;
+/** Questions without an answer, after which others are preferred for new runs. */
+const UNRESPONSIVE_AFTER = 2;
+/** What a process may take to close its connections; then it is killed. */
+const CLOSE_MS = 2_000;
+/** The file descriptor that a graph process writes its log to; 0 to 2 are the usual ones, 3 is the pipe of `fork`. */
+const LOG_DESCRIPTOR = 4;
+
+const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
+  signal !== null ? `was ended by ${signal}` : `exited with ${code}`;
+
+export const startGraphProcess = (options: GraphProcessOptions): GraphProcess => {
+  const { entry, setup, heapMegabytes, blockedSeconds, onMessage, onEnd } = options;
+  // Its own options, not those of this process: the entry brings its loader, and a debugger listens on one port.
+  const child: ChildProcess = fork(entry, [], {
+    execArgv: [`--max-old-space-size=${heapMegabytes}`],
+    stdio: ["ignore", "pipe", "pipe", "ipc", "pipe"],
+  });
+  const logger = options.logger.child({ graph_process: child.pid });
+  const [, out, error, , log] = child.stdio as unknown as Readable[];
+  if (out !== undefined && error !== undefined && log !== undefined) {
+    logOutput(logger, { out, error, log: (child.stdio as unknown as Readable[])[LOG_DESCRIPTOR] ?? log });
+  }
+  let unanswered = 0;
+  let killedBecause: string | undefined;
+  let isClosing = false;
+  let hasEnded = false;
+  let resolveEnd = (): void => undefined;
+  const ended = new Promise<void>((resolve) => (resolveEnd = resolve));
+
+  const send = (message: ToGraphProcess): void => {
+    // What can't be sent has no receiver any more; its end is told by `exit`.
+    if (child.connected) child.send(message, () => undefined);
+  };
+  const kill = (why: string): void => {
+    killedBecause ??= why;
+    child.kill("SIGKILL");
+  };
+  const end = (how: string): void => {
+    if (hasEnded) return;
+    hasEnded = true;
+    clearInterval(pinging);
+    resolveEnd();
+    if (!isClosing) onEnd(killedBecause ?? how);
+  };
+  // Counted by this loop's own turns: after one that stood still, the answers of the others are on their way.
+  const pinging = setInterval(() => {
+    send({ kind: "ping" });
+    if (blockedSeconds > 0 && unanswered * PING_MS > blockedSeconds * 1_000) {
+      kill(`did not answer for ${blockedSeconds} seconds and was killed`);
+    }
+    unanswered += 1;
+  }, PING_MS);
+  child.on("message", (message: unknown) => {
+    unanswered = 0;
+    // Whatever else the code of a graph finds to send is not for us.
+    if (hasEnded || typeof message !== "object" || message === null || !("kind" in message)) return;
+    onMessage(message as FromGraphProcess);
+  });
+  child.on("error", (cause) => {
+    logger.error({ err: cause }, "a graph process could not be started or told something");
+    if (child.pid === undefined) end("could not be started");
+  });
+  child.on("exit", (code, signal) => end(endOf(code, signal)));
+  send({ kind: "setup", setup });
+
+  return {
+    id: child.pid,
+    get isResponsive() {
+      return unanswered < UNRESPONSIVE_AFTER;
+    },
+    send,
+    kill,
+    async close() {
+      isClosing = true;
+      send({ kind: "close" });
+      const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_MS);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+};

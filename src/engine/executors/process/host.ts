@@ -1,0 +1,97 @@
+import type { GraphExecution, GraphExecutor } from "../executor.ts";
+import { describeError } from "./described-error.ts";
+import { createEventPipe, type PipedSink } from "./event-pipe.ts";
+import type { FromGraphProcess, SentResult, ToGraphProcess } from "./messages.ts";
+
+export interface HostOptions {
+  /** What executes the graphs in this process. */
+  executor: GraphExecutor;
+  send(message: FromGraphProcess): void;
+  /** See Database. */
+  isLoss(error: unknown): boolean;
+  residentBytes(): number;
+  /** Called for `close`. */
+  onClose(): void;
+}
+
+interface Hosted {
+  execution: GraphExecution;
+  sink: PipedSink;
+  wantsValues: boolean;
+}
+
+/** The side of a graph process: does what the main process says, and tells what becomes of it. */
+export const createHost = ({ executor, send, isLoss, residentBytes, onClose }: HostOptions) => {
+  const hosted = new Map<number, Hosted>();
+  const events = createEventPipe((batches) => send({ kind: "events", batches }));
+
+  const sentResult = async ({ execution, wantsValues }: Hosted): Promise<SentResult> => {
+    const result = await execution.result;
+    try {
+      if (result.kind !== "completed") {
+        return result.kind === "failed"
+          ? { kind: "failed", error: describeError(result.error, isLoss) }
+          : result;
+      }
+      return {
+        kind: "completed",
+        values: wantsValues ? result.values() : undefined,
+        interrupts: result.interrupts?.(),
+        lastUnsafe: result.lastUnsafe,
+      };
+    } catch (error) {
+      // A value that has no JSON: a getter of the graph's own that throws.
+      return { kind: "failed", error: describeError(error, isLoss) };
+    }
+  };
+
+  const execute = ({ id, run, wanted }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
+    const sink = events.open(id, wanted);
+    const execution = executor.execute(run, sink, {
+      onGraphEnded: () => send({ kind: "graph-ended", id }),
+    });
+    const here: Hosted = { execution, sink, wantsValues: false };
+    hosted.set(id, here);
+    let isOver = false;
+    let isTold = false;
+    void execution.over.then(() => {
+      isOver = true;
+      if (isTold) send({ kind: "over", id });
+    });
+    // `wantsValues` may be set until the graph has ended.
+    void execution.result
+      .then(() => sentResult(here))
+      .then((result) => {
+        events.flush();
+        hosted.delete(id);
+        isTold = true;
+        send({ kind: "result", id, result, isOver });
+      });
+  };
+
+  return {
+    receive(message: ToGraphProcess): void {
+      switch (message.kind) {
+        case "execute":
+          return execute(message);
+        case "wanted":
+          return hosted.get(message.id)?.sink.want();
+        case "values": {
+          const here = hosted.get(message.id);
+          if (here !== undefined) here.wantsValues = true;
+          return;
+        }
+        case "stop":
+          return hosted.get(message.id)?.execution.stop(message.reason);
+        case "taken":
+          return hosted.get(message.id)?.sink.taken(message.characters);
+        case "ping":
+          return send({ kind: "pong", residentBytes: residentBytes() });
+        case "close":
+          return onClose();
+        case "setup":
+          return;
+      }
+    },
+  };
+};

@@ -1,0 +1,75 @@
+import type { AttemptSaver } from "../../../checkpoints/types.ts";
+import type { ClaimedRunRow } from "../../../database/tables.ts";
+import type { StopReason } from "../executor.ts";
+import type { DescribedError } from "./described-error.ts";
+
+/**
+ * What the main process and a graph process tell each other: plain JSON over the pipe that `fork` opens. `id` names an
+ * execution, by a number that the main process gives it.
+ */
+
+/** What a graph process needs to build its own way to the database, its checkpoints, store and graphs. */
+export interface GraphProcessSetup {
+  connectionString: string;
+  schema: string;
+  preparedStatements: boolean;
+  /** Connections that this process may hold. */
+  poolSize: number;
+  /** Path of langgraph.json. */
+  graphConfigFile: string;
+  recursionLimitMax: number;
+  logLevel: string;
+  /** The main process, whose death ends this one. */
+  mainProcess: number;
+}
+
+export type ToGraphProcess =
+  /** The first message. */
+  | { kind: "setup"; setup: GraphProcessSetup }
+  /** `wanted`: somebody reads the events. Dates of the row arrive as text; no graph is given them. */
+  | { kind: "execute"; id: number; run: ClaimedRunRow; wanted: boolean }
+  /** From now on somebody reads the events. */
+  | { kind: "wanted"; id: number }
+  /** Somebody waits for the final values. */
+  | { kind: "values"; id: number }
+  | { kind: "stop"; id: number; reason: StopReason }
+  /** So many characters of events have been taken over. */
+  | { kind: "taken"; id: number; characters: number }
+  | { kind: "ping" }
+  /** No execution is here any more: the process is to end. */
+  | { kind: "close" };
+
+/** Name and data of an event; the data are one line of JSON. */
+export type EventPair = readonly [event: string, data: string];
+
+/** An AttemptResult that can be sent. */
+export type SentResult =
+  | {
+      kind: "completed";
+      values: string | undefined;
+      interrupts: string | undefined;
+      lastUnsafe: AttemptSaver["lastUnsafe"];
+    }
+  | { kind: "failed"; error: DescribedError }
+  | { kind: "stopped"; reason: StopReason };
+
+export type FromGraphProcess =
+  /** Graphs are loaded: executions may begin. */
+  | { kind: "ready" }
+  /** The events of one turn of the loop, by execution. */
+  | { kind: "events"; batches: { id: number; events: EventPair[] }[] }
+  | { kind: "graph-ended"; id: number }
+  /** `isOver`: no code of the graph goes on. Otherwise `over` follows, when it has ended. */
+  | { kind: "result"; id: number; result: SentResult; isOver: boolean }
+  | { kind: "over"; id: number }
+  /** Answers `ping`; `residentBytes` is the memory that the process takes. */
+  | { kind: "pong"; residentBytes: number };
+
+/** What an event counts in the windows and bounds of both sides, beside its text. */
+const EVENT_OVERHEAD_CHARACTERS = 100;
+
+export const charactersOf = ([event, data]: EventPair): number =>
+  event.length + data.length + EVENT_OVERHEAD_CHARACTERS;
+
+/** Events of an execution that are on their way at most, in characters; then its graph waits. As RunChannel does. */
+export const WINDOW_CHARACTERS = 1024 * 1024;

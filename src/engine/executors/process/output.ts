@@ -1,0 +1,97 @@
+import type { Readable } from "node:stream";
+import type { Logger } from "../../../lib/logger.ts";
+import { restoreError, type DescribedError } from "./described-error.ts";
+
+/** What is read of one line; the rest of it is passed over. */
+const LINE_CHARACTERS_AT_MOST = 16_000;
+/**
+ * What is read of one stream in a second. A graph that prints without an end then waits for its pipe, instead of filling
+ * the main process's log and event loop.
+ */
+const BYTES_PER_SECOND = 2 * 1024 * 1024;
+
+/** Calls back with each line of a stream, bounded, and not faster than can be borne. */
+export const readLines = (stream: Readable, onLine: (line: string) => void): void => {
+  let line = "";
+  let isCut = false;
+  let read = 0;
+  let since = performance.now();
+  const take = (text: string): void => {
+    line += text.slice(0, Math.max(0, LINE_CHARACTERS_AT_MOST - line.length));
+    isCut ||= line.length >= LINE_CHARACTERS_AT_MOST;
+  };
+  const end = (): void => {
+    if (line !== "") onLine(isCut ? `${line}… (cut)` : line);
+    line = "";
+    isCut = false;
+  };
+  stream.setEncoding("utf8");
+  stream.on("data", (chunk: string) => {
+    const [first = "", ...others] = chunk.split("\n");
+    take(first);
+    for (const other of others) {
+      end();
+      take(other);
+    }
+    read += chunk.length;
+    const passedMs = performance.now() - since;
+    if (passedMs > 1_000) {
+      read = chunk.length;
+      since = performance.now();
+    } else if (read > BYTES_PER_SECOND) {
+      stream.pause();
+      setTimeout(() => stream.resume(), 1_000 - passedMs).unref();
+    }
+  });
+  stream.on("end", end);
+  // A pipe of a process that was killed.
+  stream.on("error", () => undefined);
+};
+
+const LEVELS: ReadonlyMap<unknown, "trace" | "debug" | "info" | "warn" | "error"> = new Map([
+  [10, "trace"],
+  [20, "debug"],
+  [30, "info"],
+  [40, "warn"],
+  [50, "error"],
+  // The end of a graph process is not the end of this one.
+  [60, "error"],
+]);
+
+interface LoggedError extends Partial<Omit<DescribedError, "cause">> {
+  type?: string;
+  cause?: LoggedError;
+}
+
+/** From what the logger writes of an error (lib/logger.ts). */
+const errorOf = ({ type, message, stack, code, cause }: LoggedError): DescribedError => ({
+  kind: "other",
+  name: String(type),
+  message: String(message),
+  stack,
+  code,
+  cause: typeof cause === "object" ? errorOf(cause) : undefined,
+});
+
+/** Writes a line of a graph process's log, which is pino's JSON, into this one. */
+const passOn = (logger: Logger, line: string): void => {
+  let fields: Record<string, unknown>;
+  try {
+    fields = JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return logger.warn({ text: line }, "printed");
+  }
+  const { level, time: _time, msg, err, ...others } = fields;
+  const named = typeof err === "object" && err !== null ? { err: restoreError(errorOf(err)) } : {};
+  logger[LEVELS.get(level) ?? "info"]({ ...others, ...named }, String(msg));
+};
+
+/** All that a graph process writes, as lines of this process's log: what graphs print is a field, and forges none. */
+export const logOutput = (
+  logger: Logger,
+  streams: { out: Readable; error: Readable; log: Readable },
+): void => {
+  readLines(streams.out, (text) => logger.info({ text }, "printed"));
+  readLines(streams.error, (text) => logger.warn({ text }, "printed"));
+  readLines(streams.log, (line) => passOn(logger, line));
+};
