@@ -139,7 +139,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   "database/embedded/embedded.ts": ["execPath"],
 };
 
-const ENTRIES = ["main.ts", "cli/import.ts", "config/config.ts"];
+const ENTRIES = ["main.ts", "app/graph-process.ts", "cli/import.ts", "config/config.ts"];
 
 test("only main touches the process: environment, signals, exit", () => {
   const touching = files

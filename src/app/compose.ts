@@ -16,6 +16,7 @@ import { assertSessions } from "../database/pooling.ts";
 import { openSignals } from "../database/signals.ts";
 import { createEndings } from "../engine/endings.ts";
 import { createExecutor } from "../engine/attempt/execution.ts";
+import { planGraphProcesses, startGraphProcesses } from "./graph-processes.ts";
 import { createInlineExecutor } from "../engine/executors/inline.ts";
 import { createHeartbeat } from "../engine/lease/heartbeat.ts";
 import { openHosting } from "../queue/hosting.ts";
@@ -119,10 +120,11 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     await assertSessions({ connectionString, directConnectionString, preparedStatements }, accelerators);
     const sessionConnectionString = directConnectionString ?? connectionString;
     await migrate(sessionConnectionString, { schema, ...accelerators, logger });
+    const plan = planGraphProcesses(config);
     const database = openDatabase({
       connectionString,
       schema,
-      poolSize: config.databasePoolSize,
+      poolSize: plan.mainPoolSize,
       applicationName: "threadloom",
       preparedStatements,
       logger,
@@ -168,18 +170,25 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     closers.push(() => hub.close());
     const endings = createEndings({ signals, logger });
     closers.push(() => endings.close());
+    // After the graphs: what is wrong with one is said once, by this process.
+    const processes =
+      plan.processes === 0 ? undefined : startGraphProcesses(config, plan, { connectionString, logger });
+    closers.push(() => processes?.close());
+    const graphExecutor =
+      processes ??
+      createInlineExecutor({
+        graphs,
+        checkpoints,
+        interruptsOf: (threadId) => runRepository.interrupts(everyThread, threadId),
+        recursionLimitMax: config.recursionLimitMax,
+      });
     const executor = createExecutor({
       database,
       queue,
       ends,
       graphs,
       checkpoints,
-      graphExecutor: createInlineExecutor({
-        graphs,
-        checkpoints,
-        interruptsOf: (threadId) => runRepository.interrupts(everyThread, threadId),
-        recursionLimitMax: config.recursionLimitMax,
-      }),
+      graphExecutor,
       hub,
       eventLog,
       processId,

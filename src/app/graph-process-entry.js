@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The program of a graph process (engine/executors/process/). JavaScript, because it brings the loader for TypeScript
  * along, with the tsconfig.json that bin/threadloom.js has found and put into the environment.

@@ -37,7 +37,7 @@ process.on("disconnect", () => process.exit(0));
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
 
 const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
-  new Worker(WATCH, { workerData: setup.mainProcess, execArgv: [], resourceLimits: WATCH_LIMITS }).unref();
+  new Worker(WATCH, { workerData: process.ppid, execArgv: [], resourceLimits: WATCH_LIMITS }).unref();
   const logger = createLogger({
     level: setup.logLevel,
     pretty: false,
@@ -61,7 +61,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
     preparedStatements,
     logger,
   });
-  const { threadExpiry, storeExpiry, storeIndex } = await readGraphConfig(graphConfigFile);
+  const { storeExpiry, storeIndex } = await readGraphConfig(graphConfigFile);
   const repository = createStoreRepository(database, database);
   const items = await openItems({ database, repository, index: storeIndex, logger });
   const checkpoints = createCheckpointStorage({ database, logger });
@@ -71,7 +71,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
     checkpointer: checkpoints.saver,
     store: new PostgresStore({ repository, items, expiry: storeExpiry }),
   });
-  const runs = createRunRepository(database, threadExpiry.defaultTtl);
+  const runs = createRunRepository(database);
   return createHost({
     executor: createInlineExecutor({
       graphs,

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The program of a thread in a graph process. The end of the main process is heard by the loop of a graph process, unless
  * a graph blocks that: so this thread looks whether the process has got another parent, and ends it.

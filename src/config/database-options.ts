@@ -42,7 +42,7 @@ export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<
     environment: ["DATABASE_POOL_SIZE", "LANGGRAPH_POSTGRES_POOL_MAX_SIZE"],
     default: "20",
     ...wholeNumber(2, 1_000),
-    description: "Database connections that this process holds at most.",
+    description: "Database connections that this process and those of WORKERS hold at most, together.",
   },
   databasePreparedStatements: {
     environment: ["DATABASE_PREPARED_STATEMENTS"],

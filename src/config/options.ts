@@ -19,6 +19,14 @@ export interface Config extends DatabaseConfig {
   readonly role: "all" | "api" | "worker";
   /** Runs that this process executes at the same time. */
   readonly jobsPerWorker: number;
+  /** Processes that execute graphs; 0: the server's own does, `auto`: one per core but one. */
+  readonly graphProcesses: number | "auto";
+  /** Megabytes of V8's heap of each of them. */
+  readonly graphProcessHeapMegabytes: number;
+  /** Runs after which one of them is replaced. */
+  readonly graphProcessRuns: number;
+  /** Resident bytes above which one of them is replaced. */
+  readonly graphProcessResidentBytes: number;
   /** Empty: everything is open. */
   readonly apiKeys: readonly string[];
   readonly unsafeNoAuth: boolean;
@@ -55,6 +63,8 @@ export interface Config extends DatabaseConfig {
 const isJson = (value: string): boolean => value.trimStart().startsWith("{");
 
 const BYTES_PER_MEGABYTE = 1_000_000;
+/** More than any machine of this size has cores; each takes some 100 MB. */
+const GRAPH_PROCESSES_AT_MOST = 64;
 const PYTHON_LEVELS = new Map([
   ["warning", "warn"],
   ["critical", "fatal"],
@@ -153,6 +163,41 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
     default: "10",
     ...wholeNumber(1, 1_000),
     description: "Runs that this process executes at the same time.",
+  },
+  graphProcesses: {
+    flag: "workers",
+    environment: ["WORKERS"],
+    default: "0",
+    expected: "auto, or a whole number from 0 to 64",
+    schema: z
+      .string()
+      .pipe(
+        z.union([z.literal("auto"), z.coerce.number<string>().int().min(0).max(GRAPH_PROCESSES_AT_MOST)]),
+      ),
+    description:
+      "Processes in which graphs are executed; 0: in the server's own; auto: one per core but one, at least one.",
+  },
+  graphProcessHeapMegabytes: {
+    environment: ["WORKER_HEAP_MB"],
+    default: "512",
+    ...wholeNumber(64, 1_000_000),
+    description: "With WORKERS: megabytes of heap that such a process may fill before it ends.",
+  },
+  graphProcessRuns: {
+    environment: ["WORKER_RUNS"],
+    default: "10000",
+    ...wholeNumber(1, 1_000_000_000),
+    description: "With WORKERS: runs after which such a process is replaced.",
+  },
+  graphProcessResidentBytes: {
+    environment: ["WORKER_MEMORY_MB"],
+    default: "1000",
+    expected: "a number of megabytes from 100 to 1000000",
+    schema: z
+      .string()
+      .pipe(z.coerce.number<string>().min(100).max(1_000_000))
+      .transform((megabytes) => Math.round(megabytes * BYTES_PER_MEGABYTE)),
+    description: "With WORKERS: megabytes of memory above which such a process is replaced.",
   },
   runTimeoutSeconds: {
     environment: ["BG_JOB_TIMEOUT_SECS"],

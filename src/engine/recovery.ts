@@ -1,11 +1,10 @@
 import type { Signals } from "../database/signals.ts";
-import type { RunRow } from "../database/tables.ts";
 import { isPassing } from "../database/passing-faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
-import type { AttemptResult } from "./executors/executor.ts";
 import type { RunEnding } from "./attempt/conclusion.ts";
 import type { Executor } from "./attempt/execution.ts";
+import { resultOfLost } from "./attempt/lost-run.ts";
 import type { Endings } from "./endings.ts";
 import type { Queue } from "../queue/queue.ts";
 
@@ -28,19 +27,6 @@ const LATE_ROUNDS = 2.5;
  */
 export const startRecovery = (options: RecoveryOptions): { close(): Promise<void> } => {
   const { queue, executor, endings, signals, leaseSeconds, sweepSeconds, logger } = options;
-
-  const resultFor = (run: RunRow): AttemptResult =>
-    run.cancel_action === null
-      ? {
-          kind: "failed",
-          error: Object.assign(
-            new Error(
-              `The run was given up after ${run.lost_attempts + 1} attempts: each lost its worker before it ended.`,
-            ),
-            { name: "MaxAttemptsError" },
-          ),
-        }
-      : { kind: "stopped", reason: { kind: "cancel", action: run.cancel_action } };
 
   /** When the last round that reached the database began, by this process's own clock. */
   let sweptAt = performance.now();
@@ -73,7 +59,7 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
     for (const run of await queue.listAbandoned(leaseSeconds)) {
       let ending: RunEnding | undefined;
       try {
-        ending = await executor.concludeAbandoned(run, resultFor(run));
+        ending = await executor.concludeAbandoned(run, resultOfLost(run));
       } catch (error) {
         // One that can't be ended must not keep the others from it.
         if (isPassing(error)) throw error;

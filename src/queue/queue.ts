@@ -8,6 +8,7 @@ import { claim } from "./sql/claim.ts";
 import { claimSuspects } from "./sql/claim-suspects.ts";
 import { endedAs } from "./sql/ended-as.ts";
 import { giveUpLease } from "./sql/give-up-lease.ts";
+import { giveUpAttempt } from "./sql/give-up-attempt.ts";
 import { handBack } from "./sql/hand-back.ts";
 import { listAbandoned } from "./sql/list-abandoned.ts";
 import { listEndedThreadless } from "./sql/list-ended-threadless.ts";
@@ -75,6 +76,8 @@ export const createQueue = (
       renew(connection, attempts, leaseSeconds),
 
     handBack: (attempt: AttemptSelector) => handBack(database, attempt),
+
+    giveUpAttempt: (attempt: AttemptSelector) => giveUpAttempt(database, attempt, maxAttempts),
 
     giveUpLease: (attempt: AttemptSelector) => giveUpLease(database, attempt),
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { CheckpointStorage } from "../../src/checkpoints/types.ts";
 import type { RunRow } from "../../src/database/tables.ts";
 import { createOutcomes } from "../../src/engine/attempt/outcomes.ts";
-import type { AttemptResult } from "../../src/engine/executors/executor.ts";
+import type { GraphResult } from "../../src/engine/executors/executor.ts";
 import type { Graphs } from "../../src/graphs/graphs.ts";
 import { StateStorageError } from "../../src/lib/errors.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -14,7 +14,7 @@ const LOSS = new Error("the connection is gone");
 const BROKEN = new Error("a factory out of order");
 
 /** Of a thread in this state; an error is thrown when it is read. */
-const outcomeOf = async (result: AttemptResult, state: unknown = { next: [], tasks: [] }) => {
+const outcomeOf = async (result: GraphResult, state: unknown = { next: [], tasks: [] }) => {
   const { logger, lines } = listeningLogger();
   const { of } = createOutcomes({
     database: { isLoss: (error) => error === LOSS },
@@ -30,13 +30,13 @@ const outcomeOf = async (result: AttemptResult, state: unknown = { next: [], tas
   });
   return { outcome: await of(RUN, result), lines };
 };
-const completed = (interrupted: boolean): AttemptResult => ({
+const completed = (interrupted: boolean): GraphResult => ({
   kind: "completed",
   values: () => "{}",
   interrupts: interrupted ? () => "[]" : undefined,
 });
-const cancelled: AttemptResult = { kind: "stopped", reason: { kind: "cancel", action: "interrupt" } };
-const failed = (error: unknown): AttemptResult => ({ kind: "failed", error });
+const cancelled: GraphResult = { kind: "stopped", reason: { kind: "cancel", action: "interrupt" } };
+const failed = (error: unknown): GraphResult => ({ kind: "failed", error });
 
 /** One task waits for an answer, one has none to wait for, one does not say. */
 const WAITING = {

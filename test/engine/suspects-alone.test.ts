@@ -14,6 +14,7 @@ const suspectsOf = () => {
   const suspects = createSuspects({
     isSuspect: ({ lost_attempts }) => lost_attempts >= 2,
     leaseSeconds: 10,
+    atOnce: 0,
     onJoinable: () => (joinable += 1),
   });
   return { suspects, joinable: () => joinable };
@@ -22,14 +23,14 @@ const suspectsOf = () => {
 test("a suspect is alone for half a lease, then others may begin beside it", () => {
   const { suspects, joinable } = suspectsOf();
   suspects.begun(run("innocent", 0));
-  expect(suspects.isHere).toBe(false);
+  expect(suspects.isFull).toBe(false);
   suspects.begun(run("one"));
   vi.advanceTimersByTime(4_999);
   expect([suspects.isAlone, joinable()]).toEqual([true, 0]);
   vi.advanceTimersByTime(1);
-  expect([suspects.isAlone, suspects.isHere, joinable()]).toEqual([false, true, 1]);
+  expect([suspects.isAlone, suspects.isFull, joinable()]).toEqual([false, true, 1]);
   suspects.released("one");
-  expect([suspects.isHere, joinable()]).toEqual([false, 1]);
+  expect([suspects.isFull, joinable()]).toEqual([false, 1]);
 });
 
 test("a second one, found again after a lost answer, has its own time, and neither is forgotten", () => {
@@ -40,7 +41,7 @@ test("a second one, found again after a lost answer, has its own time, and neith
   vi.advanceTimersByTime(3_000);
   expect([suspects.isAlone, joinable()]).toEqual([true, 0]);
   suspects.released("two");
-  expect([suspects.isHere, suspects.isAlone, joinable()]).toEqual([true, true, 0]);
+  expect([suspects.isFull, suspects.isAlone, joinable()]).toEqual([true, true, 0]);
   suspects.released("one");
-  expect([suspects.isHere, suspects.isAlone, joinable()]).toEqual([false, false, 1]);
+  expect([suspects.isFull, suspects.isAlone, joinable()]).toEqual([false, false, 1]);
 });

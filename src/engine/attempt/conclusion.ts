@@ -9,7 +9,8 @@ import type { RunChannel } from "../../events/channel.ts";
 import { selectorOf, type RunOutcome } from "../../queue/attempts.ts";
 import type { RunEnds } from "../../queue/ending.ts";
 import type { Queue } from "../../queue/queue.ts";
-import type { AttemptResult } from "../executors/executor.ts";
+import type { AttemptResult, GraphResult } from "../executors/executor.ts";
+import { resultOfLost } from "./lost-run.ts";
 import type { Outcomes } from "./outcomes.ts";
 
 /** How a run that was executed here ended. */
@@ -57,7 +58,7 @@ export const createConclusion = (parts: ConclusionParts) => {
    * Resolves when all events are in the log; with a failure if the database refuses them for good: another attempt would
    * come to the same end. Rejects if it is no longer this attempt's run, or if the database is away for too long.
    */
-  const sealed = async (run: RunRow, channel: RunChannel): Promise<AttemptResult | undefined> => {
+  const sealed = async (run: RunRow, channel: RunChannel): Promise<GraphResult | undefined> => {
     try {
       await channel.seal();
       return undefined;
@@ -116,6 +117,11 @@ export const createConclusion = (parts: ConclusionParts) => {
           othersWait: true,
         };
       }
+    }
+    if (result.kind === "lost") {
+      const kept = await persist(() => queue.giveUpAttempt(selector), isMine);
+      if (kept === undefined) return undefined;
+      return await conclude(run, channel, resultOfLost(kept, result.how), circumstances);
     }
     let outcome = await persist(() => outcomes.of(run, result), isMine);
     if (outcome.error !== null) channel.emit("error", () => toWireJson(outcome.error));

@@ -10,6 +10,7 @@ import { SEQ_PER_ATTEMPT } from "../../events/event-ids.ts";
 import type { EventLog } from "../../events/log.ts";
 import { RunChannel } from "../../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
+import { PassedFaultError } from "../executors/process/described-error.ts";
 import { createConclusion, type RunEnding } from "./conclusion.ts";
 import { createOutcomes } from "./outcomes.ts";
 import { selectorOf } from "../../queue/attempts.ts";
@@ -78,6 +79,8 @@ export const createExecutor = (parts: ExecutorParts) => {
   const conclude = createConclusion({ queue, ends, outcomes, processId, faults, logger });
 
   return {
+    suspectsAtOnce: graphExecutor.suspectsAtOnce,
+
     /**
      * Ends a run whose last executor is gone and that must not be tried again: it was to be cancelled, or its
      * attempts are used up.
@@ -120,7 +123,10 @@ export const createExecutor = (parts: ExecutorParts) => {
       const startedAt = performance.now();
       faults.reached("before-first-event");
       channel.emit("metadata", () => JSON.stringify({ run_id: run.run_id, attempt: run.attempt }));
-      const attempt = graphExecutor.execute(run, channel, { onGraphEnded });
+      const attempt = graphExecutor.execute(run, channel, {
+        isSuspect: queue.isSuspect(run),
+        onGraphEnded,
+      });
       let lost = false;
       const stop = (reason: StopReason): void => {
         if (reason.kind === "lease-lost") lost = true;
@@ -135,7 +141,9 @@ export const createExecutor = (parts: ExecutorParts) => {
         clearTimeout(timer);
         if (
           result.kind === "failed" &&
-          (database.isLoss(result.error) || result.error instanceof StateLostError) &&
+          (database.isLoss(result.error) ||
+            result.error instanceof StateLostError ||
+            result.error instanceof PassedFaultError) &&
           run.attempt < ATTEMPTS_AT_A_DATABASE
         ) {
           // Not the graph's fault, and not its end: it goes on from its last checkpoint.
@@ -143,6 +151,7 @@ export const createExecutor = (parts: ExecutorParts) => {
           result = { kind: "stopped", reason: { kind: "shutdown" } };
         }
         if (result.kind === "failed") log.warn({ err: result.error }, "the graph failed");
+        if (result.kind === "lost") log.warn(`the process of the graph ${result.how}`);
         let ending: RunEnding | undefined;
         try {
           ending = await conclude(run, channel, result, { isMine: () => !lost, creatorIsHere });

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../lib/json.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { describeThrown } from "../../lib/thrown.ts";
 import { toWireJson } from "../../values/wire-json.ts";
-import type { AttemptResult } from "../executors/executor.ts";
+import type { GraphResult } from "../executors/executor.ts";
 import type { RunOutcome } from "../../queue/attempts.ts";
 import { graphConfiguration } from "../executors/run-options.ts";
 
@@ -86,7 +86,7 @@ export const createOutcomes = ({
   };
 
   /** What an attempt's result means for the run and its thread. Throws if the database is away. */
-  const of = async (run: RunRow, result: AttemptResult): Promise<RunOutcome> => {
+  const of = async (run: RunRow, result: GraphResult): Promise<RunOutcome> => {
     const failed = (status: "error" | "timeout", error: JsonObject): RunOutcome => ({
       status,
       error,

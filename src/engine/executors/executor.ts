@@ -14,7 +14,7 @@ export type StopReason =
   | { kind: "process-failed" };
 
 /** What became of the graph's execution; nothing of it is written yet. */
-export type AttemptResult =
+export type GraphResult =
   | {
       kind: "completed";
       /** The graph's final values as JSON, made when asked for; undefined if it showed none, or nobody waits for them. */
@@ -25,7 +25,11 @@ export type AttemptResult =
       lastUnsafe?: AttemptSaver["lastUnsafe"];
     }
   | { kind: "failed"; error: unknown }
-  | { kind: "stopped"; reason: StopReason }
+  | { kind: "stopped"; reason: StopReason };
+
+/** The same, where graphs are executed in other processes. */
+export type AttemptResult =
+  | GraphResult
   /** The process that executed the graph has ended, by this run or by another one. `how`: as the end of a sentence. */
   | { kind: "lost"; how: string };
 
@@ -53,11 +57,9 @@ export interface ExecutionOptions {
 }
 
 /** A graph that is being executed for one attempt of a run. */
-export interface GraphExecution {
+export interface GraphExecution<Result = AttemptResult> {
   /** Never rejects. */
-  readonly result: Promise<AttemptResult>;
-  /** Resolves when no code of the graph goes on: after the result if the graph ignores that it was stopped. */
-  readonly over: Promise<void>;
+  readonly result: Promise<Result>;
   /** The first reason counts. */
   stop(reason: StopReason): void;
   /** Somebody waits for the final values; otherwise they need not leave the place where the graph is executed. */
@@ -65,9 +67,9 @@ export interface GraphExecution {
 }
 
 /** Executes the graphs of claimed runs, here or in other processes. */
-export interface GraphExecutor {
+export interface GraphExecutor<Result = AttemptResult> {
   /** Suspects that may be executed at the same time, each where it harms nobody; 0: they share this process. */
   readonly suspectsAtOnce: number;
   /** Begins at once. Knows nothing of leases and statuses; the checkpoints that the graph makes are stored, fenced. */
-  execute(run: ClaimedRunRow, sink: WatchedSink, options: ExecutionOptions): GraphExecution;
+  execute(run: ClaimedRunRow, sink: WatchedSink, options: ExecutionOptions): GraphExecution<Result>;
 }

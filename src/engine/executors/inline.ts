@@ -10,7 +10,7 @@ import { createPacer, type Pacer } from "../../lib/pacer.ts";
 import { createChunkConverter, requestModes, type StreamChunk } from "../../events/modes.ts";
 import type { RunKwargs } from "../../queue/kwargs.ts";
 import type {
-  AttemptResult,
+  GraphResult,
   EventSink,
   ExecutionOptions,
   GraphExecution,
@@ -84,9 +84,12 @@ const readEvents = async (
  * Executes graphs in this process: they share its event loop and its memory with everything else in it. No process in
  * between means the smallest footprint, and is what a debugger wants.
  */
-export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor => {
+export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<GraphResult> => {
   const pacer = createPacer({ sliceMs: GRAPH_SLICE_MS });
-  return { suspectsAtOnce: 0, execute: (run, sink, options) => startAttempt(parts, pacer, run, sink, options) };
+  return {
+    suspectsAtOnce: 0,
+    execute: (run, sink, options) => startAttempt(parts, pacer, run, sink, options),
+  };
 };
 
 /**
@@ -99,7 +102,7 @@ const startAttempt = (
   run: ClaimedRunRow,
   sink: EventSink,
   { onGraphEnded }: ExecutionOptions,
-): GraphExecution => {
+): GraphExecution<GraphResult> => {
   const abort = new AbortController();
   let stopReason: StopReason | undefined;
   let onStop: (() => void) | undefined;
@@ -203,15 +206,12 @@ const startAttempt = (
     void result.finally(() => clearTimeout(timer));
   };
 
-  let codeEnded = (): void => undefined;
-  const over = new Promise<void>((resolve) => (codeEnded = resolve));
-
-  const result = (async (): Promise<AttemptResult> => {
+  const result = (async (): Promise<GraphResult> => {
     // Nothing of the graph's own code runs before the caller has the attempt in hand.
     await Promise.resolve();
     try {
       const execution = execute();
-      execution.then(codeEnded, codeEnded); // when it was left behind, nobody else listens
+      execution.catch(() => undefined); // when it was left behind, nobody else listens
       await Promise.race([execution, stopped]);
       if (stopReason !== undefined) {
         detached = true;
@@ -238,5 +238,5 @@ const startAttempt = (
     }
   })();
 
-  return { result, over, stop, wantValues: () => undefined };
+  return { result, stop, wantValues: () => undefined };
 };

@@ -100,6 +100,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
   const suspects = createSuspects({
     isSuspect: (run) => queue.isSuspect(run),
     leaseSeconds,
+    atOnce: executor.suspectsAtOnce,
     onJoinable: () => wake(),
   });
   let stopping = false;
@@ -222,7 +223,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
 
   /** The looks for a suspect, which `claim` leaves alone, are few: there hardly ever is one. */
   const claimSuspect = async (): Promise<void> => {
-    if (stopping || suspects.isHere || freeSlots() <= 0) return;
+    if (stopping || suspects.isFull || (freeSlots() <= 0 && !suspects.hasOwnPlaces)) return;
     const isIdle = executions.size === 0 && reserved === 0 && claims.size === 0 && !backlog;
     try {
       // No slot is held for what is almost never there: new runs would have to wait for this look, each second. Should

@@ -1,5 +1,11 @@
 import type { ClaimedRunRow } from "../../../database/tables.ts";
-import type { AttemptResult, ExecutionOptions, GraphExecution, StopReason, WatchedSink } from "../executor.ts";
+import type {
+  AttemptResult,
+  ExecutionOptions,
+  GraphExecution,
+  StopReason,
+  WatchedSink,
+} from "../executor.ts";
 import { restoreError } from "./described-error.ts";
 import {
   charactersOf,
@@ -32,7 +38,6 @@ const toResult = (sent: SentResult): AttemptResult => {
 /** The main process's side of an execution in a graph process: waits for its place, is there, has ended. */
 export class ExecutionThere implements GraphExecution {
   readonly result: Promise<AttemptResult>;
-  readonly over: Promise<void>;
   stopReason: StopReason | undefined;
   #place: Placed | undefined;
   #wantsValues = false;
@@ -49,7 +54,6 @@ export class ExecutionThere implements GraphExecution {
     private readonly onStop: (execution: ExecutionThere) => void,
   ) {
     this.result = new Promise((resolve) => (this.#settle = resolve));
-    this.over = this.result.then(() => undefined);
   }
 
   get isSuspect(): boolean {

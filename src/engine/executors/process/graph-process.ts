@@ -53,7 +53,8 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   if (out !== undefined && error !== undefined && log !== undefined) {
     logOutput(logger, { out, error, log: (child.stdio as unknown as Readable[])[LOG_DESCRIPTOR] ?? log });
   }
-  let unanswered = 0;
+  /** Undefined while it loads its graphs, which takes every turn of its loop for a while. */
+  let unanswered: number | undefined;
   let killedBecause: string | undefined;
   let isClosing = false;
   let hasEnded = false;
@@ -77,6 +78,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   };
   // Counted by this loop's own turns: after one that stood still, the answers of the others are on their way.
   const pinging = setInterval(() => {
+    if (unanswered === undefined) return;
     send({ kind: "ping" });
     if (blockedSeconds > 0 && unanswered * PING_MS > blockedSeconds * 1_000) {
       kill(`did not answer for ${blockedSeconds} seconds and was killed`);
@@ -84,9 +86,9 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     unanswered += 1;
   }, PING_MS);
   child.on("message", (message: unknown) => {
-    unanswered = 0;
     // Whatever else the code of a graph finds to send is not for us.
     if (hasEnded || typeof message !== "object" || message === null || !("kind" in message)) return;
+    unanswered = 0;
     onMessage(message as FromGraphProcess);
   });
   child.on("error", (cause) => {
@@ -99,7 +101,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   return {
     id: child.pid,
     get isResponsive() {
-      return unanswered < UNRESPONSIVE_AFTER;
+      return (unanswered ?? 0) < UNRESPONSIVE_AFTER;
     },
     send,
     kill,

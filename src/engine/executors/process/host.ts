@@ -1,11 +1,11 @@
-import type { GraphExecution, GraphExecutor } from "../executor.ts";
+import type { GraphExecution, GraphExecutor, GraphResult } from "../executor.ts";
 import { describeError } from "./described-error.ts";
 import { createEventPipe, type PipedSink } from "./event-pipe.ts";
 import type { FromGraphProcess, SentResult, ToGraphProcess } from "./messages.ts";
 
 export interface HostOptions {
   /** What executes the graphs in this process. */
-  executor: GraphExecutor;
+  executor: GraphExecutor<GraphResult>;
   send(message: FromGraphProcess): void;
   /** See Database. */
   isLoss(error: unknown): boolean;
@@ -15,7 +15,7 @@ export interface HostOptions {
 }
 
 interface Hosted {
-  execution: GraphExecution;
+  execution: GraphExecution<GraphResult>;
   sink: PipedSink;
   wantsValues: boolean;
 }
@@ -48,24 +48,19 @@ export const createHost = ({ executor, send, isLoss, residentBytes, onClose }: H
   const execute = ({ id, run, wanted }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
     const sink = events.open(id, wanted);
     const execution = executor.execute(run, sink, {
+      // Who is one has this process for itself.
+      isSuspect: false,
       onGraphEnded: () => send({ kind: "graph-ended", id }),
     });
     const here: Hosted = { execution, sink, wantsValues: false };
     hosted.set(id, here);
-    let isOver = false;
-    let isTold = false;
-    void execution.over.then(() => {
-      isOver = true;
-      if (isTold) send({ kind: "over", id });
-    });
     // `wantsValues` may be set until the graph has ended.
     void execution.result
       .then(() => sentResult(here))
       .then((result) => {
         events.flush();
         hosted.delete(id);
-        isTold = true;
-        send({ kind: "result", id, result, isOver });
+        send({ kind: "result", id, result });
       });
   };
 

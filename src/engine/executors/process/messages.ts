@@ -19,8 +19,6 @@ export interface GraphProcessSetup {
   graphConfigFile: string;
   recursionLimitMax: number;
   logLevel: string;
-  /** The main process, whose death ends this one. */
-  mainProcess: number;
 }
 
 export type ToGraphProcess =
@@ -59,9 +57,7 @@ export type FromGraphProcess =
   /** The events of one turn of the loop, by execution. */
   | { kind: "events"; batches: { id: number; events: EventPair[] }[] }
   | { kind: "graph-ended"; id: number }
-  /** `isOver`: no code of the graph goes on. Otherwise `over` follows, when it has ended. */
-  | { kind: "result"; id: number; result: SentResult; isOver: boolean }
-  | { kind: "over"; id: number }
+  | { kind: "result"; id: number; result: SentResult }
   /** Answers `ping`; `residentBytes` is the memory that the process takes. */
   | { kind: "pong"; residentBytes: number };
 

@@ -36,8 +36,6 @@ interface Member {
   /** Takes the place of this one when it is ready. */
   replaces: Member | undefined;
   here: Map<number, ExecutionThere>;
-  /** Graphs whose code went on after the end of their runs; how long that is borne. */
-  leftBehind: Map<number, NodeJS.Timeout>;
   begun: number;
   isWorn: boolean;
 }
@@ -46,8 +44,6 @@ interface Member {
 const STOP_MS = 5_000;
 /** The same when the server ends: whoever stops it kills it after some seconds. */
 const SHUTDOWN_STOP_MS = 1_500;
-/** How long code may go on after its run was stopped and ended, before its process is replaced. */
-const LEFT_BEHIND_MS = 5_000;
 /** A process that lived shorter than this is not started again at once. */
 const SHORT_LIFE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
@@ -103,7 +99,6 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   const leave = (member: Member): void => {
     member.state = "leaving";
     if (member.here.size > 0) return;
-    for (const timer of member.leftBehind.values()) clearTimeout(timer);
     void member.process.close().then(() => members.delete(member));
   };
 
@@ -124,7 +119,6 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
 
   const hasEnded = (member: Member, how: string): void => {
     members.delete(member);
-    for (const timer of member.leftBehind.values()) clearTimeout(timer);
     logger.error({ graph_process: member.process.id, runs: idsOf(member) }, `a graph process ${how}`);
     const isShort = member.state === "starting" || performance.now() - member.readyAt < SHORT_LIFE_MS;
     const pauseMs = isShort ? restarts.next() : 0;
@@ -153,7 +147,6 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
       suspect: purpose.suspect,
       replaces: purpose.replaces,
       here: new Map(),
-      leftBehind: new Map(),
       begun: 0,
       isWorn: false,
     };
@@ -211,16 +204,12 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
 
   const hearResult = (
     member: Member,
-    { id, result, isOver }: Extract<FromGraphProcess, { kind: "result" }>,
+    { id, result }: Extract<FromGraphProcess, { kind: "result" }>,
   ): void => {
     const execution = member.here.get(id);
     if (execution === undefined) return;
     member.here.delete(id);
     forgetStop(execution);
-    if (!isOver) {
-      const replace = (): void => wear(member, "the code of a run went on after the run was stopped");
-      member.leftBehind.set(id, setTimeout(replace, LEFT_BEHIND_MS));
-    }
     execution.arrived(result);
     if (member.suspect !== undefined || member.state === "leaving") return leave(member);
     if (member.begun >= runsAtMost) wear(member, `it has begun ${member.begun} runs`);
@@ -237,9 +226,6 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
         return member.here.get(message.id)?.graphEnded();
       case "result":
         return hearResult(member, message);
-      case "over":
-        clearTimeout(member.leftBehind.get(message.id));
-        return void member.leftBehind.delete(message.id);
       case "pong":
         if (message.residentBytes > residentBytesAtMost) {
           wear(member, `it takes ${Math.round(message.residentBytes / 1e6)} MB`);
@@ -273,7 +259,6 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
       for (const execution of waiting) execution.lost("was not started");
       await Promise.all(
         [...members].map(async (member) => {
-          for (const timer of member.leftBehind.values()) clearTimeout(timer);
           await member.process.close();
         }),
       );

@@ -1,0 +1,56 @@
+import { availableParallelism } from "node:os";
+import type { Config } from "../config/config.ts";
+import { createGraphProcesses, type GraphProcesses } from "../engine/executors/process/pool.ts";
+import type { Logger } from "../lib/logger.ts";
+
+const ENTRY = new URL("./graph-process-entry.js", import.meta.url);
+/** A statement of a checkpoint, and a read beside it. */
+const CONNECTIONS_AT_LEAST = 2;
+
+/** Graph processes, and the connections of DATABASE_POOL_SIZE that each of them and the main process may hold. */
+export interface GraphProcessPlan {
+  processes: number;
+  mainPoolSize: number;
+  poolSize: number;
+}
+
+/**
+ * How many graph processes there are. The connections are shared out among them, the main process, and the one process
+ * more that there is while one is replaced or a suspect is executed alone.
+ */
+export const planGraphProcesses = (
+  { graphProcesses, databasePoolSize, role }: Pick<Config, "graphProcesses" | "databasePoolSize" | "role">,
+  cores = availableParallelism(),
+): GraphProcessPlan => {
+  const wanted = graphProcesses === "auto" ? Math.max(1, cores - 1) : graphProcesses;
+  const processes = role === "api" ? 0 : wanted;
+  if (processes === 0) return { processes, mainPoolSize: databasePoolSize, poolSize: 0 };
+  const poolSize = Math.max(CONNECTIONS_AT_LEAST, Math.floor(databasePoolSize / (processes + 2)));
+  const mainPoolSize = Math.max(CONNECTIONS_AT_LEAST, databasePoolSize - poolSize * (processes + 1));
+  return { processes, mainPoolSize, poolSize };
+};
+
+/** Starts the graph processes of a server. */
+export const startGraphProcesses = (
+  config: Config,
+  { processes, poolSize }: GraphProcessPlan,
+  { connectionString, logger }: { connectionString: string; logger: Logger },
+): GraphProcesses =>
+  createGraphProcesses({
+    processes,
+    entry: ENTRY,
+    setup: {
+      connectionString,
+      schema: config.databaseSchema,
+      preparedStatements: config.databasePreparedStatements,
+      poolSize,
+      graphConfigFile: config.graphConfigFile,
+      recursionLimitMax: config.recursionLimitMax,
+      logLevel: config.logLevel,
+    },
+    heapMegabytes: config.graphProcessHeapMegabytes,
+    blockedSeconds: config.blockedLoopSeconds,
+    runsAtMost: config.graphProcessRuns,
+    residentBytesAtMost: config.graphProcessResidentBytes,
+    logger,
+  });

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { apiOf, type Api } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
+
+/** What graphs do to their processes, and who has to bear it. A lease is longer than any of these tests may take. */
+
+const WITHIN_MS = 90_000;
+vi.setConfig({ testTimeout: 2 * WITHIN_MS });
+
+let server: TestServer;
+let api: Api;
+beforeAll(async () => {
+  server = await startTestServer({
+    graphConfigFile: HOSTILE_GRAPHS,
+    graphProcesses: 2,
+    graphProcessHeapMegabytes: 96,
+    leaseSeconds: 300,
+    blockedLoopSeconds: 5,
+  });
+  api = apiOf(server);
+});
+afterAll(() => server.close());
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+interface HostileInput {
+  harm?: string;
+  attempts?: number;
+  steps?: number;
+}
+const hostile = async (input: HostileInput) => {
+  const threadId = await api.aThread();
+  const run = await api.aRun(threadId, { assistant_id: "hostile", input });
+  return { threadId, runId: run.run_id };
+};
+/** The process that executes a run, once it has told. */
+const processOf = (threadId: string): Promise<number> =>
+  eventually(
+    "the run has told its process",
+    async () => {
+      const { values } = await api.state(threadId);
+      return values["pid"] as number | undefined;
+    },
+    WITHIN_MS,
+  );
+
+/** Waits for the end of a run; a process needs seconds to start on a machine that does much else. */
+const endOf = (threadId: string, runId: string) =>
+  eventually(
+    `run ${runId} has ended`,
+    async () => {
+      const run = await api.run(threadId, runId);
+      return ["pending", "running"].includes(run.status) ? undefined : run;
+    },
+    WITHIN_MS,
+  );
+
+test("whatever graphs do to their processes: they end as errors after their attempts, their neighbours as success", async () => {
+  const neighbours = await Promise.all(Array.from({ length: 4 }, () => hostile({ steps: 15 })));
+  const harms = ["exit", "throw", "kill", "memory", "loop"];
+  const bad = await Promise.all(harms.map((harm) => hostile({ harm, steps: 2 })));
+  for (const { threadId, runId } of bad) {
+    expect(await endOf(threadId, runId)).toMatchObject({ status: "error" });
+    const { error } = await api.thread(threadId);
+    expect(error?.error).toBe("MaxAttemptsError");
+    expect(error?.message).toMatch(
+      /^The run was given up after 3 attempts: each lost its worker before it ended\. The last one .+\.$/,
+    );
+  }
+  for (const { threadId, runId } of neighbours) {
+    expect(await endOf(threadId, runId)).toMatchObject({ status: "success" });
+    expect((await api.state(threadId)).values).toMatchObject({ done: 15 });
+  }
+});
+
+test("a run that lost its process goes on from its last checkpoint in another one", async () => {
+  const { threadId, runId } = await hostile({ harm: "kill", attempts: 1, steps: 3 });
+  expect(await endOf(threadId, runId)).toMatchObject({ status: "success" });
+  expect((await api.state(threadId)).values).toMatchObject({ done: 3 });
+});
+
+test("a run that loops for ever can be cancelled: its process is killed, and the run is not tried again", async () => {
+  const { threadId, runId } = await hostile({ harm: "loop", steps: 1 });
+  await processOf(threadId);
+  expect((await api.cancel(threadId, runId)).status).toBe(204);
+  expect(await api.run(threadId, runId)).toMatchObject({ status: "interrupted" });
+});
+
+test("a run that does not hear its signal is cancelled all the same", async () => {
+  const { threadId, runId } = await hostile({ harm: "deaf", steps: 1 });
+  await processOf(threadId);
+  expect((await api.cancel(threadId, runId)).status).toBe(204);
+  expect(await api.run(threadId, runId)).toMatchObject({ status: "interrupted" });
+});
+
+test("the server answers while a graph loops", async () => {
+  const { threadId, runId } = await hostile({ harm: "loop", steps: 1 });
+  await processOf(threadId);
+  for (let look = 0; look < 5; look += 1) expect((await api.get("/ok")).status).toBe(200);
+  expect((await api.cancel(threadId, runId)).status).toBe(204);
+});
+
+test("no process is left when the server has closed, though a graph loops", async () => {
+  const other = await startTestServer({
+    graphConfigFile: HOSTILE_GRAPHS,
+    graphProcesses: 1,
+    shutdownGraceSeconds: 0,
+    connectionString: server.connectionString,
+  });
+  const before = api;
+  api = apiOf(other);
+  try {
+    const { threadId, runId } = await hostile({ harm: "loop", attempts: 1, steps: 1 });
+    const pid = await processOf(threadId);
+    await other.close();
+    expect(isAlive(pid)).toBe(false);
+    // Handed back, not lost.
+    api = before;
+    expect(await endOf(threadId, runId)).toMatchObject({ status: "success" });
+  } finally {
+    api = before;
+  }
+});
+
+test("a process is replaced after so many runs, and nobody notices", async () => {
+  const other = await startTestServer({
+    graphConfigFile: HOSTILE_GRAPHS,
+    graphProcesses: 1,
+    graphProcessRuns: 3,
+  });
+  try {
+    const pids = new Set<number>();
+    await eventually(
+      "runs were executed in three processes",
+      async () => {
+        const { body } = await apiOf(other).post<{ pid: number }>("/runs/wait", {
+          assistant_id: "hostile",
+          input: {},
+        });
+        expect(body.pid).toEqual(expect.any(Number));
+        pids.add(body.pid);
+        return pids.size >= 3;
+      },
+      WITHIN_MS,
+    );
+    const [first] = pids;
+    await eventually("the first has ended", () => !isAlive(first!), WITHIN_MS);
+  } finally {
+    await other.close();
+  }
+});

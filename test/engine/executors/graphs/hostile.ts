@@ -1,0 +1,56 @@
+/**
+ * A step that tells its process, then one that does to that process what `harm` says, in the first `attempts` attempts
+ * (all if left out); `steps` of 50 ms each come between the two.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
+
+const State = Annotation.Root({
+  harm: Annotation<keyof typeof HARMS | undefined>(),
+  attempts: Annotation<number>(),
+  steps: Annotation<number>(),
+  done: Annotation<number>({ reducer: (a, b) => a + b, default: () => 0 }),
+  pid: Annotation<number>(),
+});
+
+const never = (): Promise<void> => new Promise(() => undefined);
+const HARMS = {
+  loop(): void {
+    for (;;);
+  },
+  memory(): void {
+    const kept: unknown[] = [];
+    for (;;) kept.push({ text: `${kept.length}`.repeat(10) });
+  },
+  exit(): Promise<void> {
+    process.exit(0);
+  },
+  throw(): Promise<void> {
+    setTimeout(() => {
+      throw new Error("from a timer");
+    }, 1);
+    return never();
+  },
+  kill(): Promise<void> {
+    process.kill(process.pid, "SIGKILL");
+    return never();
+  },
+  deaf: never,
+};
+
+export const graph = new StateGraph(State)
+  .addNode("begin", () => ({ pid: process.pid }))
+  .addNode("work", async () => {
+    await pause(50);
+    return { done: 1 };
+  })
+  .addNode("hurt", async ({ harm, attempts = Infinity }, { configurable }) => {
+    const { run_attempt = 1 } = configurable as { run_attempt?: number };
+    if (harm !== undefined && run_attempt <= attempts) await HARMS[harm]();
+    return {};
+  })
+  .addEdge(START, "begin")
+  .addConditionalEdges("begin", ({ steps = 0 }) => (steps > 0 ? "work" : "hurt"), ["work", "hurt"])
+  .addConditionalEdges("work", ({ steps, done }) => (done < steps ? "work" : "hurt"), ["work", "hurt"])
+  .addEdge("hurt", END)
+  .compile();
