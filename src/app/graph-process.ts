@@ -3,6 +3,8 @@
  * file loads it. It touches the process as main.ts does: it is the process around its part of the server.
  */
 import { Worker } from "node:worker_threads";
+import { createAuthorize } from "../access/authorize.ts";
+import { THE_SERVER } from "../access/caller.ts";
 import { createCheckpointStorage } from "../checkpoints/storage.ts";
 import { openDatabase } from "../database/database.ts";
 import { createInlineExecutor } from "../engine/executors/inline.ts";
@@ -64,19 +66,22 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
   const { storeExpiry, storeIndex } = await readGraphConfig(graphConfigFile);
   const repository = createStoreRepository(database, database);
   const items = await openItems({ database, repository, index: storeIndex, logger });
+  const authorize = createAuthorize();
+  const visibility = await authorize(THE_SERVER, "store", "search");
+  const everyThread = await authorize(THE_SERVER, "threads", "read");
   const checkpoints = createCheckpointStorage({ database, logger });
   const graphs = await loadGraphs({
     configPath: graphConfigFile,
     logger,
     checkpointer: checkpoints.saver,
-    store: new PostgresStore({ repository, items, expiry: storeExpiry }),
+    store: new PostgresStore({ repository, items, expiry: storeExpiry, visibility }),
   });
   const runs = createRunRepository(database);
   return createHost({
     executor: createInlineExecutor({
       graphs,
       checkpoints,
-      interruptsOf: (threadId) => runs.interrupts(threadId),
+      interruptsOf: (threadId) => runs.interrupts(everyThread, threadId),
       recursionLimitMax: setup.recursionLimitMax,
     }),
     send,
