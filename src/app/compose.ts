@@ -16,8 +16,7 @@ import { assertSessions } from "../database/pooling.ts";
 import { openSignals } from "../database/signals.ts";
 import { createEndings } from "../engine/endings.ts";
 import { createExecutor } from "../engine/attempt/execution.ts";
-import { planGraphProcesses, startGraphProcesses } from "./graph-processes.ts";
-import { createInlineExecutor } from "../engine/executors/inline.ts";
+import { openGraphExecutor, planGraphProcesses } from "./graph-processes.ts";
 import { createHeartbeat } from "../engine/lease/heartbeat.ts";
 import { openHosting } from "../queue/hosting.ts";
 import type { RunEnd } from "../queue/attempts.ts";
@@ -120,11 +119,10 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     await assertSessions({ connectionString, directConnectionString, preparedStatements }, accelerators);
     const sessionConnectionString = directConnectionString ?? connectionString;
     await migrate(sessionConnectionString, { schema, ...accelerators, logger });
-    const plan = planGraphProcesses(config);
     const database = openDatabase({
       connectionString,
       schema,
-      poolSize: plan.mainPoolSize,
+      poolSize: planGraphProcesses(config).mainPoolSize,
       applicationName: "threadloom",
       preparedStatements,
       logger,
@@ -171,17 +169,10 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     const endings = createEndings({ signals, logger });
     closers.push(() => endings.close());
     // After the graphs: what is wrong with one is said once, by this process.
-    const processes =
-      plan.processes === 0 ? undefined : startGraphProcesses(config, plan, { connectionString, logger });
-    closers.push(() => processes?.close());
-    const graphExecutor =
-      processes ??
-      createInlineExecutor({
-        graphs,
-        checkpoints,
-        interruptsOf: (threadId) => runRepository.interrupts(everyThread, threadId),
-        recursionLimitMax: config.recursionLimitMax,
-      });
+    const interruptsOf = (threadId: string) => runRepository.interrupts(everyThread, threadId);
+    const executionParts = { connectionString, graphs, checkpoints, interruptsOf, logger };
+    const { graphExecutor, close: closeGraphs } = openGraphExecutor(config, executionParts);
+    closers.push(closeGraphs);
     const executor = createExecutor({
       database,
       queue,

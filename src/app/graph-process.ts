@@ -93,16 +93,15 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
   });
 };
 
-let host: ReturnType<typeof open> | undefined;
-process.on("message", (message: ToGraphProcess) => {
-  if (message.kind === "setup") {
-    host = open(message);
-    host.then(
-      () => send({ kind: "ready" }),
-      (error: unknown) => {
-        process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-        process.exit(1);
-      },
-    );
-  } else void host?.then(({ receive }) => receive(message));
-});
+const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
+  const opening = open(message);
+  process.on("message", (next: ToGraphProcess) => void opening.then(({ receive }) => receive(next)));
+  opening.then(
+    () => send({ kind: "ready" }),
+    (error: unknown) => {
+      process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+      process.exit(1);
+    },
+  );
+};
+process.once("message", onSetup);

@@ -1,6 +1,8 @@
 import { availableParallelism } from "node:os";
 import type { Config } from "../config/config.ts";
-import { createGraphProcesses, type GraphProcesses } from "../engine/executors/process/pool.ts";
+import type { GraphExecutor } from "../engine/executors/executor.ts";
+import { createInlineExecutor, type InlineExecutorParts } from "../engine/executors/inline.ts";
+import { createGraphProcesses } from "../engine/executors/process/pool.ts";
 import type { Logger } from "../lib/logger.ts";
 
 const ENTRY = new URL("./graph-process-entry.js", import.meta.url);
@@ -30,13 +32,23 @@ export const planGraphProcesses = (
   return { processes, mainPoolSize, poolSize };
 };
 
-/** Starts the graph processes of a server. */
-export const startGraphProcesses = (
+export interface GraphExecutorParts extends Omit<InlineExecutorParts, "recursionLimitMax"> {
+  connectionString: string;
+  logger: Logger;
+}
+
+/** What executes the graphs of a server: this process, or those that it starts for it. */
+export const openGraphExecutor = (
   config: Config,
-  { processes, poolSize }: GraphProcessPlan,
-  { connectionString, logger }: { connectionString: string; logger: Logger },
-): GraphProcesses =>
-  createGraphProcesses({
+  { connectionString, logger, ...parts }: GraphExecutorParts,
+): { graphExecutor: GraphExecutor; close(): Promise<void> } => {
+  const { processes, poolSize } = planGraphProcesses(config);
+  const { recursionLimitMax } = config;
+  if (processes === 0) {
+    const graphExecutor = createInlineExecutor({ ...parts, recursionLimitMax });
+    return { graphExecutor, close: () => Promise.resolve() };
+  }
+  const pool = createGraphProcesses({
     processes,
     entry: ENTRY,
     setup: {
@@ -45,7 +57,7 @@ export const startGraphProcesses = (
       preparedStatements: config.databasePreparedStatements,
       poolSize,
       graphConfigFile: config.graphConfigFile,
-      recursionLimitMax: config.recursionLimitMax,
+      recursionLimitMax,
       logLevel: config.logLevel,
     },
     heapMegabytes: config.graphProcessHeapMegabytes,
@@ -54,3 +66,5 @@ export const startGraphProcesses = (
     residentBytesAtMost: config.graphProcessResidentBytes,
     logger,
   });
+  return { graphExecutor: pool, close: () => pool.close() };
+};

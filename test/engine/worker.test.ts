@@ -84,6 +84,7 @@ const aWorker = (concurrency = 2) => {
     },
   } as unknown as Queue;
   const executor = {
+    suspectsAtOnce: 0,
     execute(run: ClaimedRunRow, creatorIsHere: boolean, events: ExecutionEvents): Execution {
       did.push(`began ${run.run_id}`);
       let end = (_ending?: RunEnding): void => undefined;
