@@ -13,6 +13,8 @@ export const WITH_PROCESSES = [
   "test/database/embedded.test.ts",
   "test/database/pooler.test.ts",
   "test/database/pooling.test.ts",
+  "test/engine/executors/deaths.test.ts",
+  "test/engine/executors/same-as-inline.test.ts",
   "test/engine/heartbeats.test.ts",
   "test/engine/looping.test.ts",
   "test/engine/lost-workers.test.ts",

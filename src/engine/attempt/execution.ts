@@ -170,8 +170,6 @@ export const createExecutor = (parts: ExecutorParts) => {
         onReleased(ending);
         return ending;
       };
-      // A threadless run leaves nothing behind that its values could be read from.
-      if (run.delete_thread) attempt.wantValues();
       return {
         runId: run.run_id,
         threadId: run.thread_id,

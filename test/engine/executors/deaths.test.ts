@@ -145,7 +145,7 @@ test("a process is replaced after so many runs, and nobody notices", async () =>
           assistant_id: "hostile",
           input: {},
         });
-        expect(body.pid).toEqual(expect.any(Number));
+        expect(body).toEqual({ done: 0, pid: expect.any(Number) });
         pids.add(body.pid);
         return pids.size >= 3;
       },

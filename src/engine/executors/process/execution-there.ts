@@ -40,7 +40,7 @@ export class ExecutionThere implements GraphExecution {
   readonly result: Promise<AttemptResult>;
   stopReason: StopReason | undefined;
   #place: Placed | undefined;
-  #wantsValues = false;
+  #wantsValues: boolean;
   #isGraphEnded = false;
   #untaken = 0;
   #settle: (result: AttemptResult) => void = () => undefined;
@@ -53,6 +53,8 @@ export class ExecutionThere implements GraphExecution {
     /** Called for the first reason. */
     private readonly onStop: (execution: ExecutionThere) => void,
   ) {
+    // A threadless run leaves nothing behind that they could be read from.
+    this.#wantsValues = run.delete_thread;
     this.result = new Promise((resolve) => (this.#settle = resolve));
   }
 
@@ -67,9 +69,8 @@ export class ExecutionThere implements GraphExecution {
   placeAt(place: Placed): void {
     const { id, run, sink } = this;
     this.#place = place;
-    place.send({ kind: "execute", id, run, wanted: sink.wanted });
+    place.send({ kind: "execute", id, run, wanted: sink.wanted, wantsValues: this.#wantsValues });
     if (!sink.wanted) sink.onWanted(() => place.send({ kind: "wanted", id }));
-    if (this.#wantsValues) place.send({ kind: "values", id });
     if (this.stopReason !== undefined) place.send({ kind: "stop", id, reason: this.stopReason });
   }
 
@@ -81,6 +82,7 @@ export class ExecutionThere implements GraphExecution {
   }
 
   wantValues(): void {
+    if (this.#wantsValues) return;
     this.#wantsValues = true;
     this.#place?.send({ kind: "values", id: this.id });
   }

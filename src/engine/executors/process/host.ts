@@ -45,14 +45,14 @@ export const createHost = ({ executor, send, isLoss, residentBytes, onClose }: H
     }
   };
 
-  const execute = ({ id, run, wanted }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
+  const execute = ({ id, run, wanted, wantsValues }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
     const sink = events.open(id, wanted);
     const execution = executor.execute(run, sink, {
       // Who is one has this process for itself.
       isSuspect: false,
       onGraphEnded: () => send({ kind: "graph-ended", id }),
     });
-    const here: Hosted = { execution, sink, wantsValues: false };
+    const here: Hosted = { execution, sink, wantsValues };
     hosted.set(id, here);
     // `wantsValues` may be set until the graph has ended.
     void execution.result

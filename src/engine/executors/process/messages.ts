@@ -24,11 +24,11 @@ export interface GraphProcessSetup {
 export type ToGraphProcess =
   /** The first message. */
   | { kind: "setup"; setup: GraphProcessSetup }
-  /** `wanted`: somebody reads the events. Dates of the row arrive as text; no graph is given them. */
-  | { kind: "execute"; id: number; run: ClaimedRunRow; wanted: boolean }
+  /** `wanted`: somebody reads the events; `wantsValues`: somebody waits for the final values. Dates of the row arrive as text; no graph is given them. */
+  | { kind: "execute"; id: number; run: ClaimedRunRow; wanted: boolean; wantsValues: boolean }
   /** From now on somebody reads the events. */
   | { kind: "wanted"; id: number }
-  /** Somebody waits for the final values. */
+  /** Somebody waits for the final values from now on; if it comes too late, they are read from the thread. */
   | { kind: "values"; id: number }
   | { kind: "stop"; id: number; reason: StopReason }
   /** So many characters of events have been taken over. */
