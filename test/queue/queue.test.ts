@@ -3,6 +3,7 @@ import type { Database } from "../../src/database/database.ts";
 import type { RunOutcome } from "../../src/queue/attempts.ts";
 import type { RunEnds } from "../../src/queue/ending.ts";
 import { lockAttempt } from "../../src/queue/sql/lock-attempt.ts";
+import { lockThread } from "../../src/queue/sql/lock-threads.ts";
 import type { Queue } from "../../src/queue/queue.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
@@ -344,5 +345,30 @@ describe("a threadless run that has ended", () => {
     await opened.aRun({ ...ended, updatedIn: -30, status: "running" });
     expect(await queue.listEndedThreadless(10, 10)).toEqual([old.threadId, young.threadId]);
     expect(await queue.listEndedThreadless(10, 1)).toEqual([old.threadId]);
+  });
+});
+
+describe("a thread that is deleted", () => {
+  test("ends the runs that it has when it is deleted, not those that it had when that was asked for", async () => {
+    const threadId = await opened.aThread();
+    const ends = await opened.aRun({ threadId, status: "running" });
+    const appears = await opened.aRun({ threadId, status: "success" });
+    const told = await opened.whileLocked(
+      "threads",
+      threadId,
+      () =>
+        database.transaction(async (transaction) => {
+          await lockThread(transaction, threadId, { forDeletion: true });
+          return await opened.ends.deleteThreads(transaction, [threadId]);
+        }),
+      async (holder) => {
+        await holder.query("update threadloom.runs set status = 'success' where run_id = $1", [ends.runId]);
+        await holder.query("update threadloom.runs set status = 'pending' where run_id = $1", [
+          appears.runId,
+        ]);
+      },
+    );
+    expect(told).toMatchObject([{ run: { run_id: appears.runId }, status: "deleted", error: null }]);
+    expect((await opened.rows()).has(appears.runId)).toBe(false);
   });
 });
