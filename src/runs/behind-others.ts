@@ -45,8 +45,7 @@ export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">) => ({
       const pending = others.filter(({ status }) => status === "pending");
       const running = others.filter(({ status }) => status === "running");
       ended.push(...(await ends.replaceWaiting(transaction, pending, action)));
-      const runningIds = running.map((other) => other.run_id);
-      if (running.length > 0) await askToCancel(transaction, runningIds, action);
+      if (running.length > 0) await askToCancel(transaction, running, action);
       askedToStop.push(...running.map((other) => ({ run: other, action })));
     }
     const row = await insertBehindOthers(transaction, rights, run, ended.length);

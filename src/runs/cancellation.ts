@@ -40,7 +40,7 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
       const runIds = selectors.map((selector) => selector.runId);
       const locked = await lockRuns(transaction, runIds, [...visible]);
       const are = (status: RunStatus) => locked.filter((run) => run.status === status);
-      const running = are("running").map((run) => run.run_id);
+      const running = are("running");
       if (running.length > 0) await askToCancel(transaction, running, action);
       return { locked, ended: await ends.cancelWaiting(transaction, are("pending"), action) };
     });

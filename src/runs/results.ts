@@ -96,7 +96,7 @@ export const createRunResults = ({
         if (row === undefined || isTerminal(row.status)) return row;
         const isElsewhere = row.status === "running" && row.worker_id !== processId;
         if (row.delete_thread && isElsewhere && row.reader_id !== processId) {
-          await announceReader(database, selector.runId, processId);
+          await announceReader(database, selector, processId);
         }
         if (isElsewhere) signals.send({ kind: "awaited", ...selector });
         const news = await wait.news;

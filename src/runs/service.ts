@@ -237,7 +237,7 @@ export const createRunService = (parts: RunServiceParts) => {
       }
       // Before the reading starts: from then on its events are logged, wherever it is executed.
       if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
-        await announceReader(database, runId, processId);
+        await announceReader(database, { threadId, runId }, processId);
       }
       const reader = hub.read({ ...selector, after, resumable: row?.resumable ?? false });
       // Whoever names an event where all are kept has seen the error, or will.

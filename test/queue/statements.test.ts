@@ -375,7 +375,7 @@ describe("of several runs", () => {
       waits: await running({ status: "pending" }),
     };
     await running();
-    const ids = Object.values(runs).map(({ runId }) => runId);
+    const ids = Object.values(runs).map(({ threadId, runId }) => ({ thread_id: threadId, run_id: runId }));
     expect(await opened.changes(() => askToCancel(database, ids, "interrupt"))).toEqual(
       new Map([[runs.plain.runId, { cancel_action: "interrupt" }]]),
     );
@@ -451,9 +451,10 @@ describe("who reads a run", () => {
   /** What the announcement of READER changes. */
   const announced = async (run: QueuedRun, readerId: string | null = null) => {
     await opened.aRun({ status: "running" });
-    const { runId } = await opened.aRun(run);
+    const selector = await opened.aRun(run);
+    const { runId } = selector;
     await database.query("update threadloom.runs set reader_id = $2 where run_id = $1", [runId, readerId]);
-    const changed = await opened.changes(() => announceReader(database, runId, READER));
+    const changed = await opened.changes(() => announceReader(database, selector, READER));
     expect([...changed.keys()].filter((id) => id !== runId)).toEqual([]);
     return changed.get(runId);
   };

@@ -1,9 +1,10 @@
 import type { Queryable } from "../../database/database.ts";
+import type { RunSelector } from "../attempts.ts";
 
 /** Index: runs_pkey. */
-const ANNOUNCE_READER = `update threadloom.runs set reader_id = case when reader_id is null or reader_id = $2 then $2
+const ANNOUNCE_READER = `update threadloom.runs set reader_id = case when reader_id is null or reader_id = $3 then $3
     else '00000000-0000-0000-0000-000000000000' end
-  where run_id = $1 and status in ('pending', 'running') and worker_id is distinct from $2`;
+  where thread_id = $1 and run_id = $2 and status in ('pending', 'running') and worker_id is distinct from $3`;
 
 /**
  * Notes that a process reads a run that another one executes or may come to execute, so that its events go to
@@ -12,8 +13,8 @@ const ANNOUNCE_READER = `update threadloom.runs set reader_id = case when reader
  */
 export const announceReader = async (
   queryable: Queryable,
-  runId: string,
+  { threadId, runId }: RunSelector,
   processId: string,
 ): Promise<void> => {
-  await queryable.query(ANNOUNCE_READER, [runId, processId]);
+  await queryable.query(ANNOUNCE_READER, [threadId, runId, processId]);
 };

@@ -3,14 +3,18 @@ import type { CancelAction } from "../../database/tables.ts";
 
 /** A rollback is not taken back by an interrupt. Index: runs_pkey. */
 const ASK_TO_CANCEL = `update threadloom.runs set updated_at = now(),
-    cancel_action = case when cancel_action = 'rollback' then cancel_action else $2 end
-  where run_id = any($1::uuid[]) and status = 'running'`;
+    cancel_action = case when cancel_action = 'rollback' then cancel_action else $3 end
+  where thread_id = any($1::uuid[]) and run_id = any($2::uuid[]) and status = 'running'`;
 
 /** Asks the holders of runs in progress to end them. They learn it from their next renewal, or by a signal. */
 export const askToCancel = async (
   transaction: Queryable,
-  runIds: readonly string[],
+  runs: readonly { thread_id: string; run_id: string }[],
   action: CancelAction,
 ): Promise<void> => {
-  await transaction.query(ASK_TO_CANCEL, [runIds, action]);
+  await transaction.query(ASK_TO_CANCEL, [
+    [...new Set(runs.map((run) => run.thread_id))],
+    runs.map((run) => run.run_id),
+    action,
+  ]);
 };

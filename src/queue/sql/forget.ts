@@ -31,7 +31,7 @@ taken_over as (
       then f.replaced_metadata else r.replaced_metadata end,
     replaced_config = coalesce(f.replaced_config, r.replaced_config)
   from forgotten f, next n
-  where r.run_id = n.run_id and (f.replaced_metadata is not null or f.replaced_config is not null))
+  where r.thread_id = $1 and r.run_id = n.run_id and (f.replaced_metadata is not null or f.replaced_config is not null))
 update threadloom.threads t set
   metadata = case when t.metadata @> f.own and f.replaced_metadata is not null
     then t.metadata - array['graph_id', 'assistant_id'] || f.replaced_metadata else t.metadata end,

@@ -1,0 +1,166 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { walkThroughAll } from "./walk.ts";
+
+/** What belongs to one thread, and is to be found by it. All other tables are common to all threads. */
+const OF_A_THREAD = new Set([
+  "threads",
+  "runs",
+  "run_events",
+  "checkpoints",
+  "checkpoint_writes",
+  "checkpoint_elements",
+  "checkpoint_contents",
+]);
+
+/**
+ * Statements that may do otherwise, by a piece of their text, and why. None of them is among those that a run takes from
+ * its creation on a thread to its end, but for the claim, which looks for a thread. docs/scaling.md shows the list.
+ */
+const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = [
+  [/^with next as \(select r\.run_id/, "claims"],
+  [/^with blocked as/, "a sweep before claims"],
+  [/^with recursive threads_behind/, "a sweep before claims"],
+  [
+    /^update threadloom\.runs r set behind = false/,
+    "lets the next run of threads start; its threads are a parameter",
+  ],
+  [
+    /^with thread as \( select t\.thread_id from threadloom\.threads t where t\.thread_id = any \(array\(/,
+    "the sweep for lost runs",
+  ],
+  [/^select r\.run_id.* from threadloom\.runs r where r\.status = 'running' and/, "the sweep for lost runs"],
+  [/^with recursive graphs/, "which graphs nobody hosts"],
+  [/threadloom\.workers/, "who lives"],
+  [/^select thread_id from threadloom\.runs where delete_thread/, "the sweep for threadless runs"],
+  [/^select thread_id, created_at::text/, "cancels all"],
+  [/^select run_id, thread_id from threadloom\.runs/, "cancels runs by their ids alone"],
+  [/^select r\.run_id.*where r\.run_id = any\(\$1::uuid\[\]\)/, "runs of a batch"],
+  [/^select r\.run_id.*where r\.thread_id = any\(\$/, "runs of a batch"],
+  [
+    /^with ended as \( update threadloom\.runs r set status = 'interrupted'/,
+    "cancels many runs; the caller holds their threads",
+  ],
+  [/^with ended as \( select/, "cancels many runs"],
+  [/^with forgotten as \( delete from threadloom\.runs r where r\.run_id = any/, "cancels many runs"],
+  [/^update threadloom\.runs set updated_at = now\(\), cancel_action/, "cancels many runs"],
+  [
+    /^update threadloom\.threads t set unfinished_runs = t\.unfinished_runs - ended\.runs/,
+    "cancels many runs",
+  ],
+  [/thread_id = any ?\(\$1::uuid\[\]\)/, "several threads are deleted, pruned or locked"],
+  [/^select \(select count\(\*\) from threadloom\.runs/, "figures"],
+  [/^select count\(\*\) as total/, "counts"],
+  [/^select page\.\*|^select candidate\.\*|^select (total, )?thread_id, metadata ->> 'graph_id'/, "searches"],
+  [/threadloom\.assistants a on a\.assistant_id/, "searches"],
+  [
+    /threadloom"?\."?(assistants|assistant_versions|store_items|store_vectors|migrations)"? /,
+    "records that are common to all threads",
+  ],
+  [
+    /^insert into threadloom\.checkpoint_shapes/,
+    "once for each shape of a graph and process, not for each run",
+  ],
+];
+
+interface PlanNode {
+  "Node Type": string;
+  "Relation Name"?: string;
+  Alias?: string;
+  Plans?: PlanNode[];
+  [key: string]: unknown;
+}
+
+const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+
+/** The ways in which a statement does not stay on one thread, as PostgreSQL plans it whatever its parameters are. */
+const faultsOf = (text: string, plan: PlanNode): string[] => {
+  const nodes = nodesOf(plan);
+  const conditions = nodes
+    .flatMap((node) => Object.entries(node))
+    .flatMap(([name, value]) => (/Cond|Filter/.test(name) && typeof value === "string" ? [value] : []));
+  const faults = new Set<string>();
+  if (/\bxmin\b/.test(text)) faults.add("looks at xmin");
+  for (const node of nodes) {
+    const table = node["Relation Name"];
+    if (table === undefined) continue;
+    if (!OF_A_THREAD.has(table)) {
+      if (node["Node Type"] === "ModifyTable") faults.add(`writes to ${table}`);
+      continue;
+    }
+    if (node["Node Type"] === "ModifyTable") continue;
+    const column = `${node.Alias}.thread_id`;
+    const named = conditions.filter((condition) => condition.includes(column));
+    if (named.some((condition) => condition.includes(`${column} = ANY`)))
+      faults.add(`looks into ${table} for several threads`);
+    else if (!named.some((one) => one.includes(`${column} = `) || one.includes(` = ${column}`)))
+      faults.add(`looks into ${table} without its thread`);
+  }
+  return [...faults].sort();
+};
+
+let walk: Awaited<ReturnType<typeof walkThroughAll>>;
+let client: pg.Client;
+beforeAll(async () => {
+  walk = await walkThroughAll();
+  client = new pg.Client({ connectionString: walk.connectionString });
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await walk.close();
+});
+
+const lookAt = async (text: string): Promise<string[]> => {
+  const { rows } = await client.query<{ "QUERY PLAN": { Plan: PlanNode }[] }>(
+    `explain (generic_plan, verbose, format json) ${text}`,
+  );
+  return faultsOf(text, rows[0]!["QUERY PLAN"][0]!.Plan);
+};
+
+describe("statements", () => {
+  test("name the thread in each table that belongs to one, and write to no other, but for those of the list", async () => {
+    const found: string[] = [];
+    const used = new Set<string>();
+    let held = 0;
+    for (const text of walk.statements) {
+      const line = text.replace(/\s+/g, " ").trim();
+      if (line.startsWith("create ")) continue;
+      const faults = await lookAt(text);
+      if (faults.length === 0) held += 1;
+      const allowed = MAY_DO_OTHERWISE.filter(([piece]) => piece.test(line));
+      if (faults.length === 0) continue;
+      for (const [piece] of allowed) used.add(piece.source);
+      if (allowed.length === 0) found.push(`${faults.join(", ")}: ${line}`);
+    }
+    expect(found).toEqual([]);
+    // The walk has been to where runs are created, executed, read and ended.
+    expect(held).toBeGreaterThan(45);
+  });
+
+  test.each([
+    [
+      "update threadloom.runs set lease_until = now() where run_id = $1",
+      ["looks into runs without its thread"],
+    ],
+    [
+      "update threadloom.runs r set attempt = 1 from threadloom.threads t where t.thread_id = $1 and r.run_id = $2",
+      ["looks into runs without its thread"],
+    ],
+    [
+      "select from threadloom.runs r join threadloom.threads t using (thread_id) where t.thread_id = $1 and run_id = $2",
+      [],
+    ],
+    [
+      "with shape as (insert into threadloom.checkpoint_shapes (hash, shape) values ($2, '')) select from threadloom.threads where thread_id = $1",
+      ["writes to checkpoint_shapes"],
+    ],
+    ["select from threadloom.threads where thread_id = $1 and xmin = $2", ["looks at xmin"]],
+    [
+      "delete from threadloom.threads where thread_id = any($1::uuid[])",
+      ["looks into threads for several threads"],
+    ],
+  ])("that break a rule are found: %s", async (text, faults) => {
+    expect(await lookAt(text)).toEqual(faults);
+  });
+});
