@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createAuthenticate } from "../../src/access/api-keys.ts";
+import type { Authorize } from "../../src/access/authorize.ts";
+import { grantVisibility } from "../../src/access/visibility.ts";
+import { newId } from "../../src/lib/ids.ts";
+import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { ROUTES } from "./route-table.ts";
+
+/** Each route, asked by somebody for the records of somebody else. A new route is covered by its line in the table. */
+
+const KEYS = { me: "canary-5a0e-mine", them: "canary-8b3d-theirs" };
+type Owner = keyof typeof KEYS;
+
+const authenticate = createAuthenticate(Object.values(KEYS));
+const idOf = (owner: Owner): string => {
+  const caller = authenticate({ method: "GET", url: "/", headers: { "x-api-key": KEYS[owner] } });
+  return caller.kind === "key" ? caller.id : "";
+};
+
+/** Each sees what is its own, and everybody the assistants of the graphs. */
+const authorize: Authorize = async (caller, resource) =>
+  caller.kind !== "key" || resource === "store"
+    ? grantVisibility(resource)
+    : grantVisibility(
+        resource,
+        (metadata, parameter) =>
+          `${metadata} ->> 'owner' = ${parameter(caller.id)} or ${metadata} ->> 'created_by' = 'system'`,
+      );
+
+let server: TestServer;
+/** By the names of the paths' parameters. */
+type Ids = Record<string, string>;
+let theirs: Ids;
+const missing: Ids = {
+  thread_id: newId(),
+  run_id: newId(),
+  checkpoint_id: newId(),
+  assistant_id: newId(),
+  namespace: "nowhere",
+};
+
+const send = async (owner: Owner, method: string, path: string, body?: unknown) => {
+  const answer = await fetch(`${server.url}${path}`, {
+    method,
+    headers: {
+      "x-api-key": KEYS[owner],
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: answer.status, text: await answer.text() };
+};
+const made = async (path: string, body: unknown): Promise<Record<string, string>> =>
+  JSON.parse((await send("them", "POST", path, body)).text);
+
+const RUN = { assistant_id: "agent", input: { messages: [{ role: "user", content: "hi" }] } };
+
+beforeAll(async () => {
+  server = await startTestServer({ apiKeys: Object.values(KEYS), authorize });
+  const metadata = { owner: idOf("them") };
+  const { assistant_id = "" } = await made("/assistants", { graph_id: "agent", metadata });
+  const { thread_id = "" } = await made("/threads", { metadata });
+  await made(`/threads/${thread_id}/runs/wait`, RUN);
+  const { run_id = "" } = await made(`/threads/${thread_id}/runs`, { ...RUN, after_seconds: 3_600 });
+  const state = await send("them", "GET", `/threads/${thread_id}/state`);
+  const { checkpoint_id } = JSON.parse(state.text).checkpoint;
+  theirs = { assistant_id, thread_id, run_id, checkpoint_id, namespace: "nowhere" };
+});
+afterAll(async () => {
+  await server.close();
+});
+
+test.each(Object.entries(ROUTES).filter(([route]) => /:(thread|run|assistant)_id/.test(route)))(
+  "%s answers for a hidden record what it answers for none",
+  async (route, { body }) => {
+    const [method = "", path = ""] = route.split(" ");
+    const asked = typeof body === "object" && body !== null && "assistant_id" in body ? RUN : body;
+    const ask = async (ids: Ids) =>
+      await send(
+        "me",
+        method,
+        path.replace(/:(\w+)/g, (_parameter, name: string) => ids[name] ?? ""),
+        asked,
+      );
+    const [hidden, none] = [await ask(theirs), await ask(missing)];
+    expect([hidden.status, none.status]).toEqual([404, 404]);
+    const named = Object.entries(missing).reduce(
+      (text, [name, id]) => text.replaceAll(id, theirs[name] ?? ""),
+      none.text,
+    );
+    expect(hidden.text).toBe(named);
+  },
+);
+
+test("nothing of it was changed, and whose it is still finds it", async () => {
+  const { thread_id, run_id, assistant_id } = theirs;
+  const run = await send("them", "GET", `/threads/${thread_id}/runs/${run_id}`);
+  expect(JSON.parse(run.text)).toMatchObject({ status: "pending" });
+  const assistant = await send("them", "GET", `/assistants/${assistant_id}`);
+  expect(JSON.parse(assistant.text)).toMatchObject({ version: 1 });
+  expect((await send("them", "GET", `/threads/${thread_id}/history`)).text).toContain(theirs.checkpoint_id);
+});
+
+test.each(["/threads/search", "/assistants/search", "/runs/search"])(
+  "%s leaves out what is hidden",
+  async (path) => {
+    const found = await send("me", "POST", path, {});
+    for (const id of [theirs.thread_id, theirs.run_id, theirs.assistant_id])
+      expect(found.text).not.toContain(id);
+    const whose = await send("them", "POST", path, {});
+    expect(whose.text).toMatch(new RegExp([theirs.thread_id, theirs.run_id, theirs.assistant_id].join("|")));
+  },
+);

@@ -1,0 +1,90 @@
+import type { Actions, Resource } from "../../src/access/actions.ts";
+
+/** For every route of the server what is asked of authorization, and for which resource. A new route needs its line here. */
+
+type Event = { [R in Resource]: `${R}:${Actions[R]}` }[Resource];
+export interface Expected {
+  events: readonly Event[];
+  body?: unknown;
+  query?: string;
+}
+
+/** Nobody's records: what everybody who has got in may see. */
+const NOTHING: Expected = { events: [] };
+const asks = (...events: Event[]): Expected => ({ events });
+const given = (body: unknown, ...events: Event[]): Expected => ({ events, body });
+
+export const MISSING = "00000000-0000-7000-8000-000000000000";
+const run = { assistant_id: MISSING, input: {} };
+const creation = given(run, "threads:create_run", "assistants:read");
+
+export const ROUTES: Record<string, Expected> = {
+  "GET /": NOTHING,
+  "GET /docs": NOTHING,
+  "GET /docs/static/index.html": NOTHING,
+  "GET /docs/static/swagger-initializer.js": NOTHING,
+  "GET /docs*": NOTHING,
+  "GET /docs/json": NOTHING,
+  "GET /docs/yaml": NOTHING,
+  "GET /openapi.json": NOTHING,
+  "OPTIONS *": NOTHING,
+  "GET /ok": NOTHING,
+  "GET /info": NOTHING,
+  "GET /metrics": NOTHING,
+
+  "POST /assistants": given({ graph_id: "agent" }, "assistants:create"),
+  "POST /assistants/search": given({}, "assistants:search"),
+  "POST /assistants/count": given({}, "assistants:search"),
+  "GET /assistants/:assistant_id": asks("assistants:read"),
+  "PATCH /assistants/:assistant_id": given({}, "assistants:update"),
+  "DELETE /assistants/:assistant_id": asks("assistants:delete"),
+  "POST /assistants/:assistant_id/versions": given({}, "assistants:read"),
+  "POST /assistants/:assistant_id/latest": given({ version: 1 }, "assistants:update"),
+  "GET /assistants/:assistant_id/graph": asks("assistants:read"),
+  "GET /assistants/:assistant_id/schemas": asks("assistants:read"),
+  "GET /assistants/:assistant_id/subgraphs": asks("assistants:read"),
+  "GET /assistants/:assistant_id/subgraphs/:namespace": asks("assistants:read"),
+
+  "POST /threads": given({}, "threads:create"),
+  "POST /threads/search": given({}, "threads:search"),
+  "POST /threads/count": given({}, "threads:search"),
+  "POST /threads/prune": given({ thread_ids: [MISSING] }, "threads:delete"),
+  "GET /threads/:thread_id": asks("threads:read"),
+  "PATCH /threads/:thread_id": given({}, "threads:update"),
+  "DELETE /threads/:thread_id": asks("threads:delete"),
+  "POST /threads/:thread_id/copy": asks("threads:read", "threads:create"),
+  "GET /threads/:thread_id/storage": asks("threads:read"),
+  "GET /threads/:thread_id/state": asks("threads:read"),
+  "GET /threads/:thread_id/state/:checkpoint_id": asks("threads:read"),
+  "POST /threads/:thread_id/state/checkpoint": given(
+    { checkpoint: { checkpoint_id: MISSING } },
+    "threads:read",
+  ),
+  "POST /threads/:thread_id/state": given({ values: {} }, "threads:update"),
+  "PATCH /threads/:thread_id/state": given({ metadata: {} }, "threads:update"),
+  "GET /threads/:thread_id/history": asks("threads:read"),
+  "POST /threads/:thread_id/history": given({}, "threads:read"),
+
+  "POST /threads/:thread_id/runs": creation,
+  "POST /threads/:thread_id/runs/stream": creation,
+  "POST /threads/:thread_id/runs/wait": creation,
+  "POST /runs": creation,
+  "POST /runs/stream": creation,
+  "POST /runs/wait": creation,
+  "POST /runs/batch": { ...creation, body: [run] },
+  "POST /runs/cancel": given({ run_ids: [MISSING] }, "threads:update"),
+  "POST /runs/search": given({}, "threads:search"),
+  "GET /threads/:thread_id/runs": asks("threads:read"),
+  "GET /threads/:thread_id/runs/:run_id": asks("threads:read"),
+  "DELETE /threads/:thread_id/runs/:run_id": asks("threads:delete"),
+  "GET /threads/:thread_id/runs/:run_id/join": asks("threads:read"),
+  "GET /threads/:thread_id/runs/:run_id/stream": asks("threads:read"),
+  "GET /runs/:run_id/stream": asks("threads:read"),
+  "POST /threads/:thread_id/runs/:run_id/cancel": asks("threads:update"),
+
+  "PUT /store/items": given({ namespace: ["n"], key: "k", value: {} }, "store:put"),
+  "GET /store/items": { events: ["store:get"], query: "?namespace=n&key=k" },
+  "DELETE /store/items": given({ namespace: ["n"], key: "k" }, "store:delete"),
+  "POST /store/items/search": given({}, "store:search"),
+  "POST /store/namespaces": given({}, "store:list_namespaces"),
+};
