@@ -6,7 +6,7 @@ import type { Logger } from "../lib/logger.ts";
 
 export interface CheckpointStorageOptions {
   database: Database;
-  /** How much of what threads hold may be remembered in this process, in bytes of stored text (default 64 MiB). */
+  /** How many bytes of threads' elements and contents this process may remember (default 64 MiB). */
   cacheBytes?: number;
   logger: Logger;
 }
@@ -25,7 +25,7 @@ export interface AttemptOptions {
   durability?: "sync" | "async" | "exit";
   /** True: the thread has no checkpoints but those that this attempt will write, so the first read is none. */
   threadIsEmpty?: boolean;
-  /** Asked after each `put` and `putWrites` that did not wait for the database: what the graph has to wait for. */
+  /** Called after each `put` and `putWrites` that did not wait for the database. The graph waits for the promise. */
   beforeNextStep?: () => Promise<void> | undefined;
   /**
    * Goes into the metadata of every checkpoint of the attempt, under what LangGraph itself puts there. Left out are
@@ -35,8 +35,8 @@ export interface AttemptOptions {
 }
 
 /**
- * What is given out of a checkpoint of the root graph instead of the whole; `read` gives that checkpoint, anew each
- * time. See graphs/pending-writes.ts.
+ * Changes a checkpoint of the root graph before the saver hands it to LangGraph. `read` makes the same checkpoint again,
+ * of new objects each time. See graphs/pending-writes.ts.
  */
 export type TupleFilter = (
   tuple: CheckpointTuple,
@@ -48,8 +48,8 @@ export interface AttemptSaver extends BaseCheckpointSaver {
   /** To be set before the first read; without one all is given out. */
   filter: TupleFilter | undefined;
   /**
-   * True if the last thing that it was given of the root graph is what a task wrote, and no task of that step has failed
-   * or asked a question: if the run fails now, a reducer may have refused it.
+   * True if the last call for the root graph was a `putWrites`, and no task of that step has failed or asked a question.
+   * If the run fails now, a reducer may have refused what the task wrote.
    */
   readonly endsWithWrites: boolean;
   /**
@@ -58,8 +58,8 @@ export interface AttemptSaver extends BaseCheckpointSaver {
    */
   flush(): Promise<void>;
   /**
-   * The checkpoint of the thread that was committed last without waiting for the disk; undefined if there is none. What
-   * commits after it and waits makes it safe; a crash before that may have taken it.
+   * The checkpoint of the thread that was committed last without waiting for the disk; undefined if there is none. A
+   * crash of the database may lose it, until a later commit waits for the disk.
    */
   readonly lastUnsafe: { checkpointNs: string; checkpointId: string } | undefined;
   /** Aborts with that error as its reason, the moment it is known. */

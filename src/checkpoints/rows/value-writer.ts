@@ -98,9 +98,9 @@ export class ValueWriter {
 }
 
 /**
- * How what a task wrote is stored: by reference, if it became elements of a list since (a message that a node gave is
- * what the list then holds, but for the id that it may have got there); else like any value. What must be kept apart
- * for it is added to `contents`.
+ * How the value that a task wrote is stored. If its elements have become elements of a list since, the value refers to
+ * them: a list holds the very message that a node gave, except for an id that a reducer may have added. Any other value
+ * is stored as it is, or added to `contents` if it is large.
  */
 export const storeWritten = (
   { text, lists, array }: WrittenValue,

@@ -78,7 +78,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     return this.options.waits;
   }
 
-  /** What this saver keeps in mind of a thread; `anew` if nothing before this moment is needed. */
+  /** The writer of a thread. `anew`: the caller needs nothing that the writer has learned before. */
   protected abstract writer(key: string, anew: boolean): ThreadWriter;
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
@@ -104,7 +104,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const { threadId: key } = filter.rows;
     const writer = key === undefined ? undefined : this.writer(key, false);
     await writer?.queue.settled();
-    // A single one is the start of a replay: what is written next is written by difference to it.
+    // LangGraph lists a single checkpoint to replay from it: the next one is stored by difference to it.
     const learner = options.limit === 1 ? writer : undefined;
     let left = options.limit ?? Number.POSITIVE_INFINITY;
     let cursor = filter.rows.beforeCheckpointId;
@@ -178,14 +178,14 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
 
   abstract override deleteThread(threadId: string): Promise<void>;
 
-  /** Waits if this saver does; else only sees to it that a failure, which `flush` reports, is not unhandled, too. */
+  /** Waits for the commit if this saver does. Otherwise `flush` reports a failure, so this promise's is not unhandled. */
   private async acknowledge(writer: ThreadWriter, committed: Promise<void>): Promise<void> {
     if (this.waits) return await committed;
     committed.catch(() => undefined);
     await this.pace(writer);
   }
 
-  /** What a graph that doesn't wait until its checkpoints are committed waits for all the same; undefined: nothing. */
+  /** Called where the graph doesn't wait for the commit: what it waits for instead; undefined: nothing. */
   protected pace(_writer: ThreadWriter): Promise<void> | undefined {
     return undefined;
   }
@@ -198,7 +198,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const tuple = await reviveTuple(loaded, threadId, learner);
     if (tuple.checkpoint.v < 4) await this.migratePendingSends(tuple.checkpoint, loaded);
     if (this.filter === undefined || loaded.row.checkpoint_ns !== "") return tuple;
-    // Applying writes changes what nodes have seen, which all that is revived from one row shares.
+    // Applying writes changes `versions_seen`, and all tuples of one row would share that object.
     const anew = (): LoadedCheckpoint => ({ ...loaded, body: structuredClone(loaded.body) });
     return await this.filter(tuple, () => reviveTuple(anew(), threadId, undefined));
   }

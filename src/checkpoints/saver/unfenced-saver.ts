@@ -3,7 +3,7 @@ import { threadKey } from "../rows/thread-key.ts";
 import { ThreadWriter } from "../write/thread-writer.ts";
 import { DifferenceSaver, type SaverParts } from "./difference-saver.ts";
 
-/** Threads whose state is being updated at the same time; for others a write reads a little more. */
+/** So many threads at a time have a writer that remembers a checkpoint; for others a write reads its parent first. */
 const WRITERS_AT_MOST = 16;
 
 /** The saver for anybody: nothing is fenced, every call waits until it is committed. */
@@ -14,7 +14,7 @@ export class UnfencedSaver extends DifferenceSaver {
     super(parts, { metadata: {}, runId: null, waits: true });
   }
 
-  /** Every read begins anew, so that what is kept in mind is what the caller is working with. */
+  /** Every read gets a new writer, so that it remembers only the checkpoint that the caller works with. */
   protected override writer(key: string, anew: boolean): ThreadWriter {
     const before = this.writers.get(key);
     if (before !== undefined && !before.queue.failed.aborted && (!anew || before.queue.isBusyWith()))

@@ -16,7 +16,7 @@ export interface KnownCheckpoint {
 /** A parent is nearly always the checkpoint before; subgraphs and forks need some more. */
 const CHECKPOINTS_KNOWN_AT_MOST = 32;
 
-/** All that one saver keeps in mind of one thread. */
+/** All that one saver remembers of one thread, and its queue. */
 export class ThreadWriter {
   readonly threadId: string;
   readonly threadLists = new ThreadLists();

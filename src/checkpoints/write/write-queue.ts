@@ -24,8 +24,8 @@ export interface WriteQueueOptions {
   asynchronous: boolean;
   threadLists: ThreadLists;
   /**
-   * What is remembered of the thread. Asked for anew for each statement: a part of the cache that had to make room
-   * would go on growing here, counted by nobody. At 1 MB a step a run filled the heap with it in 40 s.
+   * The thread's part of the cache, asked for again for each statement. The cache may have dropped a part to make room;
+   * a queue that kept that part would let it grow uncounted. At 1 MB a step a run filled the heap with it in 40 s.
    */
   elements: () => ThreadElements;
   shapes: KnownShapes;
@@ -78,8 +78,8 @@ export class WriteQueue {
   }
 
   /**
-   * What a writer that doesn't wait for each item has to wait for before it goes on; undefined if there is room. Never
-   * rejects: the error that ended the queue shows at the next `add`.
+   * For a writer that doesn't wait for each item: resolves when the queue has room for more; undefined if it has room now.
+   * Never rejects: the error that ended the queue shows at the next `add`.
    */
   room(): Promise<void> | undefined {
     const isFull =
@@ -89,7 +89,7 @@ export class WriteQueue {
     return new Promise((resolve) => this.awaitingRoom.push(resolve));
   }
 
-  /** Resolves when all that was added is committed, and sees to it that this is soon. */
+  /** Sends all that was added at once, and resolves when it is committed. */
   settled(): Promise<void> {
     this.hurried = this.waiting.length > 0 || this.pumping !== undefined;
     this.endGathering?.();
@@ -106,7 +106,7 @@ export class WriteQueue {
 
   private gather(): Promise<void> {
     const { fence, asynchronous } = this.options;
-    // All or nothing: LangGraph puts what an update writes before its reducers can refuse it.
+    // An update of a state is stored whole or not at all: LangGraph calls `put` before its reducers can refuse a part.
     if (!this.hurried && fence?.kind === "unchanged-thread") {
       return new Promise((resolve) => (this.endGathering = resolve));
     }
@@ -169,8 +169,8 @@ export class WriteQueue {
           );
         } catch (error) {
           if (sqlState(error) !== UNIQUE_VIOLATION || performance.now() > giveUpAt) throw error;
-          // Another writer has taken the place (a fork, an update of the state), or this very batch was committed
-          // although the connection was lost before the answer.
+          // Another writer has taken the positions (a fork, an update of the state); or this very batch was committed,
+          // and the connection was lost before the answer came.
           threadLists.moveAside([...items, ...this.waiting].flatMap((item) => item.elements));
         }
       }
