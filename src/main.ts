@@ -106,7 +106,11 @@ const open = async (config: Config, logger: Logger, opened: Opened): Promise<str
   // The SDK finds it on globalThis only, and graphs ask while they are loaded. It belongs to the process, as this does.
   Reflect.set(globalThis, logging.value.SDK_LOGGER, logging.value.createSdkLogger(logger));
   Object.assign(console, printing.value.createLogConsole(logger));
-  opened.server = await module.value.createServer(config, { connectionString: database.value, logger });
+  opened.server = await module.value.createServer(config, {
+    connectionString: database.value,
+    logger,
+    endsBlockedProcess: true,
+  });
   return (await opened.server.listen()).address;
 };
 

@@ -59,6 +59,8 @@ import { createThreadService } from "../threads/service.ts";
 export interface ServerParts {
   connectionString: string;
   logger: Logger;
+  /** The process is this server's own: it is ended when its loop is blocked for longer than BLOCKED_LOOP_SECONDS. */
+  endsBlockedProcess?: boolean;
   /** For the fault tests. */
   faults?: Faults;
   /** For the tests of how runs end, until something is stored of every end. */
@@ -197,6 +199,7 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
       leaseSeconds: config.leaseSeconds,
       heartbeatSeconds: config.heartbeatSeconds,
       blockedLoopSeconds: config.blockedLoopSeconds,
+      endsBlockedProcess: parts.endsBlockedProcess,
       logger,
     });
     closers.push(() => heartbeat.close());

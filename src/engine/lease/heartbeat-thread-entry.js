@@ -5,7 +5,9 @@
  * reason it loads nothing of this project, and `pg` alone.
  */
 import { Buffer } from "node:buffer";
+import { writeSync } from "node:fs";
 import { performance } from "node:perf_hooks";
+import process from "node:process";
 import { clearInterval, setInterval, setTimeout } from "node:timers";
 import { parentPort, workerData } from "node:worker_threads";
 import pg from "pg";
@@ -23,6 +25,9 @@ const BEATS = 1;
 /** As in held-attempts.ts. */
 const INTS_PER_SLOT = 9;
 const ID_BYTES = 16;
+const STANDARD_OUTPUT = 1;
+/** Of the runs in hand, as in the last line of a process that ends otherwise. */
+const RUNS_NAMED = 10;
 /** As in database.ts. */
 const IDLE_TIMEOUT_MS = 300_000;
 const KEEP_ALIVE_MS = 10_000;
@@ -85,6 +90,29 @@ const beat = (setup, loop) => {
     return performance.now() - seenAt > blockedLoopMs;
   };
 
+  let guardedSign = seenSign;
+  let beatsWithoutSign = 0;
+  /**
+   * Counted in beats and not by the clock: after a suspended laptop the thread may beat before the loop had its turn, and
+   * the loop is as healthy as the thread.
+   */
+  const endIfBlocked = () => {
+    const sign = Atomics.load(counters, SIGNS_OF_LIFE);
+    beatsWithoutSign = sign === guardedSign ? beatsWithoutSign + 1 : 0;
+    guardedSign = sign;
+    if (!setup.endsProcess || beatsWithoutSign * heartbeatMs <= blockedLoopMs) return;
+    const runs = heldAttempts().map(({ runId }) => runId);
+    if (runs.length === 0) return;
+    const msg = `the event loop was blocked for ${blockedLoopMs / 1_000} seconds; the process is ended`;
+    // As the logger writes it, which belongs to the loop.
+    const line = { level: 60, time: Date.now(), runs: runs.slice(0, RUNS_NAMED), msg };
+    try {
+      writeSync(STANDARD_OUTPUT, `${JSON.stringify(line)}\n`);
+    } finally {
+      process.kill(process.pid, "SIGKILL");
+    }
+  };
+
   /** Renewals in a row that failed. */
   let failures = 0;
   let closing = false;
@@ -131,6 +159,7 @@ const beat = (setup, loop) => {
   };
   const timer = setInterval(() => {
     Atomics.add(counters, BEATS, 1);
+    endIfBlocked();
     renew();
   }, heartbeatMs);
 

@@ -16,6 +16,8 @@ export interface ThreadSetup {
   retriesMs: readonly number[];
   /** Without a sign of life of the loop for this time, leases are not renewed. */
   blockedLoopMs: number;
+  /** Then the process is ended, so that whatever supervises it starts it again. */
+  endsProcess: boolean;
   /** Shared with the loop: the memory of held-attempts.ts. */
   held: Int32Array;
   /** Shared with the loop: see SIGNS_OF_LIFE and BEATS. */

@@ -1,3 +1,4 @@
+import { url as inspectorUrl } from "node:inspector";
 import { openDatabase, type Database, type Queryable } from "../../database/database.ts";
 import { retryPassing } from "../../database/passing-faults.ts";
 import { createBackOff } from "../../lib/back-off.ts";
@@ -30,6 +31,8 @@ export interface HeartbeatOptions {
   heartbeatSeconds: number;
   /** How long an event loop that stands still keeps its leases; 0: no thread, leases are renewed by the loop alone. */
   blockedLoopSeconds: number;
+  /** Ends the process when its loop stands still for longer, unless a debugger listens, which may have stopped it. */
+  endsBlockedProcess?: boolean | undefined;
   /** Told at each renewal of a run whose events are read elsewhere, should the signal that says so not have come. */
   onReadElsewhere(runId: string): void;
   /** What the thread executes; tests pass what fails. */
@@ -195,6 +198,7 @@ export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => {
         heartbeatMs,
         retriesMs: Array.from({ length: RETRIES }, () => retries.next()),
         blockedLoopMs: blockedLoopSeconds * 1_000,
+        endsProcess: options.endsBlockedProcess === true && inspectorUrl() === undefined,
         held: heldAttempts.memory,
         counters,
       },
