@@ -51,6 +51,7 @@ import { createStoreService } from "../store/service.ts";
 import { createEventLog } from "../events/log.ts";
 import { startEventRetention } from "../events/retention.ts";
 import { createHub } from "../events/hub.ts";
+import { createTurns } from "../events/turns.ts";
 import { startRetention } from "../threads/upkeep/retention.ts";
 import { startThreadlessSweep } from "../threads/upkeep/threadless.ts";
 import { createThreadRoutes } from "../threads/routes.ts";
@@ -162,7 +163,9 @@ export const createServer = async (config: Config, parts: ServerParts): Promise<
     const eventLog = createEventLog(database);
     const hub = createHub({
       eventLog,
+      turns: createTurns(database),
       signals,
+      processId,
       phaseOf: (run) => runRepository.phaseOf(run, processId),
       faults,
       logger,

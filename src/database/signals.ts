@@ -21,7 +21,9 @@ export type SignalKind =
   /** Events of a run were appended to the event log. */
   | "events"
   /** A reader on another process wants a run's events: its executor should write them to the event log. */
-  | "watch";
+  | "watch"
+  /** A process reads the events of a thread, of its runs to come, too. In the place of a run stands the id of that process. */
+  | "follow";
 
 /** Every signal is about one run. */
 export interface Signal {

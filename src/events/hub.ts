@@ -3,10 +3,15 @@ import { unavailable } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
 import { createGate } from "../lib/gate.ts";
 import type { Logger } from "../lib/logger.ts";
+import { createFollowedThreads } from "./followed-threads.ts";
+import { createHeldChannels } from "./held-channels.ts";
 import type { EventLog, EventSource, RunAddress, RunEvent } from "./log.ts";
 import { readLog } from "./readers/log-reader.ts";
 import { RunChannel, type RunChannelOptions } from "./channel.ts";
 import { readChannel, type RunReader } from "./readers/channel-reader.ts";
+import { readThread, type ThreadReader } from "./readers/thread-reader.ts";
+import { createRunWatchers } from "./run-watchers.ts";
+import type { BegunRun, Turns } from "./turns.ts";
 
 export interface ReadOptions {
   threadId: string;
@@ -18,15 +23,15 @@ export interface ReadOptions {
 
 export interface HubOptions {
   eventLog: EventLog;
+  turns: Turns;
   signals: Signals;
+  processId: string;
   /** `ended` also of a run that is gone. */
   phaseOf: (run: RunAddress) => Promise<"pending" | "running" | "ended">;
   faults: Faults;
   logger: Logger;
 }
 
-/** Seconds that an ended run's events stay in memory for a client that was cut off just before the end. */
-const LINGER_SECONDS = 30;
 /**
  * Events of more than 256 KiB that are in memory for readers of the log, each for one of them until it has been sent:
  * 250 readers of one of 6 MB, who took nothing, ended the process. The others wait; small events never do.
@@ -34,8 +39,6 @@ const LINGER_SECONDS = 30;
 const LARGE_EVENTS_AT_ONCE = 8;
 /** Longer than a reader who takes nothing keeps his place. */
 const LARGE_EVENT_PATIENCE_MS = 90_000;
-/** Bytes of ended runs' events that stay in memory at most, over all runs. */
-const LINGERING_BYTES = 8 * 1024 * 1024;
 /**
  * The fan-out of this process: events of runs that it executes go from memory to any number of readers here;
  * readers of runs that other processes execute are served from the event log.
@@ -55,30 +58,23 @@ export interface Hub {
    */
   holdsAllAfter(threadId: string, runId: string, after: number): boolean;
   read(options: ReadOptions): RunReader;
+  /**
+   * Reads a thread over all its runs, those to come included. `after`: the `threadSeq` of the last event that the reader
+   * has, 0 for all that is kept. The thread may not exist yet.
+   */
+  readThread(threadId: string, after: number): ThreadReader;
   /** Has the events of a run that is executed here go to the log, for readers elsewhere; once is enough. */
   logFor(runId: string): void;
   /** Readers of runs that have not ended are `lost`, so that their clients resume on another process. */
   close(): void;
 }
 
-export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOptions): Hub => {
-  const channels = new Map<string, RunChannel>();
-  const lingering = new Map<RunChannel, NodeJS.Timeout>();
-  /** Channels that were closed because their run ended, not because this process stops. */
-  const ended = new WeakSet<RunChannel>();
+export const createHub = (options: HubOptions): Hub => {
+  const { eventLog, turns, signals, phaseOf, processId, faults, logger } = options;
+  const channels = createHeldChannels();
+  const watchers = createRunWatchers();
+  const followed = createFollowedThreads(signals, processId);
   let stopped = false;
-  let lingeringBytes = 0;
-  /** Readers that wait for a signal about a run. */
-  const waiting = new Map<string, Set<() => void>>();
-
-  const forget = (channel: RunChannel): void => {
-    const timer = lingering.get(channel);
-    if (timer === undefined) return;
-    clearTimeout(timer);
-    lingering.delete(channel);
-    lingeringBytes -= channel.keptBytes;
-    if (channels.get(channel.runId) === channel) channels.delete(channel.runId);
-  };
 
   const logOf = (source: EventSource) => async (events: RunEvent[]) => {
     faults.reached("between-checkpoint-and-event");
@@ -92,68 +88,75 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
     full: () => unavailable("Too many large events are being sent at the moment."),
   });
 
-  const notify = (runId: string): void => {
-    for (const wake of waiting.get(runId) ?? []) wake();
-  };
-  const watch = (runId: string, wake: () => void): (() => void) => {
-    const wakers = waiting.get(runId) ?? new Set();
-    wakers.add(wake);
-    waiting.set(runId, wakers);
-    return () => {
-      wakers.delete(wake);
-      if (wakers.size === 0) waiting.delete(runId);
-    };
-  };
   const logFor = (runId: string): void => {
     const channel = channels.get(runId);
     channel?.startLogging(logOf(channel));
   };
-  const unsubscribe = signals.subscribe(({ kind, runId }) => {
-    if (kind === "events" || kind === "ended") notify(runId);
+  const unsubscribe = signals.subscribe(({ kind, threadId, runId }) => {
+    if (kind === "events" || kind === "ended") watchers.notify(runId);
+    if (kind === "follow") followed.heard(threadId, runId);
     if (kind === "watch") logFor(runId);
   });
 
   const channelReader = (channel: RunChannel, after: number, withOpening: boolean): RunReader =>
-    readChannel({ channel, after, withOpening, hasEnded: () => ended.has(channel) });
+    readChannel({ channel, after, withOpening, hasEnded: () => channels.hasEnded(channel) });
+
+  /** A resumable run's older events may have left memory; then the log has them all. */
+  const isInMemory = (channel: RunChannel, after: number | undefined, resumable: boolean): boolean =>
+    after === undefined || after + 1 >= channel.firstKeptSeq || !resumable;
+
+  const read = ({ threadId, runId, after, resumable }: ReadOptions): RunReader => {
+    const channel = channels.get(runId);
+    if (channel !== undefined && isInMemory(channel, after, resumable)) {
+      const oldest = channel.firstKeptSeq - 1;
+      const from =
+        after === undefined
+          ? channel.lastSeq
+          : // Whoever saw an earlier attempt goes on with this one from its start.
+            Math.max(after, after < 0 ? oldest : channel.firstSeq - 1);
+      return channelReader(channel, from, after === undefined || after < 0);
+    }
+    logger.trace({ runId }, "reading a run from the event log");
+    return readLog({
+      eventLog,
+      run: { threadId, runId },
+      after,
+      resumable,
+      phaseOf,
+      watch: (wake) => watchers.watch(runId, wake),
+      askForEvents: () => signals.send({ kind: "watch", threadId, runId }),
+      onLocal(from) {
+        const opened = channels.get(runId);
+        if (opened === undefined || opened === channel || !isInMemory(opened, from, resumable))
+          return undefined;
+        // From its first event: what it has dropped meanwhile must show as a loss, not as a gap.
+        return channelReader(opened, Math.max(from ?? -1, opened.firstSeq - 1), false);
+      },
+      largeEvents,
+      isStopped: () => stopped,
+      logger,
+    });
+  };
 
   return {
-    open({ resumable, logged, ...options }) {
-      const before = channels.get(options.runId);
-      if (before !== undefined) {
-        before.close();
-        forget(before);
-      }
+    open({ resumable, logged, ...attempt }) {
+      const { threadId, runId } = attempt;
+      channels.supersede(runId);
       const channel = new RunChannel({
-        ...options,
-        keep: options.keep || waiting.has(options.runId),
-        log: resumable ? logOf(options) : undefined,
+        ...attempt,
+        keep: attempt.keep || watchers.isWatched(runId) || followed.isFollowedHere(threadId),
+        log: resumable ? logOf(attempt) : undefined,
       });
-      if (logged && !resumable) channel.startLogging(logOf(options));
-      channels.set(options.runId, channel);
-      notify(options.runId);
+      if (!resumable && (logged || followed.isFollowedElsewhere(threadId)))
+        channel.startLogging(logOf(attempt));
+      channels.hold(channel);
+      watchers.notify(runId);
+      followed.wake(threadId);
       return channel;
     },
 
-    end(channel) {
-      ended.add(channel);
-      channel.close();
-      if (channel.keptBytes === 0 || lingeringBytes + channel.keptBytes > LINGERING_BYTES) {
-        if (channels.get(channel.runId) === channel) channels.delete(channel.runId);
-        return;
-      }
-      lingeringBytes += channel.keptBytes;
-      const timer = setTimeout(() => forget(channel), LINGER_SECONDS * 1_000);
-      timer.unref();
-      lingering.set(channel, timer);
-    },
-
-    abandon(channel) {
-      channel.close();
-      if (channels.get(channel.runId) === channel) channels.delete(channel.runId);
-    },
-
-    logFor,
-
+    end: (channel) => channels.end(channel),
+    abandon: (channel) => channels.abandon(channel),
     holds: (threadId, runId) => channels.get(runId)?.threadId === threadId,
 
     holdsAllAfter(threadId, runId, after) {
@@ -161,39 +164,26 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
       return channel?.threadId === threadId && after + 1 >= channel.firstKeptSeq;
     },
 
-    read(options) {
-      const { runId, after, resumable } = options;
-      const channel = channels.get(runId);
-      // A resumable run's older events may have left memory; then the log has them all.
-      const inMemory = (c: RunChannel, from: number | undefined) =>
-        from === undefined || from + 1 >= c.firstKeptSeq || !resumable;
-      if (channel !== undefined && inMemory(channel, after)) {
-        const oldest = channel.firstKeptSeq - 1;
-        return channelReader(
-          channel,
-          after === undefined
-            ? channel.lastSeq
-            : // Whoever saw an earlier attempt goes on with this one from its start.
-              Math.max(after, after < 0 ? oldest : channel.firstSeq - 1),
-          after === undefined || after < 0,
-        );
-      }
-      logger.trace({ runId }, "reading a run from the event log");
-      return readLog({
-        eventLog,
-        run: { threadId: options.threadId, runId },
+    read,
+    logFor,
+
+    readThread(threadId, after) {
+      let current: string | undefined;
+      return readThread({
+        threadId,
         after,
-        resumable,
-        phaseOf,
-        watch: (wake) => watch(runId, wake),
-        askForEvents: () => signals.send({ kind: "watch", threadId: options.threadId, runId }),
-        onLocal(from) {
-          const opened = channels.get(runId);
-          if (opened === undefined || opened === channel || !inMemory(opened, from)) return undefined;
-          // From its first event: what it has dropped meanwhile must show as a loss, not as a gap.
-          return channelReader(opened, Math.max(from ?? -1, opened.firstSeq - 1), false);
+        turns,
+        readRun(run: BegunRun, from) {
+          current = run.runId;
+          return read({ ...run, after: from });
         },
-        largeEvents,
+        held: () => channels.runIdsOf(threadId),
+        follow: (wake) =>
+          followed.follow(threadId, () => {
+            // News of another run: the one that is being read may have ended.
+            if (current !== undefined) watchers.notify(current);
+            wake();
+          }),
         isStopped: () => stopped,
         logger,
       });
@@ -202,11 +192,9 @@ export const createHub = ({ eventLog, signals, phaseOf, faults, logger }: HubOpt
     close() {
       stopped = true;
       unsubscribe();
-      for (const channel of lingering.keys()) clearTimeout(lingering.get(channel));
-      lingering.clear();
-      for (const channel of channels.values()) channel.close();
-      channels.clear();
-      for (const runId of [...waiting.keys()]) notify(runId);
+      channels.close();
+      watchers.notifyAll();
+      followed.close();
     },
   };
 };

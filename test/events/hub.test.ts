@@ -29,6 +29,8 @@ const aHub = () => {
   } as Partial<EventLog> as EventLog;
   const hub = createHub({
     eventLog,
+    turns: { head: async () => undefined, next: async () => undefined },
+    processId: "here",
     signals: {
       send: ({ kind }) => void sent.push(kind),
       subscribeToThread: () => () => undefined,
@@ -260,6 +262,8 @@ test("of many readers who take nothing only some are given a large event, and th
   } as Partial<EventLog> as EventLog;
   const hub = createHub({
     eventLog,
+    turns: { head: async () => undefined, next: async () => undefined },
+    processId: "here",
     signals: {
       send: () => undefined,
       subscribe: () => () => undefined,

@@ -1,0 +1,75 @@
+import type { RunChannel } from "./channel.ts";
+
+/** Seconds that an ended run's events stay in memory for a client that was cut off just before the end. */
+const LINGER_SECONDS = 30;
+/** Bytes of ended runs' events that stay in memory at most, over all runs. */
+const LINGERING_BYTES = 8 * 1024 * 1024;
+
+/** The channels of this process: of the runs that it executes, and for a while of those that have ended here. */
+export const createHeldChannels = () => {
+  const channels = new Map<string, RunChannel>();
+  const lingering = new Map<RunChannel, NodeJS.Timeout>();
+  /** Channels that were closed because their run ended, not because this process stops. */
+  const ended = new WeakSet<RunChannel>();
+  let lingeringBytes = 0;
+
+  const drop = (channel: RunChannel): void => {
+    if (channels.get(channel.runId) === channel) channels.delete(channel.runId);
+  };
+  const forget = (channel: RunChannel): void => {
+    const timer = lingering.get(channel);
+    if (timer === undefined) return;
+    clearTimeout(timer);
+    lingering.delete(channel);
+    lingeringBytes -= channel.keptBytes;
+    drop(channel);
+  };
+
+  return {
+    get: (runId: string): RunChannel | undefined => channels.get(runId),
+
+    /** Runs of a thread, in any order. */
+    runIdsOf: (threadId: string): string[] =>
+      [...channels.values()].filter((channel) => channel.threadId === threadId).map(({ runId }) => runId),
+
+    hasEnded: (channel: RunChannel): boolean => ended.has(channel),
+
+    /** In place of an earlier attempt's channel, whose readers go on elsewhere. */
+    hold(channel: RunChannel): void {
+      channels.set(channel.runId, channel);
+    },
+
+    /** Closes what is held of an earlier attempt. */
+    supersede(runId: string): void {
+      const before = channels.get(runId);
+      if (before === undefined) return;
+      before.close();
+      forget(before);
+    },
+
+    /** The run has ended: its readers get what is left and then the end, and some may still come back for it. */
+    end(channel: RunChannel): void {
+      ended.add(channel);
+      channel.close();
+      if (channel.keptBytes === 0 || lingeringBytes + channel.keptBytes > LINGERING_BYTES)
+        return drop(channel);
+      lingeringBytes += channel.keptBytes;
+      const timer = setTimeout(() => forget(channel), LINGER_SECONDS * 1_000);
+      timer.unref();
+      lingering.set(channel, timer);
+    },
+
+    /** The run goes on elsewhere. */
+    abandon(channel: RunChannel): void {
+      channel.close();
+      drop(channel);
+    },
+
+    close(): void {
+      for (const timer of lingering.values()) clearTimeout(timer);
+      lingering.clear();
+      for (const channel of channels.values()) channel.close();
+      channels.clear();
+    },
+  };
+};
