@@ -11,6 +11,7 @@ import { createThreadRepository } from "./repository.ts";
 import { createSearchService } from "./search/service.ts";
 import { createThreadConfigurations } from "./state/configuration.ts";
 import { createReadPacer } from "./state/read-pace.ts";
+import { createStateRepository } from "./state/repository.ts";
 import { createStateService } from "./state/service.ts";
 import { createStateReader } from "./state/state.ts";
 import { createStateWriter } from "./state/update.ts";
@@ -33,17 +34,25 @@ export interface ThreadServiceOptions {
 export const createThreadService = (options: ThreadServiceOptions) => {
   const { database, authorize, checkpoints, ends, graphs, logger, defaultTtl, onThreadsDeleted } = options;
   const repository = createThreadRepository(database);
+  const stateRepository = createStateRepository(database);
   const configurations = createThreadConfigurations(database);
   const reader = createStateReader({ checkpoints, graphs, configurations, logger });
   const writer = createStateWriter({ checkpoints, graphs, configurations });
   const pacer = createReadPacer();
 
-  const states = createStateService({ authorize, repository, checkpoints, reader, writer });
+  const states = createStateService({
+    authorize,
+    repository,
+    states: stateRepository,
+    checkpoints,
+    reader,
+    writer,
+  });
   const search = createSearchService({ database, authorize, pacer, reader });
   const upkeep = createUpkeepService({
     database,
     authorize,
-    repository,
+    states: stateRepository,
     checkpoints,
     ends,
     onThreadsDeleted,

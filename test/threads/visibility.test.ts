@@ -19,7 +19,9 @@ import {
   createThreadConfigurations,
   type ThreadConfigurations,
 } from "../../src/threads/state/configuration.ts";
-import { createRetention, expiredThreads } from "../../src/threads/upkeep/retention.ts";
+import * as removal from "../../src/threads/upkeep/repository.ts";
+import { createRetention } from "../../src/threads/upkeep/retention.ts";
+import { createStateRepository, type StateRepository } from "../../src/threads/state/repository.ts";
 import { caller, EVERY_THREAD, ownedBy, ownersOnly } from "../helpers/access.ts";
 import { openThreadsRoom, type ThreadsRoom } from "./threads-room.ts";
 
@@ -29,6 +31,7 @@ const [mine, theirs] = [ownedBy("threads", "me"), ownedBy("threads", "them")];
 
 let room: ThreadsRoom;
 let repository: ThreadRepository;
+let states: StateRepository;
 let searcher: ThreadSearcher;
 let configurations: ThreadConfigurations;
 let service: ThreadService;
@@ -49,6 +52,7 @@ beforeAll(async () => {
   room = await openThreadsRoom();
   const { database, checkpoints, graphs } = room;
   repository = createThreadRepository(database);
+  states = createStateRepository(database);
   searcher = createThreadSearcher(database);
   configurations = createThreadConfigurations(database);
   service = createThreadService({
@@ -99,22 +103,22 @@ describe("the SQL of threads", () => {
     ],
     [
       "standing",
-      (by, id) => repository.standing(by, id).catch((error: { kind: string }) => error.kind),
+      (by, id) => states.standing(by, id).catch((error: { kind: string }) => error.kind),
       expect.objectContaining({ graphId: "counter", busy: false }),
       "not_found",
     ],
     ["patch", (by, id) => repository.patch(by, id, '{"a":1}', undefined), found, undefined],
     ["insertCopy", (by, id) => repository.insertCopy(room.database, by, EVERY_THREAD, id), found, undefined],
-    ["lockForPrune", (by, id) => repository.lockForPrune(room.database, by, id), true, false],
+    ["lockForPrune", (by, id) => removal.lockForPrune(room.database, by, id), true, false],
     [
       "deleteIdle",
-      async (by, id) => (await repository.deleteIdle(room.database, by, [id, randomUUID()])).length,
+      async (by, id) => (await removal.deleteIdle(room.database, by, [id, randomUUID()])).length,
       1,
       0,
     ],
     [
       "lockForDeletion",
-      async (by, id) => (await repository.lockForDeletion(room.database, by, [id, randomUUID()])).length,
+      async (by, id) => (await removal.lockForDeletion(room.database, by, [id, randomUUID()])).length,
       1,
       0,
     ],
@@ -160,9 +164,9 @@ describe("the SQL of threads", () => {
   it("writes no outcome of a hidden thread", async () => {
     const outcome = { status: "interrupted", interrupts: "{}" } as const;
     const before = await rowOf(ids.theirs);
-    await repository.recordOutcome(mine, ids.theirs, outcome);
+    await states.recordOutcome(mine, ids.theirs, outcome);
     expect(await rowOf(ids.theirs)).toEqual(before);
-    await repository.recordOutcome(theirs, ids.theirs, outcome);
+    await states.recordOutcome(theirs, ids.theirs, outcome);
     expect(await rowOf(ids.theirs)).toMatchObject({ status: "interrupted" });
   });
 
@@ -175,7 +179,7 @@ describe("the SQL of threads", () => {
         [strategy],
       );
       const before = await rowOf(ids.theirs);
-      await expiredThreads.markPruned(database, mine, ids.theirs);
+      await removal.markPruned(database, mine, ids.theirs);
       const retention = createRetention({
         database,
         authorize: async () => mine as never,

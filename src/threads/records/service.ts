@@ -26,6 +26,13 @@ export interface RecordServiceOptions {
   defaultTtl: ThreadTtl | undefined;
 }
 
+const assertGraphOfStates = (graphs: Pick<Graphs, "has">, graphId: unknown): void => {
+  if (typeof graphId !== "string") {
+    throw invalid("'supersteps': 'metadata.graph_id' must name the graph whose states they are.");
+  }
+  if (!graphs.has(graphId)) throw graphNotFound(graphId);
+};
+
 /**
  * The records of threads. Each answer is the JSON text of one; `whenLarge` is awaited before a large state is read for
  * it.
@@ -65,13 +72,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
     async create(caller: Caller, thread: ThreadCreate, whenLarge?: WhenLarge): Promise<string> {
       const visibility = await authorize(caller, "threads", "create");
       const { supersteps = [], metadata = {} } = thread;
-      if (supersteps.length > 0) {
-        const graphId = metadata.graph_id;
-        if (typeof graphId !== "string") {
-          throw invalid("'supersteps': 'metadata.graph_id' must name the graph whose states they are.");
-        }
-        if (!graphs.has(graphId)) throw graphNotFound(graphId);
-      }
+      if (supersteps.length > 0) assertGraphOfStates(graphs, metadata.graph_id);
       const row = await repository.insert(visibility, {
         threadId: thread.thread_id,
         metadata: JSON.stringify(metadata),

@@ -137,8 +137,11 @@ const recordsOf = (parts: LongParts, visible: string): string =>
 const limitAndOffset = (parametersBefore: number): string =>
   `limit (select $${parametersBefore + 1}::int) offset (select $${parametersBefore + 2}::int)`;
 
-const isSelective = (filter: RowFilter): boolean =>
-  filter.ids !== undefined || (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0);
+/** A condition of visibility is taken for one on metadata: few threads of many are one caller's. */
+const isSelective = (visibility: Visibility<"threads">, filter: RowFilter): boolean =>
+  visibility.condition("metadata", []) !== ALL_VISIBLE ||
+  filter.ids !== undefined ||
+  (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0);
 
 /** The indexed columns that give the order roughly: ten minutes are sorted at a time. */
 const ROUGHLY: Partial<Record<SortKey, string>> = {
@@ -220,7 +223,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
 
   return {
     page: (visibility, search, signal) =>
-      isSelective(search)
+      isSelective(visibility, search)
         ? selectivePage(visibility, search, signal)
         : orderedPage(visibility, search, signal),
     count,

@@ -15,7 +15,7 @@ import {
 } from "../../lib/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { ThreadConfigurations } from "./configuration.ts";
-import type { StateOutcome } from "../repository.ts";
+import type { StateOutcome } from "./repository.ts";
 import type { CommandFields, StateUpdate, Superstep, UpdatedState } from "../schemas.ts";
 import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts";
 

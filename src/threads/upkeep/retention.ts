@@ -1,14 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { sql } from "kysely";
 import type { Authorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
-import type { Visibility } from "../../access/visibility.ts";
 import type { CheckpointStorage } from "../../checkpoints/types.ts";
-import type { Database, Queryable, Records } from "../../database/database.ts";
+import type { Database } from "../../database/database.ts";
 import { tellFailure } from "../../database/outages.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { startPeriodic } from "../../lib/periodic.ts";
-import type { ThreadExpiry, ThreadTtl } from "../../project/thread-expiry.ts";
+import type { ThreadExpiry } from "../../project/thread-expiry.ts";
+import { deleteExpired, lockExpired, markPruned } from "./repository.ts";
 
 /*
  * Removes what has outlived its time. See docs/decisions/007-retention.md.
@@ -46,65 +45,6 @@ const THREADS_PER_BATCH = 50;
 const FIRST_SWEEP_WITHIN_MS = 60_000;
 const MS_PER_MINUTE = 60_000;
 
-/** `expires_bin` is never later than `expires_at`, and has the index. */
-const isExpired = (strategy: ThreadTtl["strategy"], visible: string): string =>
-  `expires_bin <= now() and expires_at <= now() and unfinished_runs = 0 and ttl_strategy = '${strategy}'
-     and not thread_id = any($1::uuid[]) and ${visible}`;
-
-/** Raw for its CTE. Index: threads_by_expiry. Runs and events hang on the thread and go with it. */
-const deleteExpired = (visible: string): string => `
-  with expired as (
-    select thread_id from threadloom.threads where ${isExpired("delete", visible)}
-    order by expires_bin limit $2 for update skip locked)
-  delete from threadloom.threads t using expired e where t.thread_id = e.thread_id
-  returning t.thread_id`;
-
-/** Raw to stand beside the one above. The same index. `no key update` is what creating a run conflicts with. */
-const lockExpired = (visible: string): string => `
-  select thread_id from threadloom.threads where ${isExpired("keep_latest", visible)}
-  order by expires_bin limit 1 for no key update skip locked`;
-
-type ThreadRow = { thread_id: string };
-
-/** The SQL of threads that have expired. `except`: threads that are passed over. */
-export const expiredThreads = {
-  /** Deletes up to `limit` of them; answers their ids. */
-  async delete(
-    transaction: Queryable,
-    visibility: Visibility<"threads">,
-    except: readonly string[],
-    limit: number,
-  ): Promise<string[]> {
-    const values: unknown[] = [except, limit];
-    const text = deleteExpired(visibility.condition("metadata", values));
-    return (await transaction.query<ThreadRow>(text, values)).map((row) => row.thread_id);
-  },
-
-  /** The id of one that is to be pruned, locked until the transaction is over. */
-  async lock(
-    transaction: Queryable,
-    visibility: Visibility<"threads">,
-    except: readonly string[],
-  ): Promise<string | undefined> {
-    const values: unknown[] = [except];
-    const text = lockExpired(visibility.condition("metadata", values));
-    return (await transaction.query<ThreadRow>(text, values))[0]?.thread_id;
-  },
-
-  /**
-   * Until the next change of its state there is nothing to prune. `updated_at` stays: a user has changed nothing. The row
-   * does change, which an update of the state sees that has read what is freed here.
-   */
-  async markPruned(transaction: Records, visibility: Visibility<"threads">, threadId: string): Promise<void> {
-    await transaction.kysely
-      .updateTable("threads")
-      .set({ expires_at: null, version: sql<string>`version + 1` })
-      .where("thread_id", "=", threadId)
-      .where(visibility.where("metadata"))
-      .execute();
-  },
-};
-
 export const createRetention = (options: RetentionOptions): Retention => {
   const { database, authorize, checkpoints, onThreadsDeleted, logger } = options;
 
@@ -112,7 +52,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
   const deleteBatch = async (except: readonly string[], limit: number, picked: string[]): Promise<void> => {
     const visibility = await authorize(THE_SERVER, "threads", "delete");
     await database.transaction(async (transaction) => {
-      picked.push(...(await expiredThreads.delete(transaction, visibility, except, limit)));
+      picked.push(...(await deleteExpired(transaction, visibility, except, limit)));
       for (const threadId of picked) await checkpoints.deleteThread(threadId, transaction);
     });
     if (picked.length > 0) onThreadsDeleted?.(picked);
@@ -122,11 +62,11 @@ export const createRetention = (options: RetentionOptions): Retention => {
   const pruneOne = async (except: readonly string[], picked: string[]): Promise<void> => {
     const visibility = await authorize(THE_SERVER, "threads", "delete");
     await database.transaction(async (transaction) => {
-      const threadId = await expiredThreads.lock(transaction, visibility, except);
+      const threadId = await lockExpired(transaction, visibility, except);
       if (threadId === undefined) return;
       picked.push(threadId);
       await checkpoints.keepLatest(threadId, transaction);
-      await expiredThreads.markPruned(transaction, visibility, threadId);
+      await markPruned(transaction, visibility, threadId);
     });
   };
 

@@ -6,13 +6,14 @@ import type { Database } from "../../database/database.ts";
 import { threadNotFound } from "../../lib/errors.ts";
 import type { RunEnd } from "../../queue/attempts.ts";
 import type { RunEnds } from "../../queue/ending.ts";
-import type { ThreadRepository } from "../repository.ts";
 import type { ThreadPrune } from "../schemas.ts";
+import type { StateRepository } from "../state/repository.ts";
+import { deleteIdle, lockForDeletion, lockForPrune } from "./repository.ts";
 
 export interface UpkeepServiceOptions {
   database: Database;
   authorize: Authorize;
-  repository: ThreadRepository;
+  states: Pick<StateRepository, "standing">;
   checkpoints: Pick<CheckpointStorage, "deleteThread" | "keepLatest" | "storage">;
   ends: Pick<RunEnds, "deleteThreads">;
   /** Told the ids of threads that are gone, whose runs' work can stop, and of the runs that ended so. */
@@ -21,7 +22,7 @@ export interface UpkeepServiceOptions {
 
 /** Removes threads, or what of them is old, when somebody says so; what has expired is removed by retention.ts. */
 export const createUpkeepService = (options: UpkeepServiceOptions) => {
-  const { database, authorize, repository, checkpoints, ends, onThreadsDeleted } = options;
+  const { database, authorize, states, checkpoints, ends, onThreadsDeleted } = options;
 
   /** With their runs, even those in progress. */
   const remove = async (
@@ -29,7 +30,7 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
     threadIds: readonly string[],
   ): Promise<string[]> => {
     const { gone, ended } = await database.transaction(async (transaction) => {
-      const locked = await repository.lockForDeletion(transaction, visibility, threadIds);
+      const locked = await lockForDeletion(transaction, visibility, threadIds);
       return { gone: locked, ended: await ends.deleteThreads(transaction, locked) };
     });
     if (gone.length > 0) onThreadsDeleted?.(gone, ended);
@@ -42,7 +43,7 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
     threadIds: readonly string[],
   ): Promise<string[]> => {
     const deleted = await database.transaction(async (transaction) => {
-      const gone = await repository.deleteIdle(transaction, visibility, threadIds);
+      const gone = await deleteIdle(transaction, visibility, threadIds);
       for (const threadId of gone) await checkpoints.deleteThread(threadId, transaction);
       return gone;
     });
@@ -78,7 +79,7 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
       // One transaction each: what a prune costs depends on the thread.
       for (const threadId of new Set(threadIds)) {
         await database.transaction(async (transaction) => {
-          if (!(await repository.lockForPrune(transaction, visibility, threadId))) return;
+          if (!(await lockForPrune(transaction, visibility, threadId))) return;
           await checkpoints.keepLatest(threadId, transaction);
           pruned += 1;
         });
@@ -88,7 +89,7 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
 
     /** Bytes that a thread occupies. */
     async storage(caller: Caller, threadId: string): Promise<ThreadStorage> {
-      await repository.standing(await authorize(caller, "threads", "read"), threadId);
+      await states.standing(await authorize(caller, "threads", "read"), threadId);
       return await checkpoints.storage(threadId);
     },
   };
