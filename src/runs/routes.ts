@@ -4,7 +4,7 @@ import { z } from "zod";
 import { callerGone } from "../http/caller-gone.ts";
 import { invalid, runNotFound } from "../lib/errors.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
-import { createRunAnswers } from "./answers.ts";
+import { createRunAnswers, type RunAnswers } from "./answers.ts";
 import { createRunCreationRoutes } from "./creation-routes.ts";
 import { events, refusals, tags, threadlessTags, values } from "./descriptions.ts";
 import type { RunSelector } from "./repository.ts";
@@ -41,39 +41,10 @@ const onDisconnectOf = ({ cancel_on_disconnect: cancels }: z.output<typeof joinQ
 const pick = (run: Partial<RunRecord>, select: readonly string[]): Partial<RunRecord> =>
   Object.fromEntries(Object.entries(run).filter(([field]) => select.includes(field)));
 
-/** Runs over HTTP: the paths of the contract, on a thread and without one. */
-export const createRunRoutes =
+/** Records of runs. */
+const recordRoutes =
   (service: RunService, room: AnswerRoom): RoutePlugin =>
   async (app) => {
-    const answers = createRunAnswers(app, service, room);
-    await app.register(createRunCreationRoutes(service, answers));
-
-    app.post(
-      "/runs/cancel",
-      {
-        schema: {
-          tags,
-          summary: "Cancel several runs",
-          querystring: cancelQuery,
-          body: cancelManyBody,
-          response: { 204: z.null(), ...refusals },
-        },
-      },
-      async (request, reply) => {
-        const { status, thread_id: threadId, run_ids: runIds } = request.body;
-        if (status === undefined && runIds === undefined) {
-          throw invalid("Name the runs to cancel by 'run_ids', or say by 'status' which of them.");
-        }
-        const found = await service.cancelMany(
-          request.caller,
-          { status: status ?? "all", threadId, runIds },
-          request.query.action ?? "interrupt",
-        );
-        if (found === 0 && runIds !== undefined) throw runNotFound(runIds.join("', '"));
-        return await reply.code(204).send(null);
-      },
-    );
-
     app.post(
       "/runs/search",
       {
@@ -158,7 +129,12 @@ export const createRunRoutes =
         return await reply.code(204).send(null);
       },
     );
+  };
 
+/** Runs that are joined or streamed after their creation. */
+const joinRoutes =
+  (service: RunService, answers: RunAnswers): RoutePlugin =>
+  async (app) => {
     app.get(
       "/threads/:thread_id/runs/:run_id/join",
       {
@@ -230,6 +206,36 @@ export const createRunRoutes =
           request.query,
         ),
     );
+  };
+
+const cancelRoutes =
+  (service: RunService): RoutePlugin =>
+  async (app) => {
+    app.post(
+      "/runs/cancel",
+      {
+        schema: {
+          tags,
+          summary: "Cancel several runs",
+          querystring: cancelQuery,
+          body: cancelManyBody,
+          response: { 204: z.null(), ...refusals },
+        },
+      },
+      async (request, reply) => {
+        const { status, thread_id: threadId, run_ids: runIds } = request.body;
+        if (status === undefined && runIds === undefined) {
+          throw invalid("Name the runs to cancel by 'run_ids', or say by 'status' which of them.");
+        }
+        const found = await service.cancelMany(
+          request.caller,
+          { status: status ?? "all", threadId, runIds },
+          request.query.action ?? "interrupt",
+        );
+        if (found === 0 && runIds !== undefined) throw runNotFound(runIds.join("', '"));
+        return await reply.code(204).send(null);
+      },
+    );
 
     app.post(
       "/threads/:thread_id/runs/:run_id/cancel",
@@ -253,4 +259,15 @@ export const createRunRoutes =
         return await reply.code(waits ? 204 : 202).send(null);
       },
     );
+  };
+
+/** Runs over HTTP: the paths of the contract, on a thread and without one. */
+export const createRunRoutes =
+  (service: RunService, room: AnswerRoom): RoutePlugin =>
+  async (app) => {
+    const answers = createRunAnswers(app, service, room);
+    await app.register(createRunCreationRoutes(service, answers));
+    await app.register(recordRoutes(service, room));
+    await app.register(joinRoutes(service, answers));
+    await app.register(cancelRoutes(service));
   };

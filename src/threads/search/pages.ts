@@ -1,14 +1,11 @@
 import type { Visibility } from "../../access/visibility.ts";
 import { PAGE_BYTES_AT_MOST } from "../../database/bounded-reads.ts";
-import type { JsonObject } from "../../lib/json.ts";
-import { createBreather, type Pacer } from "../../lib/pacer.ts";
-import { matcherOf } from "./containment.ts";
-import { createEffort, tooMuchToLookInto } from "./effort.ts";
+import { createBreather } from "../../lib/pacer.ts";
+import { createValueFinder, type PageAsking, type ValueFinderOptions } from "./by-values.ts";
 import { extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
 import { LONG_ANSWER_BYTES } from "../long-answers.ts";
 import { LONG_COLUMNS, writeRecord, type LongParts, type ThreadRecordRow } from "../record.ts";
 import type { ThreadField, ThreadFilter, ThreadSearch } from "../schemas.ts";
-import type { Candidate, RowFilter, RowOrder, ThreadSearcher } from "./search.ts";
 
 /** A page of a search. */
 export interface ThreadPage {
@@ -19,75 +16,14 @@ export interface ThreadPage {
   next: number | undefined;
 }
 
-/** Who waits for a page. */
-export interface PageAsking {
-  /** Aborts when nobody waits any more; then the search rejects with its reason. */
-  signal?: AbortSignal;
-  /** Awaited when the page is found to be long, before more of it is read, and before a large state is. */
-  whenLong?: (() => Promise<void>) | undefined;
-}
-
-/** Threads that are looked into at once where the filter is on values, which no index knows. */
-const VALUES_BATCH = 250;
-/** Threads that can't be looked into within the time of a search anyway are not begun with. */
-const LOOKED_INTO_AT_MOST = 50_000;
-
 export interface ThreadPages {
   search(visibility: Visibility<"threads">, search: ThreadSearch, asking?: PageAsking): Promise<ThreadPage>;
   count(visibility: Visibility<"threads">, filter: ThreadFilter, asking?: PageAsking): Promise<number>;
 }
 
-export interface ThreadPagesOptions {
-  searcher: ThreadSearcher;
-  /** Of looking into values. */
-  pacer: Pacer;
-  /**
-   * JSON texts of the newest values, by thread, in the order of the rows, each made when it is asked for; threads that
-   * never ran are missing. `keys`: the only keys that are looked at, of many threads. `whenLarge` is awaited before a
-   * large state is read.
-   */
-  valuesOf(
-    visibility: Visibility<"threads">,
-    rows: readonly Candidate[],
-    options: { keys?: ReadonlySet<string>; whenLarge?: (() => Promise<void>) | undefined },
-  ): AsyncIterable<readonly [threadId: string, values: string]>;
-}
-
 /** Pages of threads, with the values that live in their checkpoints. */
-export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOptions): ThreadPages => {
-  /**
-   * The ids of all threads whose newest values contain `part`, in the order asked for. What is left by the filters
-   * that have an index is listed once, then looked into, as long as a search may take: what has begun before the
-   * list was made is found once, whatever changes meanwhile.
-   */
-  const findByValues = async (
-    visibility: Visibility<"threads">,
-    search: RowFilter & RowOrder,
-    part: JsonObject,
-    { signal, whenLong }: PageAsking,
-  ): Promise<string[]> => {
-    const effort = createEffort(pacer, signal);
-    const candidates = await searcher.candidates(visibility, search, LOOKED_INTO_AT_MOST, signal);
-    if (candidates === undefined) {
-      throw tooMuchToLookInto(`more than ${LOOKED_INTO_AT_MOST} threads would have to be looked into`);
-    }
-    const matches = matcherOf(part, effort.spend);
-    const options = {
-      keys: new Set(Object.keys(part)),
-      whenLarge: whenLong && (() => effort.wait(whenLong())),
-    };
-    const touched = candidates.filter(({ untouched }) => !untouched);
-    const found: string[] = [];
-    for (let start = 0; start < touched.length; start += VALUES_BATCH) {
-      await effort.goOn();
-      const batch = touched.slice(start, start + VALUES_BATCH);
-      for await (const [id, text] of valuesOf(visibility, batch, options)) {
-        await effort.goOn();
-        if (matches(JSON.parse(text))) found.push(id);
-      }
-    }
-    return found;
-  };
+export const createThreadPages = ({ searcher, pacer, valuesOf }: ValueFinderOptions): ThreadPages => {
+  const finder = createValueFinder({ searcher, pacer, valuesOf });
 
   /** The records of a page, as far as it may get; `rows` are all that were asked for. */
   const recordsOf = async (
@@ -140,7 +76,7 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
       let rows: ThreadRecordRow[];
       let total: number;
       if (part !== undefined && Object.keys(part).length > 0) {
-        const found = await findByValues(visibility, wanted, part, asking);
+        const found = await finder.find(visibility, wanted, part, asking);
         rows = await searcher.records(visibility, found.slice(offset, offset + limit), fields.parts, signal);
         total = found.length;
       } else {
@@ -161,7 +97,7 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ThreadPagesOpti
         return await searcher.count(visibility, filter, asking.signal);
       }
       const inAnyOrder = { ...filter, sortBy: "thread_id", sortOrder: "asc" } as const;
-      return (await findByValues(visibility, inAnyOrder, part, asking)).length;
+      return (await finder.find(visibility, inAnyOrder, part, asking)).length;
     },
   };
 };

@@ -6,7 +6,7 @@ import { errorAnswer } from "../../lib/json-schemas.ts";
 import { sendJson } from "../json-answers.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import * as schemas from "../schemas.ts";
-import type { PageAsking } from "./pages.ts";
+import type { PageAsking } from "./by-values.ts";
 import type { SearchService } from "./service.ts";
 
 const tags = ["Threads"];

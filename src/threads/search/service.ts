@@ -4,7 +4,8 @@ import type { Database } from "../../database/database.ts";
 import type { Pacer } from "../../lib/pacer.ts";
 import type { ThreadFilter, ThreadSearch } from "../schemas.ts";
 import type { StateReader } from "../state/state.ts";
-import { createThreadPages, type PageAsking, type ThreadPage } from "./pages.ts";
+import type { PageAsking } from "./by-values.ts";
+import { createThreadPages, type ThreadPage } from "./pages.ts";
 import { createThreadSearcher } from "./search.ts";
 
 export interface SearchServiceOptions {
