@@ -1,0 +1,124 @@
+import { THE_SERVER } from "../access/caller.ts";
+import { seesDeaths } from "../database/accelerators.ts";
+import { createExecutor } from "../engine/attempt/execution.ts";
+import { createEndings } from "../engine/endings.ts";
+import { createHeartbeat } from "../engine/lease/heartbeat.ts";
+import { startRecovery } from "../engine/recovery.ts";
+import { createWorker } from "../engine/worker/worker.ts";
+import { createHub } from "../events/hub.ts";
+import { createEventLog } from "../events/log.ts";
+import { createTurns } from "../events/turns.ts";
+import type { Faults } from "../lib/faults.ts";
+import type { Logger } from "../lib/logger.ts";
+import { createRunEnds } from "../queue/ending.ts";
+import { openHosting } from "../queue/hosting.ts";
+import { createQueue } from "../queue/queue.ts";
+import type { RecordEnds } from "../queue/sql/ended.ts";
+import { createRunRepository } from "../runs/repository.ts";
+import type { Foundation } from "./foundation.ts";
+import { openGraphExecutor } from "./graph-processes.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+
+export interface ExecutionParts {
+  foundation: Foundation;
+  recordEnds: RecordEnds | undefined;
+  /** See ServerParts. */
+  endsBlockedProcess: boolean | undefined;
+  faults: Faults;
+  lifecycle: Lifecycle;
+  logger: Logger;
+}
+
+/** What takes runs from the queue, executes them, tells what they do, and ends them. Takes none before `worker.open()`. */
+export const openExecution = async (parts: ExecutionParts) => {
+  const { foundation, recordEnds, endsBlockedProcess, faults, lifecycle, logger } = parts;
+  const { config, connectionString, processId, authorize, accelerators } = foundation;
+  const { database, signals, checkpoints, graphs } = foundation;
+  const runRepository = createRunRepository(database);
+  const everyThread = await authorize(THE_SERVER, "threads", "read");
+  const ends = createRunEnds(database, { checkpoints, recordEnds });
+  const queue = createQueue(database, {
+    ...config,
+    graphIds: graphs.ids,
+    seesDeaths: seesDeaths(accelerators),
+  });
+  const eventLog = createEventLog(database);
+  const hub = lifecycle.closing(
+    createHub({
+      eventLog,
+      turns: createTurns(database),
+      signals,
+      processId,
+      phaseOf: (run) => runRepository.phaseOf(run, processId),
+      faults,
+      logger,
+    }),
+  );
+  const endings = lifecycle.closing(createEndings({ signals, logger }));
+  // After the graphs: what is wrong with one is said once, by this process.
+  const { graphExecutor, close: closeGraphs } = openGraphExecutor(config, {
+    connectionString,
+    graphs,
+    checkpoints,
+    interruptsOf: (threadId) => runRepository.interrupts(everyThread, threadId),
+    logger,
+  });
+  lifecycle.onClose(closeGraphs);
+  const executor = createExecutor({
+    database,
+    queue,
+    ends,
+    graphs,
+    checkpoints,
+    graphExecutor,
+    hub,
+    eventLog,
+    processId,
+    runTimeoutSeconds: config.runTimeoutSeconds,
+    faults,
+    logger,
+  });
+  const heartbeat = lifecycle.closing(
+    createHeartbeat({
+      queue,
+      onReadElsewhere: hub.logFor,
+      shared: database,
+      connectionString,
+      schema: config.databaseSchema,
+      preparedStatements: config.databasePreparedStatements,
+      leaseSeconds: config.leaseSeconds,
+      heartbeatSeconds: config.heartbeatSeconds,
+      blockedLoopSeconds: config.blockedLoopSeconds,
+      endsBlockedProcess,
+      logger,
+    }),
+  );
+  const worker = createWorker({
+    queue,
+    executor,
+    signals,
+    endings,
+    processId,
+    concurrency: config.role === "api" ? 0 : config.jobsPerWorker,
+    leaseSeconds: config.leaseSeconds,
+    heartbeat,
+    faults,
+    logger,
+  });
+  const graphIds = config.role === "api" ? undefined : graphs.ids;
+  const hosting = lifecycle.closing(await openHosting({ database, processId, graphIds, logger }));
+  lifecycle.closing(
+    startRecovery({
+      queue,
+      executor,
+      endings,
+      signals,
+      leaseSeconds: config.leaseSeconds,
+      sweepSeconds: config.sweepSeconds,
+      logger,
+    }),
+  );
+  return { runRepository, everyThread, ends, queue, eventLog, hub, endings, worker, hosting };
+};
+
+export type ServerExecution = Awaited<ReturnType<typeof openExecution>>;

@@ -1,0 +1,90 @@
+import type { Authorize } from "../access/authorize.ts";
+import { THE_SERVER } from "../access/caller.ts";
+import { createCheckpointStorage } from "../checkpoints/storage.ts";
+import type { Config } from "../config/config.ts";
+import { acceleratorsOf } from "../database/accelerators.ts";
+import { openDatabase } from "../database/database.ts";
+import { migrate } from "../database/migrate.ts";
+import { assertSessions } from "../database/pooling.ts";
+import { openSignals } from "../database/signals.ts";
+import { loadGraphs } from "../graphs/graphs.ts";
+import type { Logger } from "../lib/logger.ts";
+import { readGraphConfig } from "../project/langgraph-json.ts";
+import { PostgresStore } from "../store/postgres-store.ts";
+import { createStoreRepository } from "../store/repository.ts";
+import { openItems } from "../store/semantic-search.ts";
+import { createStoreService } from "../store/service.ts";
+import { planGraphProcesses } from "./graph-processes.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+
+export interface FoundationParts {
+  config: Config;
+  connectionString: string;
+  processId: string;
+  authorize: Authorize;
+  lifecycle: Lifecycle;
+  logger: Logger;
+}
+
+/** What everything else stands on: the database, what is stored in it beside runs, and the project's graphs. */
+export const openFoundation = async (parts: FoundationParts) => {
+  const { config, connectionString, processId, authorize, lifecycle, logger } = parts;
+  const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
+  const { databasePreparedStatements: preparedStatements } = config;
+  const accelerators = acceleratorsOf(config);
+  await assertSessions({ connectionString, directConnectionString, preparedStatements }, accelerators);
+  const sessionConnectionString = directConnectionString ?? connectionString;
+  await migrate(sessionConnectionString, { schema, ...accelerators, logger });
+  const database = lifecycle.closing(
+    openDatabase({
+      connectionString,
+      schema,
+      poolSize: planGraphProcesses(config).mainPoolSize,
+      applicationName: "threadloom",
+      preparedStatements,
+      logger,
+    }),
+  );
+  const signals = lifecycle.closing(
+    await openSignals({
+      database,
+      connectionString: sessionConnectionString,
+      processId,
+      accelerators,
+      logger,
+    }),
+  );
+
+  const { threadExpiry, storeExpiry, storeIndex } = await readGraphConfig(config.graphConfigFile);
+  const repository = createStoreRepository(database, database);
+  const items = lifecycle.closing(
+    await openItems({ database, repository, index: storeIndex, ...accelerators, logger }),
+  );
+  const storeParts = { repository, authorize, items, expiry: storeExpiry };
+  const checkpoints = createCheckpointStorage({ database, logger });
+  const graphs = lifecycle.closing(
+    await loadGraphs({
+      configPath: config.graphConfigFile,
+      logger,
+      checkpointer: checkpoints.saver,
+      store: new PostgresStore({ ...storeParts, visibility: await authorize(THE_SERVER, "store", "search") }),
+    }),
+  );
+  const store = createStoreService(storeParts);
+  return {
+    config,
+    connectionString,
+    processId,
+    authorize,
+    accelerators,
+    database,
+    signals,
+    checkpoints,
+    graphs,
+    store,
+    threadExpiry,
+    storeExpiry,
+  };
+};
+
+export type Foundation = Awaited<ReturnType<typeof openFoundation>>;

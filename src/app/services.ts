@@ -1,0 +1,99 @@
+import { THE_SERVER } from "../access/caller.ts";
+import { createAssistantRepository } from "../assistants/repository.ts";
+import { createAssistantService } from "../assistants/service.ts";
+import { checkpointNotFound } from "../lib/errors.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { RunEnd } from "../queue/attempts.ts";
+import { createRunSearcher } from "../runs/search.ts";
+import { createRunService } from "../runs/service.ts";
+import { createStatusRepository } from "../status/repository.ts";
+import { createStatusService } from "../status/service.ts";
+import { createThreadService } from "../threads/service.ts";
+import type { ServerExecution } from "./execution.ts";
+import type { Foundation } from "./foundation.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+
+export interface ServiceParts {
+  foundation: Foundation;
+  execution: ServerExecution;
+  /** Whether this server answers requests by now, and goes on with that. */
+  isReady(): boolean;
+  lifecycle: Lifecycle;
+  logger: Logger;
+}
+
+/** What the routes ask: one service for each resource. */
+export const createServices = async (parts: ServiceParts) => {
+  const { foundation, execution, isReady, lifecycle, logger } = parts;
+  const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;
+  const { store, threadExpiry } = foundation;
+  const { runRepository, everyThread, ends, eventLog, hub, endings, worker, hosting } = execution;
+
+  const onThreadsDeleted = (threadIds: readonly string[], ended: readonly RunEnd[] = []): void => {
+    worker.abandonThreads(threadIds);
+    for (const end of ended) endings.tell(end);
+  };
+  const threads = createThreadService({
+    database,
+    authorize,
+    checkpoints,
+    onThreadsDeleted,
+    logger,
+    ends,
+    graphs,
+    defaultTtl: threadExpiry.defaultTtl,
+  });
+
+  const assistants = createAssistantService({
+    database,
+    repository: createAssistantRepository(database),
+    authorize,
+    graphs,
+    deleteThreads: (caller, threadIds) => threads.upkeep.deleteMany(caller, threadIds),
+    recursionLimitMax: config.recursionLimitMax,
+  });
+  const keepTheirs = await assistants.ensureSystemAssistants(THE_SERVER, graphs.ids, config.assistantConfigs);
+  if (keepTheirs.length > 0) {
+    logger.warn(
+      { graphs: keepTheirs },
+      "LANGGRAPH_CONFIG is for new assistants: those of these graphs were there before and keep their config",
+    );
+  }
+
+  const runs = createRunService({
+    database,
+    authorize,
+    everyThread,
+    repository: runRepository,
+    searcher: createRunSearcher(database),
+    worker,
+    endings,
+    ends,
+    hub,
+    eventLog,
+    signals,
+    processId,
+    threadTtl: threadExpiry.defaultTtl,
+    recursionLimitMax: config.recursionLimitMax,
+    threads,
+    checkpoints: {
+      async assertExists(threadId, checkpointNs, checkpointId) {
+        const found = await checkpoints.readAt(threadId, checkpointNs, checkpointId);
+        if (found === undefined) throw checkpointNotFound(checkpointId);
+      },
+    },
+  });
+
+  const status = lifecycle.closing(
+    createStatusService({
+      database,
+      repository: createStatusRepository(database),
+      listUnhosted: () => hosting.listUnhosted(),
+      readiness: () => (isReady() ? undefined : "is starting or stopping"),
+      workers: () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active }),
+    }),
+  );
+  return { assistants, threads, runs, store, status, onThreadsDeleted };
+};
+
+export type Services = Awaited<ReturnType<typeof createServices>>;
