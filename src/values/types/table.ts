@@ -30,7 +30,10 @@ export const OBJECT_TYPES: readonly ValueType[] = [
   OPAQUE,
 ] as readonly ValueType[];
 
-const RECOGNISED = OBJECT_TYPES.filter(({ is }) => is !== undefined) as Array<Required<ValueType>>;
+/** All but messages, which are asked for before. */
+const RECOGNISED = OBJECT_TYPES.filter((type) => type.is !== undefined && type !== MESSAGE) as Array<
+  Required<ValueType>
+>;
 const BY_LG_NAME: ReadonlyMap<unknown, ValueType> = new Map(
   OBJECT_TYPES.filter(({ lgName }) => lgName !== undefined).map((type) => [type.lgName, type] as const),
 );
