@@ -1,6 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { RunEvent } from "../log.ts";
 import type { RunReader } from "../readers/channel-reader.ts";
+import { deliver, type DeliveryEnd, type EventSink } from "./event-sink.ts";
 
 /** A reader whose socket takes nothing for this long is dropped: it holds memory and learns nothing. */
 const STALLED_MS = 60_000;
@@ -87,46 +88,52 @@ export interface StreamOptions {
   modes?: ReadonlySet<string>;
 }
 
-/**
- * Sends a run's events to a client until the run ends or the client goes. The route must be registered with
- * `sse: "manual"`. Resolves to how it came to an end.
- *
- * A run's end closes the response cleanly. Everything else destroys the socket, because clients take a clean end
- * for the end of the run and would not come back.
- */
-export const sendRunEvents = async (
-  reply: FastifyReply,
-  reader: RunReader,
-  { modes }: StreamOptions = {},
-): Promise<"ended" | "disconnected" | "dropped"> => {
+/** Server-sent events over the response to a request; its route must be registered with `sse: "manual"`. */
+export const createEventStream = (reply: FastifyReply, { modes }: StreamOptions): EventSink => {
   const socket = reply.raw;
   let gone = socket.destroyed;
+  let left: (() => void) | undefined;
   let drained: (() => void) | undefined;
+  let flush: NodeJS.Immediate | undefined;
+  let heartbeat: NodeJS.Timeout | undefined;
   const onClose = (): void => {
     gone = true;
-    reader.close();
+    left?.();
     drained?.();
   };
   const onDrain = (): void => drained?.();
   socket.on("close", onClose);
   socket.on("drain", onDrain);
-  let flush: NodeJS.Immediate | undefined;
-  let heartbeat: NodeJS.Timeout | undefined;
-  try {
-    // Also before the first event, for clients wait for the headers; but with it, in one packet, if it is there.
-    if (gone) return "disconnected";
-    reply.sse.sendHeaders();
-    flush = setImmediate(() => socket.flushHeaders());
-    // Only between whole frames: in the middle of one the socket is full, and has other signs of life to deliver.
-    heartbeat = setInterval(() => socket.writableNeedDrain || socket.write(HEARTBEAT), HEARTBEAT_MS);
-    for (;;) {
-      const events = await reader.next();
-      if (gone) return "disconnected";
-      if (events === "lost") {
-        socket.destroy(new DroppedError());
-        return "dropped";
-      }
-      if (events === "ended") return "ended";
+
+  /** Waits for the socket, or for its end (@fastify/sse's own send() waits for ever then). True if it stalls. */
+  const waitForDrain = async (until: number): Promise<boolean> => {
+    const stalled = await new Promise<boolean>((resolve) => {
+      const timer = setTimeout(() => resolve(true), Math.max(0, until - performance.now()));
+      drained = () => {
+        clearTimeout(timer);
+        resolve(false);
+      };
+      if (gone) drained();
+    });
+    drained = undefined;
+    return stalled;
+  };
+
+  return {
+    get isGone() {
+      return gone;
+    },
+    onGone(listener) {
+      left = listener;
+    },
+    open() {
+      // Also before the first event, for clients wait for the headers; but with it, in one packet, if it is there.
+      reply.sse.sendHeaders();
+      flush = setImmediate(() => socket.flushHeaders());
+      // Only between whole frames: in the middle of one the socket is full, and has other signs of life to deliver.
+      heartbeat = setInterval(() => socket.writableNeedDrain || socket.write(HEARTBEAT), HEARTBEAT_MS);
+    },
+    async write(events) {
       let since = performance.now();
       let given = 0;
       for (const text of toWrites(events, modes)) {
@@ -136,32 +143,35 @@ export const sendRunEvents = async (
         }
         given += text.length;
         if (socket.write(text)) continue;
-        // Back pressure: wait for the socket, or for its end (@fastify/sse's own send() waits for ever then).
-        const stalled = await new Promise<boolean>((resolve) => {
-          const timer = setTimeout(() => resolve(true), Math.max(0, since + STALLED_MS - performance.now()));
-          drained = () => {
-            clearTimeout(timer);
-            resolve(false);
-          };
-          if (gone) drained();
-        });
-        drained = undefined;
-        if (gone) return "disconnected";
-        if (stalled) {
-          socket.destroy(new DroppedError());
-          return "dropped";
-        }
+        const stalled = await waitForDrain(since + STALLED_MS);
+        if (gone) return "gone";
+        if (stalled) return "stalled";
       }
-    }
-  } catch (error) {
-    reply.log.error({ err: error }, "a stream was cut off: its events could not be sent");
-    socket.destroy(new DroppedError());
-    return "dropped";
-  } finally {
-    clearImmediate(flush);
-    clearInterval(heartbeat);
-    socket.off("close", onClose);
-    socket.off("drain", onDrain);
-    reader.close();
-  }
+      return "taken";
+    },
+    drop() {
+      socket.destroy(new DroppedError());
+    },
+    close() {
+      clearImmediate(flush);
+      clearInterval(heartbeat);
+      socket.off("close", onClose);
+      socket.off("drain", onDrain);
+    },
+  };
 };
+
+/**
+ * Sends a run's events to a client until the run ends or the client goes. Resolves to how it came to an end.
+ *
+ * A run's end closes the response cleanly. Everything else destroys the socket, because clients take a clean end
+ * for the end of the run and would not come back.
+ */
+export const sendRunEvents = async (
+  reply: FastifyReply,
+  reader: RunReader,
+  options: StreamOptions = {},
+): Promise<DeliveryEnd> =>
+  await deliver(reader, createEventStream(reply, options), (error) => {
+    reply.log.error({ err: error }, "a stream was cut off: its events could not be sent");
+  });
