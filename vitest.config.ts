@@ -14,6 +14,7 @@ export const WITH_PROCESSES = [
   "test/database/pooler.test.ts",
   "test/database/pooling.test.ts",
   "test/engine/executors/deaths.test.ts",
+  "test/engine/executors/orphans.test.ts",
   "test/engine/executors/same-as-inline.test.ts",
   "test/engine/heartbeats.test.ts",
   "test/engine/looping.test.ts",
