@@ -19,6 +19,7 @@ import { createServerUnderTest, makeFolder, type RemoteServer } from "./server-p
 import { formatStatements, resetStatements } from "./statements.ts";
 import { events, stream, tokens } from "./streams.ts";
 import { search, state, threads } from "./threads.ts";
+import { workers } from "./workers.ts";
 
 const SCENARIOS: readonly Scenario[] = [
   wait,
@@ -33,6 +34,7 @@ const SCENARIOS: readonly Scenario[] = [
   checkpoints,
   longThread,
   replicas,
+  workers,
 ];
 
 const HELP = `npm run bench -- [options]

@@ -38,7 +38,7 @@ export interface ThreadAnswer {
 }
 
 /** Ids of new threads. */
-export const createThreads = async (remote: RemoteServer, count: number): Promise<string[]> => {
+export const createThreads = async (remote: Pick<RemoteServer, "http">, count: number): Promise<string[]> => {
   const ids: string[] = [];
   let next = 0;
   const lane = async (): Promise<void> => {

@@ -147,12 +147,13 @@ export const createServerUnderTest = async (options: ServerOptions) => {
   };
 
   /** One more process on the data folder: the first one starts the database, the last one stops it. */
-  const startReplica = async (): Promise<Replica> => {
+  const startReplica = async (argv: readonly string[] = []): Promise<Replica> => {
     const child = spawnProcess(
       [
         process.execPath,
         ...["--import", "tsx", ...options.nodeOptions, "src/main.ts"],
         ...["--config", GRAPH_CONFIG, "--port", "0", "--data", join(folder, "data")],
+        ...argv,
       ],
       { environment: { LOG_FORMAT: "json" } },
     );
