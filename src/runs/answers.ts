@@ -16,6 +16,24 @@ type OnDisconnect = "cancel" | "continue";
 const selectorOf = ({ row }: CreatedRun): RunSelector => ({ threadId: row.thread_id, runId: row.run_id });
 const runAddress = ({ threadId, runId }: RunSelector): string => `/threads/${threadId}/runs/${runId}`;
 
+const sendEvents = async (
+  reply: FastifyReply,
+  selector: RunSelector,
+  reader: RunReader,
+  { modes, after }: { modes?: string[] | undefined; after: number | undefined },
+): Promise<Awaited<ReturnType<typeof sendRunEvents>>> => {
+  // For who loses the connection before its first event, and so has no Last-Event-ID to come back with.
+  const parameters = new URLSearchParams();
+  for (const mode of modes ?? []) parameters.append("stream_mode", mode);
+  if (after !== undefined) parameters.set("last_event_id", String(after));
+  const query = parameters.toString();
+  void reply.headers({
+    "content-location": runAddress(selector),
+    location: `${runAddress(selector)}/stream${query === "" ? "" : `?${query}`}`,
+  });
+  return await sendRunEvents(reply, reader, modes === undefined ? {} : { modes: new Set(modes) });
+};
+
 /** How runs are answered: as a record, as a result that is waited for, as a stream; each with the run's address. */
 export const createRunAnswers = (
   app: Pick<FastifyInstance, "addHook">,
@@ -49,24 +67,6 @@ export const createRunAnswers = (
     endOnDisconnect(reply, selector.runId, () =>
       service.cancel(reply.request.caller, selector, "interrupt", undefined),
     );
-
-  const sendEvents = async (
-    reply: FastifyReply,
-    selector: RunSelector,
-    reader: RunReader,
-    { modes, after }: { modes?: string[] | undefined; after: number | undefined },
-  ): Promise<Awaited<ReturnType<typeof sendRunEvents>>> => {
-    // For who loses the connection before its first event, and so has no Last-Event-ID to come back with.
-    const parameters = new URLSearchParams();
-    for (const mode of modes ?? []) parameters.append("stream_mode", mode);
-    if (after !== undefined) parameters.set("last_event_id", String(after));
-    const query = parameters.toString();
-    void reply.headers({
-      "content-location": runAddress(selector),
-      location: `${runAddress(selector)}/stream${query === "" ? "" : `?${query}`}`,
-    });
-    return await sendRunEvents(reply, reader, modes === undefined ? {} : { modes: new Set(modes) });
-  };
 
   const sendResult = async (
     reply: FastifyReply,
