@@ -22,6 +22,8 @@ export type SignalKind =
   | "events"
   /** A reader on another process wants a run's events: its executor should write them to the event log. */
   | "watch"
+  /** The events of a run can't be appended to the event log, though somebody asked for them: who reads them there is lost. */
+  | "unlogged"
   /** A process reads the events of a thread, of its runs to come, too. In the place of a run stands the id of that process. */
   | "follow";
 

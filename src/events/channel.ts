@@ -84,6 +84,11 @@ export class RunChannel {
     return this.#log !== undefined && (this.#isDurable || this.#logFailure === undefined);
   }
 
+  /** The log has refused events of this attempt, so it has not all that readers elsewhere would need. */
+  get isUnlogged(): boolean {
+    return this.#logFailure !== undefined;
+  }
+
   /** What can't be logged can't be replayed, so nothing of it may be seen. */
   get #isLost(): boolean {
     return this.#isDurable && this.#logFailure !== undefined;

@@ -1,5 +1,5 @@
 import type { Signals } from "../database/signals.ts";
-import { unavailable } from "../lib/errors.ts";
+import { LeaseLostError, unavailable } from "../lib/errors.ts";
 import type { Faults } from "../lib/faults.ts";
 import { createGate } from "../lib/gate.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -78,8 +78,15 @@ export const createHub = (options: HubOptions): Hub => {
 
   const logOf = (source: EventSource) => async (events: RunEvent[]) => {
     faults.reached("between-checkpoint-and-event");
-    await eventLog.append(source, events);
-    signals.send({ kind: "events", threadId: source.threadId, runId: source.runId });
+    const { threadId, runId } = source;
+    try {
+      await eventLog.append(source, events);
+    } catch (error) {
+      // Of an attempt that lost the run the next one tells more.
+      if (!(error instanceof LeaseLostError)) signals.send({ kind: "unlogged", threadId, runId });
+      throw error;
+    }
+    signals.send({ kind: "events", threadId, runId });
   };
 
   const largeEvents = createGate({
@@ -90,10 +97,13 @@ export const createHub = (options: HubOptions): Hub => {
 
   const logFor = (runId: string): void => {
     const channel = channels.get(runId);
-    channel?.startLogging(logOf(channel));
+    if (channel?.isUnlogged === true) {
+      signals.send({ kind: "unlogged", threadId: channel.threadId, runId });
+    } else channel?.startLogging(logOf(channel));
   };
   const unsubscribe = signals.subscribe(({ kind, threadId, runId }) => {
     if (kind === "events" || kind === "ended") watchers.notify(runId);
+    if (kind === "unlogged") watchers.giveUp(runId);
     if (kind === "follow") followed.heard(threadId, runId);
     if (kind === "watch") logFor(runId);
   });
@@ -124,6 +134,7 @@ export const createHub = (options: HubOptions): Hub => {
       resumable,
       phaseOf,
       watch: (wake) => watchers.watch(runId, wake),
+      isUnlogged: () => watchers.isHopeless(runId),
       askForEvents: () => signals.send({ kind: "watch", threadId, runId }),
       onLocal(from) {
         const opened = channels.get(runId);

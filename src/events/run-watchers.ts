@@ -1,6 +1,8 @@
 /** Who in this process waits for news of which run. */
 export const createRunWatchers = () => {
   const watchers = new Map<string, Set<() => void>>();
+  /** Runs that are watched in vain; forgotten with the last watcher. */
+  const hopeless = new Set<string>();
   const notify = (runId: string): void => {
     for (const wake of watchers.get(runId) ?? []) wake();
   };
@@ -12,11 +14,19 @@ export const createRunWatchers = () => {
       watchers.set(runId, wakers);
       return () => {
         wakers.delete(wake);
-        if (wakers.size === 0) watchers.delete(runId);
+        if (wakers.size > 0) return;
+        watchers.delete(runId);
+        hopeless.delete(runId);
       };
     },
     isWatched: (runId: string): boolean => watchers.has(runId),
     notify,
+    /** There will be no news of the run. */
+    giveUp(runId: string): void {
+      if (watchers.has(runId)) hopeless.add(runId);
+      notify(runId);
+    },
+    isHopeless: (runId: string): boolean => hopeless.has(runId),
     notifyAll(): void {
       for (const runId of [...watchers.keys()]) notify(runId);
     },

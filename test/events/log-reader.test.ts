@@ -27,6 +27,7 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
   const state = {
     phase: "running" as "pending" | "running" | "ended",
     stopped: false,
+    unlogged: false,
     /** What the database answers instead; undefined: what is stored. */
     failure: undefined as Error | undefined,
     large: false,
@@ -62,6 +63,7 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
       return () => state.wakers.delete(wake);
     },
     askForEvents: () => (state.asked += 1),
+    isUnlogged: () => state.unlogged,
     onLocal(after) {
       state.localAfter.push(after);
       return state.local;
@@ -220,6 +222,22 @@ describe("the process that executes the run", () => {
     expect([state.looks, state.asked]).toEqual([1, 0]);
   });
 });
+
+test.each(["running", "ended"] as const)(
+  "a run whose events can't be logged (%s) is lost to its reader",
+  async (phase) => {
+    const { state, stored, next, nextNow, wake } = reading();
+    stored.push(anEvent(0));
+    expect(await nextNow()).toEqual([0]);
+    const second = next();
+    await settled();
+    expect(second.news).toBeUndefined();
+    state.phase = phase;
+    state.unlogged = true;
+    await wake();
+    expect([second.news, vi.getTimerCount()]).toEqual(["lost", 0]);
+  },
+);
 
 describe("a run that comes to be executed here", () => {
   test("is read from memory, from where the reader is", async () => {

@@ -18,6 +18,8 @@ export interface LogReaderOptions {
   watch(wake: () => void): () => void;
   /** Asks the process that executes the run to write its events to the log. */
   askForEvents(): void;
+  /** Whether the process that executes the run has said that its events can't be logged. */
+  isUnlogged: () => boolean;
   /** A reader in memory that goes on after the event with this id, if the run has come to be executed here. */
   onLocal(after: number | undefined): RunReader | undefined;
   /** Where those wait who are about to read an event that is larger than a page: see hub.ts. */
@@ -125,8 +127,10 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         }
         // It may have begun here and ended while the database was being asked; then its events are in memory only.
         local ??= onLocal(after);
-        if (local !== undefined || found.phase === "ended") wake?.();
+        if (local !== undefined || found.phase === "ended" || options.isUnlogged()) wake?.();
         if (local !== undefined) continue;
+        // Some are missing: a clean end would look as if those were all.
+        if (options.isUnlogged()) return "lost";
         if (found.phase === "ended") return "ended";
         // Again and again until something comes: a lost signal would otherwise leave the reader with nothing.
         // Not while it is pending: who then executes it may be this process, and would log it for nobody.
