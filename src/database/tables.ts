@@ -104,9 +104,10 @@ export interface RunsTable {
 export interface RunEventsTable {
   thread_id: string;
   run_id: string;
-  seq: number;
+  /** `pg` answers a bigint as text; statements make a float8 of it. */
+  seq: ColumnType<string, number, number>;
   /** The event's id within its thread, see events/event-ids.ts; null of an attempt that has no turn. */
-  thread_seq: number | null;
+  thread_seq: ColumnType<string | null, number | null, number | null>;
   event: string;
   data: string;
   created_at: Timestamp;

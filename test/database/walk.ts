@@ -56,6 +56,7 @@ export const walkThroughAll = async () => {
       const lastRun = runs[0]!.run_id;
       await elsewhere.get(`/threads/${threadId}/runs/${lastRun}/stream`).catch(() => undefined);
       await elsewhere.join(threadId, lastRun);
+      await api.run(threadId, lastRun);
       await api.post("/runs/batch", [agent, agent]);
       await api.post("/runs", agent);
 
