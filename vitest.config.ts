@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /**
@@ -42,6 +43,8 @@ export default defineConfig({
   test: {
     globalSetup,
     teardownTimeout: 60_000,
+    // Tests wait for most of their time. On two cores vitest would start one process.
+    maxWorkers: Math.max(3, availableParallelism()),
     projects: [
       {
         test: {

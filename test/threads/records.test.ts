@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../helpers/conditions.ts";
 import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
 let room: ThreadsRoom;
@@ -94,6 +95,7 @@ describe("reading, updating and deleting a thread", () => {
 
   it("merges metadata and leaves the other fields alone", async () => {
     const thread = await room.aThread({ metadata: { a: 1, b: { c: 2 } } });
+    await eventually("another millisecond", () => Date.now() > Date.parse(thread.updated_at) + 1);
     const { status, body } = await room.request<Thread>("PATCH", `/threads/${thread.thread_id}`, {
       metadata: { b: 3, d: null },
     });
