@@ -21,7 +21,7 @@ import type { EmbeddedPostgres } from "./database/embedded/embedded.ts";
 import { isUnusable } from "./database/passing-faults.ts";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "./project/langgraph-json.ts";
 import { environmentWarning } from "./config/hosted-environment.ts";
-import { sqlState, StartError } from "./lib/errors.ts";
+import { sqlState, StartError } from "./domain/errors.ts";
 import { createLogger, type Logger } from "./lib/logger.ts";
 import { serverVersion } from "./lib/versions.ts";
 import type { Server } from "./app/compose.ts";

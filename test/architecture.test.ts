@@ -11,6 +11,7 @@ const SOURCE = fileURLToPath(new URL("../src/", import.meta.url));
 /** From the bottom up: a file imports from its own room and from rooms before it, types included. */
 const ROOMS = [
   "lib",
+  "domain",
   "values",
   "database",
   "config",

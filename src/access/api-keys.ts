@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { forbidden, unauthenticated } from "../lib/errors.ts";
+import { forbidden, unauthenticated } from "../domain/errors.ts";
 import { ANONYMOUS, type Caller } from "./caller.ts";
 
 /** What of a request decides about access. */

@@ -8,7 +8,7 @@ import { createAnswerRoom, type AnswerRoom } from "../http/answer-room.ts";
 import { createApp } from "../http/app.ts";
 import { allowedOrigins } from "../http/origins.ts";
 import { createSiteCheck } from "../http/sites.ts";
-import { NO_FAULTS, type Faults } from "../lib/faults.ts";
+import { NO_FAULTS, type Faults } from "../domain/faults.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";

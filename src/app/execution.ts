@@ -8,7 +8,7 @@ import { createWorker } from "../engine/worker/worker.ts";
 import { createHub } from "../events/hub.ts";
 import { createEventLog } from "../events/log.ts";
 import { createTurns } from "../events/turns.ts";
-import type { Faults } from "../lib/faults.ts";
+import type { Faults } from "../domain/faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import { createRunEnds } from "../queue/ending.ts";
 import { openHosting } from "../queue/hosting.ts";

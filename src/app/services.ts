@@ -1,7 +1,7 @@
 import { THE_SERVER } from "../access/caller.ts";
 import { createAssistantRepository } from "../assistants/repository.ts";
 import { createAssistantService } from "../assistants/service.ts";
-import { checkpointNotFound } from "../lib/errors.ts";
+import { checkpointNotFound } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { RunEnd } from "../queue/attempts.ts";
 import { createRunSearcher } from "../runs/search.ts";

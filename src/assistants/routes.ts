@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { callerGone } from "../http/caller-gone.ts";
-import { errorAnswer } from "../lib/json-schemas.ts";
+import { errorAnswer } from "../domain/json-schemas.ts";
 import { paginationHeaders } from "../http/pagination.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
 import {

@@ -12,8 +12,8 @@ import {
   storableObject,
   storableText,
   uuid,
-} from "../lib/json-schemas.ts";
-import { storableFilter } from "../lib/search-filter.ts";
+} from "../domain/json-schemas.ts";
+import { storableFilter } from "../domain/search-filter.ts";
 
 export const ASSISTANT_FIELDS = [
   "assistant_id",

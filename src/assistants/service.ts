@@ -13,11 +13,12 @@ import {
   conflict,
   graphNotFound,
   invalid,
-} from "../lib/errors.ts";
+} from "../domain/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { assistantIdOf, newId, systemAssistantId } from "../lib/ids.ts";
+import { newId } from "../lib/ids.ts";
+import { assistantIdOf, systemAssistantId } from "../domain/assistant-ids.ts";
 import type { Page } from "../http/pagination.ts";
-import { assertRecursionLimit } from "../lib/recursion-limit.ts";
+import { assertRecursionLimit } from "../domain/recursion-limit.ts";
 import { toAssistant, toExtract, toVersion } from "./record.ts";
 import type { AssistantRepository } from "./repository.ts";
 import {

@@ -14,7 +14,7 @@ import { importThreads, THREADS_AT_A_TIME } from "../import/importer.ts";
 import { createProgressLine, type Progress } from "../import/progress.ts";
 import { reportText, totalsText } from "../import/report.ts";
 import { openSource } from "../import/source.ts";
-import { sqlState, StartError } from "../lib/errors.ts";
+import { sqlState, StartError } from "../domain/errors.ts";
 import { createLogger } from "../lib/logger.ts";
 import { nearestWord } from "../lib/nearest-word.ts";
 

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { list, type Option, type Translation } from "./option.ts";
 import { OPTIONS, type Config } from "./options.ts";
-import { StartError } from "../lib/errors.ts";
+import { StartError } from "../domain/errors.ts";
 import { nearestWord } from "../lib/nearest-word.ts";
 
 export type { Config };

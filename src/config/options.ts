@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { storableConfig } from "../lib/json-schemas.ts";
+import { storableConfig } from "../domain/json-schemas.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { commaSeparated, flag, oneOf, seconds, text, wholeNumber, type Option } from "./option.ts";
 import { DATABASE_OPTIONS, type DatabaseConfig } from "./database-options.ts";

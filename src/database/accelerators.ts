@@ -1,4 +1,4 @@
-import { sqlState } from "../lib/errors.ts";
+import { sqlState } from "../domain/errors.ts";
 
 /**
  * What makes this server quicker where the database has it, and what it is right without: then it polls, and waits for

@@ -1,4 +1,4 @@
-import { invalid, sqlState, unavailable } from "../lib/errors.ts";
+import { invalid, sqlState, unavailable } from "../domain/errors.ts";
 import { createGate } from "../lib/gate.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import pg from "pg";
-import { sqlState } from "../lib/errors.ts";
+import { sqlState } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
 import { createBoundedReads, type BoundedReads } from "./bounded-reads.ts";

@@ -1,4 +1,4 @@
-import { invalid } from "../lib/errors.ts";
+import { invalid } from "../domain/errors.ts";
 
 /**
  * Bytes of JSON text that metadata and configurations may grow to by merging: twice what one request may bring. There

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
-import { sqlState, StartError } from "../lib/errors.ts";
+import { sqlState, StartError } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { moveFromPublic } from "./former-schema.ts";
 import { againIfOthersWereFirst } from "./accelerators.ts";

@@ -1,4 +1,4 @@
-import { sqlState } from "../lib/errors.ts";
+import { sqlState } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { isContention, isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
 

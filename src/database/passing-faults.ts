@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createBackOff } from "../lib/back-off.ts";
-import { sqlState } from "../lib/errors.ts";
+import { sqlState } from "../domain/errors.ts";
 
 /*
  * The one list of what fails because of the moment and not because of what was asked: the database is away, starting,

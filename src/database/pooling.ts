@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
-import { sqlState, StartError } from "../lib/errors.ts";
+import { sqlState, StartError } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 

@@ -1,6 +1,6 @@
 import type { Signals } from "../database/signals.ts";
-import { LeaseLostError, unavailable } from "../lib/errors.ts";
-import type { Faults } from "../lib/faults.ts";
+import { LeaseLostError, unavailable } from "../domain/errors.ts";
+import type { Faults } from "../domain/faults.ts";
 import { createGate } from "../lib/gate.ts";
 import type { Logger } from "../lib/logger.ts";
 import { createFollowedThreads } from "./followed-threads.ts";

@@ -1,7 +1,7 @@
 import type { Database } from "../database/database.ts";
 import { retryPassing } from "../database/passing-faults.ts";
 import { threadOffset, type Turn } from "./event-ids.ts";
-import { LeaseLostError, sqlState, UNIQUE_VIOLATION } from "../lib/errors.ts";
+import { LeaseLostError, sqlState, UNIQUE_VIOLATION } from "../domain/errors.ts";
 
 /** One event of a run: its id on the wire, its name, and its data as one line of JSON. */
 export interface RunEvent {

@@ -1,4 +1,4 @@
-import { graphNotFound, invalid } from "../lib/errors.ts";
+import { graphNotFound, invalid } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "../project/langgraph-json.ts";
 import { drawGraph, type GraphDrawing } from "./drawing.ts";

@@ -13,7 +13,7 @@ import type {
   CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
 import { isPassing } from "../database/passing-faults.ts";
-import { sqlState, StateStorageError } from "../lib/errors.ts";
+import { sqlState, StateStorageError } from "../domain/errors.ts";
 import { makesSnapshots, type RunnableGraph } from "./runnable-graph.ts";
 
 interface JudgedWrites {

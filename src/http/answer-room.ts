@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { callerGone } from "./caller-gone.ts";
-import { unavailable } from "../lib/errors.ts";
+import { unavailable } from "../domain/errors.ts";
 
 /**
  * The memory that large answers may take, those that are being made and those that wait to be taken together. Who asks

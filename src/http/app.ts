@@ -2,7 +2,7 @@ import type { AnswerRoom } from "./answer-room.ts";
 import { fastifySSE } from "@fastify/sse";
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from "fastify";
 import type { Authenticate } from "../access/api-keys.ts";
-import { unavailable } from "../lib/errors.ts";
+import { unavailable } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { RoutePlugin } from "./route-plugin.ts";

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { IncomingMessage } from "node:http";
-import { invalid, malformed, tooLarge, unavailable } from "../lib/errors.ts";
+import { invalid, malformed, tooLarge, unavailable } from "../domain/errors.ts";
 import { createBodyBudget, type BodyCharge } from "./body-budget.ts";
 import { createElementCounter } from "./element-counter.ts";
 import { assertBearable, tooManyElements } from "./json-text.ts";

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { CallerGoneError } from "../lib/errors.ts";
+import { CallerGoneError } from "../domain/errors.ts";
 
 /**
  * Aborts, with a `CallerGoneError` as its reason, when the connection closes before the answer has been sent. Work

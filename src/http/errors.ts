@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { isContention, isPassing } from "../database/passing-faults.ts";
-import { CallerGoneError, sqlState, ThreadloomError, type ErrorKind } from "../lib/errors.ts";
+import { CallerGoneError, sqlState, ThreadloomError, type ErrorKind } from "../domain/errors.ts";
 import { boundedText } from "../lib/log-fields.ts";
 import { ownField } from "../lib/names.ts";
 

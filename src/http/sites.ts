@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { forbidden } from "../lib/errors.ts";
+import { forbidden } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { isLoopbackName, isUnforgeableName, nameOfHost, type AllowedOrigins } from "./origins.ts";
 

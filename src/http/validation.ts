@@ -1,6 +1,6 @@
 import type { FastifySchemaCompiler } from "fastify";
 import type { z } from "zod";
-import { invalid } from "../lib/errors.ts";
+import { invalid } from "../domain/errors.ts";
 import { ownField } from "../lib/names.ts";
 
 /** What Fastify calls the parts of a request. */

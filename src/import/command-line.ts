@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { OPTIONS } from "../config/options.ts";
 import { graphConfigFileOf } from "../config/config.ts";
-import { StartError } from "../lib/errors.ts";
+import { StartError } from "../domain/errors.ts";
 
 export interface ImportCommand {
   help: boolean;

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { StartError } from "../lib/errors.ts";
+import { StartError } from "../domain/errors.ts";
 
 /**
  * Reads what `@langchain/langgraph-checkpoint-postgres` has stored, page by page and without changing anything. Its

@@ -2,8 +2,8 @@ import { COUNT_WRITES_OF_C } from "../checkpoints/rows/row-text.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { sqlState } from "../lib/errors.ts";
-import { systemAssistantId } from "../lib/ids.ts";
+import { sqlState } from "../domain/errors.ts";
+import { systemAssistantId } from "../domain/assistant-ids.ts";
 import { mergeImported, storeImported } from "../threads/imported.ts";
 
 /** Under this key the metadata of an imported thread hold the id that it had. */

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { v5 } from "uuid";
+import {} from "uuid";
 
 /**
  * A new UUIDv7: sortable by creation time, so that indexes on ids stay local. Its random part is taken from
@@ -16,19 +16,3 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** By form alone: clients bring ids of any version, and PostgreSQL takes them. */
 export const isUuid = (text: string): boolean => UUID.test(text);
-
-/**
- * Namespace of the ids of system assistants. The value is part of the wire: clients compute
- * `uuid5(graph_id)` themselves (`agent` is `fe096781-5601-53d2-b2f6-0d3403f7e9ca`).
- */
-const SYSTEM_ASSISTANT_NAMESPACE = "6ba7b821-9dad-11d1-80b4-00c04fd430c8";
-
-/** The id of the assistant that exists from boot for a graph. */
-export const systemAssistantId = (graphId: string): string => v5(graphId, SYSTEM_ASSISTANT_NAMESPACE);
-
-/**
- * The assistant's id that a reference means: a UUID is itself, anything else is a graph id and stands for the
- * graph's system assistant. Whether there is such an assistant is for the database to say.
- */
-export const assistantIdOf = (reference: string): string =>
-  isUuid(reference) ? reference : systemAssistantId(reference);

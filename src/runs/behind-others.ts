@@ -1,6 +1,6 @@
 import type { Queryable } from "../database/database.ts";
 import type { CancelAction, RunRow } from "../database/tables.ts";
-import { threadBusy } from "../lib/errors.ts";
+import { threadBusy } from "../domain/errors.ts";
 import type { Announcements } from "./announcements.ts";
 import type { RunEnd } from "../queue/attempts.ts";
 import type { RunEnds } from "../queue/ending.ts";

@@ -1,7 +1,7 @@
 import type { Visibility } from "../access/visibility.ts";
 import type { Database } from "../database/database.ts";
 import type { CancelAction, RunStatus } from "../database/tables.ts";
-import { runNotFound } from "../lib/errors.ts";
+import { runNotFound } from "../domain/errors.ts";
 import type { Announcements } from "./announcements.ts";
 import type { RunSelector } from "../queue/attempts.ts";
 import type { RunEnds } from "../queue/ending.ts";

@@ -12,8 +12,8 @@ import {
   sqlState,
   threadNotFound,
   UNIQUE_VIOLATION,
-} from "../lib/errors.ts";
-import { assertRecursionLimit } from "../lib/recursion-limit.ts";
+} from "../domain/errors.ts";
+import { assertRecursionLimit } from "../domain/recursion-limit.ts";
 import type { Announcements } from "./announcements.ts";
 import { createBehindOthers, NOTHING_REPLACED, type BehindOthers, type Replaced } from "./behind-others.ts";
 import type { RunEnds } from "../queue/ending.ts";

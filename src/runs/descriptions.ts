@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { errorAnswer, jsonValue } from "../lib/json-schemas.ts";
+import { errorAnswer, jsonValue } from "../domain/json-schemas.ts";
 
 /** What the OpenAPI document says of several paths of runs alike. */
 

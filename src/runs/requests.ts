@@ -1,7 +1,8 @@
 import type { RunKwargs } from "../queue/kwargs.ts";
 import { isEmpty, withoutServerOwned } from "../graphs/configuration.ts";
-import { invalid } from "../lib/errors.ts";
-import { assistantIdOf, newId } from "../lib/ids.ts";
+import { invalid } from "../domain/errors.ts";
+import { newId } from "../lib/ids.ts";
+import { assistantIdOf } from "../domain/assistant-ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { NewRun } from "../queue/sql/create.ts";
 import type { RunBody, ThreadlessRunBody } from "./schemas.ts";

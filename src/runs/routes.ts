@@ -2,7 +2,7 @@ import type { AnswerRoom } from "../http/answer-room.ts";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { callerGone } from "../http/caller-gone.ts";
-import { invalid, runNotFound } from "../lib/errors.ts";
+import { invalid, runNotFound } from "../domain/errors.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
 import { createRunAnswers, type RunAnswers } from "./answers.ts";
 import { createRunCreationRoutes } from "./creation-routes.ts";

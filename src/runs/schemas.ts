@@ -16,8 +16,8 @@ import {
   storableObject,
   storableText,
   uuid,
-} from "../lib/json-schemas.ts";
-import { storableFilter } from "../lib/search-filter.ts";
+} from "../domain/json-schemas.ts";
+import { storableFilter } from "../domain/search-filter.ts";
 
 /** Runs as the API takes and shows them. */
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { errorAnswer } from "../lib/json-schemas.ts";
+import { errorAnswer } from "../domain/json-schemas.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
 import { toPrometheus } from "./prometheus.ts";
 import { health, healthQuery, metricsQuery, serverInfo, type Metrics } from "./schemas.ts";

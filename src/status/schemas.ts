@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { queryBoolean } from "../lib/json-schemas.ts";
+import { queryBoolean } from "../domain/json-schemas.ts";
 
 export const healthQuery = z.object({
   check_db: queryBoolean.describe("Also ask the database, which must take writes."),

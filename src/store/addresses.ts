@@ -1,4 +1,4 @@
-import { storableText } from "../lib/json-schemas.ts";
+import { storableText } from "../domain/json-schemas.ts";
 
 /** Where an item is: a path of labels, and a key that is unique under it. */
 export interface ItemAddress {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { invalid, unavailable } from "../lib/errors.ts";
+import { invalid, unavailable } from "../domain/errors.ts";
 
 /** What makes vectors of texts, whoever wrote it. */
 export interface EmbeddingModel {

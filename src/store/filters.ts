@@ -1,5 +1,5 @@
-import { invalid } from "../lib/errors.ts";
-import { storableObject } from "../lib/json-schemas.ts";
+import { invalid } from "../domain/errors.ts";
+import { storableObject } from "../domain/json-schemas.ts";
 
 /** One condition on a field of an item's value; all of a search's conditions must hold. */
 export interface FilterCondition {

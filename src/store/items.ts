@@ -1,5 +1,5 @@
 import type { Visibility } from "../access/visibility.ts";
-import { invalid } from "../lib/errors.ts";
+import { invalid } from "../domain/errors.ts";
 import type { Embedder } from "./embedding.ts";
 import { hashOf, textsOf } from "./embedding.ts";
 import type { FoundItem, ItemSearch, NewItem, StoreRepository } from "./repository.ts";

@@ -11,8 +11,8 @@ import {
   type SearchOperation,
 } from "@langchain/langgraph-checkpoint";
 import type { Visibility } from "../access/visibility.ts";
-import { invalid } from "../lib/errors.ts";
-import { storableObject } from "../lib/json-schemas.ts";
+import { invalid } from "../domain/errors.ts";
+import { storableObject } from "../domain/json-schemas.ts";
 import { toWireJson } from "../values/wire-json.ts";
 import { keyComplaint, namespaceComplaint, textComplaint } from "./addresses.ts";
 import type { StoreExpiry } from "../project/item-expiry.ts";

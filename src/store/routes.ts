@@ -1,7 +1,7 @@
 import type { AnswerRoom } from "../http/answer-room.ts";
 import { z } from "zod";
 import { callerGone } from "../http/caller-gone.ts";
-import { errorAnswer } from "../lib/json-schemas.ts";
+import { errorAnswer } from "../domain/json-schemas.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
 import {
   itemDeleteBody,

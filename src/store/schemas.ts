@@ -7,8 +7,8 @@ import {
   queryBoolean,
   storableText,
   storableValue,
-} from "../lib/json-schemas.ts";
-import { storableFilter } from "../lib/search-filter.ts";
+} from "../domain/json-schemas.ts";
+import { storableFilter } from "../domain/search-filter.ts";
 import { keyComplaint, labelsComplaint, namespaceComplaint } from "./addresses.ts";
 
 const labelsThat = (complaintOf: (labels: string[]) => string | undefined) =>

@@ -1,7 +1,7 @@
 import type { Authorize } from "../access/authorize.ts";
 import type { Caller } from "../access/caller.ts";
 import type { WhenLarge } from "../lib/large-answers.ts";
-import { invalid } from "../lib/errors.ts";
+import { invalid } from "../domain/errors.ts";
 import { timestamp } from "../lib/timestamps.ts";
 import type { StoreExpiry } from "../project/item-expiry.ts";
 import { filterConditions } from "./filters.ts";

@@ -1,6 +1,6 @@
 import { againIfOthersWereFirst } from "../database/accelerators.ts";
 import type { Database, Queryable } from "../database/database.ts";
-import { sqlState, StartError } from "../lib/errors.ts";
+import { sqlState, StartError } from "../domain/errors.ts";
 
 /** Key of the advisory lock that lets one of several starting replicas make the table while the others wait. */
 const VECTOR_TABLE_LOCK = 7_448_120_265;

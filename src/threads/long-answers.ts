@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { callerGone } from "../http/caller-gone.ts";
-import { unavailable } from "../lib/errors.ts";
+import { unavailable } from "../domain/errors.ts";
 import { createGate } from "../lib/gate.ts";
 import type { WhenLarge } from "../lib/large-answers.ts";
 import { createBreather, type Pacer } from "../lib/pacer.ts";

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Visibility } from "../access/visibility.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import { hasRoomFor } from "../database/merging.ts";
-import { threadNotFound } from "../lib/errors.ts";
+import { threadNotFound } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { ThreadTtl } from "../project/thread-expiry.ts";
 import { EVERY_LONG_PART, RECORD_SELECTION, recordColumns, type ThreadRecordRow } from "./record.ts";

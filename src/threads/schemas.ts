@@ -16,8 +16,8 @@ import {
   storableObject,
   storableText,
   uuid,
-} from "../lib/json-schemas.ts";
-import { searchFilter, storableFilter } from "../lib/search-filter.ts";
+} from "../domain/json-schemas.ts";
+import { searchFilter, storableFilter } from "../domain/search-filter.ts";
 
 export const THREAD_FIELDS = [
   "thread_id",

@@ -18,7 +18,7 @@ import { createInlineExecutor } from "../../src/engine/executors/inline.ts";
 import { createRunEnds, type RunEnds } from "../../src/queue/ending.ts";
 import type { Queue } from "../../src/queue/queue.ts";
 import type { Graphs } from "../../src/graphs/graphs.ts";
-import { StateLostError } from "../../src/lib/errors.ts";
+import { StateLostError } from "../../src/domain/errors.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { SEQ_PER_ATTEMPT } from "../../src/events/event-ids.ts";
 import type { EventLog, RunEvent } from "../../src/events/log.ts";

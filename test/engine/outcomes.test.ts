@@ -4,7 +4,7 @@ import type { RunRow } from "../../src/database/tables.ts";
 import { createOutcomes } from "../../src/engine/attempt/outcomes.ts";
 import type { GraphResult } from "../../src/engine/executors/executor.ts";
 import type { Graphs } from "../../src/graphs/graphs.ts";
-import { StateStorageError } from "../../src/lib/errors.ts";
+import { StateStorageError } from "../../src/domain/errors.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 /** What is stored of how a graph ended. */

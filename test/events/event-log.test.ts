@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { LeaseLostError } from "../../src/lib/errors.ts";
+import { LeaseLostError } from "../../src/domain/errors.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { createEventLog, type EventLog, type RunEvent } from "../../src/events/log.ts";
 import { forgetting } from "../../src/queue/sql/forget.ts";

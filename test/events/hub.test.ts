@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Signal } from "../../src/database/signals.ts";
 import type { EventLog, RunEvent } from "../../src/events/log.ts";
 import { createHub } from "../../src/events/hub.ts";
-import { NO_FAULTS } from "../../src/lib/faults.ts";
+import { NO_FAULTS } from "../../src/domain/faults.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 /** Moments between two statements, which a whole server can't be stopped at. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { unavailable } from "../../src/lib/errors.ts";
+import { unavailable } from "../../src/domain/errors.ts";
 import type { EventLog, RunEvent } from "../../src/events/log.ts";
 import { readLog, type LogReaderOptions } from "../../src/events/readers/log-reader.ts";
 import type { RunReader } from "../../src/events/readers/channel-reader.ts";

@@ -4,7 +4,7 @@ import { createHub } from "../../src/events/hub.ts";
 import { createEventLog, type RunEvent } from "../../src/events/log.ts";
 import type { ThreadReader } from "../../src/events/readers/thread-reader.ts";
 import { createTurns } from "../../src/events/turns.ts";
-import { NO_FAULTS } from "../../src/lib/faults.ts";
+import { NO_FAULTS } from "../../src/domain/faults.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { createRunRepository } from "../../src/runs/repository.ts";
 import { listeningLogger } from "../helpers/parts.ts";

@@ -13,7 +13,7 @@ import { createProgressLine, progressText } from "../../src/import/progress.ts";
 import { openSource, type Source } from "../../src/import/source.ts";
 import { findPlace } from "../../src/database/embedded/place.ts";
 import { reportText } from "../../src/import/report.ts";
-import { systemAssistantId } from "../../src/lib/ids.ts";
+import { systemAssistantId } from "../../src/domain/assistant-ids.ts";
 import { EXAMPLES } from "../graphs/helpers.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 import { openStorage, type OpenStorage } from "../checkpoints/open-storage.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Authorize } from "../../src/access/authorize.ts";
 import { createAuthorize } from "../../src/access/authorize.ts";
-import { forbidden } from "../../src/lib/errors.ts";
+import { forbidden } from "../../src/domain/errors.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { ownersOnly } from "../helpers/access.ts";
 import { eventually } from "../helpers/conditions.ts";

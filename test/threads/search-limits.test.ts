@@ -1,7 +1,7 @@
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
 import { afterEach, expect, it, vi } from "vitest";
-import { CallerGoneError } from "../../src/lib/errors.ts";
+import { CallerGoneError } from "../../src/domain/errors.ts";
 import { createThreadPages } from "../../src/threads/search/pages.ts";
 import { createReadPacer } from "../../src/threads/state/read-pace.ts";
 import type { Candidate, ThreadSearcher } from "../../src/threads/search/search.ts";

@@ -4,7 +4,7 @@
  */
 
 import { revive } from "../../values/reviving.ts";
-import { StateStorageError } from "../../lib/errors.ts";
+import { StateStorageError } from "../../domain/errors.ts";
 import { toWireJson } from "../../values/wire-json.ts";
 
 /** Elements of a list without a gap. */

@@ -1,6 +1,6 @@
 /** Where the elements of a stored list stand. */
 
-import { StateStorageError } from "../../lib/errors.ts";
+import { StateStorageError } from "../../domain/errors.ts";
 
 /** The elements [from, to) of a list of rows. */
 export interface Segment {

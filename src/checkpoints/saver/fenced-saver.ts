@@ -1,6 +1,6 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CheckpointTuple } from "@langchain/langgraph-checkpoint";
-import { StateLostError } from "../../lib/errors.ts";
+import { StateLostError } from "../../domain/errors.ts";
 import type { AttemptOptions, AttemptSaver } from "../types.ts";
 import type { Fence } from "../write/fences.ts";
 import { ThreadWriter } from "../write/thread-writer.ts";

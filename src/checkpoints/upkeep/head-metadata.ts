@@ -1,6 +1,6 @@
 import type { Queryable } from "../../database/database.ts";
 import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../../database/merging.ts";
-import { invalid } from "../../lib/errors.ts";
+import { invalid } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { encode, treeText } from "../../values/encoding.ts";
 import { isReservedMetadata } from "../rows/metadata.ts";

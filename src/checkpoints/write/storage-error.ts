@@ -5,7 +5,7 @@ import {
   StateLostError,
   StateStorageError,
   ThreadloomError,
-} from "../../lib/errors.ts";
+} from "../../domain/errors.ts";
 
 /**
  * What went wrong in this room, as those around it are to take it: refusals, lost leases, lost state and what the

@@ -7,7 +7,7 @@ import {
   threadBusy,
   ThreadChangedError,
   UNIQUE_VIOLATION,
-} from "../../lib/errors.ts";
+} from "../../domain/errors.ts";
 import { toBatch, type QueueItem } from "./batch.ts";
 import type { ThreadElements } from "../lists/element-cache.ts";
 import type { ThreadLists } from "../lists/thread-lists.ts";

@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { kill, pid as ownPid } from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
-import { StartError } from "../../lib/errors.ts";
+import { StartError } from "../../domain/errors.ts";
 import { give, type Binaries, type Place } from "./place.ts";
 
 /**

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { isPassing, retryPassing } from "../passing-faults.ts";
-import { sqlState, StartError } from "../../lib/errors.ts";
+import { sqlState, StartError } from "../../domain/errors.ts";
 import type { Logger } from "../../lib/logger.ts";
 import {
   createCluster,

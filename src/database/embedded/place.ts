@@ -18,7 +18,7 @@ import { createRequire } from "node:module";
 import { arch, platform, userInfo } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
-import { StartError } from "../../lib/errors.ts";
+import { StartError } from "../../domain/errors.ts";
 
 /**
  * Where the embedded PostgreSQL lives and as whom it runs.

@@ -1,7 +1,7 @@
 import type { RunRow } from "../../database/tables.ts";
 import { isPassing, retryPassing } from "../../database/passing-faults.ts";
-import { LeaseLostError } from "../../lib/errors.ts";
-import type { Faults } from "../../lib/faults.ts";
+import { LeaseLostError } from "../../domain/errors.ts";
+import type { Faults } from "../../domain/faults.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { toWireJson } from "../../values/wire-json.ts";

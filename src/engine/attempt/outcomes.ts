@@ -2,7 +2,7 @@ import type { CheckpointStorage } from "../../checkpoints/types.ts";
 import type { RunRow } from "../../database/tables.ts";
 import type { Database } from "../../database/database.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
-import { sqlState, StateStorageError } from "../../lib/errors.ts";
+import { sqlState, StateStorageError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { describeThrown } from "../../lib/thrown.ts";

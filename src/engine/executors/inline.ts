@@ -3,7 +3,7 @@ import type { ClaimedRunRow } from "../../database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
-import { LeaseLostError } from "../../lib/errors.ts";
+import { LeaseLostError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { toWireJson } from "../../values/wire-json.ts";
 import { createPacer, type Pacer } from "../../lib/pacer.ts";

@@ -3,7 +3,7 @@ import { openDatabase, type Database, type Queryable } from "../../database/data
 import { retryPassing } from "../../database/passing-faults.ts";
 import { createBackOff } from "../../lib/back-off.ts";
 import { inSchema } from "../../database/schema.ts";
-import { sqlState } from "../../lib/errors.ts";
+import { sqlState } from "../../domain/errors.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Execution } from "../attempt/execution.ts";
 import {

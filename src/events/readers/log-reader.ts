@@ -1,5 +1,5 @@
 import { retryPassing } from "../../database/passing-faults.ts";
-import { ThreadloomError } from "../../lib/errors.ts";
+import { ThreadloomError } from "../../domain/errors.ts";
 import type { Gate } from "../../lib/gate.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { EventLog, RunAddress, RunEvent } from "../log.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { AnswerRoom } from "../../http/answer-room.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import { errorAnswer } from "../../lib/json-schemas.ts";
+import { errorAnswer } from "../../domain/json-schemas.ts";
 import { NO_CONTENT, roomAfterChange, roomToRead, sendJson } from "../json-answers.ts";
 import * as schemas from "../schemas.ts";
 import type { RecordService } from "./service.ts";

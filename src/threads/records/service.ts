@@ -5,7 +5,7 @@ import type { CheckpointStorage } from "../../checkpoints/types.ts";
 import type { Database } from "../../database/database.ts";
 import { metadataTooLarge } from "../../database/merging.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
-import { conflict, graphNotFound, invalid, threadNotFound } from "../../lib/errors.ts";
+import { conflict, graphNotFound, invalid, threadNotFound } from "../../domain/errors.ts";
 import type { WhenLarge } from "../../lib/large-answers.ts";
 import type { ThreadTtl } from "../../project/thread-expiry.ts";
 import { writeRecord, type ThreadRecordRow } from "../record.ts";

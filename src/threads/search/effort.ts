@@ -1,5 +1,5 @@
 import { createBreather, type Pacer } from "../../lib/pacer.ts";
-import { invalid } from "../../lib/errors.ts";
+import { invalid } from "../../domain/errors.ts";
 import type { Spend } from "./containment.ts";
 
 /** A search by values is answered within a second, or refused: what has begun when this is over still takes a little. */

@@ -1,4 +1,4 @@
-import { invalid } from "../../lib/errors.ts";
+import { invalid } from "../../domain/errors.ts";
 
 /** The contract's limit of paths per search. */
 const PATHS_AT_MOST = 10;

@@ -2,7 +2,7 @@ import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { callerGone } from "../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import { errorAnswer } from "../../lib/json-schemas.ts";
+import { errorAnswer } from "../../domain/json-schemas.ts";
 import { sendJson } from "../json-answers.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import * as schemas from "../schemas.ts";

@@ -4,7 +4,7 @@ import type { CheckpointStorage, StoredCheckpoint } from "../../checkpoints/type
 import { isPassing } from "../../database/passing-faults.ts";
 import { withErrors } from "../../graphs/pending-writes.ts";
 import { makesSnapshots, type RunnableGraph } from "../../graphs/runnable-graph.ts";
-import { StateStorageError } from "../../lib/errors.ts";
+import { StateStorageError } from "../../domain/errors.ts";
 import {
   configOf,
   isQuiet,

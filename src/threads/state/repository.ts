@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../database/database.ts";
-import { threadBusy, threadNotFound } from "../../lib/errors.ts";
+import { threadBusy, threadNotFound } from "../../domain/errors.ts";
 import { toJsonb } from "../../lib/jsonb.ts";
 
 /** What reads and updates of a state need of a thread. */

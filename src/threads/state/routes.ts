@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { AnswerRoom } from "../../http/answer-room.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import { errorAnswer } from "../../lib/json-schemas.ts";
+import { errorAnswer } from "../../domain/json-schemas.ts";
 import { roomToRead, sendJson } from "../json-answers.ts";
 import type { LongAnswers } from "../long-answers.ts";
 import * as schemas from "../schemas.ts";

@@ -2,7 +2,7 @@ import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { Visibility } from "../../access/visibility.ts";
 import type { CheckpointStorage } from "../../checkpoints/types.ts";
-import { invalid } from "../../lib/errors.ts";
+import { invalid } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { WhenLarge } from "../../lib/large-answers.ts";
 import type { ThreadRecordRow } from "../record.ts";

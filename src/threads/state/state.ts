@@ -17,7 +17,7 @@
 import type { CheckpointStorage } from "../../checkpoints/types.ts";
 import { isPassing } from "../../database/passing-faults.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
-import { checkpointNotFound } from "../../lib/errors.ts";
+import { checkpointNotFound } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { WhenLarge } from "../../lib/large-answers.ts";
 import type { Logger } from "../../lib/logger.ts";

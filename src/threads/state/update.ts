@@ -12,7 +12,7 @@ import {
   sqlState,
   StateStorageError,
   ThreadloomError,
-} from "../../lib/errors.ts";
+} from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { ThreadConfigurations } from "./configuration.ts";
 import type { StateOutcome } from "./repository.ts";

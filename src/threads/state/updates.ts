@@ -1,5 +1,5 @@
 import type { Visibility } from "../../access/visibility.ts";
-import { invalid, ThreadChangedError } from "../../lib/errors.ts";
+import { invalid, ThreadChangedError } from "../../domain/errors.ts";
 import type { StateUpdate, Superstep, UpdatedState } from "../schemas.ts";
 import type { StateRepository } from "./repository.ts";
 import type { StateReader } from "./state.ts";

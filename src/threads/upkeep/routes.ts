@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import { errorAnswer } from "../../lib/json-schemas.ts";
+import { errorAnswer } from "../../domain/json-schemas.ts";
 import { NO_CONTENT } from "../json-answers.ts";
 import * as schemas from "../schemas.ts";
 import type { UpkeepService } from "./service.ts";

@@ -3,7 +3,7 @@ import { THE_SERVER, type Caller } from "../../access/caller.ts";
 import type { Visibility } from "../../access/visibility.ts";
 import type { CheckpointStorage, ThreadStorage } from "../../checkpoints/types.ts";
 import type { Database } from "../../database/database.ts";
-import { threadNotFound } from "../../lib/errors.ts";
+import { threadNotFound } from "../../domain/errors.ts";
 import type { RunEnd } from "../../queue/attempts.ts";
 import type { RunEnds } from "../../queue/ending.ts";
 import type { ThreadPrune } from "../schemas.ts";

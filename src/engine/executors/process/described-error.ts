@@ -1,4 +1,4 @@
-import { sqlState, StateLostError, StateStorageError } from "../../../lib/errors.ts";
+import { sqlState, StateLostError, StateStorageError } from "../../../domain/errors.ts";
 import { describeThrown } from "../../../lib/thrown.ts";
 
 /** An error as it crosses the pipe: what the log, the client and the end of the run need to know of it. */

@@ -1,5 +1,5 @@
 import { invalid } from "./errors.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "../lib/json.ts";
 
 /** Throws `invalid` if a LangGraph config asks for more steps than a run may take here. */
 export const assertRecursionLimit = (config: JsonObject | undefined, limitMax: number): void => {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { JsonObject } from "./json.ts";
-import { isInherited } from "./names.ts";
+import type { JsonObject } from "../lib/json.ts";
+import { isInherited } from "../lib/names.ts";
 
 /**
  * Field types that several rooms share. Two families: what is stored as `jsonb` and searched (metadata,

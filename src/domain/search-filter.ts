@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "../lib/json.ts";
 import { jsonObject, storableObject } from "./json-schemas.ts";
 
 /**
