@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import {} from "uuid";
 
 /**
  * A new UUIDv7: sortable by creation time, so that indexes on ids stay local. Its random part is taken from
