@@ -51,6 +51,7 @@ const OF_THE_OPERATOR = [
   "config/option.ts",
   "config/options.ts",
   "config/database-options.ts",
+  "config/execution-options.ts",
   "config/hosted-environment.ts",
   "main.ts",
   "import/command-line.ts",

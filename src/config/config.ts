@@ -9,7 +9,7 @@ export type { Config };
 /**
  * Environment and command line -> one typed, frozen Config. Pure: `main` hands in what it needs to know.
  *
- * Every option is one row of the table in config-options.ts; parser, checks and `--help` come from there.
+ * Every option is one row of a table in options.ts; parser, checks and `--help` come from there.
  */
 
 /** What the parser has to know beside the command line and the environment. */

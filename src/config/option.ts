@@ -27,6 +27,9 @@ export interface Option<Value> {
   schema: z.ZodType<Value, string | undefined>;
 }
 
+/** Sizes are given in millions of bytes. */
+export const BYTES_PER_MEGABYTE = 1_000_000;
+
 /** What an option has to be, in words and as a schema. */
 export const wholeNumber = (from: number, to: number) => ({
   expected: `a whole number from ${from} to ${to}`,

@@ -171,7 +171,17 @@ export const TARGETS: readonly Target[] = [
   ...code(["engine/executors/inline"], EXECUTION),
   ...code(["engine/attempt/outcomes"], ["engine/outcomes", ...EXECUTION]),
   ...code(["engine/attempt/execution", "engine/attempt/conclusion"], ["engine/execution", ...EXECUTION]),
-  ...code(["engine/worker/worker"], ["engine/worker", ...EXECUTION]),
+  ...code(
+    [
+      "engine/worker/worker",
+      "engine/worker/claims",
+      "engine/worker/runs-in-hand",
+      "engine/worker/adoption",
+      "engine/worker/waiters-elsewhere",
+      "engine/worker/closing",
+    ],
+    ["engine/worker", ...EXECUTION],
+  ),
   ...code(
     ["engine/recovery"],
     ["engine/recovery", "engine/lost-workers", "engine/leases", "engine/suspects"],

@@ -3,8 +3,8 @@ import type { RunRow } from "../../database/tables.ts";
 /**
  * A run in its last attempt, after its workers were lost, may be what killed them: by its memory, an endless loop, an
  * exit. So a process takes one of these at a time, when it does nothing else, and lets nothing else begin beside it
- * until it has lived for a while. Where graphs have processes of their own, a suspect gets one for itself, at once. Times are in parts of a lease, which is how long this server takes to be sure of
- * a death: 5 s and 60 s by default.
+ * until it has lived for a while. Where graphs have processes of their own, a suspect gets one for itself, at once.
+ * Times are in parts of a lease, which is how long this server takes to be sure of a death: 5 s and 60 s by default.
  */
 const REST_LEASES = 0.5;
 const ALONE_LEASES = 0.5;
@@ -67,3 +67,5 @@ export const createSuspects = ({ isSuspect, leaseSeconds, atOnce, onJoinable }: 
     },
   };
 };
+
+export type Suspects = ReturnType<typeof createSuspects>;

@@ -1,0 +1,61 @@
+import type { ClaimedRunRow } from "../../database/tables.ts";
+import { mayHaveBeenCommitted } from "../../database/passing-faults.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { selectorOf } from "../../queue/attempts.ts";
+import type { Queue } from "../../queue/queue.ts";
+import type { RunsInHand } from "./runs-in-hand.ts";
+
+export interface AdoptionParts {
+  queue: Pick<Queue, "listUnknown" | "handBack">;
+  inHand: Pick<RunsInHand, "runIds" | "has" | "freeSlots" | "begin">;
+  processId: string;
+  logger: Logger;
+}
+
+/** A claim whose answer was lost is committed by then, if it is at all. */
+const UNSURE_MS = 3_000;
+
+const attemptOf = ({ run_id, attempt }: ClaimedRunRow): string => `${run_id}/${attempt}`;
+
+/**
+ * Runs that the table says this process holds and that it doesn't know, because the answer to their claim was lost.
+ * Nobody else would execute them before the lease is over.
+ */
+export const createAdoption = ({ queue, inHand, processId, logger }: AdoptionParts) => {
+  /** When the answer to a claim was lost last. */
+  let unsureSince: number | undefined;
+  /** Attempts that were found so: their own claim may still be answered. */
+  const adopted = new Set<string>();
+  return {
+    has: (run: ClaimedRunRow): boolean => adopted.has(attemptOf(run)),
+    /** A claim failed with this error. */
+    claimFailed(error: unknown): void {
+      if (mayHaveBeenCommitted(error)) unsureSince = performance.now();
+    },
+    /** Looks for them if an answer was lost of late, and begins them as far as there are slots. Never rejects. */
+    async look(): Promise<void> {
+      const since = unsureSince;
+      if (since === undefined) return;
+      const lookedAt = performance.now();
+      try {
+        for (const run of await queue.listUnknown(processId, inHand.runIds)) {
+          // It may have come to be known, or its slot have been given away, while the answer was on its way.
+          if (inHand.has(run.run_id) || adopted.has(attemptOf(run))) continue;
+          logger.warn(
+            { run_id: run.run_id },
+            "the answer to the claim of a run was lost; the run goes on here",
+          );
+          if (inHand.freeSlots > 0) {
+            adopted.add(attemptOf(run));
+            inHand.begin(run, false);
+          } else await queue.handBack(selectorOf(run));
+        }
+        if (unsureSince === since && lookedAt - since > UNSURE_MS) unsureSince = undefined;
+      } catch (error) {
+        logger.debug({ err: error }, "runs whose claim was not heard of can't be looked for now");
+      }
+    },
+  };
+};
+
+export type Adoption = ReturnType<typeof createAdoption>;

@@ -1,0 +1,96 @@
+import type { ClaimedRunRow } from "../../database/tables.ts";
+import type { Faults } from "../../domain/faults.ts";
+import type { Execution, Executor } from "../attempt/execution.ts";
+import type { Endings } from "../endings.ts";
+import type { Heartbeat } from "../lease/heartbeat.ts";
+import type { WaitersElsewhere } from "./waiters-elsewhere.ts";
+import type { Suspects } from "./suspects.ts";
+
+export interface RunsInHandParts {
+  /** Runs at a time; 0 for a process that only answers requests. */
+  concurrency: number;
+  executor: Executor;
+  heartbeat: Pick<Heartbeat, "begun" | "ended">;
+  endings: Pick<Endings, "tell">;
+  suspects: Pick<Suspects, "begun" | "released" | "isAlone">;
+  waitersElsewhere: Pick<WaitersElsewhere, "left" | "endedUnheard">;
+  faults: Faults;
+  /** A run gave its slot up, though its outcome is still to be stored. */
+  onGraphEnded(): void;
+  /** A run has left this process. `mayBeMore`: one that it kept from beginning may begin now. */
+  onReleased(mayBeMore: boolean): void;
+}
+
+/** The runs that this process executes, and the slots that they leave. */
+export const createRunsInHand = (parts: RunsInHandParts) => {
+  const { concurrency, executor, heartbeat, endings, suspects, waitersElsewhere, faults } = parts;
+  const executions = new Map<string, Execution>();
+  /** Slots held for runs that are being claimed. */
+  let reserved = 0;
+  /**
+   * Executions whose graph has ended and whose last checkpoints and outcome are being stored. They hold no slot: the
+   * next run is claimed meanwhile, else every slot would stand idle for three statements between two runs. But not more
+   * than there are slots, so that a slow database doesn't fill the memory with them.
+   */
+  let concluding = 0;
+
+  return {
+    /** Below 1: none. */
+    get freeSlots(): number {
+      if (suspects.isAlone) return 0;
+      return concurrency - (executions.size - Math.min(concluding, concurrency)) - reserved;
+    },
+    /** Whether nothing is executed here, nor about to be. */
+    get isIdle(): boolean {
+      return executions.size === 0 && reserved === 0;
+    },
+    get size(): number {
+      return executions.size;
+    },
+    /** Those that have been here longest first. */
+    get runIds(): string[] {
+      return [...executions.keys()];
+    },
+    get: (runId: string): Execution | undefined => executions.get(runId),
+    has: (runId: string): boolean => executions.has(runId),
+    /** A copy: runs begin and end while it is gone through. */
+    all: (): Execution[] => [...executions.values()],
+    reserve(slots: number): void {
+      reserved += slots;
+    },
+    release(slots: number): void {
+      reserved -= slots;
+    },
+    /** Executes a run that was claimed. `creatorIsHere`: it was created by this process and started with that. */
+    begin(run: ClaimedRunRow, creatorIsHere: boolean): Execution {
+      faults.reached("after-claim");
+      const execution = executor.execute(run, creatorIsHere, {
+        onGraphEnded() {
+          concluding += 1;
+          parts.onGraphEnded();
+        },
+        onReleased(ending) {
+          concluding -= 1;
+          // This process may hold the run again by now, in a later attempt.
+          const isNewest = executions.get(run.run_id) === execution;
+          if (isNewest) executions.delete(run.run_id);
+          heartbeat.ended(execution);
+          if (isNewest) suspects.released(run.run_id);
+          const isAwaited = isNewest && waitersElsewhere.left(run.run_id);
+          if (ending !== undefined) {
+            const isHeardElsewhere = isAwaited || !creatorIsHere || run.resumable;
+            endings.tell({ run, status: ending.status, error: ending.error }, { ending, isHeardElsewhere });
+            if (!isHeardElsewhere) waitersElsewhere.endedUnheard(run.run_id);
+          }
+          parts.onReleased(ending === undefined || ending.othersWait);
+        },
+      });
+      executions.set(run.run_id, execution);
+      heartbeat.begun(execution);
+      suspects.begun(run);
+      return execution;
+    },
+  };
+};
+
+export type RunsInHand = ReturnType<typeof createRunsInHand>;
