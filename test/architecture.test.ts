@@ -228,6 +228,27 @@ test("the README of a room names only files that are there", () => {
   expect(missing).toEqual([]);
 });
 
+/** Files of users' projects, in examples. */
+const EXAMPLES = /^(agent|graph|graphs|embeddings|support)\.ts$/;
+
+test("comments and sentences name only files that are there", () => {
+  const isThere = (name: string): boolean =>
+    files.some((file) => `/${file}`.endsWith(`/${name}`)) || existsSync(join(SOURCE, "..", name));
+  const missing = files.flatMap((file) => {
+    const text = textOf(file);
+    const comments = [...text.matchAll(/\/\*[\s\S]*?\*\/|\/\/.*/g)].flatMap(([comment]) =>
+      [...comment.matchAll(/(?<![\w.*:/"'-])([\w-]+(?:\/[\w-]+)*\.(?:ts|md))\b/g)].map(
+        ([, name = ""]) => name,
+      ),
+    );
+    return [...comments, ...[...text.matchAll(/docs\/[\w/.-]+\.md/g)].map(([name]) => name)]
+      .map((name) => name.replace(/^src\//, ""))
+      .filter((name) => !EXAMPLES.test(name) && !isThere(name))
+      .map((name) => `${file}: ${name}`);
+  });
+  expect(missing).toEqual([]);
+});
+
 test("files are named by what they hold", () => {
   expect(files.filter((file) => FORBIDDEN_NAMES.test(file))).toEqual([]);
 });

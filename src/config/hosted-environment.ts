@@ -2,7 +2,7 @@
 const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   REDIS_URI: "there is no Redis",
   LANGGRAPH_CLOUD_LICENSE_KEY: "there is no license",
-  BG_JOB_ISOLATED_LOOPS: "all runs share one event loop",
+  BG_JOB_ISOLATED_LOOPS: "graphs run in processes of their own with --workers",
   LANGGRAPH_AES_KEY: "nothing is encrypted",
   LANGGRAPH_AES_JSON_KEYS: "nothing is encrypted",
   LANGGRAPH_ENCRYPTION: "nothing is encrypted",

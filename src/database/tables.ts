@@ -193,7 +193,7 @@ export type ClaimedRunRow = RunRow & {
   /** True: the thread has no checkpoint, and only this attempt can write one. Absent or false: it may have some. */
   starts_empty?: boolean;
 };
-/** What is told of a run when it has ended, see engine/attempt/ended-line.ts. */
+/** What is told of a run when it has ended, see engine/ended-line.ts. */
 export type EndedRun = Pick<
   RunRow,
   "run_id" | "thread_id" | "graph_id" | "assistant_id" | "attempt" | "available_at" | "started_at"

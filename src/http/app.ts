@@ -46,7 +46,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     bodyLimit: options.bodyLimits.bytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
     genReqId: () => newId(),
-    // Streams are ended by the server itself before it closes; see streaming/.
+    // Streams are ended by the server itself before it closes; see events/transports/.
     forceCloseConnections: true,
     // Fastify's own answer while closing has another form than our errors; see the hook below.
     return503OnClosing: false,

@@ -5,8 +5,8 @@ import type { RunReader } from "../readers/channel-reader.ts";
 export type DeliveryEnd = "ended" | "disconnected" | "dropped";
 
 /**
- * One client's connection, as those see it who have events for it: what a transport makes of its socket. It holds a bounded
- * number of bytes for a client that takes nothing, whatever it is given.
+ * One client's connection, as `deliver` sees it. A transport (server-sent events, later a WebSocket) makes one of its
+ * socket. It holds a bounded number of bytes for a client that takes nothing, whatever it is given.
  */
 export interface EventSink {
   /** The client has left, or was cut off. */

@@ -1,8 +1,13 @@
 /**
  * Stores what is to be told of runs that end, in the very statement that ends them: whoever is told hears of each end
- * once, or the run has not ended. Every statement by which a run ends has a row for each such run in a CTE `ended`, with
- * the columns of an `EndedRun`, `status` (see `EndStatus`) and `error`. This makes further CTEs of it, of which the last has no
- * comma behind it. Nothing is stored so far: the tables of webhooks, and of a thread's events, come here.
+ * once, or the run has not ended. Nothing is stored so far. The table of webhooks comes here: write its `insert` as the
+ * default of `record` in `recorded`, and nothing else has to change.
+ *
+ * Every statement by which a run ends has a CTE of the given name (`ended`), with a row for each run that it ends: the
+ * columns of an `EndedRun`, `status` (see `EndStatus`) and `error`. `RecordEnds` returns the text of one or more further CTEs
+ * that read it, separated by commas, without a comma at the end. Their names begin with `record_`: `thread`, `events`,
+ * `forgotten`, `next` and `taken_over` are taken by some of the statements. What is stored has no foreign key to runs or
+ * threads, since two of the statements (`forget`, `delete-threads`) delete those rows.
  */
 export type RecordEnds = (ended: string) => string;
 
