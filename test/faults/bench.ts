@@ -2,6 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
+import type { Harm } from "../fixtures/harms.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
@@ -175,12 +176,18 @@ export interface LedgerRun {
 
 export const aLedgerRun = async (
   { api }: Pick<Replica, "api">,
-  { steps, milliseconds, ...fields }: { steps: number; milliseconds: number } & Record<string, unknown>,
+  {
+    steps,
+    milliseconds,
+    harm,
+    harmAt,
+    ...fields
+  }: { steps: number; milliseconds: number; harm?: Harm; harmAt?: number } & Record<string, unknown>,
 ): Promise<LedgerRun> => {
   const threadId = await api.aThread();
   const run = await api.aRun(threadId, {
     assistant_id: "ledger",
-    input: { steps, milliseconds },
+    input: { steps, milliseconds, harm, harmAt },
     durability: "sync",
     config: { recursion_limit: steps + 5 },
     ...fields,

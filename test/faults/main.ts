@@ -15,6 +15,7 @@ import {
 import { killedWorkers, lethalRun, namedPoints, stoppedWorker } from "./scenarios/deaths.ts";
 import { idleStreams, slowReaders } from "./scenarios/readers.ts";
 import { changedGraphs } from "./scenarios/deployments.ts";
+import { harmfulRuns, killedGraphProcesses, killedMainProcess } from "./scenarios/graph-processes.ts";
 import { cutStreams, manyClaimers, rollingRestart } from "./scenarios/replicas.ts";
 import { strategiesAgainstModel } from "./scenarios/strategies.ts";
 import { startTestDatabase } from "./test-database.ts";
@@ -36,6 +37,24 @@ const SCENARIOS: Scenario[] = [
   slowReaders({ readers: 50, tokens: 20_000 }),
   idleStreams({ streams: 1_000 }),
   changedGraphs(),
+  harmfulRuns({
+    number: 17,
+    title: "a graph that loops for ever (BLOCKED_LOOP_SECONDS=3)",
+    harm: "loop",
+    rounds: 1,
+    environment: { BLOCKED_LOOP_SECONDS: "3" },
+  }),
+  harmfulRuns({
+    number: 18,
+    title: "a graph that fills the memory of its process (WORKER_HEAP_MB=128)",
+    harm: "memory",
+    rounds: 2,
+    environment: { WORKER_HEAP_MB: "128" },
+  }),
+  harmfulRuns({ number: 19, title: "a graph that calls process.exit", harm: "exit", rounds: 2 }),
+  harmfulRuns({ number: 20, title: "a graph that throws from a timer", harm: "throw", rounds: 2 }),
+  killedGraphProcesses({ number: 21, kills: 6 }),
+  killedMainProcess({ number: 22 }),
 ];
 
 /** Lines of the servers' logs that are shown with a criterion that was not met. */

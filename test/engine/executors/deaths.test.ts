@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
+import { isAlive } from "../../helpers/is-alive.ts";
 import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
 
 /** What graphs do to their processes, and who has to bear it. A lease is longer than any of these tests may take. */
@@ -22,14 +23,6 @@ beforeAll(async () => {
   api = apiOf(server);
 });
 afterAll(() => server.close());
-
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
 
 interface HostileInput {
   harm?: string;

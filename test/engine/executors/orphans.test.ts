@@ -2,18 +2,11 @@ import { expect, onTestFinished, test } from "vitest";
 import { apiOf } from "../../helpers/api.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase } from "../../helpers/database.ts";
+import { isAlive } from "../../helpers/is-alive.ts";
 import { spawnServer } from "../../helpers/server-process.ts";
 import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
 
 const WITHIN_MS = 60_000;
-
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
 
 test(
   "a graph process ends with a server that is killed, though a graph loops there; another server goes on with its runs",

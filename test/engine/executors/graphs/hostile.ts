@@ -4,39 +4,15 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
+import { HARMS, type Harm } from "../../../fixtures/harms.ts";
 
 const State = Annotation.Root({
-  harm: Annotation<keyof typeof HARMS | undefined>(),
+  harm: Annotation<Harm | undefined>(),
   attempts: Annotation<number>(),
   steps: Annotation<number>(),
   done: Annotation<number>({ reducer: (a, b) => a + b, default: () => 0 }),
   pid: Annotation<number>(),
 });
-
-const never = (): Promise<void> => new Promise(() => undefined);
-const HARMS = {
-  loop(): void {
-    for (;;);
-  },
-  memory(): void {
-    const kept: unknown[] = [];
-    for (;;) kept.push({ text: `${kept.length}`.repeat(10) });
-  },
-  exit(): Promise<void> {
-    process.exit(0);
-  },
-  throw(): Promise<void> {
-    setTimeout(() => {
-      throw new Error("from a timer");
-    }, 1);
-    return never();
-  },
-  kill(): Promise<void> {
-    process.kill(process.pid, "SIGKILL");
-    return never();
-  },
-  deaf: never,
-};
 
 export const graph = new StateGraph(State)
   .addNode("begin", () => ({ pid: process.pid }))
