@@ -233,7 +233,9 @@ const EXAMPLES = /^(agent|graph|graphs|embeddings|support)\.ts$/;
 
 test("comments and sentences name only files that are there", () => {
   const isThere = (name: string): boolean =>
-    files.some((file) => `/${file}`.endsWith(`/${name}`)) || existsSync(join(SOURCE, "..", name));
+    files.some((file) => `/${file}`.endsWith(`/${name}`)) ||
+    existsSync(join(SOURCE, "..", name)) ||
+    existsSync(join(SOURCE, name));
   const missing = files.flatMap((file) => {
     const text = textOf(file);
     const comments = [...text.matchAll(/\/\*[\s\S]*?\*\/|\/\/.*/g)].flatMap(([comment]) =>
