@@ -1,5 +1,4 @@
 import { THE_SERVER } from "../access/caller.ts";
-import { createAssistantRepository } from "../assistants/repository.ts";
 import { createAssistantService } from "../assistants/service.ts";
 import { checkpointNotFound } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -46,13 +45,12 @@ export const createServices = async (parts: ServiceParts) => {
 
   const assistants = createAssistantService({
     database,
-    repository: createAssistantRepository(database),
     authorize,
     graphs,
     deleteThreads: (caller, threadIds) => threads.upkeep.deleteMany(caller, threadIds),
     recursionLimitMax: config.recursionLimitMax,
   });
-  const keepTheirs = await assistants.ensureSystemAssistants(THE_SERVER, graphs.ids, config.assistantConfigs);
+  const keepTheirs = await assistants.system.ensure(THE_SERVER, graphs.ids, config.assistantConfigs);
   if (keepTheirs.length > 0) {
     logger.warn(
       { graphs: keepTheirs },

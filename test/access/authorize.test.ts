@@ -19,13 +19,18 @@ test("only authorization makes a visibility", () => {
 test("a repository makes a condition of what it is given, except where it only adds, and for items", () => {
   expect(mentioning("_visibility")).toEqual([
     "assistants/repository.ts",
+    "assistants/system/repository.ts",
     "store/repository.ts",
     "store/vector-repository.ts",
     "threads/repository.ts",
   ]);
   const setAside = (file: string): number =>
     readFileSync(`${SOURCE}${file}`, "utf8").split("_visibility").length - 1;
-  expect([setAside("assistants/repository.ts"), setAside("threads/repository.ts")]).toEqual([2, 1]);
+  expect([
+    setAside("assistants/repository.ts"),
+    setAside("assistants/system/repository.ts"),
+    setAside("threads/repository.ts"),
+  ]).toEqual([1, 1, 1]);
 });
 
 test("no route says that the server itself is calling", () => {

@@ -6,7 +6,7 @@ import type { Authorize } from "../../src/access/authorize.ts";
 import type { Caller } from "../../src/access/caller.ts";
 import type { Visibility } from "../../src/access/visibility.ts";
 import type { AssistantRepository } from "../../src/assistants/repository.ts";
-import type { AssistantService } from "../../src/assistants/service.ts";
+import type { RecordService as AssistantRecordService } from "../../src/assistants/records/service.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
 import type { RunRepository } from "../../src/runs/repository.ts";
 import type { RunService } from "../../src/runs/service.ts";
@@ -21,7 +21,7 @@ const RUN = { threadId: ID, runId: ID };
 /** A route that forgets the caller. */
 export const aRoute =
   (
-    assistants: AssistantService,
+    assistants: AssistantRecordService,
     threads: RecordService,
     runs: RunService,
     store: StoreService,

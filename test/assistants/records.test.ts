@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAuthorize } from "../../src/access/authorize.ts";
 import { THE_SERVER } from "../../src/access/caller.ts";
-import { createAssistantRepository } from "../../src/assistants/repository.ts";
 import { createAssistantService } from "../../src/assistants/service.ts";
 import { startAssistants } from "../helpers/parts.ts";
 
@@ -28,7 +27,6 @@ const create = async (body: object = {}) => {
 const deployed = (graphIds: string[]) =>
   createAssistantService({
     database: server.database,
-    repository: createAssistantRepository(server.database),
     authorize: createAuthorize(),
     graphs: {
       ...server.graphs,
@@ -158,7 +156,7 @@ test("every graph has a system assistant from boot, under an id that clients can
 test("replicas that boot at once make each system assistant once, and leave a user's version of it alone", async () => {
   await server.database.query("delete from threadloom.assistants where assistant_id = $1", [AGENT_ID]);
   const boots = Array.from({ length: 8 }, (_, boot) =>
-    server.assistants.ensureSystemAssistants(
+    server.assistants.system.ensure(
       THE_SERVER,
       boot % 2 === 0 ? server.graphs.ids : [...server.graphs.ids].reverse(),
     ),
@@ -173,12 +171,12 @@ test("replicas that boot at once make each system assistant once, and leave a us
     context: { mine: true },
     metadata: { created_by: "system" },
   });
-  await server.assistants.ensureSystemAssistants(THE_SERVER, server.graphs.ids);
+  await server.assistants.system.ensure(THE_SERVER, server.graphs.ids);
   expect((await server.client.get("/assistants/agent")).body).toEqual(changed.body);
 });
 
 test("a graph id with a slash or a space is a reference too, percent-encoded", async () => {
-  await deployed(["team/my graph"]).ensureSystemAssistants(THE_SERVER, ["team/my graph"]);
+  await deployed(["team/my graph"]).system.ensure(THE_SERVER, ["team/my graph"]);
   const answer = await server.client.get(`/assistants/${encodeURIComponent("team/my graph")}`);
   expect(answer.status).toBe(200);
   expect(answer.body).toMatchObject({ graph_id: "team/my graph", description: "Graph team/my graph" });
@@ -230,7 +228,7 @@ test("the drawing, schemas and subgraphs are those of the assistant's graph", as
 });
 
 test("an assistant whose graph is no longer deployed can be read, but not drawn", async () => {
-  await deployed(["retired"]).ensureSystemAssistants(THE_SERVER, ["retired"]);
+  await deployed(["retired"]).system.ensure(THE_SERVER, ["retired"]);
   expect((await server.client.get("/assistants/retired")).status).toBe(200);
   const drawing = await server.client.get("/assistants/retired/graph");
   expect(drawing.status).toBe(404);
@@ -275,7 +273,7 @@ test("the assistant that a graph's id stands for stays, with its threads, and wi
 });
 
 test("the assistant of a graph that is no longer deployed can be deleted", async () => {
-  await deployed(["withdrawn"]).ensureSystemAssistants(THE_SERVER, ["withdrawn"]);
+  await deployed(["withdrawn"]).system.ensure(THE_SERVER, ["withdrawn"]);
   expect((await server.client.delete("/assistants/withdrawn")).status).toBe(204);
   expect((await server.client.get("/assistants/withdrawn")).status).toBe(404);
 });

@@ -2,7 +2,6 @@ import { createAnswerRoom } from "../../src/http/answer-room.ts";
 import { fileURLToPath } from "node:url";
 import { Writable } from "node:stream";
 import supertest from "supertest";
-import { createAssistantRepository } from "../../src/assistants/repository.ts";
 import { createAssistantRoutes } from "../../src/assistants/routes.ts";
 import { createAssistantService } from "../../src/assistants/service.ts";
 import { createAuthenticate } from "../../src/access/api-keys.ts";
@@ -73,13 +72,12 @@ export const startAssistants = async (options: TestAppOptions = {}) => {
   const graphs = await loadGraphs({ configPath: FIXTURE_GRAPHS, logger });
   const assistants = createAssistantService({
     database,
-    repository: createAssistantRepository(database),
     authorize: createAuthorize(),
     graphs,
     deleteThreads: (_caller, threadIds) =>
       database.query("delete from threadloom.threads where thread_id = any($1::uuid[])", [threadIds]),
   });
-  await assistants.ensureSystemAssistants(THE_SERVER, graphs.ids);
+  await assistants.system.ensure(THE_SERVER, graphs.ids);
   const status = createStatusService({ database, repository: createStatusRepository(database) });
   const app = await createApp({
     answerRoom: createAnswerRoom(),

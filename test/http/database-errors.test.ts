@@ -1,7 +1,6 @@
 import supertest from "supertest";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAuthorize } from "../../src/access/authorize.ts";
-import { createAssistantRepository } from "../../src/assistants/repository.ts";
 import { createAssistantRoutes } from "../../src/assistants/routes.ts";
 import { createAssistantService } from "../../src/assistants/service.ts";
 import { openDatabase, type Database } from "../../src/database/database.ts";
@@ -106,7 +105,6 @@ test("without a database every request for an assistant is a 503, not a fault", 
   });
   const service = createAssistantService({
     database: away,
-    repository: createAssistantRepository(away),
     authorize: createAuthorize(),
     graphs,
     deleteThreads: async () => undefined,

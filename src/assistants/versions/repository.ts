@@ -1,11 +1,10 @@
-import { sql, type SqlBool } from "kysely";
-import type { Visibility } from "../access/visibility.ts";
-import { roomyPage, type PageColumns, type PageWeight } from "../database/bounded-reads.ts";
-import type { Database, Records } from "../database/database.ts";
-import { hasRoomFor } from "../database/merging.ts";
-import type { AssistantRow, AssistantVersionRow } from "../database/tables.ts";
-import type { JsonObject } from "../lib/json.ts";
-import type { AssistantVersionsSearch } from "./schemas.ts";
+import { sql } from "kysely";
+import type { Visibility } from "../../access/visibility.ts";
+import type { Database, Records } from "../../database/database.ts";
+import { hasRoomFor } from "../../database/merging.ts";
+import type { AssistantRow } from "../../database/tables.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import { COLUMNS, SNAPSHOT } from "../columns.ts";
 
 /** What a new version takes over from the present state if it is undefined; config and context are given whole. */
 export interface NewVersion {
@@ -17,30 +16,6 @@ export interface NewVersion {
   /** Merged into the present metadata, key by key. */
   metadata: JsonObject;
 }
-
-export const COLUMNS = [
-  "assistant_id",
-  "graph_id",
-  "name",
-  "description",
-  "config",
-  "context",
-  "metadata",
-  "version",
-  "created_at",
-  "updated_at",
-] as const satisfies (keyof AssistantRow)[];
-export const SNAPSHOT = [
-  "assistant_id",
-  "version",
-  "graph_id",
-  "name",
-  "description",
-  "config",
-  "context",
-  "metadata",
-  "created_at",
-] as const satisfies (keyof AssistantVersionRow)[];
 
 /**
  * Raw for its CTE. Runs after `lock`: only a statement that starts after the wait sees the version that another one just
@@ -59,28 +34,7 @@ update threadloom.assistants a set version = s.version, graph_id = s.graph_id, n
 from snapshot s where a.assistant_id = s.assistant_id
 returning ${COLUMNS.map((column) => `a.${column}`).join(", ")}`;
 
-const LONG_COLUMNS = ["config", "context", "metadata"] as const;
-export const weightOf = (sent: readonly string[]): PageWeight => {
-  const [first, second, third] = LONG_COLUMNS.filter((column) => sent.includes(column));
-  return { columns: [first, second, third] };
-};
-
-export type CountedRow<Row> = Row & PageColumns & { total: number };
-
-export const toRow = <Row>({ total: _, weight_before: __, page_rows: ___, ...row }: CountedRow<Row>) => row;
-
-export const contains = (metadata: JsonObject) =>
-  sql<SqlBool>`metadata @> ${JSON.stringify(metadata)}::jsonb`;
-
-/** Of what a version says of itself, only its assistant's metadata decide who may see it. */
-const versionVisible = (visibility: Visibility<"assistants">) =>
-  visibility.where(
-    "assistant.metadata",
-    (condition) => `exists (select from threadloom.assistants assistant
-      where assistant.assistant_id = assistant_versions.assistant_id and (${condition}))`,
-  );
-
-/** The SQL of versions; a part of `createAssistantRepository`. */
+/** The SQL that makes versions and activates them. */
 export const createVersionRepository = (database: Database) => {
   const { kysely } = database;
 
@@ -152,51 +106,7 @@ export const createVersionRepository = (database: Database) => {
         .returning(COLUMNS.map((column) => `a.${column}` as const))
         .executeTakeFirst();
     },
-
-    /**
-     * Newest first, and like `search` with how many there are in all. An assistant has few versions: counting them all
-     * costs no more than sorting them.
-     */
-    async versions(
-      visibility: Visibility<"assistants">,
-      assistantId: string,
-      { metadata = {}, limit, offset }: AssistantVersionsSearch,
-      signal?: AbortSignal,
-    ): Promise<{ rows: AssistantVersionRow[]; total: number | undefined }> {
-      const page = kysely
-        .selectFrom("assistant_versions")
-        .select(SNAPSHOT)
-        .select(sql<number>`count(*) over ()::int`.as("total"))
-        .where("assistant_id", "=", assistantId)
-        .where(contains(metadata))
-        .where(versionVisible(visibility))
-        .orderBy("version", "desc")
-        .limit(limit)
-        .offset(offset)
-        .compile();
-      const found = await database.boundedRead<CountedRow<AssistantVersionRow>>(
-        roomyPage(page.sql, weightOf(LONG_COLUMNS)),
-        [...page.parameters],
-        signal,
-      );
-      return { rows: found.map((row) => toRow(row)), total: found[0]?.total };
-    },
-
-    async countVersions(
-      visibility: Visibility<"assistants">,
-      assistantId: string,
-      metadata: JsonObject = {},
-      signal?: AbortSignal,
-    ): Promise<number> {
-      const { sql: text, parameters } = kysely
-        .selectFrom("assistant_versions")
-        .select(sql<number>`count(*)::int`.as("count"))
-        .where("assistant_id", "=", assistantId)
-        .where(contains(metadata))
-        .where(versionVisible(visibility))
-        .compile();
-      const rows = await database.boundedRead<{ count: number }>(text, [...parameters], signal);
-      return rows[0]?.count ?? 0;
-    },
   };
 };
+
+export type VersionRepository = ReturnType<typeof createVersionRepository>;

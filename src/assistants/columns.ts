@@ -1,0 +1,43 @@
+import { sql, type SqlBool } from "kysely";
+import type { PageColumns, PageWeight } from "../database/bounded-reads.ts";
+import type { AssistantRow, AssistantVersionRow } from "../database/tables.ts";
+import type { JsonObject } from "../lib/json.ts";
+
+/** What is read of an assistant. */
+export const COLUMNS = [
+  "assistant_id",
+  "graph_id",
+  "name",
+  "description",
+  "config",
+  "context",
+  "metadata",
+  "version",
+  "created_at",
+  "updated_at",
+] as const satisfies (keyof AssistantRow)[];
+/** What a version keeps of its assistant. */
+export const SNAPSHOT = [
+  "assistant_id",
+  "version",
+  "graph_id",
+  "name",
+  "description",
+  "config",
+  "context",
+  "metadata",
+  "created_at",
+] as const satisfies (keyof AssistantVersionRow)[];
+
+export const LONG_COLUMNS = ["config", "context", "metadata"] as const;
+export const weightOf = (sent: readonly string[]): PageWeight => {
+  const [first, second, third] = LONG_COLUMNS.filter((column) => sent.includes(column));
+  return { columns: [first, second, third] };
+};
+
+export type CountedRow<Row> = Row & PageColumns & { total: number };
+
+export const toRow = <Row>({ total: _, weight_before: __, page_rows: ___, ...row }: CountedRow<Row>) => row;
+
+export const contains = (metadata: JsonObject) =>
+  sql<SqlBool>`metadata @> ${JSON.stringify(metadata)}::jsonb`;

@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { callerGone } from "../../http/caller-gone.ts";
+import { paginationHeaders } from "../../http/pagination.ts";
+import type { RoutePlugin } from "../../http/route-plugin.ts";
+import { invalid, tags } from "../answers.ts";
+import { assistantCountBody, assistantExtract, assistantSearchBody } from "../schemas.ts";
+import type { SearchService } from "./service.ts";
+
+/** Assistants by what they are, over HTTP. */
+export const createSearchRoutes =
+  (service: SearchService): RoutePlugin =>
+  async (app) => {
+    app.post(
+      "/assistants/search",
+      {
+        config: { isRead: true },
+        schema: {
+          tags,
+          summary: "Search or list assistants",
+          body: assistantSearchBody,
+          response: { 200: z.array(assistantExtract), ...invalid },
+        },
+      },
+      async (request, reply) => {
+        const page = await service.search(request.caller, request.body, callerGone(reply.raw));
+        void reply.headers(paginationHeaders(page));
+        return page.items;
+      },
+    );
+
+    app.post(
+      "/assistants/count",
+      {
+        schema: {
+          tags,
+          summary: "Count assistants",
+          body: assistantCountBody,
+          response: { 200: z.int(), ...invalid },
+        },
+      },
+      async (request, reply) => await service.count(request.caller, request.body, callerGone(reply.raw)),
+    );
+  };
