@@ -1,19 +1,18 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { globalSetup, ordinary } from "./vitest.config.ts";
 
 /**
  * `npm run test:plain`: the engine's part of the tests on a database that has neither LISTEN nor advisory locks nor a
- * list of its sessions (src/database/accelerators.ts), as some distributed ones. What can't hold there is left out.
+ * list of its sessions (src/database/accelerators.ts), as some distributed ones. Tests of what can't hold there skip
+ * themselves (`IS_PLAIN` in test/helpers/app.ts); docs/scaling.md lists them.
  */
-const NOT_WITHOUT: Readonly<Record<string, string>> = {};
-
 export default defineConfig({
   test: {
     ...ordinary,
     globalSetup,
     name: "plain",
     include: ["test/{queue,engine,runs,events,checkpoints}/**/*.test.ts"],
-    exclude: [...ordinary.exclude, ...Object.keys(NOT_WITHOUT)],
     env: {
       ...ordinary.env,
       DATABASE_LISTEN: "false",
@@ -21,5 +20,7 @@ export default defineConfig({
       DATABASE_SESSIONS: "false",
     },
     teardownTimeout: 60_000,
+    // As in vitest.config.ts: here they wait even longer.
+    maxWorkers: Math.max(3, availableParallelism()),
   },
 });

@@ -239,7 +239,9 @@ export const createRunService = (parts: RunServiceParts) => {
       if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
         await announceReader(database, { threadId, runId }, processId);
       }
-      const reader = hub.read({ ...selector, after, resumable: row?.resumable ?? false });
+      // Told here, not by a look into the log later: a short run may have ended by then, and all of it would be left out.
+      const begin = row?.status === "pending" ? row.attempt * SEQ_PER_ATTEMPT - 1 : undefined;
+      const reader = hub.read({ ...selector, after: after ?? begin, resumable: row?.resumable ?? false });
       // Whoever names an event where all are kept has seen the error, or will.
       if (after !== undefined && (held || row?.resumable)) return reader;
       return withFailure(reader, () => retryPassing(() => failureOf(selector), { forMs: PATIENCE_MS }));
