@@ -3,7 +3,7 @@ import { createAssistantService } from "../assistants/service.ts";
 import { checkpointNotFound } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { RunEnd } from "../queue/attempts.ts";
-import { createRunSearcher } from "../runs/search.ts";
+import { createRunSearcher } from "../runs/records/search.ts";
 import { createRunService } from "../runs/service.ts";
 import { createStatusRepository } from "../status/repository.ts";
 import { createStatusService } from "../status/service.ts";

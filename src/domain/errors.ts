@@ -57,6 +57,9 @@ export const graphNotFound = (graphId: string) =>
   new ThreadloomError("not_found", `Graph '${graphId}' not found.`);
 export const threadNotFound = (threadId: string) =>
   new ThreadloomError("not_found", `Thread '${threadId}' not found.`);
+/** Whose it is, is not told. */
+export const threadTaken = (threadId: string) =>
+  new ThreadloomError("conflict", `Thread '${threadId}' already exists.`);
 export const runNotFound = (runId: string) => new ThreadloomError("not_found", `Run '${runId}' not found.`);
 export const eventNotKept = (runId: string, eventId: number) =>
   new ThreadloomError(

@@ -1,7 +1,7 @@
 import type { RunRow } from "../database/tables.ts";
 import { timestamp } from "../lib/timestamps.ts";
 import type { RunRecord, RunSummary } from "./schemas.ts";
-import type { RunSummaryRow } from "./search.ts";
+import type { RunSummaryRow } from "./records/search.ts";
 
 export const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
 

@@ -9,7 +9,7 @@ import type { AssistantRepository } from "../../src/assistants/repository.ts";
 import type { RecordService as AssistantRecordService } from "../../src/assistants/records/service.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
 import type { RunRepository } from "../../src/runs/repository.ts";
-import type { RunService } from "../../src/runs/service.ts";
+import type { RecordService as RunRecordService } from "../../src/runs/records/service.ts";
 import type { StoreRepository } from "../../src/store/repository.ts";
 import type { StoreService } from "../../src/store/service.ts";
 import type { RecordService } from "../../src/threads/records/service.ts";
@@ -23,7 +23,7 @@ export const aRoute =
   (
     assistants: AssistantRecordService,
     threads: RecordService,
-    runs: RunService,
+    runs: RunRecordService,
     store: StoreService,
   ): RoutePlugin =>
   async (app) => {

@@ -156,7 +156,7 @@ export const TARGETS: readonly Target[] = [
   ...sql(["delete-threads"], ["queue/ending", "threads/deletion", "runs/threadless"]),
   ...code(["queue/ending"], ["queue/ending", ...CANCELLATION]),
   ...sql(["ask-to-cancel", "end-waiting", "release", "list-unfinished"], CANCELLATION),
-  ...code(["runs/multitask"], ["runs/multitask"]),
+  ...code(["runs/creation/multitask"], ["runs/multitask"]),
   ...code(["checkpoints/write/write-queue"], CHECKPOINTS),
   ...code(
     [

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import type { RunRow } from "../../src/database/tables.ts";
-import { createRunCreation, type RunCreationParts } from "../../src/runs/creation.ts";
+import { createRunCreation, type RunCreationParts } from "../../src/runs/creation/creation.ts";
 import type { RunRepository } from "../../src/runs/repository.ts";
-import { requestedRun } from "../../src/runs/requests.ts";
+import { requestedRun } from "../../src/runs/creation/requests.ts";
 import { threadlessRunBody } from "../../src/runs/schemas.ts";
 import { ALL_RIGHTS } from "../helpers/access.ts";
 

@@ -3,7 +3,7 @@ import type { Database } from "../../src/database/database.ts";
 import { openDatabase } from "../../src/database/database.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { createRunEnds } from "../../src/queue/ending.ts";
-import { createCancellation } from "../../src/runs/cancellation.ts";
+import { createCancellation } from "../../src/runs/cancellation/cancellation.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { EVERY_THREAD } from "../helpers/access.ts";

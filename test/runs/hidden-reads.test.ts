@@ -4,7 +4,7 @@ import { openDatabase, type Database } from "../../src/database/database.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { createRunRepository, type RunRepository, type RunSelector } from "../../src/runs/repository.ts";
 import { runSearchBody } from "../../src/runs/schemas.ts";
-import { createRunSearcher, type RunSearcher } from "../../src/runs/search.ts";
+import { createRunSearcher, type RunSearcher } from "../../src/runs/records/search.ts";
 import { EVERY_THREAD, ownedBy } from "../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { invalid } from "../../src/domain/errors.ts";
 import { runSearchBody, type RunRecord } from "../../src/runs/schemas.ts";
-import { createRunSearcher } from "../../src/runs/search.ts";
+import { createRunSearcher } from "../../src/runs/records/search.ts";
 import { apiOf, saying, type Answer, type Api, type Refusal } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { query } from "../helpers/query.ts";

@@ -5,7 +5,7 @@ import type { CheckpointStorage } from "../../checkpoints/types.ts";
 import type { Database } from "../../database/database.ts";
 import { metadataTooLarge } from "../../database/merging.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
-import { conflict, graphNotFound, invalid, threadNotFound } from "../../domain/errors.ts";
+import { graphNotFound, invalid, threadNotFound, threadTaken } from "../../domain/errors.ts";
 import type { WhenLarge } from "../../lib/large-answers.ts";
 import type { ThreadTtl } from "../../project/thread-expiry.ts";
 import { writeRecord, type ThreadRecordRow } from "../record.ts";
@@ -86,7 +86,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
       // One that is there and is not this caller's to see is a conflict, too.
       const existing =
         thread.if_exists === "do_nothing" ? await repository.find(visibility, threadId) : undefined;
-      if (existing === undefined) throw conflict(`Thread '${threadId}' already exists.`);
+      if (existing === undefined) throw threadTaken(threadId);
       return await write(visibility, existing, { whenLarge });
     },
 

@@ -1,11 +1,11 @@
-import type { RunKwargs } from "../queue/kwargs.ts";
-import { isEmpty, withoutServerOwned } from "../graphs/configuration.ts";
-import { invalid } from "../domain/errors.ts";
-import { newId } from "../lib/ids.ts";
-import { assistantIdOf } from "../domain/assistant-ids.ts";
-import type { JsonObject } from "../lib/json.ts";
-import type { NewRun } from "../queue/sql/create.ts";
-import type { RunBody, ThreadlessRunBody } from "./schemas.ts";
+import type { RunKwargs } from "../../queue/kwargs.ts";
+import { isEmpty, withoutServerOwned } from "../../graphs/configuration.ts";
+import { invalid } from "../../domain/errors.ts";
+import { newId } from "../../lib/ids.ts";
+import { assistantIdOf } from "../../domain/assistant-ids.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import type { NewRun } from "../../queue/sql/create.ts";
+import type { RunBody, ThreadlessRunBody } from "../schemas.ts";
 
 /** Where a run goes: on a thread, on a thread that may have to be made, or on one of its own. */
 export type Placement =

@@ -1,4 +1,4 @@
-import type { CancelAction, MultitaskStrategy } from "../database/tables.ts";
+import type { CancelAction, MultitaskStrategy } from "../../database/tables.ts";
 
 /** A run of the thread that has not ended. */
 export interface UnfinishedRun {

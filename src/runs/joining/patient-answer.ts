@@ -1,10 +1,10 @@
-import { LARGE_ANSWER_BYTES } from "../lib/large-answers.ts";
-import type { AnswerRoom } from "../http/answer-room.ts";
-import { attended, WHOLE_ANSWER_PATIENCE } from "../http/attended.ts";
+import { LARGE_ANSWER_BYTES } from "../../lib/large-answers.ts";
+import type { AnswerRoom } from "../../http/answer-room.ts";
+import { attended, WHOLE_ANSWER_PATIENCE } from "../../http/attended.ts";
 import { PassThrough, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FastifyReply } from "fastify";
-import { CallerGoneError } from "../domain/errors.ts";
+import { CallerGoneError } from "../../domain/errors.ts";
 
 /** Proxies and clients give a silent connection up after a minute or more; a line break keeps it warm. */
 const WARMTH_MS = 5_000;

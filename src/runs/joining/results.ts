@@ -1,20 +1,20 @@
-import { THE_SERVER } from "../access/caller.ts";
-import type { Visibility } from "../access/visibility.ts";
-import type { Database } from "../database/database.ts";
-import type { WhenLarge } from "../lib/large-answers.ts";
-import type { ThreadService } from "../threads/service.ts";
-import { isPassing, retryPassing } from "../database/passing-faults.ts";
-import type { RunRow } from "../database/tables.ts";
-import type { Signals } from "../database/signals.ts";
-import type { Endings } from "../engine/endings.ts";
-import type { RunEnding } from "../engine/attempt/conclusion.ts";
-import type { Execution } from "../engine/attempt/execution.ts";
-import type { Worker } from "../engine/worker/worker.ts";
-import type { JsonObject } from "../lib/json.ts";
-import { toWireJson } from "../values/wire-json.ts";
-import { announceReader } from "../queue/sql/announce-reader.ts";
-import { isTerminal } from "./record.ts";
-import type { AwaitedRunRow, RunRepository, RunSelector } from "./repository.ts";
+import { THE_SERVER } from "../../access/caller.ts";
+import type { Visibility } from "../../access/visibility.ts";
+import type { Database } from "../../database/database.ts";
+import type { WhenLarge } from "../../lib/large-answers.ts";
+import type { ThreadService } from "../../threads/service.ts";
+import { isPassing, retryPassing } from "../../database/passing-faults.ts";
+import type { RunRow } from "../../database/tables.ts";
+import type { Signals } from "../../database/signals.ts";
+import type { Endings } from "../../engine/endings.ts";
+import type { RunEnding } from "../../engine/attempt/conclusion.ts";
+import type { Execution } from "../../engine/attempt/execution.ts";
+import type { Worker } from "../../engine/worker/worker.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import { toWireJson } from "../../values/wire-json.ts";
+import { announceReader } from "../../queue/sql/announce-reader.ts";
+import { isTerminal } from "../record.ts";
+import type { AwaitedRunRow, RunRepository, RunSelector } from "../repository.ts";
 
 /** A run that was created, and its execution if it started in this process at once. */
 export interface CreatedRun {
@@ -155,3 +155,5 @@ export const createRunResults = ({
 
   return { waitForEnd, answer, forget };
 };
+
+export type RunResults = ReturnType<typeof createRunResults>;

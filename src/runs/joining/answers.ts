@@ -1,14 +1,15 @@
-import type { AnswerRoom } from "../http/answer-room.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { AnswerRoom } from "../../http/answer-room.ts";
 import type { FastifyInstance, FastifyReply } from "fastify";
-import { callerGone } from "../http/caller-gone.ts";
-import type { RunReader } from "../events/readers/channel-reader.ts";
-import { sendRunEvents, wasDropped } from "../events/transports/server-sent-events.ts";
+import { callerGone } from "../../http/caller-gone.ts";
+import type { RunReader } from "../../events/readers/channel-reader.ts";
+import { sendRunEvents, wasDropped } from "../../events/transports/server-sent-events.ts";
 import { answerPatiently } from "./patient-answer.ts";
-import { toRunRecord } from "./record.ts";
-import type { RunSelector } from "./repository.ts";
+import { toRunRecord } from "../record.ts";
+import type { RunSelector } from "../repository.ts";
 import type { CreatedRun, ResultAsking } from "./results.ts";
-import type { RunRecord } from "./schemas.ts";
-import type { RunService } from "./service.ts";
+import type { RunRecord } from "../schemas.ts";
+import type { JoiningService } from "./service.ts";
 
 /** What becomes of a run whose client leaves before its end. */
 type OnDisconnect = "cancel" | "continue";
@@ -34,10 +35,16 @@ const sendEvents = async (
   return await sendRunEvents(reply, reader, modes === undefined ? {} : { modes: new Set(modes) });
 };
 
+/** What ends a run whose client has left. */
+interface CancelsRuns {
+  abandon(created: CreatedRun): Promise<void>;
+  cancel(caller: Caller, selector: RunSelector, action: "interrupt", wait: undefined): Promise<void>;
+}
+
 /** How runs are answered: as a record, as a result that is waited for, as a stream; each with the run's address. */
 export const createRunAnswers = (
   app: Pick<FastifyInstance, "addHook">,
-  service: RunService,
+  { joining, cancellation }: { joining: JoiningService; cancellation: CancelsRuns },
   room: AnswerRoom,
 ) => {
   let stopping = false;
@@ -60,12 +67,12 @@ export const createRunAnswers = (
   };
 
   const abandonOnDisconnect = (reply: FastifyReply, created: CreatedRun): void =>
-    endOnDisconnect(reply, created.row.run_id, () => service.abandon(created));
+    endOnDisconnect(reply, created.row.run_id, () => cancellation.abandon(created));
 
   /** Whoever joins a run ends it as its caller, who may not be allowed to. */
   const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void =>
     endOnDisconnect(reply, selector.runId, () =>
-      service.cancel(reply.request.caller, selector, "interrupt", undefined),
+      cancellation.cancel(reply.request.caller, selector, "interrupt", undefined),
     );
 
   const sendResult = async (
@@ -92,7 +99,7 @@ export const createRunAnswers = (
     /** The result of a run that was just created. */
     async wait(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<FastifyReply> {
       if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
-      return await sendResult(reply, selectorOf(created), (asking) => service.result(created, asking));
+      return await sendResult(reply, selectorOf(created), (asking) => joining.result(created, asking));
     },
 
     /** The result of a run that was created before. */
@@ -103,16 +110,16 @@ export const createRunAnswers = (
     ): Promise<FastifyReply> {
       if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
       const { caller } = reply.request;
-      return await sendResult(reply, selector, (asking) => service.join(caller, selector, asking));
+      return await sendResult(reply, selector, (asking) => joining.join(caller, selector, asking));
     },
 
     /** The events of a run that was just created. */
     async stream(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<void> {
       const selector = selectorOf(created);
-      const reader = service.readCreated(created);
+      const reader = joining.readCreated(created);
       if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
       if ((await sendEvents(reply, selector, reader, { after: -1 })) === "ended")
-        await service.forget(created);
+        await joining.forget(created);
     },
 
     /** The events of a run that was created before, of all modes or of some; `after`: where the reader begins. */

@@ -1,13 +1,13 @@
 import { z } from "zod";
-import type { RoutePlugin } from "../http/route-plugin.ts";
-import type { RunAnswers } from "./answers.ts";
-import { events, refusals, tags, threadlessTags, values } from "./descriptions.ts";
-import { runBatchBody, runBody, runRecord, threadlessRunBody, threadPath } from "./schemas.ts";
-import type { RunService } from "./service.ts";
+import type { RoutePlugin } from "../../http/route-plugin.ts";
+import type { RunAnswers } from "../joining/answers.ts";
+import { events, refusals, tags, threadlessTags, values } from "../descriptions.ts";
+import { runBatchBody, runBody, runRecord, threadlessRunBody, threadPath } from "../schemas.ts";
+import type { CreationService } from "./service.ts";
 
-/** The paths by which runs are created: on a thread and without one, in the background, streamed, waited for. */
-export const createRunCreationRoutes =
-  (service: RunService, answers: RunAnswers): RoutePlugin =>
+/** Runs on a thread: in the background, streamed, waited for. */
+const threadRoutes =
+  (service: CreationService, answers: RunAnswers): RoutePlugin =>
   async (app) => {
     app.post(
       "/threads/:thread_id/runs",
@@ -70,7 +70,12 @@ export const createRunCreationRoutes =
         return await answers.wait(reply, created, onDisconnect);
       },
     );
+  };
 
+/** The same without a thread, and several at once. */
+const threadlessRoutes =
+  (service: CreationService, answers: RunAnswers): RoutePlugin =>
+  async (app) => {
     app.post(
       "/runs",
       {
@@ -138,4 +143,12 @@ export const createRunCreationRoutes =
       },
       async (request) => await service.createBatch(request.caller, request.body),
     );
+  };
+
+/** The paths by which runs are created. */
+export const createCreationRoutes =
+  (service: CreationService, answers: RunAnswers): RoutePlugin =>
+  async (app) => {
+    await app.register(threadRoutes(service, answers));
+    await app.register(threadlessRoutes(service, answers));
   };

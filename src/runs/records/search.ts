@@ -1,11 +1,11 @@
-import type { Visibility } from "../access/visibility.ts";
-import { roomyPage, type PageColumns, type PageWeight } from "../database/bounded-reads.ts";
-import type { Database } from "../database/database.ts";
-import type { RunRow, RunStatus } from "../database/tables.ts";
-import { ThreadloomError } from "../domain/errors.ts";
-import { RUN_COLUMNS } from "../queue/columns.ts";
-import { runVisible } from "../queue/run-visible.ts";
-import type { RunSearch } from "./schemas.ts";
+import type { Visibility } from "../../access/visibility.ts";
+import { roomyPage, type PageColumns, type PageWeight } from "../../database/bounded-reads.ts";
+import type { Database } from "../../database/database.ts";
+import type { RunRow, RunStatus } from "../../database/tables.ts";
+import { ThreadloomError } from "../../domain/errors.ts";
+import { RUN_COLUMNS } from "../../queue/columns.ts";
+import { runVisible } from "../../queue/run-visible.ts";
+import type { RunSearch } from "../schemas.ts";
 
 /** A run without what it was asked to do: inputs may be megabytes each. */
 export type RunSummaryRow = Omit<RunRow, "config" | "context" | "kwargs">;

@@ -1,14 +1,14 @@
-import type { Visibility } from "../access/visibility.ts";
-import type { Database } from "../database/database.ts";
-import type { CancelAction, RunStatus } from "../database/tables.ts";
-import { runNotFound } from "../domain/errors.ts";
-import type { Announcements } from "./announcements.ts";
-import type { RunSelector } from "../queue/attempts.ts";
-import type { RunEnds } from "../queue/ending.ts";
-import { askToCancel } from "../queue/sql/ask-to-cancel.ts";
-import { listNamed, unfinishedPages } from "../queue/sql/list-unfinished.ts";
-import { lockThreads } from "../queue/sql/lock-threads.ts";
-import { lockRuns } from "../queue/sql/lock-unfinished.ts";
+import type { Visibility } from "../../access/visibility.ts";
+import type { Database } from "../../database/database.ts";
+import type { CancelAction, RunStatus } from "../../database/tables.ts";
+import { runNotFound } from "../../domain/errors.ts";
+import type { Announcements } from "../announcements.ts";
+import type { RunSelector } from "../../queue/attempts.ts";
+import type { RunEnds } from "../../queue/ending.ts";
+import { askToCancel } from "../../queue/sql/ask-to-cancel.ts";
+import { listNamed, unfinishedPages } from "../../queue/sql/list-unfinished.ts";
+import { lockThreads } from "../../queue/sql/lock-threads.ts";
+import { lockRuns } from "../../queue/sql/lock-unfinished.ts";
 
 export interface CancellationParts {
   database: Database;

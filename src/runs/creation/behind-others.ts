@@ -1,13 +1,13 @@
-import type { Queryable } from "../database/database.ts";
-import type { CancelAction, RunRow } from "../database/tables.ts";
-import { threadBusy } from "../domain/errors.ts";
-import type { Announcements } from "./announcements.ts";
-import type { RunEnd } from "../queue/attempts.ts";
-import type { RunEnds } from "../queue/ending.ts";
-import { askToCancel } from "../queue/sql/ask-to-cancel.ts";
-import { createBehindOthers as insertBehindOthers } from "../queue/sql/create-behind-others.ts";
-import type { CreationRights, NewRun } from "../queue/sql/create.ts";
-import { lockUnfinished, type UnfinishedRunRow } from "../queue/sql/lock-unfinished.ts";
+import type { Queryable } from "../../database/database.ts";
+import type { CancelAction, RunRow } from "../../database/tables.ts";
+import { threadBusy } from "../../domain/errors.ts";
+import type { Announcements } from "../announcements.ts";
+import type { RunEnd } from "../../queue/attempts.ts";
+import type { RunEnds } from "../../queue/ending.ts";
+import { askToCancel } from "../../queue/sql/ask-to-cancel.ts";
+import { createBehindOthers as insertBehindOthers } from "../../queue/sql/create-behind-others.ts";
+import type { CreationRights, NewRun } from "../../queue/sql/create.ts";
+import { lockUnfinished, type UnfinishedRunRow } from "../../queue/sql/lock-unfinished.ts";
 import { decideMultitask } from "./multitask.ts";
 
 /** What became of the others for a new run. */
@@ -58,3 +58,5 @@ export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">) => ({
     for (const end of ended) announcements.ended(end);
   },
 });
+
+export type BehindOthersStore = ReturnType<typeof createBehindOthers>;

@@ -1,0 +1,46 @@
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Visibility } from "../../access/visibility.ts";
+import type { CancelAction } from "../../database/tables.ts";
+import type { CreatedRun } from "../joining/results.ts";
+import type { RunSelector } from "../repository.ts";
+import type { Cancellation, UnfinishedFilter } from "./cancellation.ts";
+
+export interface CancellationServiceParts {
+  authorize: Authorize;
+  /** The server's own: for runs that it ends by itself. */
+  everyThread: Visibility<"threads">;
+  cancellation: Cancellation;
+  /** Resolves when the run has ended. */
+  waitForEnd(selector: RunSelector, options: { signal: AbortSignal }): Promise<unknown>;
+}
+
+/** Ends runs that have not ended. */
+export const createCancellationService = (parts: CancellationServiceParts) => {
+  const { authorize, everyThread, cancellation } = parts;
+
+  return {
+    /** Ends a run that has not ended; `wait`: until it has. Does nothing to one that has. */
+    async cancel(
+      caller: Caller,
+      selector: RunSelector,
+      action: CancelAction,
+      wait: { signal: AbortSignal } | undefined,
+    ): Promise<void> {
+      await cancellation.cancel(await authorize(caller, "threads", "update"), selector, action);
+      if (wait !== undefined) await parts.waitForEnd(selector, wait);
+    },
+
+    /** Ends a run whose creator has left: whoever creates one may say that it is to end then. */
+    async abandon({ row }: CreatedRun): Promise<void> {
+      await cancellation.cancel(everyThread, { threadId: row.thread_id, runId: row.run_id }, "interrupt");
+    },
+
+    /** Answers how many of the caller's runs were there to cancel. */
+    async cancelMany(caller: Caller, filter: UnfinishedFilter, action: CancelAction): Promise<number> {
+      return await cancellation.cancelMany(await authorize(caller, "threads", "update"), filter, action);
+    },
+  };
+};
+
+export type CancellationService = ReturnType<typeof createCancellationService>;

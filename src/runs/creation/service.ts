@@ -1,0 +1,66 @@
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { CreationRights } from "../../queue/sql/create.ts";
+import type { CreatedRun } from "../joining/results.ts";
+import { toRunRecord } from "../record.ts";
+import type { RunBody, RunRecord, ThreadlessRunBody } from "../schemas.ts";
+import type { RunCreation } from "./creation.ts";
+import { requestedRun, type Placement } from "./requests.ts";
+
+export interface CreationServiceParts {
+  authorize: Authorize;
+  creation: RunCreation;
+  processId: string;
+}
+
+/** On a thread of the run's own, unless the body names one. */
+const placementOf = (body: ThreadlessRunBody): Placement =>
+  body.thread_id === undefined
+    ? { kind: "threadless", keep: body.on_completion === "keep" }
+    : { kind: "thread", threadId: body.thread_id, createIfMissing: body.if_not_exists === "create" };
+
+/** Creates runs. `streamed`: their creator reads their events from the first on. */
+export const createCreationService = ({ authorize, creation, processId }: CreationServiceParts) => {
+  /** Creating a run executes its assistant: who may not read that must not see through its runs what it does. */
+  const rightsOf = async (caller: Caller): Promise<CreationRights> => ({
+    threads: await authorize(caller, "threads", "create_run"),
+    assistants: await authorize(caller, "assistants", "read"),
+  });
+
+  return {
+    async createOnThread(
+      caller: Caller,
+      threadId: string,
+      body: RunBody,
+      { streamed = false }: { streamed?: boolean } = {},
+    ): Promise<CreatedRun> {
+      const createIfMissing = body.if_not_exists === "create";
+      const placement: Placement = { kind: "thread", threadId, createIfMissing };
+      const rights = await rightsOf(caller);
+      return await creation.create(rights, requestedRun(body, placement, streamed ? processId : null));
+    },
+
+    async createThreadless(
+      caller: Caller,
+      body: ThreadlessRunBody,
+      { streamed = false }: { streamed?: boolean } = {},
+    ): Promise<CreatedRun> {
+      const rights = await rightsOf(caller);
+      return await creation.create(
+        rights,
+        requestedRun(body, placementOf(body), streamed ? processId : null),
+      );
+    },
+
+    /** All of them or, if one is refused, none. */
+    async createBatch(caller: Caller, bodies: ThreadlessRunBody[]): Promise<RunRecord[]> {
+      const rows = await creation.createAll(
+        await rightsOf(caller),
+        bodies.map((body) => requestedRun(body, placementOf(body), null)),
+      );
+      return rows.map(toRunRecord);
+    },
+  };
+};
+
+export type CreationService = ReturnType<typeof createCreationService>;

@@ -1,0 +1,113 @@
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Visibility } from "../../access/visibility.ts";
+import type { Database } from "../../database/database.ts";
+import { retryPassing } from "../../database/passing-faults.ts";
+import { eventNotKept, runNotFound } from "../../domain/errors.ts";
+import { SEQ_PER_ATTEMPT } from "../../events/event-ids.ts";
+import type { Hub } from "../../events/hub.ts";
+import type { EventLog, RunEvent } from "../../events/log.ts";
+import type { RunReader } from "../../events/readers/channel-reader.ts";
+import { withFailure } from "../../events/readers/failure-reader.ts";
+import { announceReader } from "../../queue/sql/announce-reader.ts";
+import { toWireJson } from "../../values/wire-json.ts";
+import { isTerminal } from "../record.ts";
+import type { RunRepository, RunSelector } from "../repository.ts";
+import type { CreatedRun, ResultAsking, RunResults } from "./results.ts";
+
+export interface JoiningServiceParts {
+  database: Database;
+  authorize: Authorize;
+  /** The server's own: for what it looks at while it waits, whoever for. */
+  everyThread: Visibility<"threads">;
+  repository: RunRepository;
+  results: RunResults;
+  hub: Hub;
+  eventLog: EventLog;
+  processId: string;
+}
+
+/** How long a stream's end waits for a database that is away; its connection is cut then. */
+const PATIENCE_MS = 60_000;
+
+/** Waiting for the results of runs, and reading along with them. */
+export const createJoiningService = (parts: JoiningServiceParts) => {
+  const { database, authorize, everyThread, repository, results, hub, eventLog, processId } = parts;
+  const { waitForEnd, answer, forget } = results;
+
+  /** The event that told of a failed run's error; its id is above all others of the run. */
+  const failureOf = async (selector: RunSelector): Promise<RunEvent | undefined> => {
+    const row = await repository.find(everyThread, selector);
+    if (!row?.error || !isTerminal(row.status)) return undefined;
+    return { seq: row.attempt * SEQ_PER_ATTEMPT, event: "error", data: toWireJson(row.error) };
+  };
+
+  return {
+    /** Throws `runNotFound` if the caller sees no such run. */
+    async assertThere(caller: Caller, selector: RunSelector): Promise<void> {
+      const visibility = await authorize(caller, "threads", "read");
+      if ((await repository.findAwaited(visibility, selector)) === undefined)
+        throw runNotFound(selector.runId);
+    },
+
+    /** The thread of a run that is known by its own id. */
+    async locate(caller: Caller, runId: string): Promise<RunSelector> {
+      const threadId = await repository.threadOf(await authorize(caller, "threads", "read"), runId);
+      if (threadId === undefined) throw runNotFound(runId);
+      return { threadId, runId };
+    },
+
+    /** The result of a run that was just created, for who created it. */
+    async result(created: CreatedRun, { signal, whenLarge }: ResultAsking): Promise<string> {
+      const { row, execution } = created;
+      const selector = { threadId: row.thread_id, runId: row.run_id };
+      const ended = await waitForEnd(selector, { execution, known: row, signal });
+      const text = await answer(row.thread_id, ended, whenLarge);
+      await forget(created);
+      return text;
+    },
+
+    forget,
+
+    /** The result of a run, now or when it has ended. */
+    async join(caller: Caller, selector: RunSelector, { signal, whenLarge }: ResultAsking): Promise<string> {
+      const visibility = await authorize(caller, "threads", "read");
+      if ((await repository.find(visibility, selector)) === undefined) throw runNotFound(selector.runId);
+      return await answer(selector.threadId, await waitForEnd(selector, { signal }), whenLarge);
+    },
+
+    /** Reads along from the first event, for who created the run. */
+    readCreated({ row }: CreatedRun): RunReader {
+      return hub.read({ threadId: row.thread_id, runId: row.run_id, after: -1, resumable: row.resumable });
+    },
+
+    /** `after`: see ReadOptions. A threadless run's events outlive its row for a moment. */
+    async read(caller: Caller, selector: RunSelector, after: number | undefined): Promise<RunReader> {
+      const visibility = await authorize(caller, "threads", "read");
+      const row = await repository.find(visibility, selector);
+      const { threadId, runId } = selector;
+      if (row === undefined && (await repository.threadIsHidden(visibility, threadId)))
+        throw runNotFound(runId);
+      if (row === undefined && !hub.holds(threadId, runId)) throw runNotFound(runId);
+      const held = after !== undefined && hub.holdsAllAfter(threadId, runId, after);
+      if (row !== undefined && row.resumable && !held && after !== undefined && isTerminal(row.status)) {
+        // A gap would look like a complete stream.
+        const kept =
+          after < 0 ? (await eventLog.lastSeq(selector)) >= 0 : await eventLog.hasAllAfter(selector, after);
+        if (!kept) throw eventNotKept(row.run_id, after);
+      }
+      // Before the reading starts: from then on its events are logged, wherever it is executed.
+      if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
+        await announceReader(database, { threadId, runId }, processId);
+      }
+      // Told here, not by a look into the log later: a short run may have ended by then, and all of it would be left out.
+      const begin = row?.status === "pending" ? row.attempt * SEQ_PER_ATTEMPT - 1 : undefined;
+      const reader = hub.read({ ...selector, after: after ?? begin, resumable: row?.resumable ?? false });
+      // Whoever names an event where all are kept has seen the error, or will.
+      if (after !== undefined && (held || row?.resumable)) return reader;
+      return withFailure(reader, () => retryPassing(() => failureOf(selector), { forMs: PATIENCE_MS }));
+    },
+  };
+};
+
+export type JoiningService = ReturnType<typeof createJoiningService>;

@@ -1,0 +1,77 @@
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Database } from "../../database/database.ts";
+import { assistantIdOf } from "../../domain/assistant-ids.ts";
+import { conflict, runNotFound, threadNotFound } from "../../domain/errors.ts";
+import type { WhenLarge } from "../../lib/large-answers.ts";
+import { removeEnded } from "../../queue/sql/remove-ended.ts";
+import type { Cancellation } from "../cancellation/cancellation.ts";
+import { toRunRecord, toRunSummary } from "../record.ts";
+import type { RunRepository, RunSelector } from "../repository.ts";
+import type { RunRecord, RunSearch, RunSummary } from "../schemas.ts";
+import type { RunListOptions, RunSearcher } from "./search.ts";
+
+export interface RecordServiceParts {
+  database: Database;
+  authorize: Authorize;
+  repository: RunRepository;
+  searcher: RunSearcher;
+  cancellation: Pick<Cancellation, "cancel">;
+}
+
+/** The records of runs. */
+export const createRecordService = (parts: RecordServiceParts) => {
+  const { database, authorize, repository, searcher, cancellation } = parts;
+
+  return {
+    /** `whenLarge` is awaited before a large input is read. */
+    async get(caller: Caller, selector: RunSelector, whenLarge: WhenLarge): Promise<RunRecord> {
+      const visibility = await authorize(caller, "threads", "read");
+      const row = await repository.findWithRoom(visibility, selector, whenLarge);
+      if (row === undefined) throw runNotFound(selector.runId);
+      return toRunRecord(row);
+    },
+
+    /** Runs of a thread. `next`: undefined on the last page. */
+    async list(
+      caller: Caller,
+      threadId: string,
+      options: RunListOptions,
+      signal?: AbortSignal,
+    ): Promise<{ runs: RunRecord[]; next: number | undefined }> {
+      const visibility = await authorize(caller, "threads", "read");
+      const { rows, next } = await searcher.list(visibility, threadId, options, signal);
+      if (rows.length === 0 && !(await repository.threadExists(visibility, threadId))) {
+        throw threadNotFound(threadId);
+      }
+      return { runs: rows.map(toRunRecord), next };
+    },
+
+    /** Runs of all threads. `total`: undefined if more match than are counted; `next`: undefined on the last page. */
+    async search(
+      caller: Caller,
+      search: RunSearch,
+      signal?: AbortSignal,
+    ): Promise<{ runs: RunSummary[]; total: number | undefined; next: number | undefined }> {
+      const visibility = await authorize(caller, "threads", "search");
+      const assistantId = search.assistant_id;
+      const named =
+        assistantId === undefined ? search : { ...search, assistant_id: assistantIdOf(assistantId) };
+      const { rows, total, next } = await searcher.page(visibility, named, signal);
+      return { runs: rows.map(toRunSummary), total, next };
+    },
+
+    /** A pending run is withdrawn; one in progress has to be cancelled first. */
+    async remove(caller: Caller, selector: RunSelector): Promise<void> {
+      const visibility = await authorize(caller, "threads", "delete");
+      const row = await repository.find(visibility, selector);
+      if (row === undefined) throw runNotFound(selector.runId);
+      if (row.status === "pending") return await cancellation.cancel(visibility, selector, "rollback");
+      if (row.status === "running")
+        throw conflict(`Run '${selector.runId}' is in progress; cancel it first.`);
+      await removeEnded(database, selector);
+    },
+  };
+};
+
+export type RecordService = ReturnType<typeof createRecordService>;
