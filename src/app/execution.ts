@@ -56,14 +56,14 @@ export const openExecution = async (parts: ExecutionParts) => {
   );
   const endings = lifecycle.closing(createEndings({ signals, logger }));
   // After the graphs: what is wrong with one is said once, by this process.
-  const { graphExecutor, close: closeGraphs } = openGraphExecutor(config, {
+  const { graphExecutor, graphProcesses } = openGraphExecutor(config, {
     connectionString,
     graphs,
     checkpoints,
     interruptsOf: (threadId) => runRepository.interrupts(everyThread, threadId),
     logger,
   });
-  lifecycle.onClose(closeGraphs);
+  if (graphProcesses !== undefined) lifecycle.closing(graphProcesses);
   const executor = createExecutor({
     database,
     queue,
@@ -118,7 +118,7 @@ export const openExecution = async (parts: ExecutionParts) => {
       logger,
     }),
   );
-  return { runRepository, everyThread, ends, queue, eventLog, hub, endings, worker, hosting };
+  return { runRepository, everyThread, ends, queue, eventLog, hub, endings, worker, hosting, graphProcesses };
 };
 
 export type ServerExecution = Awaited<ReturnType<typeof openExecution>>;

@@ -2,10 +2,15 @@ import { availableParallelism } from "node:os";
 import type { Config } from "../config/config.ts";
 import type { GraphExecutor } from "../engine/executors/executor.ts";
 import { createInlineExecutor, type InlineExecutorParts } from "../engine/executors/inline.ts";
-import { createGraphProcesses } from "../engine/executors/process/pool.ts";
+import { createGraphProcesses, type GraphProcesses } from "../engine/executors/process/pool.ts";
 import type { Logger } from "../lib/logger.ts";
 
 const ENTRY = new URL("./graph-process-entry.js", import.meta.url);
+/**
+ * Whose place nobody takes has its runs wait for a start, which takes a second of CPU: see decision 024 for what a spare
+ * costs and what it brings.
+ */
+const SPARES = 1;
 /** A statement of a checkpoint, and a read beside it. */
 const CONNECTIONS_AT_LEAST = 2;
 
@@ -17,8 +22,8 @@ export interface GraphProcessPlan {
 }
 
 /**
- * How many graph processes there are. The connections are shared out among them, the main process, and the one process
- * more that there is while one is replaced or a suspect is executed alone.
+ * How many graph processes there are. The connections are shared out among them, the main process, and the spare, which
+ * takes the place of another, or executes a suspect alone.
  */
 export const planGraphProcesses = (
   { graphProcesses, databasePoolSize, role }: Pick<Config, "graphProcesses" | "databasePoolSize" | "role">,
@@ -41,15 +46,16 @@ export interface GraphExecutorParts extends Omit<InlineExecutorParts, "recursion
 export const openGraphExecutor = (
   config: Config,
   { connectionString, logger, ...parts }: GraphExecutorParts,
-): { graphExecutor: GraphExecutor; close(): Promise<void> } => {
+): { graphExecutor: GraphExecutor; graphProcesses: GraphProcesses | undefined } => {
   const { processes, poolSize } = planGraphProcesses(config);
   const { recursionLimitMax } = config;
   if (processes === 0) {
     const graphExecutor = createInlineExecutor({ ...parts, recursionLimitMax });
-    return { graphExecutor, close: () => Promise.resolve() };
+    return { graphExecutor, graphProcesses: undefined };
   }
-  const pool = createGraphProcesses({
+  const graphProcesses = createGraphProcesses({
     processes,
+    spares: SPARES,
     entry: ENTRY,
     setup: {
       connectionString,
@@ -66,5 +72,5 @@ export const openGraphExecutor = (
     residentBytesAtMost: config.graphProcessResidentBytes,
     logger,
   });
-  return { graphExecutor: pool, close: () => pool.close() };
+  return { graphExecutor: graphProcesses, graphProcesses };
 };

@@ -26,7 +26,8 @@ export const createServices = async (parts: ServiceParts) => {
   const { foundation, execution, isReady, lifecycle, logger } = parts;
   const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;
   const { store, threadExpiry } = foundation;
-  const { runRepository, everyThread, ends, eventLog, hub, endings, worker, hosting } = execution;
+  const { runRepository, everyThread, ends, eventLog, hub, endings, worker, hosting, graphProcesses } =
+    execution;
 
   const onThreadsDeleted = (threadIds: readonly string[], ended: readonly RunEnd[] = []): void => {
     worker.abandonThreads(threadIds);
@@ -89,6 +90,7 @@ export const createServices = async (parts: ServiceParts) => {
       listUnhosted: () => hosting.listUnhosted(),
       readiness: () => (isReady() ? undefined : "is starting or stopping"),
       workers: () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active }),
+      graphProcesses: () => graphProcesses?.figures(),
     }),
   );
   return { assistants, threads, runs, store, status, onThreadsDeleted };

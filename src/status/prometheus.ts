@@ -1,7 +1,7 @@
 import type { Metrics } from "./schemas.ts";
 
 /** What a collector reads, one group of lines per figure: name, kind, meaning, value. */
-export const toPrometheus = ({ process, database, queue, workers }: Metrics): string => {
+export const toPrometheus = ({ process, database, queue, workers, graph_processes }: Metrics): string => {
   const lines: string[] = [];
   const write = (name: string, kind: "gauge" | "counter", help: string, value: number, labels = ""): void => {
     const full = `threadloom_${name}`;
@@ -38,6 +38,14 @@ export const toPrometheus = ({ process, database, queue, workers }: Metrics): st
   if (workers !== undefined) {
     write("worker_slots", "gauge", "Runs that this process may execute at once.", workers.max);
     write("worker_slots_active", "gauge", "Runs that this process executes.", workers.active);
+  }
+  if (graph_processes !== undefined) {
+    const { deaths, ...states } = graph_processes;
+    for (const [state, value] of Object.entries(states))
+      write("graph_processes", "gauge", "Processes that execute graphs.", value, `{state="${state}"}`);
+    const help = "Processes of graphs that ended unasked.";
+    for (const [reason, value] of Object.entries(deaths))
+      write("graph_process_deaths_total", "counter", help, value, `{reason="${reason}"}`);
   }
   return `${lines.join("\n")}\n`;
 };

@@ -67,4 +67,8 @@ export interface Metrics {
     | undefined;
   /** What this process executes; undefined if it is no worker. */
   workers: { max: number; active: number; available: number } | undefined;
+  /** Processes that execute graphs for this one, and those that ended unasked, by the reason; undefined without WORKERS. */
+  graph_processes:
+    | { working: number; spare: number; starting: number; deaths: Readonly<Record<string, number>> }
+    | undefined;
 }

@@ -13,6 +13,8 @@ export interface StatusServiceOptions {
   readiness?: () => string | undefined;
   /** Runs that this process may execute and does. */
   workers?: () => { max: number; active: number };
+  /** Processes that execute graphs for this one; undefined if there are none. */
+  graphProcesses?: () => Metrics["graph_processes"];
   /** Runs that wait, by their graph, and that no worker can execute. */
   listUnhosted?: () => Promise<{ graph_id: string; runs: number }[]>;
   /** Abilities beyond the ones that every server of ours has. */
@@ -132,6 +134,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
         },
         queue,
         workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },
+        graph_processes: options.graphProcesses?.(),
       };
       delay.reset();
       return metrics;

@@ -181,13 +181,17 @@ export const aLedgerRun = async (
     milliseconds,
     harm,
     harmAt,
+    harmAttempts,
     ...fields
-  }: { steps: number; milliseconds: number; harm?: Harm; harmAt?: number } & Record<string, unknown>,
+  }: { steps: number; milliseconds: number; harm?: Harm; harmAt?: number; harmAttempts?: number } & Record<
+    string,
+    unknown
+  >,
 ): Promise<LedgerRun> => {
   const threadId = await api.aThread();
   const run = await api.aRun(threadId, {
     assistant_id: "ledger",
-    input: { steps, milliseconds, harm, harmAt },
+    input: { steps, milliseconds, harm, harmAt, harmAttempts },
     durability: "sync",
     config: { recursion_limit: steps + 5 },
     ...fields,

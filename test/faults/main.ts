@@ -42,7 +42,12 @@ const SCENARIOS: Scenario[] = [
     title: "a graph that loops for ever (BLOCKED_LOOP_SECONDS=3)",
     harm: "loop",
     rounds: 1,
-    environment: { BLOCKED_LOOP_SECONDS: "3" },
+    environment: {
+      BLOCKED_LOOP_SECONDS: "3",
+      LEASE_SECONDS: "3",
+      HEARTBEAT_SECONDS: "0.5",
+      SWEEP_SECONDS: "0.5",
+    },
   }),
   harmfulRuns({
     number: 18,

@@ -138,7 +138,7 @@ test("a process is replaced after so many runs, and nobody notices", async () =>
           assistant_id: "hostile",
           input: {},
         });
-        expect(body).toEqual({ done: 0, pid: expect.any(Number) });
+        expect(body).toMatchObject({ done: 0, pid: expect.any(Number) });
         pids.add(body.pid);
         return pids.size >= 3;
       },

@@ -1,7 +1,7 @@
 /**
  * Takes `steps` steps of `milliseconds` each and notes every beginning and end of one in the file LEDGER_FILE, with
  * the attempt that took it: what really happened, whatever the database says. The state collects `done`. In step
- * `harmAt` it does to its process what `harm` says, in every attempt.
+ * `harmAt` it does to its process what `harm` says, in the first `harmAttempts` attempts (all if left out).
  */
 import { appendFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
@@ -13,6 +13,7 @@ const State = Annotation.Root({
   milliseconds: Annotation<number>(),
   harm: Annotation<Harm | undefined>(),
   harmAt: Annotation<number | undefined>(),
+  harmAttempts: Annotation<number>(),
   done: Annotation<number[], number[]>({
     reducer: (before, added) => [...before, ...added],
     default: () => [],
@@ -22,7 +23,7 @@ const State = Annotation.Root({
 const file = process.env["LEDGER_FILE"] ?? "/dev/null";
 
 export const graph = new StateGraph(State)
-  .addNode("step", async ({ done, milliseconds, harm, harmAt }, config) => {
+  .addNode("step", async ({ done, milliseconds, harm, harmAt, harmAttempts = Infinity }, config) => {
     const step = done.length + 1;
     const { run_id, run_attempt } = config.configurable as { run_id: string; run_attempt: number };
     // One short line per write: appended whole, also by several processes at once and by one that is killed next.
@@ -33,7 +34,7 @@ export const graph = new StateGraph(State)
       );
     note("begin");
     config.writer?.({ step });
-    if (harm !== undefined && step === harmAt) await HARMS[harm]();
+    if (harm !== undefined && step === harmAt && run_attempt <= harmAttempts) await HARMS[harm]();
     await pause(milliseconds, undefined, { signal: config.signal });
     note("end");
     return { done: [step] };

@@ -4,6 +4,12 @@ import type { Logger } from "../../../lib/logger.ts";
 import type { FromGraphProcess, GraphProcessSetup, ToGraphProcess } from "./messages.ts";
 import { logOutput } from "./output.ts";
 
+/**
+ * Why a graph process has ended. `signal`: whoever sent it; V8 ends a process whose heap is full by SIGABRT. `blocked`: it
+ * was killed because it did not answer; `unstopped`: because a run did not end. `start`: there never was a process.
+ */
+export type DeathReason = "exit" | "signal" | "blocked" | "unstopped" | "start";
+
 export interface GraphProcessOptions {
   /** The program of the process: JavaScript, which brings the loader for TypeScript along. */
   entry: URL;
@@ -13,8 +19,8 @@ export interface GraphProcessOptions {
   /** How long the process may leave questions unanswered before it is killed; 0: for ever. */
   blockedSeconds: number;
   onMessage(message: FromGraphProcess): void;
-  /** Called once. `how`: as the end of a sentence. */
-  onEnd(how: string): void;
+  /** Called once, unless it was closed. `how`: as the end of a sentence. */
+  onEnd(reason: DeathReason, how: string): void;
   logger: Logger;
 }
 
@@ -24,8 +30,8 @@ export interface GraphProcess {
   /** Answers its questions at the moment. */
   readonly isResponsive: boolean;
   send(message: ToGraphProcess): void;
-  /** At once. `why` is told with its end. */
-  kill(why: string): void;
+  /** At once. Reason and `how` are told with its end. */
+  kill(reason: DeathReason, how: string): void;
   /** Resolves when it has ended. Nothing is executed there any more. */
   close(): Promise<void>;
 }
@@ -40,8 +46,9 @@ const CLOSE_MS = 2_000;
 /** The file descriptor that a graph process writes its log to; 0 to 2 are the usual ones, 3 is the pipe of `fork`. */
 const LOG_DESCRIPTOR = 4;
 
-const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
-  signal !== null ? `was ended by ${signal}` : `exited with ${code}`;
+type End = readonly [reason: DeathReason, how: string];
+const endOf = (code: number | null, signal: NodeJS.Signals | null): End =>
+  signal !== null ? ["signal", `was ended by ${signal}`] : ["exit", `exited with ${code}`];
 
 export const startGraphProcess = (options: GraphProcessOptions): GraphProcess => {
   const { entry, setup, heapMegabytes, blockedSeconds, onMessage, onEnd } = options;
@@ -57,7 +64,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   }
   /** Undefined while it loads its graphs, which takes every turn of its loop for a while. */
   let unanswered: number | undefined;
-  let killedBecause: string | undefined;
+  let killedBecause: End | undefined;
   let isClosing = false;
   let hasEnded = false;
   let resolveEnd = (): void => undefined;
@@ -67,23 +74,23 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     // What can't be sent has no receiver any more; its end is told by `exit`.
     if (child.connected) child.send(message, () => undefined);
   };
-  const kill = (why: string): void => {
-    killedBecause ??= why;
+  const kill = (...end: End): void => {
+    killedBecause ??= end;
     child.kill("SIGKILL");
   };
-  const end = (how: string): void => {
+  const end = (...seen: End): void => {
     if (hasEnded) return;
     hasEnded = true;
     clearInterval(pinging);
     resolveEnd();
-    if (!isClosing) onEnd(killedBecause ?? how);
+    if (!isClosing) onEnd(...(killedBecause ?? seen));
   };
   // Counted by this loop's own turns: after one that stood still, the answers of the others are on their way.
   const pinging = setInterval(() => {
     if (unanswered === undefined) return;
     send({ kind: "ping" });
     if (blockedSeconds > 0 && unanswered * PING_MS > blockedSeconds * 1_000) {
-      kill(`did not answer for ${blockedSeconds} seconds and was killed`);
+      kill("blocked", `did not answer for ${blockedSeconds} seconds and was killed`);
     }
     unanswered += 1;
   }, PING_MS);
@@ -95,9 +102,9 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   });
   child.on("error", (cause) => {
     logger.error({ err: cause }, "a graph process could not be started or told something");
-    if (child.pid === undefined) end("could not be started");
+    if (child.pid === undefined) end("start", "could not be started");
   });
-  child.on("exit", (code, signal) => end(endOf(code, signal)));
+  child.on("exit", (code, signal) => end(...endOf(code, signal)));
   send({ kind: "setup", setup });
 
   return {

@@ -2,12 +2,16 @@ import { createBackOff } from "../../../lib/back-off.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { GraphExecutor } from "../executor.ts";
 import { ExecutionThere } from "./execution-there.ts";
-import { startGraphProcess, type GraphProcess } from "./graph-process.ts";
+import { startGraphProcess, type DeathReason } from "./graph-process.ts";
+import { idsOf, isRegular, isSpare, leastBusy, type Member } from "./member.ts";
 import type { FromGraphProcess, GraphProcessSetup } from "./messages.ts";
+import { createStopTimers } from "./stop-timers.ts";
 
 export interface GraphProcessesOptions {
-  /** Processes that are kept warm. */
+  /** Processes that execute runs. */
   processes: number;
+  /** Processes beyond those that are kept warm, to take the place of one that ends. */
+  spares: number;
   /** See GraphProcessOptions. */
   entry: URL;
   setup: GraphProcessSetup;
@@ -19,55 +23,50 @@ export interface GraphProcessesOptions {
   logger: Logger;
 }
 
+/** For the metrics. */
+export interface GraphProcessFigures {
+  /** Processes that execute runs, that are ready to take the place of one, and that load their graphs. */
+  working: number;
+  spare: number;
+  starting: number;
+  /** Ends that nobody asked for, since the server has started. */
+  deaths: Readonly<Record<DeathReason, number>>;
+}
+
 export interface GraphProcesses extends GraphExecutor {
-  /** Processes that execute runs now or could. */
-  readonly ready: number;
+  figures(): GraphProcessFigures;
   /** After everything that was executed has ended. */
   close(): Promise<void>;
 }
 
-/** One process of the pool. */
-interface Member {
-  process: GraphProcess;
-  state: "starting" | "ready" | "leaving";
-  readyAt: number;
-  /** The run that it was started for alone. */
-  suspect: ExecutionThere | undefined;
-  /** Takes the place of this one when it is ready. */
-  replaces: Member | undefined;
-  here: Map<number, ExecutionThere>;
-  begun: number;
-  isWorn: boolean;
-}
-
-/** What a run may take to end after it was told to stop; then its process is killed. Its graph was given 0.5 s of it. */
-const STOP_MS = 5_000;
-/** The same when the server ends: whoever stops it kills it after some seconds. */
-const SHUTDOWN_STOP_MS = 1_500;
-/** A process that lived shorter than this is not started again at once. */
+/** A process that ended sooner than this, and not by a run, is not started again at once. */
 const SHORT_LIFE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
-
-const idsOf = (member: Member): string[] => [...member.here.values()].map(({ run }) => run.run_id);
+/** Runs may be taken by another server, which does not know of the doubt. */
+const DOUBTED_AT_MOST = 1_000;
 
 /**
  * Executes graphs in warm processes. What a graph does to its process (a loop without an end, an exit, all the memory)
  * it does to the runs beside it there, which go on elsewhere from their last checkpoints, and to nothing else.
  */
 export const createGraphProcesses = (options: GraphProcessesOptions): GraphProcesses => {
-  const { processes, runsAtMost, residentBytesAtMost, logger } = options;
+  const { processes, spares, runsAtMost, residentBytesAtMost, logger } = options;
   const members = new Set<Member>();
   /** Executions for which no process is ready, the oldest first. */
   const waiting = new Set<ExecutionThere>();
-  const stopTimers = new Map<ExecutionThere, NodeJS.Timeout>();
+  const stopTimers = createStopTimers();
+  /**
+   * Runs that had begun last in a process that died, which makes them likelier than their neighbours to have ended it: a run
+   * that does so is at once at that point again when it goes on. They go on alone, before they are in their last attempt.
+   */
+  const doubted = new Set<string>();
   const restarts = createBackOff({ longestMs: LONGEST_PAUSE_MS });
+  const deaths: Record<DeathReason, number> = { exit: 0, signal: 0, blocked: 0, unstopped: 0, start: 0 };
   let pause: NodeJS.Timeout | undefined;
   let isClosing = false;
   let nextId = 1;
 
-  const isRegular = (member: Member): boolean =>
-    member.suspect === undefined && member.replaces === undefined && member.state !== "leaving";
-
+  const count = (isMeant: (member: Member) => boolean): number => [...members].filter(isMeant).length;
   const place = (execution: ExecutionThere, member: Member): void => {
     waiting.delete(execution);
     member.here.set(execution.id, execution);
@@ -75,22 +74,9 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     execution.placeAt(member.process);
   };
 
-  /** Who has the fewest runs; among those, who has begun the fewest. */
-  const findPlace = (): Member | undefined => {
-    let best: Member | undefined;
-    for (const member of members) {
-      if (!isRegular(member) || member.state !== "ready" || !member.process.isResponsive) continue;
-      const isBetter =
-        best === undefined ||
-        member.here.size < best.here.size ||
-        (member.here.size === best.here.size && member.begun < best.begun);
-      if (isBetter) best = member;
-    }
-    return best;
-  };
   const placeWaiting = (): void => {
     for (const execution of waiting) {
-      const member = findPlace();
+      const member = leastBusy(members);
       if (member === undefined) return;
       place(execution, member);
     }
@@ -102,104 +88,130 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     void member.process.close().then(() => members.delete(member));
   };
 
-  const becameReady = (member: Member): void => {
-    member.state = "ready";
-    member.readyAt = performance.now();
-    const { suspect, replaces } = member;
-    if (suspect !== undefined) {
-      if (suspect.stopReason === undefined) place(suspect, member);
-      else leave(member);
-    } else if (replaces !== undefined) {
-      member.replaces = undefined;
-      leave(replaces);
-      replaceWorn();
-    }
-    placeWaiting();
+  /** A spare that is ready, else one that will be sooner than a process that is started now. */
+  const takeSpare = (role: Member["role"]): Member | undefined => {
+    const spares = [...members].filter(isSpare);
+    const spare = spares.find(({ state }) => state === "ready") ?? spares[0];
+    if (spare !== undefined) spare.role = role;
+    return spare;
   };
 
-  const hasEnded = (member: Member, how: string): void => {
-    members.delete(member);
-    logger.error({ graph_process: member.process.id, runs: idsOf(member) }, `a graph process ${how}`);
-    const isShort = member.state === "starting" || performance.now() - member.readyAt < SHORT_LIFE_MS;
-    const pauseMs = isShort ? restarts.next() : 0;
-    if (!isShort) restarts.reset();
-    for (const other of members) if (other.replaces === member) other.replaces = undefined;
-    for (const execution of member.here.values()) {
-      forgetStop(execution);
-      execution.lost(how);
-    }
-    const { suspect } = member;
-    if (suspect !== undefined && !suspect.isPlaced && suspect.stopReason === undefined) {
-      setTimeout(() => beginAlone(suspect), pauseMs);
-    }
-    startMissing(pauseMs);
-  };
-
-  const start = (purpose: Partial<Pick<Member, "suspect" | "replaces">> = {}): void => {
+  const start = (role: Member["role"]): Member => {
     const member: Member = {
       process: startGraphProcess({
         ...options,
         onMessage: (message) => hear(member, message),
-        onEnd: (how) => hasEnded(member, how),
+        onEnd: (reason, how) => hasEnded(member, reason, how),
       }),
       state: "starting",
       readyAt: 0,
-      suspect: purpose.suspect,
-      replaces: purpose.replaces,
+      role,
+      suspect: undefined,
       here: new Map(),
       begun: 0,
       isWorn: false,
     };
     members.add(member);
+    return member;
   };
 
-  const startMissing = (pauseMs = 0): void => {
-    if (isClosing || pause !== undefined) return;
+  /** A spare waits for the others: a start takes a core for a second, and theirs is waited for. */
+  const startMissing = (): void => {
+    if (isClosing) return;
+    let missing = processes - count(isRegular);
+    while (missing > 0 && takeSpare("regular") !== undefined) missing -= 1;
+    if (pause !== undefined) return;
+    for (; missing > 0; missing -= 1) start("regular");
+    if (count(({ state }) => state === "starting") === 0 && count(isSpare) < spares) start("spare");
+  };
+  const startMissingAfter = (pauseMs: number): void => {
     if (pauseMs > 0) {
-      pause = setTimeout(() => {
+      pause ??= setTimeout(() => {
         pause = undefined;
         startMissing();
       }, pauseMs);
-      return;
     }
-    const missing = processes - [...members].filter(isRegular).length;
-    for (let count = 0; count < missing; count += 1) start();
+    startMissing();
   };
 
-  /** One at a time: each is one process more for as long as it starts. */
+  /** One after the other: each needs a spare. */
   const replaceWorn = (): void => {
-    if (isClosing || [...members].some(({ replaces }) => replaces !== undefined)) return;
     const worn = [...members].find((member) => member.isWorn && isRegular(member));
-    if (worn !== undefined) start({ replaces: worn });
+    const spare = [...members].find((member) => isSpare(member) && member.state === "ready");
+    if (isClosing || worn === undefined || spare === undefined) return;
+    spare.role = "regular";
+    leave(worn);
   };
   const wear = (member: Member, why: string): void => {
     if (member.isWorn || !isRegular(member)) return;
     member.isWorn = true;
     logger.info({ graph_process: member.process.id }, `a graph process is replaced: ${why}`);
     replaceWorn();
+    startMissing();
+  };
+
+  const beginSuspect = (member: Member, suspect: ExecutionThere): void => {
+    if (suspect.stopReason === undefined) place(suspect, member);
+    else leave(member);
+  };
+  const becameReady = (member: Member): void => {
+    member.state = "ready";
+    member.readyAt = performance.now();
+    if (member.suspect !== undefined) beginSuspect(member, member.suspect);
+    replaceWorn();
+    startMissing();
+    placeWaiting();
+  };
+
+  const doubtNewest = (member: Member): void => {
+    const newest = idsOf(member).at(-1);
+    if (newest === undefined || member.here.size < 2) return;
+    const [oldest] = doubted;
+    if (oldest !== undefined && doubted.size >= DOUBTED_AT_MOST) doubted.delete(oldest);
+    doubted.add(newest);
+  };
+  /** Each costs a process; there are as many as suspects may have. */
+  const goesAlone = ({ isSuspect, run }: ExecutionThere): boolean =>
+    (doubted.delete(run.run_id) && count(({ role }) => role === "alone") < processes) || isSuspect;
+
+  const hasEnded = (member: Member, reason: DeathReason, how: string): void => {
+    members.delete(member);
+    deaths[reason] += 1;
+    logger.error({ graph_process: member.process.id, runs: idsOf(member) }, `a graph process ${how}`);
+    // What a run has ended is bounded by its attempts.
+    const isShort =
+      member.state === "starting" ||
+      (member.begun === 0 && performance.now() - member.readyAt < SHORT_LIFE_MS);
+    const pauseMs = isShort ? restarts.next() : 0;
+    if (!isShort) restarts.reset();
+    startMissingAfter(pauseMs);
+    doubtNewest(member);
+    for (const execution of member.here.values()) {
+      stopTimers.forget(execution);
+      execution.lost(how);
+    }
+    const { suspect } = member;
+    if (suspect !== undefined && !suspect.isPlaced && suspect.stopReason === undefined) {
+      setTimeout(() => beginAlone(suspect), pauseMs);
+    }
+    placeWaiting();
   };
 
   const beginAlone = (execution: ExecutionThere): void => {
     if (isClosing || execution.stopReason !== undefined) return execution.lost("was not started");
-    start({ suspect: execution });
+    const member = takeSpare("alone") ?? start("alone");
+    member.suspect = execution;
+    if (member.state === "ready") beginSuspect(member, execution);
+    startMissing();
   };
 
-  const forgetStop = (execution: ExecutionThere): void => {
-    clearTimeout(stopTimers.get(execution));
-    stopTimers.delete(execution);
-  };
   const enforceStop = (execution: ExecutionThere): void => {
     const member = [...members].find(({ here }) => here.has(execution.id));
     if (member === undefined) {
       waiting.delete(execution);
       return execution.lost("was not started");
     }
-    const ms = execution.stopReason?.kind === "shutdown" ? SHUTDOWN_STOP_MS : STOP_MS;
-    const timer = setTimeout(
-      () => member.process.kill(`was killed: a run went on for ${ms} ms after it was stopped`),
-      ms,
-    );
-    stopTimers.set(execution, timer);
+    stopTimers.start(execution, member.process);
   };
 
   const hearResult = (
@@ -209,7 +221,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     const execution = member.here.get(id);
     if (execution === undefined) return;
     member.here.delete(id);
-    forgetStop(execution);
+    stopTimers.forget(execution);
     execution.arrived(result);
     if (member.suspect !== undefined || member.state === "leaving") return leave(member);
     if (member.begun >= runsAtMost) wear(member, `it has begun ${member.begun} runs`);
@@ -239,14 +251,17 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
 
   return {
     suspectsAtOnce: processes,
-    get ready() {
-      return [...members].filter((member) => member.state === "ready").length;
-    },
+    figures: () => ({
+      working: count(({ role, state }) => role !== "spare" && state !== "starting"),
+      spare: count(({ role, state }) => role === "spare" && state === "ready"),
+      starting: count(({ state }) => state === "starting"),
+      deaths: { ...deaths },
+    }),
     execute(run, sink, executionOptions) {
       const execution = new ExecutionThere(nextId, run, sink, executionOptions, enforceStop);
       nextId += 1;
       if (isClosing) queueMicrotask(() => execution.lost("was not started"));
-      else if (execution.isSuspect) beginAlone(execution);
+      else if (goesAlone(execution)) beginAlone(execution);
       else {
         waiting.add(execution);
         placeWaiting();
@@ -262,7 +277,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
           await member.process.close();
         }),
       );
-      for (const timer of stopTimers.values()) clearTimeout(timer);
+      stopTimers.close();
     },
   };
 };

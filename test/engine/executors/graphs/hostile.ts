@@ -1,5 +1,5 @@
 /**
- * A step that tells its process, then one that does to that process what `harm` says, in the first `attempts` attempts
+ * A step that tells its process and when that has started, then one that does to that process what `harm` says, in the first `attempts` attempts
  * (all if left out); `steps` of 50 ms each come between the two.
  */
 import { setTimeout as pause } from "node:timers/promises";
@@ -12,10 +12,12 @@ const State = Annotation.Root({
   steps: Annotation<number>(),
   done: Annotation<number>({ reducer: (a, b) => a + b, default: () => 0 }),
   pid: Annotation<number>(),
+  /** Unix time in milliseconds. */
+  born: Annotation<number>(),
 });
 
 export const graph = new StateGraph(State)
-  .addNode("begin", () => ({ pid: process.pid }))
+  .addNode("begin", () => ({ pid: process.pid, born: performance.timeOrigin }))
   .addNode("work", async () => {
     await pause(50);
     return { done: 1 };
