@@ -29,8 +29,14 @@ export const acceleratorsOf = (
 export const seesDeaths = ({ listen, advisoryLocks, sessions }: Accelerators): boolean =>
   listen && advisoryLocks && sessions;
 
-/** Whoever makes the same thing at the same time was first: unique_violation, and a schema, a table, an object that exists. */
-const MADE_BY_OTHERS = new Set(["23505", "42P06", "42P07", "42710"]);
+/**
+ * Whoever makes the same thing at the same time was first: unique_violation, and a schema, a table, an object that exists. Or
+ * a deadlock: a migration locks one table after the other, and servers of the version before it are at work.
+ */
+const MADE_BY_OTHERS = new Set(["23505", "42P06", "42P07", "42710", "40P01"]);
+/** Of the error, or of what it was caused by: a migration that fails is named in an error of our own. */
+const stateOf = (error: unknown): string | undefined =>
+  sqlState(error) ?? (error instanceof Error ? sqlState(error.cause) : undefined);
 const RACES_AT_MOST = 20;
 
 /**
@@ -42,7 +48,7 @@ export const againIfOthersWereFirst = async <Result>(work: () => Promise<Result>
     try {
       return await work();
     } catch (error) {
-      if (race === RACES_AT_MOST || !MADE_BY_OTHERS.has(sqlState(error) ?? "")) throw error;
+      if (race === RACES_AT_MOST || !MADE_BY_OTHERS.has(stateOf(error) ?? "")) throw error;
     }
   }
 };

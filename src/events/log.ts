@@ -24,10 +24,16 @@ export interface EventSource extends RunAddress, Turn {}
 /**
  * One insert for a batch: 90,340 events/s at 50 per statement, 3,711 with a statement each. Fenced: the run's row
  * is locked against a takeover while the events are written, and nothing is if the attempt has lost the run.
+ *
+ * The thread's row is locked before the run's, as everywhere (src/queue/README.md): the foreign key of each event locks it
+ * in any case, but only after the run's, and then a deletion of the thread, which has the thread and waits for the run,
+ * was a deadlock.
  */
-const APPEND = `with held as (
-  select thread_id, run_id from threadloom.runs
-  where thread_id = $1 and run_id = $2 and attempt = $3 and status = 'running' for share)
+const APPEND = `with thread as (
+  select thread_id from threadloom.threads where thread_id = $1 for key share),
+held as (
+  select r.thread_id, r.run_id from thread join threadloom.runs r on r.thread_id = thread.thread_id
+  where r.thread_id = $1 and r.run_id = $2 and r.attempt = $3 and r.status = 'running' for share of r)
 insert into threadloom.run_events (thread_id, run_id, seq, thread_seq, event, data)
 select held.thread_id, held.run_id, e.seq, e.seq + $7::bigint, e.event, e.data
 from held, unnest($4::bigint[], $5::text[], $6::text[]) as e(seq, event, data)

@@ -58,6 +58,8 @@ export const createAnswerRoom = ({
   };
 
   const hold = (response: ServerResponse, bytes: number): void => {
+    // Its `close` has been: what were counted now would be counted for ever.
+    if (response.destroyed || response.closed) return;
     const before = held.get(response);
     held.set(response, bytes);
     taken += bytes - (before ?? 0);

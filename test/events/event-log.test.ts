@@ -81,6 +81,29 @@ describe("events", () => {
     expect(await log.read(run, -1, ALL)).toEqual([]);
   });
 
+  test("wait for a deletion of their thread with no lock that it needs, and are refused then", async () => {
+    const run = await aRun();
+    let appending: Promise<void> | undefined;
+    await opened.database.transaction(async (transaction) => {
+      await transaction.query("select 1 from threadloom.threads where thread_id = $1 for update", [
+        run.threadId,
+      ]);
+      appending = log.append(run, [event(0)]);
+      appending.catch(() => undefined);
+      await eventually("it waits", async () => {
+        const rows = await opened.database.query(
+          "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        );
+        return rows.length > 0;
+      });
+      await transaction.query("select 1 from threadloom.runs where run_id = $1 for update nowait", [
+        run.runId,
+      ]);
+      await transaction.query("delete from threadloom.threads where thread_id = $1", [run.threadId]);
+    });
+    await expect(appending).rejects.toThrow(LeaseLostError);
+  });
+
   test("tell their last id, and the opening of the newest attempt", async () => {
     const [run, other] = [await aRun(), await aRun()];
     expect(await log.lastSeq(run)).toBe(-1);

@@ -17,18 +17,19 @@ export const answerPatiently = async (
   reply: FastifyReply,
   answer: Promise<string>,
   room: AnswerRoom,
+  warmthMs = WARMTH_MS,
 ): Promise<FastifyReply> => {
   void reply.type("application/json; charset=utf-8");
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), WARMTH_MS);
+    timer = setTimeout(() => resolve(undefined), warmthMs);
   });
   const early = await Promise.race([answer, late]).finally(() => clearTimeout(timer));
   if (early !== undefined) return reply.send(early);
 
   const body = new PassThrough();
   body.write("\n");
-  const warmth = setInterval(() => body.write("\n"), WARMTH_MS);
+  const warmth = setInterval(() => body.write("\n"), warmthMs);
   answer
     .catch((error: unknown) => {
       if (error instanceof CallerGoneError) return "";
@@ -36,6 +37,9 @@ export const answerPatiently = async (
       return JSON.stringify({ __error__: { error: "ServerError", message: "The server could not answer." } });
     })
     .then(async (text) => {
+      // Nothing may come between the pieces of the answer: a line break within a string is no JSON.
+      clearInterval(warmth);
+      if (reply.raw.destroyed) return;
       if (text.length >= LARGE_ANSWER_BYTES) room.send(reply.raw, text.length, { isRefusable: false });
       await pipeline(Readable.from(attended(reply.raw, [text], WHOLE_ANSWER_PATIENCE)), body);
     })
