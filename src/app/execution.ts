@@ -13,6 +13,7 @@ import type { Logger } from "../lib/logger.ts";
 import { createRunEnds } from "../queue/ending.ts";
 import { openHosting } from "../queue/hosting.ts";
 import { createQueue } from "../queue/queue.ts";
+import { noteUnlogged } from "../queue/sql/note-unlogged.ts";
 import type { RecordEnds } from "../queue/sql/ended.ts";
 import { createRunRepository } from "../runs/repository.ts";
 import type { Foundation } from "./foundation.ts";
@@ -50,6 +51,7 @@ export const openExecution = async (parts: ExecutionParts) => {
       signals,
       processId,
       phaseOf: (run) => runRepository.phaseOf(run, processId),
+      noteUnlogged: (source) => noteUnlogged(database, source),
       faults,
       logger,
     }),

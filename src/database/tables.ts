@@ -89,6 +89,8 @@ export interface RunsTable {
   turn: Generated<number>;
   worker_id: string | null;
   reader_id: string | null;
+  /** The attempt whose events are not all in the log, though a process is announced that reads them there. */
+  unlogged_attempt: ColumnType<never, never, number | null>;
   lease_until: NullableTimestamp;
   available_at: Timestamp;
   /** When the first attempt began. */

@@ -89,6 +89,11 @@ export class RunChannel {
     return this.#logFailure !== undefined;
   }
 
+  /** Events are logged, and none was refused. */
+  get hasLog(): boolean {
+    return this.#log !== undefined && this.#logFailure === undefined;
+  }
+
   /** What can't be logged can't be replayed, so nothing of it may be seen. */
   get #isLost(): boolean {
     return this.#isDurable && this.#logFailure !== undefined;

@@ -5,7 +5,7 @@ import { createGate } from "../lib/gate.ts";
 import type { Logger } from "../lib/logger.ts";
 import { createFollowedThreads } from "./followed-threads.ts";
 import { createHeldChannels } from "./held-channels.ts";
-import type { EventLog, EventSource, RunAddress, RunEvent } from "./log.ts";
+import type { EventLog, EventSource, RunAddress, RunEvent, RunPhase } from "./log.ts";
 import { readLog } from "./readers/log-reader.ts";
 import { RunChannel, type RunChannelOptions } from "./channel.ts";
 import { readChannel, type RunReader } from "./readers/channel-reader.ts";
@@ -19,6 +19,8 @@ export interface ReadOptions {
   /** Id of the last event the reader has; -1 for all that is kept; undefined for only what comes from now on. */
   after: number | undefined;
   resumable: boolean;
+  /** The reader came before the run's end: what of it can't be shown is `lost`. Who came later sees what is left. */
+  cameBeforeEnd?: boolean;
 }
 
 export interface HubOptions {
@@ -26,8 +28,9 @@ export interface HubOptions {
   turns: Turns;
   signals: Signals;
   processId: string;
-  /** `ended` also of a run that is gone. */
-  phaseOf: (run: RunAddress) => Promise<"pending" | "running" | "ended">;
+  phaseOf: (run: RunAddress) => Promise<RunPhase>;
+  /** Notes in the database that the log refuses the events of an attempt, for readers whom no signal reaches. */
+  noteUnlogged: (source: EventSource) => Promise<void>;
   faults: Faults;
   logger: Logger;
 }
@@ -70,7 +73,7 @@ export interface Hub {
 }
 
 export const createHub = (options: HubOptions): Hub => {
-  const { eventLog, turns, signals, phaseOf, processId, faults, logger } = options;
+  const { eventLog, turns, signals, phaseOf, noteUnlogged, processId, faults, logger } = options;
   const channels = createHeldChannels();
   const watchers = createRunWatchers();
   const followed = createFollowedThreads(signals, processId);
@@ -83,7 +86,15 @@ export const createHub = (options: HubOptions): Hub => {
       await eventLog.append(source, events);
     } catch (error) {
       // Of an attempt that lost the run the next one tells more.
-      if (!(error instanceof LeaseLostError)) signals.send({ kind: "unlogged", threadId, runId });
+      if (!(error instanceof LeaseLostError)) {
+        signals.send({ kind: "unlogged", threadId, runId });
+        await noteUnlogged(source).catch((failure: unknown) => {
+          logger.debug(
+            { err: failure, run_id: runId },
+            "that events are not logged is noted at the run's end",
+          );
+        });
+      }
       throw error;
     }
     signals.send({ kind: "events", threadId, runId });
@@ -115,7 +126,7 @@ export const createHub = (options: HubOptions): Hub => {
   const isInMemory = (channel: RunChannel, after: number | undefined, resumable: boolean): boolean =>
     after === undefined || after + 1 >= channel.firstKeptSeq || !resumable;
 
-  const read = ({ threadId, runId, after, resumable }: ReadOptions): RunReader => {
+  const read = ({ threadId, runId, after, resumable, cameBeforeEnd = false }: ReadOptions): RunReader => {
     const channel = channels.get(runId);
     if (channel !== undefined && isInMemory(channel, after, resumable)) {
       const oldest = channel.firstKeptSeq - 1;
@@ -132,6 +143,7 @@ export const createHub = (options: HubOptions): Hub => {
       run: { threadId, runId },
       after,
       resumable,
+      cameBeforeEnd,
       phaseOf,
       watch: (wake) => watchers.watch(runId, wake),
       isUnlogged: () => watchers.isHopeless(runId),

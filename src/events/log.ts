@@ -18,6 +18,12 @@ export interface RunAddress {
   runId: string;
 }
 
+/**
+ * How far a run is, as a process sees it that reads its events in the log. `pending` also: claimed by that very process.
+ * `ended` also: gone. `-unlogged`: the log does not have all events of the newest attempt, and never will.
+ */
+export type RunPhase = "pending" | "running" | "running-unlogged" | "ended" | "ended-unlogged";
+
 /** Whose events: those of one attempt. */
 export interface EventSource extends RunAddress, Turn {}
 

@@ -27,6 +27,8 @@ export interface RunOutcome {
   threadStatus: Exclude<ThreadStatus, "busy">;
   /** `{task_id: [{id, value}]}` as JSON text. */
   interrupts: string;
+  /** The event log does not have all that the attempt told. It matters only if another process reads the run. */
+  unlogged?: boolean;
 }
 
 /** How a run is at its end; `rolled-back` and `deleted` leave no row behind that could say it. */

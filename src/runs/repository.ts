@@ -1,6 +1,7 @@
 import type { Visibility } from "../access/visibility.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import type { RunRow, RunStatus } from "../database/tables.ts";
+import type { RunPhase } from "../events/log.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../lib/large-answers.ts";
 import { RUN_COLUMNS } from "../queue/columns.ts";
@@ -120,20 +121,17 @@ export const createRunRepository = (database: Database) => ({
     );
   },
 
-  /**
-   * For the engine, which asks for no caller: `ended` also for a run that is gone; `pending` also for one that this
-   * process has claimed and is about to begin.
-   */
-  async phaseOf(
-    { threadId, runId }: RunSelector,
-    processId: string,
-  ): Promise<"pending" | "running" | "ended"> {
-    const [row] = await database.query<{ status: RunStatus; here: boolean }>(
-      "select status, worker_id is not distinct from $3::uuid as here from threadloom.runs where thread_id = $1 and run_id = $2",
+  /** For the engine, which asks for no caller. */
+  async phaseOf({ threadId, runId }: RunSelector, processId: string): Promise<RunPhase> {
+    const [row] = await database.query<{ status: RunStatus; here: boolean; unlogged: boolean }>(
+      `select status, worker_id is not distinct from $3::uuid as here, unlogged_attempt is not distinct from attempt as unlogged
+       from threadloom.runs where thread_id = $1 and run_id = $2`,
       [threadId, runId, processId],
     );
-    if (row?.status === "running") return row.here ? "pending" : "running";
-    return row?.status === "pending" ? "pending" : "ended";
+    if (row === undefined) return "ended";
+    if (row.status === "pending" || (row.status === "running" && row.here)) return "pending";
+    if (row.status === "running") return row.unlogged ? "running-unlogged" : "running";
+    return row.unlogged ? "ended-unlogged" : "ended";
   },
 
   /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */

@@ -6,7 +6,7 @@ import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
 import { openStream } from "../helpers/server-sent-events.ts";
 
-/** A reader comes to a server that does not execute the run, which ends before the reader has looked for its events. */
+/** A reader comes to a server that does not execute the run, which ends before anybody has heard of the reader. */
 
 let server: TestServer;
 let api: Api;
@@ -50,4 +50,47 @@ test("a reader who came while the run was waiting sees it from its first event, 
   ]);
   await holder.query("commit");
   expect((await reader.rest()).map(({ id }) => id)).toEqual([0, 1, 2]);
+});
+
+test("a reader whose run is gone before he could be announced is told so, not shown an empty stream", async () => {
+  const threadId = await api.aThread();
+  const run = await api.aRun(threadId, { assistant_id: "two-step", input: saying("hello") });
+  await holder.query("begin");
+  await holder.query("delete from threadloom.runs where run_id = $1", [run.run_id]);
+  const answer = fetch(`${server.url}/threads/${threadId}/runs/${run.run_id}/stream`);
+  await eventually("the reader is being announced", async () => {
+    const waiting = await query(
+      server,
+      "select 1 from pg_locks where not granted and locktype = 'transactionid'",
+    );
+    return waiting.length > 0;
+  });
+  await holder.query("commit");
+  expect((await answer).status).toBe(404);
+});
+
+test("a reader is cut off whose run ends before the server that executes it has heard of him; then he sees what is left", async () => {
+  // Nothing is heard but by heartbeats, and none comes.
+  const deaf = { databaseListen: false, heartbeatSeconds: 100, leaseSeconds: 300 };
+  const executing = await startTestServer(deaf);
+  const replica = await startTestServer({
+    ...deaf,
+    connectionString: executing.connectionString,
+    role: "api",
+  });
+  try {
+    const there = apiOf(executing);
+    const threadId = await there.aThread();
+    const run = await there.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
+    await there.untilRunIs(threadId, run.run_id, "running");
+    const url = `${replica.url}/threads/${threadId}/runs/${run.run_id}/stream`;
+    const reader = await openStream(url);
+    await there.cancel(threadId, run.run_id);
+    await there.untilRunIs(threadId, run.run_id, "interrupted");
+    await expect(reader.rest()).rejects.toThrow();
+    expect(await (await openStream(url)).rest()).toEqual([]);
+  } finally {
+    await replica.close();
+    await executing.close();
+  }
 });

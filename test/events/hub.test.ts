@@ -44,6 +44,7 @@ const aHub = () => {
       await heldPhase;
       return phase;
     },
+    noteUnlogged: async () => undefined,
     faults: NO_FAULTS,
     logger: listeningLogger().logger,
   });
@@ -271,6 +272,7 @@ test("of many readers who take nothing only some are given a large event, and th
       close: async () => undefined,
     },
     phaseOf: async () => "ended",
+    noteUnlogged: async () => undefined,
     faults: NO_FAULTS,
     logger: listeningLogger().logger,
   });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { unavailable } from "../../src/domain/errors.ts";
-import type { EventLog, RunEvent } from "../../src/events/log.ts";
+import type { EventLog, RunEvent, RunPhase } from "../../src/events/log.ts";
 import { readLog, type LogReaderOptions } from "../../src/events/readers/log-reader.ts";
 import type { RunReader } from "../../src/events/readers/channel-reader.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -25,7 +25,7 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
   const stored: RunEvent[] = [];
   const { logger, lines } = listeningLogger();
   const state = {
-    phase: "running" as "pending" | "running" | "ended",
+    phase: "running" as RunPhase,
     stopped: false,
     unlogged: false,
     /** What the database answers instead; undefined: what is stored. */
@@ -57,6 +57,7 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
     run: { threadId: "thread", runId: "run" },
     after: -1,
     resumable: false,
+    cameBeforeEnd: false,
     phaseOf: async () => state.phase,
     watch(wake) {
       state.wakers.add(wake);
@@ -238,6 +239,31 @@ test.each(["running", "ended"] as const)(
     expect([second.news, vi.getTimerCount()]).toEqual(["lost", 0]);
   },
 );
+
+test("a run of which the database says that its events can't be logged is lost to its reader, while it runs and at its end", async () => {
+  for (const phase of ["running-unlogged", "ended-unlogged"] as const) {
+    const { state, stored, nextNow, next, wake } = reading();
+    stored.push(anEvent(0));
+    expect(await nextNow()).toEqual([0]);
+    const second = next();
+    await settled();
+    state.phase = phase;
+    await wake();
+    expect([second.news, vi.getTimerCount()]).toEqual(["lost", 0]);
+  }
+});
+
+test("at an end that was not logged who came before it is lost, and who came later sees what is left", async () => {
+  for (const [cameBeforeEnd, end] of [
+    [true, "lost"],
+    [false, "ended"],
+  ] as const) {
+    const { state, stored, nextNow } = reading({ cameBeforeEnd });
+    state.phase = "ended-unlogged";
+    stored.push(anEvent(0));
+    expect([await nextNow(), await nextNow()]).toEqual([[0], end]);
+  }
+});
 
 describe("a run that comes to be executed here", () => {
   test("is read from memory, from where the reader is", async () => {

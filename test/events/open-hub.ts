@@ -4,6 +4,7 @@ import { createHub } from "../../src/events/hub.ts";
 import { createEventLog, type RunEvent } from "../../src/events/log.ts";
 import type { ThreadReader } from "../../src/events/readers/thread-reader.ts";
 import { createTurns } from "../../src/events/turns.ts";
+import { noteUnlogged } from "../../src/queue/sql/note-unlogged.ts";
 import { NO_FAULTS } from "../../src/domain/faults.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { createRunRepository } from "../../src/runs/repository.ts";
@@ -45,6 +46,7 @@ export const openHub = async (connectionString: string) => {
     signals,
     processId,
     phaseOf: (run) => repository.phaseOf(run, processId),
+    noteUnlogged: (source) => noteUnlogged(database, source),
     faults: NO_FAULTS,
     logger,
   });

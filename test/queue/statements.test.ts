@@ -444,6 +444,20 @@ test("how far a run is, is said as another process sees it", async () => {
   // This process has just claimed it, and is about to begin.
   expect(await phase({ status: "running", workerId: WORKER })).toBe("pending");
   expect(await repository.phaseOf({ threadId: newId(), runId: newId() }, WORKER)).toBe("ended");
+  const unlogged = async (run: QueuedRun) => {
+    const selector = await opened.aRun(run);
+    await database.query("update threadloom.runs set unlogged_attempt = attempt where run_id = $1", [
+      selector.runId,
+    ]);
+    const first = await repository.phaseOf(selector, WORKER);
+    // What the log refused of an earlier attempt says nothing of this one.
+    await database.query("update threadloom.runs set attempt = attempt + 1 where run_id = $1", [
+      selector.runId,
+    ]);
+    return [first, await repository.phaseOf(selector, WORKER)];
+  };
+  expect(await unlogged({ status: "success" })).toEqual(["ended-unlogged", "ended"]);
+  expect(await unlogged({ status: "running", workerId: newId() })).toEqual(["running-unlogged", "running"]);
 });
 
 describe("who reads a run", () => {

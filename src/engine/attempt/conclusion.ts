@@ -128,6 +128,7 @@ export const createConclusion = (parts: ConclusionParts) => {
     // What readers were shown must be in the log before the run ends: afterwards it takes nothing any more.
     const refusal = await sealed(run, channel);
     if (refusal !== undefined && run.resumable) outcome = await outcomes.of(run, refusal);
+    outcome = { ...outcome, unlogged: !channel.hasLog };
     const { error } = outcome;
     faults.reached("before-finish");
     const lastCheckpoint = result.kind === "completed" ? result.lastUnsafe : undefined;

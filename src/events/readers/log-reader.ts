@@ -2,7 +2,7 @@ import { retryPassing } from "../../database/passing-faults.ts";
 import { ThreadloomError } from "../../domain/errors.ts";
 import type { Gate } from "../../lib/gate.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { EventLog, RunAddress, RunEvent } from "../log.ts";
+import type { EventLog, RunAddress, RunEvent, RunPhase } from "../log.ts";
 import type { RunReader } from "./channel-reader.ts";
 
 export interface LogReaderOptions {
@@ -12,8 +12,9 @@ export interface LogReaderOptions {
   after: number | undefined;
   /** Events are in the log without anybody asking for them. */
   resumable: boolean;
-  /** `ended` also of a run that is gone. */
-  phaseOf: (run: RunAddress) => Promise<"pending" | "running" | "ended">;
+  /** See ReadOptions. */
+  cameBeforeEnd: boolean;
+  phaseOf: (run: RunAddress) => Promise<RunPhase>;
   /** Calls back when there may be something new; returns the end of that. */
   watch(wake: () => void): () => void;
   /** Asks the process that executes the run to write its events to the log. */
@@ -41,7 +42,7 @@ const PAGE_BYTES = 256 * 1024;
 const PATIENCE_SECONDS = 60;
 
 interface Look {
-  phase: "pending" | "running" | "ended";
+  phase: RunPhase;
   events: RunEvent[];
 }
 
@@ -49,7 +50,7 @@ interface Look {
 export const readLog = (options: LogReaderOptions): RunReader => {
   const { eventLog, run, resumable, phaseOf, watch, askForEvents, onLocal, isStopped } = options;
   const { largeEvents, logger } = options;
-  let { after } = options;
+  let { after, cameBeforeEnd } = options;
   let heard = resumable;
   let done = false;
   let wake: (() => void) | undefined;
@@ -127,11 +128,17 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         }
         // It may have begun here and ended while the database was being asked; then its events are in memory only.
         local ??= onLocal(after);
-        if (local !== undefined || found.phase === "ended" || options.isUnlogged()) wake?.();
+        const hasEnded = found.phase === "ended" || found.phase === "ended-unlogged";
+        cameBeforeEnd ||= !hasEnded;
+        const isLost =
+          options.isUnlogged() ||
+          found.phase === "running-unlogged" ||
+          (found.phase === "ended-unlogged" && cameBeforeEnd);
+        if (local !== undefined || hasEnded || isLost) wake?.();
         if (local !== undefined) continue;
         // Some are missing: a clean end would look as if those were all.
-        if (options.isUnlogged()) return "lost";
-        if (found.phase === "ended") return "ended";
+        if (isLost) return "lost";
+        if (hasEnded) return "ended";
         // Again and again until something comes: a lost signal would otherwise leave the reader with nothing.
         // Not while it is pending: who then executes it may be this process, and would log it for nobody.
         if (!heard && found.phase === "running") askForEvents();

@@ -23,6 +23,7 @@ const FINISH_PARAMETERS = {
   threadStatus: ["text", ({ outcome }: Finish) => outcome.threadStatus],
   // What a graph shows may hold NUL; the checkpoint has it exactly.
   interrupts: ["jsonb", ({ outcome }: Finish) => toJsonb(outcome.interrupts).jsonb],
+  unlogged: ["boolean", ({ outcome }: Finish) => outcome.unlogged ?? false],
   checkpointId: ["uuid", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointId ?? null],
   checkpointNs: ["text", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointNs ?? null],
 } as const;
@@ -38,7 +39,8 @@ export const finishing = (record: RecordEnds | undefined) => {
     (sql) => `with thread as (
   select thread_id from threadloom.threads where thread_id = ${sql.threadId} for no key update),
 ended as (
-  update threadloom.runs r set status = ${sql.status}, error = ${sql.error}, lease_until = null, updated_at = now()
+  update threadloom.runs r set status = ${sql.status}, error = ${sql.error}, lease_until = null, updated_at = now(),
+    unlogged_attempt = case when ${sql.unlogged} and r.reader_id <> r.worker_id then r.attempt else r.unlogged_attempt end
   from thread where r.thread_id = thread.thread_id and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt}
     and r.status = 'running'
     and (${sql.checkpointId} is null or exists (

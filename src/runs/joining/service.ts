@@ -78,14 +78,21 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
 
     /** Reads along from the first event, for who created the run. */
     readCreated({ row }: CreatedRun): RunReader {
-      return hub.read({ threadId: row.thread_id, runId: row.run_id, after: -1, resumable: row.resumable });
+      const { thread_id: threadId, run_id: runId, resumable } = row;
+      return hub.read({ threadId, runId, after: -1, resumable, cameBeforeEnd: true });
     },
 
     /** `after`: see ReadOptions. A threadless run's events outlive its row for a moment. */
     async read(caller: Caller, selector: RunSelector, after: number | undefined): Promise<RunReader> {
       const visibility = await authorize(caller, "threads", "read");
-      const row = await repository.find(visibility, selector);
       const { threadId, runId } = selector;
+      let row = await repository.find(visibility, selector);
+      // Before the reading starts: from then on its events are logged, wherever it is executed.
+      if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
+        const isAnnounced = await announceReader(database, selector, processId);
+        // The run has ended meanwhile, or this process has claimed it.
+        if (!isAnnounced) row = await repository.find(visibility, selector);
+      }
       if (row === undefined && (await repository.threadIsHidden(visibility, threadId)))
         throw runNotFound(runId);
       if (row === undefined && !hub.holds(threadId, runId)) throw runNotFound(runId);
@@ -96,13 +103,14 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
           after < 0 ? (await eventLog.lastSeq(selector)) >= 0 : await eventLog.hasAllAfter(selector, after);
         if (!kept) throw eventNotKept(row.run_id, after);
       }
-      // Before the reading starts: from then on its events are logged, wherever it is executed.
-      if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
-        await announceReader(database, { threadId, runId }, processId);
-      }
       // Told here, not by a look into the log later: a short run may have ended by then, and all of it would be left out.
       const begin = row?.status === "pending" ? row.attempt * SEQ_PER_ATTEMPT - 1 : undefined;
-      const reader = hub.read({ ...selector, after: after ?? begin, resumable: row?.resumable ?? false });
+      const reader = hub.read({
+        ...selector,
+        after: after ?? begin,
+        resumable: row?.resumable ?? false,
+        cameBeforeEnd: row !== undefined && !isTerminal(row.status),
+      });
       // Whoever names an event where all are kept has seen the error, or will.
       if (after !== undefined && (held || row?.resumable)) return reader;
       return withFailure(reader, () => retryPassing(() => failureOf(selector), { forMs: PATIENCE_MS }));
