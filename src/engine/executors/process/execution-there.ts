@@ -66,6 +66,11 @@ export class ExecutionThere implements GraphExecution {
     return this.#place !== undefined;
   }
 
+  /** The graph takes no more time; what is outstanding is still to be stored there. */
+  get isGraphEnded(): boolean {
+    return this.#isGraphEnded;
+  }
+
   placeAt(place: Placed): void {
     const { id, run, sink } = this;
     this.#place = place;
@@ -114,6 +119,11 @@ export class ExecutionThere implements GraphExecution {
   lost(how: string): void {
     const reason = this.stopReason;
     this.end(reason === undefined ? { kind: "lost", how } : { kind: "stopped", reason });
+  }
+
+  /** Its process was ended because of another execution: whoever claims the run goes on, and no attempt counts as lost. */
+  handedBack(): void {
+    this.end({ kind: "stopped", reason: this.stopReason ?? { kind: "shutdown" } });
   }
 
   private end(result: AttemptResult): void {

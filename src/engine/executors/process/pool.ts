@@ -188,7 +188,9 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     doubtNewest(member);
     for (const execution of member.here.values()) {
       stopTimers.forget(execution);
-      execution.lost(how);
+      // The run that did not stop has ended it, and is not tried again; the others have done nothing.
+      if (reason === "unstopped") execution.handedBack();
+      else execution.lost(how);
     }
     const { suspect } = member;
     if (suspect !== undefined && !suspect.isPlaced && suspect.stopReason === undefined) {
@@ -214,6 +216,12 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     stopTimers.start(execution, member.process);
   };
 
+  const hearGraphEnd = (execution: ExecutionThere | undefined): void => {
+    if (execution === undefined) return;
+    execution.graphEnded();
+    stopTimers.graphEnded(execution);
+  };
+
   const hearResult = (
     member: Member,
     { id, result }: Extract<FromGraphProcess, { kind: "result" }>,
@@ -235,7 +243,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
         for (const { id, events } of message.batches) member.here.get(id)?.emit(events);
         return;
       case "graph-ended":
-        return member.here.get(message.id)?.graphEnded();
+        return hearGraphEnd(member.here.get(message.id));
       case "result":
         return hearResult(member, message);
       case "pong":

@@ -1,20 +1,34 @@
 import type { ExecutionThere } from "./execution-there.ts";
 import type { GraphProcess } from "./graph-process.ts";
 
-/** What a run may take to end after it was told to stop; then its process is killed. Its graph was given 0.5 s of it. */
+/**
+ * What a graph may take to end after it was told to stop; then its process is killed. It is given up after 0.5 s, so only
+ * one that keeps the loop from turning is not heard of by then.
+ */
 const STOP_MS = 5_000;
-/** The same when the server ends: whoever stops it kills it after some seconds. */
+/** What a run may take when the server ends, its progress stored or not: whoever stops it kills it after some seconds. */
 const SHUTDOWN_STOP_MS = 1_500;
+
+/**
+ * A graph that has ended harms nobody, and its progress may have to wait for the database for longer than STOP_MS: a kill
+ * then would take that progress, and the attempts of its neighbours.
+ */
+const maySettle = ({ isGraphEnded, stopReason }: ExecutionThere): boolean =>
+  isGraphEnded && stopReason?.kind !== "shutdown";
 
 /** Ends the processes of runs that go on though they were told to stop. */
 export const createStopTimers = () => {
   const timers = new Map<ExecutionThere, NodeJS.Timeout>();
   return {
     start(execution: ExecutionThere, process: GraphProcess): void {
+      if (maySettle(execution)) return;
       const ms = execution.stopReason?.kind === "shutdown" ? SHUTDOWN_STOP_MS : STOP_MS;
       const kill = (): void =>
-        process.kill("unstopped", `was killed: a run went on for ${ms} ms after it was stopped`);
+        process.kill("unstopped", `was killed: the graph of a run went on for ${ms} ms after it was stopped`);
       timers.set(execution, setTimeout(kill, ms));
+    },
+    graphEnded(execution: ExecutionThere): void {
+      if (maySettle(execution)) this.forget(execution);
     },
     forget(execution: ExecutionThere): void {
       clearTimeout(timers.get(execution));

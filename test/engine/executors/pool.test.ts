@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { ClaimedRunRow } from "../../../src/database/tables.ts";
+import type {
+  GraphProcess,
+  GraphProcessOptions,
+} from "../../../src/engine/executors/process/graph-process.ts";
+import type { AttemptResult, WatchedSink } from "../../../src/engine/executors/executor.ts";
+import type { ToGraphProcess } from "../../../src/engine/executors/process/messages.ts";
+import { createGraphProcesses } from "../../../src/engine/executors/process/pool.ts";
+import { createLogger } from "../../../src/lib/logger.ts";
+
+/** The pool with processes that do what a test says: a real one takes a second to start, and does not fail when asked to. */
+
+const started = vi.hoisted(() => [] as FakeProcess[]);
+interface FakeProcess extends GraphProcess {
+  options: GraphProcessOptions;
+  received: ToGraphProcess[];
+  isClosed: boolean;
+}
+vi.mock(import("../../../src/engine/executors/process/graph-process.ts"), () => ({
+  startGraphProcess(options) {
+    const fake: FakeProcess = {
+      options,
+      received: [],
+      isClosed: false,
+      id: started.length + 1,
+      isResponsive: true,
+      send: (message) => void fake.received.push(message),
+      kill: (reason, how) => options.onEnd(reason, how),
+      close() {
+        fake.isClosed = true;
+        return Promise.resolve();
+      },
+    };
+    started.push(fake);
+    return fake;
+  },
+}));
+
+const LONG_MS = 60_000;
+const SINK: WatchedSink = {
+  emit: () => undefined,
+  needsPause: false,
+  pause: () => Promise.resolve(),
+  wanted: false,
+  onWanted: () => undefined,
+};
+
+const lines: string[] = [];
+const aPool = (options: { processes?: number } = {}) =>
+  createGraphProcesses({
+    processes: 1,
+    spares: 1,
+    entry: new URL("file:///graphs.js"),
+    setup: {} as GraphProcessOptions["setup"],
+    heapMegabytes: 100,
+    blockedSeconds: 10,
+    runsAtMost: 1_000,
+    residentBytesAtMost: 1e9,
+    logger: createLogger({
+      level: "info",
+      pretty: false,
+      destination: { write: (line: string) => void lines.push(line) },
+    }),
+    ...options,
+  });
+
+const begin = (pool: ReturnType<typeof aPool>, runId: string, isSuspect = false) => {
+  const run = { run_id: runId, delete_thread: false } as ClaimedRunRow;
+  const execution = pool.execute(run, SINK, { isSuspect, onGraphEnded: () => undefined });
+  const state: { result?: AttemptResult } = {};
+  void execution.result.then((result) => (state.result = result));
+  return { execution, state };
+};
+const ready = (fake: FakeProcess): void => fake.options.onMessage({ kind: "ready" });
+/** The number that the pool gave a run. */
+const idOf = ({ received }: FakeProcess, runId: string): number =>
+  received.find((message) => message.kind === "execute" && message.run.run_id === runId)?.["id" as never] ??
+  expect.fail(`${runId} was not begun here`);
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  started.length = 0;
+  lines.length = 0;
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("a run that was told to stop", () => {
+  test("does not cost its process when its graph has ended and its progress waits for the database", async () => {
+    const pool = aPool();
+    const [fake] = started as [FakeProcess];
+    ready(fake);
+    const before = begin(pool, "before");
+    const after = begin(pool, "after");
+    const neighbour = begin(pool, "neighbour");
+    before.execution.stop({ kind: "timeout" });
+    fake.options.onMessage({ kind: "graph-ended", id: idOf(fake, "before") });
+    fake.options.onMessage({ kind: "graph-ended", id: idOf(fake, "after") });
+    after.execution.stop({ kind: "timeout" });
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    expect(pool.figures().deaths.unstopped).toBe(0);
+    expect(neighbour.state.result).toBeUndefined();
+  });
+
+  test("costs its process, but not the attempts of its neighbours, when its graph goes on", async () => {
+    const pool = aPool();
+    const [fake] = started as [FakeProcess];
+    ready(fake);
+    const bad = begin(pool, "bad");
+    const neighbour = begin(pool, "neighbour");
+    bad.execution.stop({ kind: "timeout" });
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    expect(pool.figures().deaths.unstopped).toBe(1);
+    expect(bad.state.result).toEqual({ kind: "stopped", reason: { kind: "timeout" } });
+    expect(neighbour.state.result).toEqual({ kind: "stopped", reason: { kind: "shutdown" } });
+  });
+
+  test("has no more time than the server when that ends, though its graph has ended", async () => {
+    const pool = aPool();
+    const [fake] = started as [FakeProcess];
+    ready(fake);
+    const { execution, state } = begin(pool, "run");
+    execution.stop({ kind: "shutdown" });
+    fake.options.onMessage({ kind: "graph-ended", id: idOf(fake, "run") });
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    expect(state.result).toEqual({ kind: "stopped", reason: { kind: "shutdown" } });
+  });
+});
+
+test("when a process dies by itself, each of its runs has lost an attempt", async () => {
+  const pool = aPool();
+  const [fake] = started as [FakeProcess];
+  ready(fake);
+  const runs = ["one", "two"].map((runId) => begin(pool, runId));
+  fake.options.onEnd("exit", "exited with 1");
+  await vi.advanceTimersByTimeAsync(0);
+  for (const { state } of runs) expect(state.result).toEqual({ kind: "lost", how: "exited with 1" });
+});
