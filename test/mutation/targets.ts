@@ -186,6 +186,9 @@ export const TARGETS: readonly Target[] = [
     ["engine/recovery"],
     ["engine/recovery", "engine/lost-workers", "engine/leases", "engine/suspects"],
   ),
-  ...code(["engine/lease/heartbeat"], ["engine/renewals", "engine/heartbeats", "database/outages"]),
+  ...code(
+    ["engine/lease/heartbeat", "engine/lease/loop-renewals", "engine/lease/watched-thread"],
+    ["engine/renewals", "engine/heartbeats", "database/outages"],
+  ),
   { file: "src/queue/hosting.ts", kind: "sql", tests: ["queue/unhosted", "queue/hosting"] },
 ];

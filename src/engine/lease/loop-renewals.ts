@@ -1,0 +1,116 @@
+import type { Database, Queryable } from "../../database/database.ts";
+import { retryPassing } from "../../database/passing-faults.ts";
+import { sqlState } from "../../domain/errors.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { AttemptSelector } from "../../queue/attempts.ts";
+import type { Queue } from "../../queue/queue.ts";
+import type { HeartbeatRow } from "../../queue/sql/renew.ts";
+import type { Execution } from "../attempt/execution.ts";
+
+export interface LoopRenewalsParts {
+  queue: Pick<Queue, "renew">;
+  /** The loop's own connection. */
+  own: Queryable;
+  /** The connections that all share. */
+  shared: Pick<Database, "query">;
+  /** By the ids of the runs. */
+  held: ReadonlyMap<string, Execution>;
+  leaseSeconds: number;
+  heartbeatMs: number;
+  /** How long the answer of a shared connection is waited for. */
+  timeoutMs: number;
+  onReadElsewhere(runId: string): void;
+  logger: Logger;
+}
+
+/** Why a renewal failed. */
+interface Failure {
+  reason: string;
+  code: string | undefined;
+}
+
+/** Renewals that the event loop makes, over its own connection or those that all share, and what they tell of runs. */
+export const createLoopRenewals = (parts: LoopRenewalsParts) => {
+  const { queue, own, shared, held, leaseSeconds, heartbeatMs, timeoutMs, onReadElsewhere, logger } = parts;
+  let closed = false;
+
+  const react = (asked: readonly AttemptSelector[], rows: readonly HeartbeatRow[]): void => {
+    const kept = new Map(rows.map((row) => [row.run_id, row]));
+    for (const { runId, attempt } of asked) {
+      const execution = held.get(runId);
+      // It may have ended meanwhile, and the run be here again in a later attempt.
+      if (execution?.attempt !== attempt) continue;
+      const row = kept.get(runId);
+      if (row === undefined) execution.stop({ kind: "lease-lost" });
+      else if (row.cancel_action !== null) execution.stop({ kind: "cancel", action: row.cancel_action });
+      if (row?.read_elsewhere === true) onReadElsewhere(runId);
+    }
+  };
+
+  let failureToldAt = -Infinity;
+  /** Each try again fails, too, while the database is away: told once per lease. */
+  const tellFailed = (what: object, message: string): void => {
+    const now = performance.now();
+    const level = now - failureToldAt < leaseSeconds * 1_000 ? "debug" : "warn";
+    if (level === "warn") failureToldAt = now;
+    logger[level](what, message);
+  };
+
+  const renewOver = async (connection: Queryable): Promise<void> => {
+    const asked = [...held.values()].map(({ threadId, runId, attempt }) => ({ threadId, runId, attempt }));
+    if (asked.length > 0) react(asked, await queue.renew(asked, leaseSeconds, connection));
+  };
+  const boundedShared: Queryable = {
+    query: (text, values) => shared.query(text, values, { answerMs: timeoutMs }),
+  };
+
+  let standingIn: Promise<void> | undefined;
+  const standIn = (failure: Failure): void => {
+    standingIn ??= retryPassing(() => renewOver(boundedShared), {
+      forMs: heartbeatMs,
+      isWanted: () => !closed,
+    })
+      .then(() => tellFailed(failure, "leases are renewed over shared connections; their own fails"))
+      .catch((error: unknown) => tellFailed({ err: error, ...failure }, "leases could not be renewed"))
+      .finally(() => {
+        standingIn = undefined;
+      });
+  };
+
+  const renewOverOwn = async (): Promise<void> => {
+    try {
+      await renewOver(own);
+    } catch (error) {
+      standIn({ reason: error instanceof Error ? error.message : String(error), code: sqlState(error) });
+      throw error;
+    }
+  };
+
+  let renewing: Promise<void> | undefined;
+  return {
+    /** What an answer says of the attempts that it was asked for: lost, to be cancelled, read elsewhere. */
+    react,
+    /**
+     * A renewal over the own connection failed, the thread's or the loop's. One of these at a time, whatever fails meanwhile:
+     * it takes a single connection of the pool, waits in its queue like anybody, and tries for a heartbeat at most.
+     */
+    standIn,
+    renew(): void {
+      renewing ??= retryPassing(renewOverOwn, { forMs: heartbeatMs, isWanted: () => !closed })
+        .catch((error: unknown) =>
+          logger.debug({ err: error }, "the loop could not renew over its own connection"),
+        )
+        .finally(() => {
+          renewing = undefined;
+        });
+    },
+    /** No try again from now on. */
+    stop(): void {
+      closed = true;
+    },
+    /** Resolves when those under way are over. */
+    async settled(): Promise<void> {
+      await Promise.all([renewing, standingIn]);
+    },
+  };
+};
