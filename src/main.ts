@@ -23,7 +23,7 @@ import { GraphLoadError, readGraphConfig, type GraphConfig } from "./project/lan
 import { environmentWarning } from "./config/hosted-environment.ts";
 import { sqlState, StartError } from "./domain/errors.ts";
 import { createLogger, type Logger } from "./lib/logger.ts";
-import { serverVersion } from "./lib/versions.ts";
+import { serverVersion } from "./lib/package-versions.ts";
 import type { Server } from "./app/compose.ts";
 
 /** What is open so far, in the order in which it was opened. */

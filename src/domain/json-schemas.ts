@@ -58,7 +58,7 @@ export const storableText = z.string().refine(isStorableText, { error: UNSTORABL
  * The namespace of a subgraph, segments joined by `|`. `@langchain/react` joins them with NUL, which no
  * `text` of PostgreSQL can hold: read as the separator that it stands for.
  */
-export const checkpointNamespace = z
+export const checkpointNs = z
   .string()
   .transform((namespace) => namespace.replaceAll("\0", "|"))
   .pipe(storableText);

@@ -3,7 +3,7 @@ import { sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** A place in a file of the user's. Line and column from 1. */
-interface Place {
+interface SourcePlace {
   file: string;
   line: number;
   column: number | undefined;
@@ -26,8 +26,8 @@ const isTheirs = (file: string): boolean =>
   !file.startsWith(OWN) &&
   !file.split(sep).includes("node_modules");
 
-const placesIn = (lines: readonly string[], pattern: RegExp): Place[] =>
-  lines.flatMap((text): Place[] => {
+const placesIn = (lines: readonly string[], pattern: RegExp): SourcePlace[] =>
+  lines.flatMap((text): SourcePlace[] => {
     const { file = "", line = "", column } = pattern.exec(text)?.groups ?? {};
     if (file === "" || !isTheirs(pathOf(file))) return [];
     const frame = /^\s+at /.test(text) ? text.trim() : undefined;
@@ -43,7 +43,7 @@ const LINKED = /^(?<file>(?:file:)?[^\s:][^:]*):(?<line>\d+)$/;
 const MISSING_PACKAGE = /^Cannot find (?:package|module) '(?<name>[^']+)' imported from (?<file>.+)$/m;
 
 /** Where an import of the package stands: Node says the file only. */
-const importOf = async (message: string): Promise<Place[]> => {
+const importOf = async (message: string): Promise<SourcePlace[]> => {
   const { name = "", file = "" } = MISSING_PACKAGE.exec(message)?.groups ?? {};
   if (file === "" || !isTheirs(pathOf(file))) return [];
   const lines = (await readFile(pathOf(file), "utf8").catch(() => "")).split("\n");
@@ -52,7 +52,7 @@ const importOf = async (message: string): Promise<Place[]> => {
   return [{ file: pathOf(file), line: line + 1, column: undefined, frame: undefined }];
 };
 
-const excerpt = async ({ file, line, column }: Place): Promise<string[]> => {
+const excerpt = async ({ file, line, column }: SourcePlace): Promise<string[]> => {
   const lines = (await readFile(file, "utf8").catch(() => "")).split("\n");
   if (lines[line - 1] === undefined) return [];
   const from = Math.max(1, line - LINES_BEFORE);

@@ -3,7 +3,7 @@ import swaggerUi from "@fastify/swagger-ui";
 import type { FastifyInstance } from "fastify";
 import { STATUS_CODES } from "node:http";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
-import { serverVersion } from "../lib/versions.ts";
+import { serverVersion } from "../lib/package-versions.ts";
 
 /**
  * Nothing from elsewhere. Not the plugin's own policy, which lets in a validator on the internet and upgrades

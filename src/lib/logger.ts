@@ -19,7 +19,7 @@ const CAUSES_AT_MOST = 5;
  * What a log line holds of an error: what it says of itself and of its causes, and PostgreSQL's code. Nothing
  * else that hangs on it: a library or a graph may attach the request, and with it the headers with the API key.
  */
-export const describeError = (error: unknown, causes = CAUSES_AT_MOST): unknown => {
+export const fieldsOfError = (error: unknown, causes = CAUSES_AT_MOST): unknown => {
   if (!(error instanceof Error)) return typeof error === "object" && error !== null ? "(an object)" : error;
   const { code, constraint } = error as { code?: unknown; constraint?: unknown };
   return {
@@ -28,9 +28,9 @@ export const describeError = (error: unknown, causes = CAUSES_AT_MOST): unknown 
     stack: error.stack,
     ...(typeof code === "string" ? { code } : {}),
     ...(typeof constraint === "string" ? { constraint } : {}),
-    ...(error.cause !== undefined && causes > 0 ? { cause: describeError(error.cause, causes - 1) } : {}),
+    ...(error.cause !== undefined && causes > 0 ? { cause: fieldsOfError(error.cause, causes - 1) } : {}),
     ...(error instanceof AggregateError && causes > 0
-      ? { errors: error.errors.slice(0, causes).map((one) => describeError(one, causes - 1)) }
+      ? { errors: error.errors.slice(0, causes).map((one) => fieldsOfError(one, causes - 1)) }
       : {}),
   };
 };
@@ -44,7 +44,7 @@ export const createLogger = ({ level, pretty, destination }: LoggerOptions): Log
     {
       level,
       base: null,
-      serializers: { err: (error: unknown) => boundedFields(describeError(error)) },
+      serializers: { err: (error: unknown) => boundedFields(fieldsOfError(error)) },
       formatters: { log: boundedFields },
       hooks: {
         logMethod(values, method) {

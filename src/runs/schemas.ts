@@ -2,7 +2,7 @@ import { z } from "zod";
 import {
   bodyOf,
   channelUpdate,
-  checkpointNamespace,
+  checkpointNs,
   goto,
   jsonObject,
   jsonValue,
@@ -31,7 +31,7 @@ const command = z.object({
 
 const checkpoint = z.object({
   thread_id: optional(storableText),
-  checkpoint_ns: optional(checkpointNamespace),
+  checkpoint_ns: optional(checkpointNs),
   checkpoint_id: optional(storableText),
   checkpoint_map: optional(jsonObject),
 });

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { cpuUsage, memoryUsage, uptime } from "node:process";
 import type { Database } from "../database/database.ts";
 import { unavailable } from "../domain/errors.ts";
-import { packageVersion, serverVersion } from "../lib/versions.ts";
+import { packageVersion, serverVersion } from "../lib/package-versions.ts";
 import type { StatusRepository } from "./repository.ts";
 import type { Metrics, ServerInfo } from "./schemas.ts";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import {
   bodyOf,
   channelUpdate,
-  checkpointNamespace,
+  checkpointNs,
   goto,
   jsonObject,
   jsonValue,
@@ -53,7 +53,7 @@ const ttl = z
 
 /** Where in a thread; its `thread_id` is ignored, the path names the thread. */
 const checkpoint = z.object({
-  checkpoint_ns: optional(checkpointNamespace),
+  checkpoint_ns: optional(checkpointNs),
   checkpoint_id: optional(uuid),
   checkpoint_map: optional(jsonObject),
 });

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { findPostmaster, readPassword, stopServer, SUPERUSER } from "../../src/database/embedded/cluster.ts";
-import { findPlace, type Place } from "../../src/database/embedded/place.ts";
+import { findPlace, type ClusterPlace } from "../../src/database/embedded/place.ts";
 import { clusterCpuMs, processCpuMs, processMemory, type CpuSample } from "./cpu.ts";
 import { createHttpClient, type HttpClient } from "./http-client.ts";
 import { now, pause } from "./load.ts";
@@ -100,7 +100,7 @@ export const createServerUnderTest = async (options: ServerOptions) => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-bench-"));
   // As root the database runs as another user, who has to get through.
   if (process.getuid?.() === 0) await chmod(folder, 0o755);
-  const place: Place = await findPlace(join(folder, "data"));
+  const place: ClusterPlace = await findPlace(join(folder, "data"));
   /** How to stop each process that was started, also those that don't answer yet. */
   const stops = new Set<() => Promise<void>>();
   let server: Replica | undefined;

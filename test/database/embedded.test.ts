@@ -15,7 +15,7 @@ import {
   findPlace,
   isReachable,
   makePlace,
-  type Place,
+  type ClusterPlace,
 } from "../../src/database/embedded/place.ts";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded/embedded.ts";
 import { temporaryFolder, type TemporaryFolder } from "../helpers/temporary-folder.ts";
@@ -26,7 +26,7 @@ const ROOT = userInfo().uid === 0;
 
 let folder: TemporaryFolder;
 let dataFolder: string;
-let place: Place;
+let place: ClusterPlace;
 const opened: EmbeddedPostgres[] = [];
 
 beforeEach(async () => {

@@ -18,7 +18,7 @@ import { kill, pid as ownPid } from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { StartError } from "../../domain/errors.ts";
-import { give, type Binaries, type Place } from "./place.ts";
+import { give, type Binaries, type ClusterPlace } from "./place.ts";
 
 /**
  * One PostgreSQL cluster on disk and the server process on it, driven through `initdb`, `postgres` and signals.
@@ -60,9 +60,9 @@ const ENVIRONMENT = { LC_ALL: "C", TZ: "UTC", PATH: "/usr/local/bin:/usr/bin:/bi
 
 const run = promisify(execFile);
 
-export const dataOf = (place: Place): string => join(place.folder, "cluster/data");
-const logOf = (place: Place): string => join(place.folder, "postgres.log");
-const portFileOf = (place: Place): string => join(place.folder, "port");
+export const dataOf = (place: ClusterPlace): string => join(place.folder, "cluster/data");
+const logOf = (place: ClusterPlace): string => join(place.folder, "postgres.log");
+const portFileOf = (place: ClusterPlace): string => join(place.folder, "port");
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -73,7 +73,7 @@ const isAlive = (pid: number): boolean => {
 };
 
 /** Makes the cluster if there is none yet. Safe to be called by several processes at once. */
-export const createCluster = async (place: Place, binaries: Binaries): Promise<void> => {
+export const createCluster = async (place: ClusterPlace, binaries: Binaries): Promise<void> => {
   const finished = await stat(join(dataOf(place), "PG_VERSION")).catch(() => undefined);
   if (finished !== undefined) return;
   for (const name of await readdir(place.folder)) {
@@ -119,10 +119,10 @@ export const createCluster = async (place: Place, binaries: Binaries): Promise<v
   }
 };
 
-export const readPassword = async (place: Place): Promise<string> =>
+export const readPassword = async (place: ClusterPlace): Promise<string> =>
   (await readFile(join(place.folder, "cluster/password"), "utf8")).trim();
 
-export const readPort = async (place: Place): Promise<number | undefined> => {
+export const readPort = async (place: ClusterPlace): Promise<number | undefined> => {
   const port = Number(await readFile(portFileOf(place), "utf8").catch(() => ""));
   return Number.isInteger(port) && port > 0 ? port : undefined;
 };
@@ -134,7 +134,7 @@ export interface Postmaster {
   ready: boolean;
 }
 
-const readPostmasterFile = async (place: Place): Promise<Postmaster | undefined> => {
+const readPostmasterFile = async (place: ClusterPlace): Promise<Postmaster | undefined> => {
   const text = await readFile(join(dataOf(place), "postmaster.pid"), "utf8").catch(() => "");
   const lines = text.split("\n").map((line) => line.trim());
   const pid = Number(lines[0]);
@@ -143,7 +143,7 @@ const readPostmasterFile = async (place: Place): Promise<Postmaster | undefined>
 };
 
 /** Whether the process is a Postgres on this cluster, and not one that was given the same number later. */
-const isPostmaster = async (pid: number, place: Place): Promise<boolean> => {
+const isPostmaster = async (pid: number, place: ClusterPlace): Promise<boolean> => {
   if (!isAlive(pid)) return false;
   const data = await realpath(dataOf(place)).catch(() => dataOf(place));
   const hasProc = await stat("/proc/self").catch(() => undefined);
@@ -154,7 +154,7 @@ const isPostmaster = async (pid: number, place: Place): Promise<boolean> => {
 };
 
 /** The server that runs on the cluster, if one does, whoever started it. */
-export const findPostmaster = async (place: Place): Promise<Postmaster | undefined> => {
+export const findPostmaster = async (place: ClusterPlace): Promise<Postmaster | undefined> => {
   const postmaster = await readPostmasterFile(place);
   return postmaster !== undefined && (await isPostmaster(postmaster.pid, place)) ? postmaster : undefined;
 };
@@ -163,7 +163,7 @@ export const findPostmaster = async (place: Place): Promise<Postmaster | undefin
  * Removes a `postmaster.pid` whose number now belongs to another program: Postgres would take that program for a
  * server and refuse to start (after a restart of a container the same small numbers come up again).
  */
-const removeStalePostmasterFile = async (place: Place): Promise<void> => {
+const removeStalePostmasterFile = async (place: ClusterPlace): Promise<void> => {
   const stale = await readPostmasterFile(place);
   if (stale === undefined || !isAlive(stale.pid) || (await isPostmaster(stale.pid, place))) return;
   const file = join(dataOf(place), "postmaster.pid");
@@ -178,7 +178,7 @@ const removeStalePostmasterFile = async (place: Place): Promise<void> => {
 /** Why a server did not come up: what it logged since it was started. */
 export class ServerDidNotStart extends StartError {
   constructor(
-    place: Place,
+    place: ClusterPlace,
     readonly log: string,
   ) {
     const lines = log.trim().split("\n").slice(-LOG_LINES_SHOWN);
@@ -201,7 +201,7 @@ export class ServerDidNotStart extends StartError {
 }
 
 export interface StartOptions {
-  place: Place;
+  place: ClusterPlace;
   binaries: Binaries;
   port: number;
   settings: Readonly<Record<string, string>>;
@@ -252,7 +252,7 @@ export const startServer = async ({ place, binaries, port, settings }: StartOpti
 };
 
 /** Stops the server: open connections are closed, everything is written, nothing needs recovery later. */
-export const stopServer = async (place: Place): Promise<void> => {
+export const stopServer = async (place: ClusterPlace): Promise<void> => {
   const postmaster = await findPostmaster(place);
   if (postmaster === undefined) return;
   kill(postmaster.pid, "SIGINT");

@@ -18,7 +18,7 @@ import {
   stopServer,
   SUPERUSER,
 } from "./cluster.ts";
-import { findBinaries, findPlace, makePlace, type Place } from "./place.ts";
+import { findBinaries, findPlace, makePlace, type ClusterPlace } from "./place.ts";
 
 export interface EmbeddedPostgresOptions {
   /** Where the data should live, as an absolute path. Made if it is missing. */
@@ -100,10 +100,10 @@ const isLast = async (keeper: pg.Client): Promise<boolean> => {
 
 /**
  * Stops the server of a data folder whose process has exited without closing it, unless another one uses it.
- * `folder`: as `Place` has it.
+ * `folder`: as `ClusterPlace` has it.
  */
 export const stopAbandoned = async (folder: string): Promise<void> => {
-  const place: Place = { folder, user: undefined };
+  const place: ClusterPlace = { folder, user: undefined };
   const password = await readPassword(place);
   for (const end = Date.now() + ABANDONED_MS; Date.now() < end; await delay(RETRY_MS)) {
     const running = await findPostmaster(place);

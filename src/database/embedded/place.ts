@@ -38,7 +38,7 @@ export interface ServerUser {
   gid: number;
 }
 
-export interface Place {
+export interface ClusterPlace {
   /** Holds the cluster, its log and its port. Absolute, mode 700, owned by the user that the server runs as. */
   folder: string;
   /** Set when this process runs as root. */
@@ -108,7 +108,7 @@ const systemPlaceOf = (wished: string): string =>
  * Decides where the data of a wished data folder live, without making anything but, as root, the system user.
  * The same folder gives the same place every time.
  */
-export const findPlace = async (wishedFolder: string): Promise<Place> => {
+export const findPlace = async (wishedFolder: string): Promise<ClusterPlace> => {
   const wished = resolve(wishedFolder);
   if (userInfo().uid !== 0) return { folder: join(wished, "postgres"), user: undefined };
   // Data that are there stay where they are, and belong to whom they belonged (say a start with sudo for once).
@@ -136,7 +136,7 @@ export const give = async (path: string, user: ServerUser | undefined): Promise<
 };
 
 /** Makes the place. Throws StartError if it belongs to somebody else or can't be written. */
-export const makePlace = async ({ folder, user }: Place): Promise<void> => {
+export const makePlace = async ({ folder, user }: ClusterPlace): Promise<void> => {
   const parent = dirname(folder);
   try {
     const firstMade = await mkdir(parent, { recursive: true, mode: user === undefined ? 0o700 : 0o755 });
@@ -237,7 +237,10 @@ const copyBinaries = async (source: string, target: string): Promise<void> => {
 };
 
 /** The programs of PostgreSQL, ready to be run by the server's user. `source` is the package that holds them. */
-export const findBinaries = async (place: Place, source: string = packageFolder()): Promise<Binaries> => {
+export const findBinaries = async (
+  place: ClusterPlace,
+  source: string = packageFolder(),
+): Promise<Binaries> => {
   let home = source;
   const repaired = await repair(source);
   if (

@@ -24,7 +24,7 @@ const isFromDatabase = (error: unknown): boolean =>
   sqlState(error) !== undefined && "routine" in (error as Error);
 
 /** An error as clients see it: `{error: <class>, message}`. */
-const describeError = (error: unknown): { error: string; message: string } =>
+const errorForClients = (error: unknown): { error: string; message: string } =>
   error instanceof StateStorageError
     ? {
         error: "StateStorageError",
@@ -103,7 +103,7 @@ export const createOutcomes = ({
             : { threadStatus: "idle", interrupts: "{}" }),
         };
       case "failed":
-        return failed("error", describeError(result.error));
+        return failed("error", errorForClients(result.error));
       case "stopped":
         if (result.reason.kind === "timeout") {
           return failed("timeout", {

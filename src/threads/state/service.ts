@@ -89,7 +89,7 @@ export const createStateService = (options: StateServiceOptions) => {
       await states.standing(await authorize(caller, "threads", "update"), threadId);
       const checkpointId = await checkpoints.mergeHeadMetadata(threadId, metadata);
       if (checkpointId === undefined) throw invalid(`Thread '${threadId}' has no state yet.`);
-      return updatedState({ threadId, namespace: "", checkpointId, map: null });
+      return updatedState({ threadId, checkpointNs: "", checkpointId, map: null });
     },
   };
 };

@@ -21,12 +21,12 @@ export const TASK_NOTES: ReadonlySet<string> = new Set(["__error__", "__interrup
 
 export const configOf = (
   threadId: string,
-  namespace: string,
+  checkpointNs: string,
   checkpointId: string | undefined,
 ): RunnableConfig => ({
   configurable: {
     thread_id: threadId,
-    checkpoint_ns: namespace,
+    checkpoint_ns: checkpointNs,
     ...(checkpointId === undefined ? {} : { checkpoint_id: checkpointId }),
   },
 });
@@ -69,18 +69,18 @@ const mapOf = ({ metadata, checkpointNs, checkpointId }: StoredCheckpoint): Json
 
 /** The state of a checkpoint after which nothing is due. */
 export const quietFields = (stored: StoredCheckpoint, values: string): StateFields => {
-  const { threadId, checkpointNs: namespace, checkpointId, parentCheckpointId } = stored;
+  const { threadId, checkpointNs, checkpointId, parentCheckpointId } = stored;
   return {
     values,
     next: "[]",
     tasks: "[]",
     metadata: writeMetadata(stored),
     created_at: JSON.stringify(stored.createdAt),
-    checkpoint: writeCheckpoint({ threadId, namespace, checkpointId, map: mapOf(stored) }),
+    checkpoint: writeCheckpoint({ threadId, checkpointNs, checkpointId, map: mapOf(stored) }),
     parent_checkpoint:
       parentCheckpointId === null
         ? "null"
-        : writeCheckpoint({ threadId, namespace, checkpointId: parentCheckpointId, map: null }),
+        : writeCheckpoint({ threadId, checkpointNs, checkpointId: parentCheckpointId, map: null }),
     interrupts: "[]",
   };
 };

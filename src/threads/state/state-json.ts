@@ -58,7 +58,7 @@ export const writeValues = (values: unknown): string => writeMixed(values, 1);
 /** Where a checkpoint is. */
 export interface CheckpointPlace {
   threadId: string;
-  namespace: string;
+  checkpointNs: string;
   checkpointId: string;
   /** Checkpoints of the graphs around a subgraph, by namespace, its own included; null in the root. */
   map: JsonObject | null;
@@ -66,7 +66,7 @@ export interface CheckpointPlace {
 
 /** `{thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}`, the form in which clients send it back. */
 export const writeCheckpoint = (place: CheckpointPlace): string =>
-  `{"thread_id":"${place.threadId}","checkpoint_ns":${JSON.stringify(place.namespace)},` +
+  `{"thread_id":"${place.threadId}","checkpoint_ns":${JSON.stringify(place.checkpointNs)},` +
   `"checkpoint_id":${JSON.stringify(place.checkpointId)},"checkpoint_map":${JSON.stringify(place.map)}}`;
 
 /** The fields of a checkpoint's address that a config of LangGraph holds; undefined if it is of no checkpoint. */
@@ -78,7 +78,7 @@ export const placeOf = (config: RunnableConfig | undefined): CheckpointPlace | u
   if (typeof thread_id !== "string" || typeof checkpoint_id !== "string") return undefined;
   return {
     threadId: thread_id,
-    namespace: typeof checkpoint_ns === "string" ? checkpoint_ns : "",
+    checkpointNs: typeof checkpoint_ns === "string" ? checkpoint_ns : "",
     checkpointId: checkpoint_id,
     map: (checkpoint_map as JsonObject | undefined) ?? null,
   };

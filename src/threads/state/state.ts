@@ -92,12 +92,12 @@ export const createStateReader = ({
 
   return {
     async read(thread, { checkpoint = {}, subgraphs = false, select }, whenLarge) {
-      const { checkpoint_ns: namespace = "", checkpoint_id: checkpointId } = checkpoint;
+      const { checkpoint_ns: checkpointNs = "", checkpoint_id: checkpointId } = checkpoint;
       const [graph, stored] = await Promise.all([
         graphOf(thread),
         checkpointId === undefined
-          ? checkpoints.readHead(thread.threadId, namespace, whenLarge)
-          : checkpoints.readAt(thread.threadId, namespace, checkpointId, whenLarge),
+          ? checkpoints.readHead(thread.threadId, checkpointNs, whenLarge)
+          : checkpoints.readAt(thread.threadId, checkpointNs, checkpointId, whenLarge),
       ]);
       if (stored === undefined && checkpointId !== undefined) throw checkpointNotFound(checkpointId);
       const fields =
@@ -134,9 +134,9 @@ export const createStateReader = ({
     },
 
     async *history(thread, { limit, before, metadata, checkpoint = {}, select }, whenLarge) {
-      const { checkpoint_ns: namespace = "", checkpoint_id: checkpointId } = checkpoint;
+      const { checkpoint_ns: checkpointNs = "", checkpoint_id: checkpointId } = checkpoint;
       const graph = await graphOf(thread);
-      const page = checkpoints.readHistory(thread.threadId, namespace, {
+      const page = checkpoints.readHistory(thread.threadId, checkpointNs, {
         limit,
         whenLarge,
         ...(before === undefined ? {} : { beforeCheckpointId: before }),

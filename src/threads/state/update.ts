@@ -52,7 +52,7 @@ const SENTENCE_LENGTH_AT_MOST = 500;
  * What the graph's code throws over a caller's values is the caller's to see: the sentence, and nothing else of
  * the error. What failed on our side stays what it is.
  */
-const refusalOf = (error: unknown): unknown => {
+const asRefusal = (error: unknown): unknown => {
   const isRefusal = error instanceof ThreadloomError;
   const isOurFault = error instanceof StateStorageError || sqlState(error) !== undefined;
   if (isRefusal || isOurFault || isPassing(error)) return error;
@@ -88,26 +88,26 @@ export const createStateWriter = ({
       await saver.flush();
       return written;
     } catch (error) {
-      throw refusalOf(error);
+      throw asRefusal(error);
     }
   };
 
   return {
     async update(thread, { values, as_node: asNode, checkpoint = {}, checkpoint_id: bareId }) {
       const { threadId } = thread;
-      const { checkpoint_ns: namespace = "", checkpoint_map: map } = checkpoint;
+      const { checkpoint_ns: checkpointNs = "", checkpoint_map: map } = checkpoint;
       const checkpointId = checkpoint.checkpoint_id ?? bareId;
       // LangGraph would take a checkpoint that isn't there for an empty thread, and start a second history.
       if (
         checkpointId !== undefined &&
-        (await checkpoints.readAt(threadId, namespace, checkpointId)) === undefined
+        (await checkpoints.readAt(threadId, checkpointNs, checkpointId)) === undefined
       ) {
         throw checkpointNotFound(checkpointId);
       }
       const config = {
         configurable: {
           thread_id: threadId,
-          checkpoint_ns: namespace,
+          checkpoint_ns: checkpointNs,
           ...(checkpointId === undefined ? {} : { checkpoint_id: checkpointId }),
           ...(map === undefined ? {} : { checkpoint_map: map }),
         },
@@ -124,7 +124,7 @@ export const createStateWriter = ({
         { configurable: { thread_id: thread.threadId, checkpoint_ns: "" } },
         supersteps.map(({ updates }) => ({
           updates: updates.map(({ values, command, as_node: asNode }) => ({
-            values: command === undefined ? (values ?? null) : toCommand(command),
+            values: command === undefined ? (values ?? null) : commandOfUpdate(command),
             asNode,
           })),
         })),
@@ -133,17 +133,22 @@ export const createStateWriter = ({
   };
 };
 
-export const updatedState = ({ threadId, namespace, checkpointId, map }: CheckpointPlace): UpdatedState => {
+export const updatedState = ({
+  threadId,
+  checkpointNs,
+  checkpointId,
+  map,
+}: CheckpointPlace): UpdatedState => {
   const address = {
     thread_id: threadId,
-    checkpoint_ns: namespace,
+    checkpoint_ns: checkpointNs,
     checkpoint_id: checkpointId,
     checkpoint_map: map,
   };
   return { checkpoint: address, configurable: address, checkpoint_id: checkpointId };
 };
 
-const toCommand = ({ update, resume, goto }: CommandFields): Command => {
+const commandOfUpdate = ({ update, resume, goto }: CommandFields): Command => {
   const destination = (place: string | { node: string; input?: unknown }) =>
     typeof place === "string" ? place : new Send(place.node, place.input);
   return new Command({
