@@ -47,7 +47,7 @@ const SINK: WatchedSink = {
 };
 
 const lines: string[] = [];
-const aPool = (options: { processes?: number } = {}) =>
+const aPool = (options: { processes?: number; runsAtMost?: number } = {}) =>
   createGraphProcesses({
     processes: 1,
     spares: 1,
@@ -137,4 +137,42 @@ test("when a process dies by itself, each of its runs has lost an attempt", asyn
   fake.options.onEnd("exit", "exited with 1");
   await vi.advanceTimersByTimeAsync(0);
   for (const { state } of runs) expect(state.result).toEqual({ kind: "lost", how: "exited with 1" });
+});
+
+describe("a start that fails", () => {
+  test("keeps no worn process in its place for longer than the next one takes", async () => {
+    const pool = aPool({ runsAtMost: 1 });
+    const [worn] = started as [FakeProcess];
+    ready(worn);
+    const spare = started[1]!;
+    begin(pool, "run");
+    worn.options.onMessage({
+      kind: "result",
+      id: idOf(worn, "run"),
+      result: { kind: "stopped", reason: { kind: "timeout" } },
+    });
+    spare.options.onEnd("start", "could not be started", new Error("EMFILE"));
+    expect(worn.isClosed).toBe(false);
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    ready(started[2]!);
+    expect(worn.isClosed).toBe(true);
+  });
+
+  test("is one line of the log, with its cause", () => {
+    aPool();
+    started[0]!.options.onEnd("start", "could not be started", new Error("spawn EMFILE"));
+    expect(lines.filter((line) => line.includes("could not be started"))).toHaveLength(1);
+    expect(lines.join()).toContain("spawn EMFILE");
+  });
+
+  test("of a process for a suspect alone delays no other start", async () => {
+    const pool = aPool();
+    ready(started[0]!);
+    // It takes the spare, and the next one is started when no other start is under way.
+    begin(pool, "suspect", true);
+    expect(started).toHaveLength(2);
+    started[1]!.options.onEnd("exit", "exited with 1");
+    expect(started).toHaveLength(3);
+    await pool.close();
+  });
 });

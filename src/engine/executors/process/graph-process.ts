@@ -6,7 +6,8 @@ import { logOutput } from "./output.ts";
 
 /**
  * Why a graph process has ended. `signal`: whoever sent it; V8 ends a process whose heap is full by SIGABRT. `blocked`: it
- * was killed because it did not answer; `unstopped`: because a run did not end. `start`: there never was a process.
+ * was killed because it did not answer; `unstopped`: because a run did not end. `start`: there never was a process, or it was
+ * killed because it did not get ready.
  */
 export type DeathReason = "exit" | "signal" | "blocked" | "unstopped" | "start";
 
@@ -19,8 +20,8 @@ export interface GraphProcessOptions {
   /** How long the process may leave questions unanswered before it is killed; 0: for ever. */
   blockedSeconds: number;
   onMessage(message: FromGraphProcess): void;
-  /** Called once, unless it was closed. `how`: as the end of a sentence. */
-  onEnd(reason: DeathReason, how: string): void;
+  /** Called once, and later than the start, unless it was closed. `how`: as the end of a sentence; `cause`: of a failed start. */
+  onEnd(reason: DeathReason, how: string, cause?: Error): void;
   logger: Logger;
 }
 
@@ -38,6 +39,8 @@ export interface GraphProcess {
 
 /** For V8's young generation: with its own bound, 16, a process took 180 MiB after some hundred runs, with this one 145. */
 const YOUNG_MEGABYTES = 4;
+/** Sixty times what a start takes: an import that waits for something may have to do so for a while, but not keep its place. */
+const START_SECONDS = 60;
 const PING_MS = 1_000;
 /** Questions without an answer, after which others are preferred for new runs. */
 const UNRESPONSIVE_AFTER = 2;
@@ -50,13 +53,46 @@ type End = readonly [reason: DeathReason, how: string];
 const endOf = (code: number | null, signal: NodeJS.Signals | null): End =>
   signal !== null ? ["signal", `was ended by ${signal}`] : ["exit", `exited with ${code}`];
 
-export const startGraphProcess = (options: GraphProcessOptions): GraphProcess => {
-  const { entry, setup, heapMegabytes, blockedSeconds, onMessage, onEnd } = options;
-  // Its own options, not those of this process: the entry brings its loader, and a debugger listens on one port.
-  const child: ChildProcess = fork(entry, [], {
-    execArgv: [`--max-old-space-size=${heapMegabytes}`, `--max-semi-space-size=${YOUNG_MEGABYTES}`],
-    stdio: ["ignore", "pipe", "pipe", "ipc", "pipe"],
+/**
+ * Resolves to the error instead if there is no process: ENOMEM is thrown; EMFILE and ENFILE are told later, by a child
+ * that has no streams.
+ */
+const forkEntry = ({ entry, heapMegabytes }: GraphProcessOptions): ChildProcess | Promise<Error> => {
+  try {
+    // Its own options, not those of this process: the entry brings its loader, and a debugger listens on one port.
+    const child = fork(entry, [], {
+      execArgv: [`--max-old-space-size=${heapMegabytes}`, `--max-semi-space-size=${YOUNG_MEGABYTES}`],
+      stdio: ["ignore", "pipe", "pipe", "ipc", "pipe"],
+    });
+    if (child.pid !== undefined) return child;
+    return new Promise((resolve) => child.once("error", resolve));
+  } catch (error) {
+    return Promise.resolve(error instanceof Error ? error : new Error(String(error)));
+  }
+};
+
+/** Its owner tries again, as after any other end. */
+const neverStarted = (failure: Promise<Error>, { onEnd }: GraphProcessOptions): GraphProcess => {
+  let isClosing = false;
+  void failure.then((cause) => {
+    if (!isClosing) onEnd("start", "could not be started", cause);
   });
+  return {
+    id: undefined,
+    isResponsive: false,
+    send: () => undefined,
+    kill: () => undefined,
+    async close() {
+      isClosing = true;
+      await failure;
+    },
+  };
+};
+
+export const startGraphProcess = (options: GraphProcessOptions): GraphProcess => {
+  const { setup, blockedSeconds, onMessage, onEnd } = options;
+  const child = forkEntry(options);
+  if (child instanceof Promise) return neverStarted(child, options);
   const logger = options.logger.child({ graph_process: child.pid });
   const [, out, error, , log] = child.stdio as unknown as Readable[];
   if (out !== undefined && error !== undefined && log !== undefined) {
@@ -82,6 +118,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     if (hasEnded) return;
     hasEnded = true;
     clearInterval(pinging);
+    clearTimeout(starting);
     resolveEnd();
     if (!isClosing) onEnd(...(killedBecause ?? seen));
   };
@@ -94,15 +131,19 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     }
     unanswered += 1;
   }, PING_MS);
+  const starting = setTimeout(
+    () => kill("start", `was killed: it did not load its graphs within ${START_SECONDS} seconds`),
+    START_SECONDS * 1_000,
+  );
   child.on("message", (message: unknown) => {
     // Whatever else the code of a graph finds to send is not for us.
     if (hasEnded || typeof message !== "object" || message === null || !("kind" in message)) return;
     unanswered = 0;
+    clearTimeout(starting);
     onMessage(message as FromGraphProcess);
   });
   child.on("error", (cause) => {
-    logger.error({ err: cause }, "a graph process could not be started or told something");
-    if (child.pid === undefined) end("start", "could not be started");
+    logger.error({ err: cause }, "a graph process could not be told something");
   });
   child.on("exit", (code, signal) => end(...endOf(code, signal)));
   send({ kind: "setup", setup });

@@ -1,6 +1,7 @@
 import { createBackOff } from "../../../lib/back-off.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { GraphExecutor } from "../executor.ts";
+import { createDoubts } from "./doubts.ts";
 import { ExecutionThere } from "./execution-there.ts";
 import { startGraphProcess, type DeathReason } from "./graph-process.ts";
 import { idsOf, isRegular, isSpare, leastBusy, type Member } from "./member.ts";
@@ -42,8 +43,6 @@ export interface GraphProcesses extends GraphExecutor {
 /** A process that ended sooner than this, and not by a run, is not started again at once. */
 const SHORT_LIFE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
-/** Runs may be taken by another server, which does not know of the doubt. */
-const DOUBTED_AT_MOST = 1_000;
 
 /**
  * Executes graphs in warm processes. What a graph does to its process (a loop without an end, an exit, all the memory)
@@ -55,12 +54,12 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   /** Executions for which no process is ready, the oldest first. */
   const waiting = new Set<ExecutionThere>();
   const stopTimers = createStopTimers();
-  /**
-   * Runs that had begun last in a process that died, which makes them likelier than their neighbours to have ended it: a run
-   * that does so is at once at that point again when it goes on. They go on alone, before they are in their last attempt.
-   */
-  const doubted = new Set<string>();
-  const restarts = createBackOff({ longestMs: LONGEST_PAUSE_MS });
+  const doubts = createDoubts();
+  /** A suspect that ends its processes at once delays nobody's start but its own. */
+  const restarts = {
+    shared: createBackOff({ longestMs: LONGEST_PAUSE_MS }),
+    alone: createBackOff({ longestMs: LONGEST_PAUSE_MS }),
+  };
   const deaths: Record<DeathReason, number> = { exit: 0, signal: 0, blocked: 0, unstopped: 0, start: 0 };
   let pause: NodeJS.Timeout | undefined;
   let isClosing = false;
@@ -101,7 +100,13 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
       process: startGraphProcess({
         ...options,
         onMessage: (message) => hear(member, message),
-        onEnd: (reason, how) => hasEnded(member, reason, how),
+        onEnd: (reason, how, cause) => {
+          logger.error(
+            { graph_process: member.process.id, runs: idsOf(member), err: cause },
+            `a graph process ${how}`,
+          );
+          hasEnded(member, reason, how);
+        },
       }),
       state: "starting",
       readyAt: 0,
@@ -163,29 +168,22 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     placeWaiting();
   };
 
-  const doubtNewest = (member: Member): void => {
-    const newest = idsOf(member).at(-1);
-    if (newest === undefined || member.here.size < 2) return;
-    const [oldest] = doubted;
-    if (oldest !== undefined && doubted.size >= DOUBTED_AT_MOST) doubted.delete(oldest);
-    doubted.add(newest);
-  };
   /** Each costs a process; there are as many as suspects may have. */
   const goesAlone = ({ isSuspect, run }: ExecutionThere): boolean =>
-    (doubted.delete(run.run_id) && count(({ role }) => role === "alone") < processes) || isSuspect;
+    (doubts.take(run.run_id) && count(({ role }) => role === "alone") < processes) || isSuspect;
 
   const hasEnded = (member: Member, reason: DeathReason, how: string): void => {
     members.delete(member);
     deaths[reason] += 1;
-    logger.error({ graph_process: member.process.id, runs: idsOf(member) }, `a graph process ${how}`);
     // What a run has ended is bounded by its attempts.
     const isShort =
       member.state === "starting" ||
       (member.begun === 0 && performance.now() - member.readyAt < SHORT_LIFE_MS);
-    const pauseMs = isShort ? restarts.next() : 0;
-    if (!isShort) restarts.reset();
-    startMissingAfter(pauseMs);
-    doubtNewest(member);
+    const backOff = member.role === "alone" ? restarts.alone : restarts.shared;
+    const pauseMs = isShort ? backOff.next() : 0;
+    if (!isShort) backOff.reset();
+    startMissingAfter(member.role === "alone" ? 0 : pauseMs);
+    doubts.died(member);
     for (const execution of member.here.values()) {
       stopTimers.forget(execution);
       // The run that did not stop has ended it, and is not tried again; the others have done nothing.

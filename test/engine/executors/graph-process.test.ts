@@ -1,0 +1,86 @@
+import { fork } from "node:child_process";
+import { EventEmitter } from "node:events";
+import { PassThrough } from "node:stream";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import {
+  startGraphProcess,
+  type GraphProcessOptions,
+} from "../../../src/engine/executors/process/graph-process.ts";
+import { createLogger } from "../../../src/lib/logger.ts";
+
+/** What the system may answer to a fork, and a child that does nothing. */
+
+vi.mock(import("node:child_process"), { spy: true });
+const forked = vi.mocked(fork);
+const ANSWER_MS = 60_000;
+
+const start = () => {
+  const onEnd = vi.fn<GraphProcessOptions["onEnd"]>();
+  const graphProcess = startGraphProcess({
+    entry: new URL("file:///graphs.js"),
+    setup: {} as GraphProcessOptions["setup"],
+    heapMegabytes: 100,
+    blockedSeconds: 10,
+    onMessage: () => undefined,
+    onEnd,
+    logger: createLogger({ level: "silent", pretty: false }),
+  });
+  return { graphProcess, onEnd };
+};
+const aChild = () => {
+  const stdio = Array.from({ length: 5 }, () => new PassThrough());
+  const child = Object.assign(new EventEmitter(), {
+    pid: 1,
+    stdio,
+    connected: true,
+    send: () => true,
+    kill: (signal: string) => child.emit("exit", null, signal),
+  });
+  forked.mockReturnValueOnce(child as never);
+  return child;
+};
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  forked.mockReset();
+});
+
+test("a fork that throws, as without memory, is the end of a process that could not be started, told later", async () => {
+  const cause = new Error("spawn ENOMEM");
+  forked.mockImplementationOnce(() => {
+    throw cause;
+  });
+  const { onEnd } = start();
+  expect(onEnd).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(onEnd.mock.calls).toEqual([["start", "could not be started", cause]]);
+});
+
+test("so is a child without streams, as Node gives one when the files are used up; it can be closed", async () => {
+  const cause = new Error("spawn EMFILE");
+  const child = new EventEmitter();
+  forked.mockReturnValueOnce(child as never);
+  const { graphProcess, onEnd } = start();
+  child.emit("error", cause);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(onEnd.mock.calls).toEqual([["start", "could not be started", cause]]);
+  await graphProcess.close();
+});
+
+test("a process that does not load its graphs is killed after a minute", async () => {
+  aChild();
+  const { onEnd } = start();
+  await vi.advanceTimersByTimeAsync(ANSWER_MS);
+  expect(onEnd.mock.calls).toEqual([["start", "was killed: it did not load its graphs within 60 seconds"]]);
+});
+
+test("one that has loaded them lives on", async () => {
+  const child = aChild();
+  const { onEnd } = start();
+  child.emit("message", { kind: "ready" });
+  const answering = setInterval(() => child.emit("message", { kind: "pong", residentBytes: 1 }), 1_000);
+  await vi.advanceTimersByTimeAsync(2 * ANSWER_MS);
+  clearInterval(answering);
+  expect(onEnd).not.toHaveBeenCalled();
+});
