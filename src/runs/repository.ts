@@ -19,12 +19,8 @@ const BOUNDED_COLUMNS = `${RUN_COLUMNS.replace(
 /** What those who wait for the end of a run look at, each of them every second: not its input, which may be large. */
 export type AwaitedRunRow = Pick<RunRow, "status" | "error" | "worker_id" | "reader_id" | "delete_thread">;
 
-/**
- * Reads of single runs, as callers of the API see them: what a visibility hides is as if it were not there. All that writes
- * the table `runs` is in queue/sql. Raw statements: most are asked for with each run, or with each second that one is waited
- * for.
- */
-export const createRunRepository = (database: Database) => ({
+/** Reads of what stands around runs: their threads and assistants. */
+const createSurroundings = (database: Database) => ({
   async assistantExists(visibility: Visibility<"assistants">, assistantId: string): Promise<boolean> {
     const values: unknown[] = [assistantId];
     const visible = visibility.condition("metadata", values);
@@ -64,6 +60,26 @@ export const createRunRepository = (database: Database) => ({
     );
     return rows.length > 0;
   },
+
+  /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
+  async interrupts(visibility: Visibility<"threads">, threadId: string): Promise<JsonObject> {
+    const values: unknown[] = [threadId];
+    const visible = visibility.condition("metadata", values);
+    const rows = await database.query<{ interrupts: JsonObject }>(
+      `select interrupts from threadloom.threads where thread_id = $1 and ${visible}`,
+      values,
+    );
+    return rows[0]?.interrupts ?? {};
+  },
+});
+
+/**
+ * Reads of single runs, as callers of the API see them: what a visibility hides is as if it were not there. All that writes
+ * the table `runs` is in queue/sql. Raw statements: most are asked for with each run, or with each second that one is waited
+ * for.
+ */
+export const createRunRepository = (database: Database) => ({
+  ...createSurroundings(database),
 
   async find(
     visibility: Visibility<"threads">,
@@ -132,17 +148,6 @@ export const createRunRepository = (database: Database) => ({
     if (row.status === "pending" || (row.status === "running" && row.here)) return "pending";
     if (row.status === "running") return row.unlogged ? "running-unlogged" : "running";
     return row.unlogged ? "ended-unlogged" : "ended";
-  },
-
-  /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
-  async interrupts(visibility: Visibility<"threads">, threadId: string): Promise<JsonObject> {
-    const values: unknown[] = [threadId];
-    const visible = visibility.condition("metadata", values);
-    const rows = await database.query<{ interrupts: JsonObject }>(
-      `select interrupts from threadloom.threads where thread_id = $1 and ${visible}`,
-      values,
-    );
-    return rows[0]?.interrupts ?? {};
   },
 
   async threadOf(visibility: Visibility<"threads">, runId: string): Promise<string | undefined> {
