@@ -106,6 +106,7 @@ describe("an event loop that is blocked", { timeout: 60_000 }, () => {
       ...LEASES,
     });
     closers.push(() => next.kill());
+    await next.address();
     await api.untilRunIs(threadId, run.run_id, "success", "error");
     expect(await attemptsOf(server, run.run_id)).toEqual([{ status: "success", attempt: 2 }]);
     const { values } = await api.state(threadId);

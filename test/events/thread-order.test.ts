@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { ThreadReader } from "../../src/events/readers/thread-reader.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
-import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { IS_PLAIN, startTestServer, type TestServer } from "../helpers/app.ts";
 import { idsOf, openHub, readUntil, type Told } from "./open-hub.ts";
 
 /** A thread that is read over its runs, by a process that executes none of them. */
@@ -75,26 +75,33 @@ describe("the events of a thread", () => {
     }
   });
 
-  test("are heard of by who waits for a thread that does not exist yet, and none of a later run is missed", async () => {
-    const threadId = newId();
-    const reader = read(threadId);
-    const first = reader.next();
-    await apis[0]!.aThread({ thread_id: threadId });
-    const long = await apis[0]!.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
-    const began = await first;
-    expect(began).toMatchObject({ runId: long.run_id });
-    expect(typeof began === "string" ? began : began.events[0]).toMatchObject({ seq: 0, event: "metadata" });
-    await apis[0]!.cancel(threadId, long.run_id);
-    // Nobody reads it on the server that executes it, and it can't be resumed.
-    const next = await apis[1]!.aRun(threadId, {
-      assistant_id: "two-step",
-      input: saying("again"),
-      stream_mode: "values",
-    });
-    const told = await readUntil(reader, ({ runId, seq }) => runId === next.run_id && seq === 3);
-    expectRising(idsOf(told));
-    expect(told.filter((event) => event.runId === next.run_id).map(({ seq }) => seq)).toEqual([0, 1, 2, 3]);
-  });
+  // That a thread is followed is told by signals alone: without them a run that can't be resumed is not logged for its readers elsewhere.
+  test.skipIf(IS_PLAIN)(
+    "are heard of by who waits for a thread that does not exist yet, and none of a later run is missed",
+    async () => {
+      const threadId = newId();
+      const reader = read(threadId);
+      const first = reader.next();
+      await apis[0]!.aThread({ thread_id: threadId });
+      const long = await apis[0]!.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
+      const began = await first;
+      expect(began).toMatchObject({ runId: long.run_id });
+      expect(typeof began === "string" ? began : began.events[0]).toMatchObject({
+        seq: 0,
+        event: "metadata",
+      });
+      await apis[0]!.cancel(threadId, long.run_id);
+      // Nobody reads it on the server that executes it, and it can't be resumed.
+      const next = await apis[1]!.aRun(threadId, {
+        assistant_id: "two-step",
+        input: saying("again"),
+        stream_mode: "values",
+      });
+      const told = await readUntil(reader, ({ runId, seq }) => runId === next.run_id && seq === 3);
+      expectRising(idsOf(told));
+      expect(told.filter((event) => event.runId === next.run_id).map(({ seq }) => seq)).toEqual([0, 1, 2, 3]);
+    },
+  );
 
   test("end for who closes his reader, also while he waits", async () => {
     const reader = read(newId());
