@@ -183,7 +183,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     const pauseMs = isShort ? backOff.next() : 0;
     if (!isShort) backOff.reset();
     startMissingAfter(member.role === "alone" ? 0 : pauseMs);
-    doubts.died(member);
+    if (reason !== "unstopped") doubts.died(member);
     for (const execution of member.here.values()) {
       stopTimers.forget(execution);
       // The run that did not stop has ended it, and is not tried again; the others have done nothing.
