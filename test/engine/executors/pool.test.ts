@@ -176,3 +176,69 @@ describe("a start that fails", () => {
     await pool.close();
   });
 });
+
+/** The processes on which a run was begun, one after the other. */
+const placesOf = (runId: string): unknown[] =>
+  started
+    .filter(({ received }) =>
+      received.some((message) => message.kind === "execute" && message.run.run_id === runId),
+    )
+    .map(({ id }) => id);
+
+describe("with a spare that is ready", () => {
+  const aReadyPool = () => {
+    const pool = aPool();
+    ready(started[0]!);
+    ready(started[1]!);
+    return pool;
+  };
+
+  test("the runs of a process that died are begun there at once, and a new spare is started", async () => {
+    const pool = aReadyPool();
+    begin(pool, "first");
+    started[0]!.options.onEnd("signal", "was ended by SIGKILL");
+    begin(pool, "next");
+    expect(placesOf("next")).toEqual([2]);
+    expect(started).toHaveLength(3);
+    ready(started[2]!);
+    expect(pool.figures()).toMatchObject({ working: 1, spare: 1, starting: 0, deaths: { signal: 1 } });
+  });
+
+  test("of the runs of a process that died, the one that began last goes on alone", async () => {
+    const pool = aReadyPool();
+    for (const runId of ["one", "two", "newest"]) begin(pool, runId);
+    started[0]!.options.onEnd("exit", "exited with 0");
+    for (const runId of ["newest", "two", "one"]) begin(pool, runId);
+    ready(started[2]!);
+    expect([placesOf("one"), placesOf("two"), placesOf("newest")]).toEqual([
+      [1, 2],
+      [1, 2],
+      [1, 3],
+    ]);
+    // And when that has died, too, nobody has lost anything by it.
+    started[2]!.options.onEnd("exit", "exited with 0");
+    expect(placesOf("one")).toEqual([1, 2]);
+  });
+
+  test("a worn process leaves its place to it, and ends with its last run", async () => {
+    const pool = aReadyPool();
+    begin(pool, "old");
+    started[0]!.options.onMessage({ kind: "pong", residentBytes: 2e9 });
+    begin(pool, "new");
+    expect(placesOf("new")).toEqual([2]);
+    expect(started[0]!.isClosed).toBe(false);
+    const result = { kind: "stopped", reason: { kind: "timeout" } } as const;
+    started[0]!.options.onMessage({ kind: "result", id: idOf(started[0]!, "old"), result });
+    expect(started[0]!.isClosed).toBe(true);
+  });
+});
+
+test("processes that end before they are ready are started again after a pause, which grows", async () => {
+  aPool();
+  for (let times = 1; times <= 3; times += 1) {
+    started.at(-1)!.options.onEnd("exit", "exited with 1");
+    expect(started).toHaveLength(times);
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    expect(started).toHaveLength(times + 1);
+  }
+});
