@@ -12,7 +12,7 @@ export interface RunsInHandParts {
   executor: Executor;
   heartbeat: Pick<Heartbeat, "begun" | "ended">;
   endings: Pick<Endings, "tell">;
-  suspects: Pick<Suspects, "begun" | "released" | "isAlone">;
+  suspects: Pick<Suspects, "begun" | "released" | "isAlone" | "hasOwnPlace" | "inOwnPlaces">;
   waitersElsewhere: Pick<WaitersElsewhere, "left" | "endedUnheard">;
   faults: Faults;
   /** A run gave its slot up, though its outcome is still to be stored. */
@@ -30,7 +30,8 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
   /**
    * Executions whose graph has ended and whose last checkpoints and outcome are being stored. They hold no slot: the
    * next run is claimed meanwhile, else every slot would stand idle for three statements between two runs. But not more
-   * than there are slots, so that a slow database doesn't fill the memory with them.
+   * than there are slots, so that a slow database doesn't fill the memory with them. A suspect in a place of its own
+   * had no slot to give up.
    */
   let concluding = 0;
 
@@ -38,7 +39,8 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
     /** Below 1: none. */
     get freeSlots(): number {
       if (suspects.isAlone) return 0;
-      return concurrency - (executions.size - Math.min(concluding, concurrency)) - reserved;
+      const sharing = executions.size - suspects.inOwnPlaces;
+      return concurrency - (sharing - Math.min(concluding, concurrency)) - reserved;
     },
     /** Whether nothing is executed here, nor about to be. */
     get isIdle(): boolean {
@@ -64,13 +66,14 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
     /** Executes a run that was claimed. `creatorIsHere`: it was created by this process and started with that. */
     begin(run: ClaimedRunRow, creatorIsHere: boolean): Execution {
       faults.reached("after-claim");
+      const slots = suspects.hasOwnPlace(run) ? 0 : 1;
       const execution = executor.execute(run, creatorIsHere, {
         onGraphEnded() {
-          concluding += 1;
+          concluding += slots;
           parts.onGraphEnded();
         },
         onReleased(ending) {
-          concluding -= 1;
+          concluding -= slots;
           // This process may hold the run again by now, in a later attempt.
           const isNewest = executions.get(run.run_id) === execution;
           if (isNewest) executions.delete(run.run_id);

@@ -39,6 +39,12 @@ export const createSuspects = ({ isSuspect, leaseSeconds, atOnce, onJoinable }: 
     },
     /** Whether they take none of the slots in which runs share a process. */
     hasOwnPlaces: !sharesProcess,
+    /** Whether a run takes none of them. */
+    hasOwnPlace: (run: RunRow): boolean => !sharesProcess && isSuspect(run),
+    /** How many of those that are executed here take none. */
+    get inOwnPlaces(): number {
+      return sharesProcess ? 0 : here.size;
+    },
     /** Whether nothing else may begin here now. */
     get isAlone(): boolean {
       return alone !== undefined;

@@ -11,6 +11,7 @@ import {
   charactersOf,
   WINDOW_CHARACTERS,
   type EventPair,
+  type MadeText,
   type SentResult,
   type ToGraphProcess,
 } from "./messages.ts";
@@ -23,14 +24,19 @@ export interface Placed {
   send(message: ToGraphProcess): void;
 }
 
+const textOf = <Text>(made: MadeText<Text>): Text => {
+  if ("error" in made) throw restoreError(made.error);
+  return made.text;
+};
+
 const toResult = (sent: SentResult): AttemptResult => {
   if (sent.kind === "failed") return { kind: "failed", error: restoreError(sent.error) };
   if (sent.kind === "stopped") return sent;
   const { values, interrupts, lastUnsafe } = sent;
   return {
     kind: "completed",
-    values: () => values,
-    interrupts: interrupts === undefined ? undefined : () => interrupts,
+    values: () => textOf(values),
+    interrupts: interrupts === undefined ? undefined : () => textOf(interrupts),
     lastUnsafe,
   };
 };

@@ -1,7 +1,7 @@
 import type { GraphExecution, GraphExecutor, GraphResult } from "../executor.ts";
 import { describeError } from "./described-error.ts";
 import { createEventPipe, type PipedSink } from "./event-pipe.ts";
-import type { FromGraphProcess, SentResult, ToGraphProcess } from "./messages.ts";
+import type { FromGraphProcess, MadeText, SentResult, ToGraphProcess } from "./messages.ts";
 
 export interface HostOptions {
   /** What executes the graphs in this process. */
@@ -25,24 +25,29 @@ export const createHost = ({ executor, send, isLoss, residentBytes, onClose }: H
   const hosted = new Map<number, Hosted>();
   const events = createEventPipe((batches) => send({ kind: "events", batches }));
 
+  /**
+   * A getter of the graph's own may throw while its values become JSON. Who waits for them is told; the run has succeeded,
+   * as it has if nobody waits.
+   */
+  const madeText = <Text>(make: () => Text): MadeText<Text> => {
+    try {
+      return { text: make() };
+    } catch (error) {
+      return { error: describeError(error, isLoss) };
+    }
+  };
+
   const sentResult = async ({ execution, wantsValues }: Hosted): Promise<SentResult> => {
     const result = await execution.result;
-    try {
-      if (result.kind !== "completed") {
-        return result.kind === "failed"
-          ? { kind: "failed", error: describeError(result.error, isLoss) }
-          : result;
-      }
-      return {
-        kind: "completed",
-        values: wantsValues ? result.values() : undefined,
-        interrupts: result.interrupts?.(),
-        lastUnsafe: result.lastUnsafe,
-      };
-    } catch (error) {
-      // A value that has no JSON: a getter of the graph's own that throws.
-      return { kind: "failed", error: describeError(error, isLoss) };
-    }
+    if (result.kind === "failed") return { kind: "failed", error: describeError(result.error, isLoss) };
+    if (result.kind === "stopped") return result;
+    const { values, interrupts, lastUnsafe } = result;
+    return {
+      kind: "completed",
+      values: madeText(() => (wantsValues ? values() : undefined)),
+      interrupts: interrupts === undefined ? undefined : madeText(interrupts),
+      lastUnsafe,
+    };
   };
 
   const execute = ({ id, run, wanted, wantsValues }: Extract<ToGraphProcess, { kind: "execute" }>): void => {

@@ -40,12 +40,15 @@ export type ToGraphProcess =
 /** Name and data of an event; the data are one line of JSON. */
 export type EventPair = readonly [event: string, data: string];
 
+/** A text, or why it could not be made. */
+export type MadeText<Text> = { text: Text } | { error: DescribedError };
+
 /** An AttemptResult that can be sent. */
 export type SentResult =
   | {
       kind: "completed";
-      values: string | undefined;
-      interrupts: string | undefined;
+      values: MadeText<string | undefined>;
+      interrupts: MadeText<string> | undefined;
       lastUnsafe: AttemptSaver["lastUnsafe"];
     }
   | { kind: "failed"; error: DescribedError }

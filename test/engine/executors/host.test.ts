@@ -1,0 +1,63 @@
+import { expect, test, vi } from "vitest";
+import type { ClaimedRunRow } from "../../../src/database/tables.ts";
+import type { GraphExecutor, GraphResult, WatchedSink } from "../../../src/engine/executors/executor.ts";
+import { ExecutionThere } from "../../../src/engine/executors/process/execution-there.ts";
+import { createHost } from "../../../src/engine/executors/process/host.ts";
+
+const SINK: WatchedSink = {
+  emit: () => undefined,
+  needsPause: false,
+  pause: () => Promise.resolve(),
+  wanted: false,
+  onWanted: () => undefined,
+};
+
+/** What the main process sees of a graph's end, by way of the messages that cross the pipe. */
+const resultThere = async (result: GraphResult) => {
+  const executor: GraphExecutor<GraphResult> = {
+    suspectsAtOnce: 0,
+    execute: () => ({
+      result: Promise.resolve(result),
+      stop: () => undefined,
+      wantValues: () => undefined,
+    }),
+  };
+  const there = new ExecutionThere(
+    1,
+    { run_id: "run", delete_thread: false } as ClaimedRunRow,
+    SINK,
+    { isSuspect: false, onGraphEnded: () => undefined },
+    vi.fn(),
+  );
+  const host = createHost({
+    executor,
+    send: (message) => {
+      const sent = JSON.parse(JSON.stringify(message)) as typeof message;
+      if (sent.kind === "result") there.arrived(sent.result);
+    },
+    isLoss: () => false,
+    residentBytes: () => 0,
+    onClose: () => undefined,
+  });
+  there.wantValues();
+  there.placeAt({ send: (message) => host.receive(message) });
+  return await there.result;
+};
+
+test("a run whose values have no JSON has succeeded, as it does without a process of its own, and who waits for them is told", async () => {
+  const result = await resultThere({
+    kind: "completed",
+    values: () => {
+      throw new TypeError("a getter throws");
+    },
+    interrupts: undefined,
+  });
+  if (result.kind !== "completed") return expect.fail(`it is ${result.kind}`);
+  expect(() => result.values()).toThrow("a getter throws");
+});
+
+test("values and interrupts arrive as they were made", async () => {
+  const result = await resultThere({ kind: "completed", values: () => `{"a":1}`, interrupts: () => "[]" });
+  if (result.kind !== "completed") return expect.fail(`it is ${result.kind}`);
+  expect([result.values(), result.interrupts?.()]).toEqual([`{"a":1}`, "[]"]);
+});
