@@ -34,7 +34,7 @@ export type AttemptResult =
   | { kind: "lost"; how: string };
 
 /** Where an attempt tells its events. */
-export interface EventSink {
+export interface AttemptEvents {
   /** `data` makes one line of JSON; it is called only if somebody wants the event. */
   emit(event: string, data: () => string): void;
   /** Whether whoever emits should wait for `pause()` first. */
@@ -43,7 +43,7 @@ export interface EventSink {
 }
 
 /** A sink whose readers come and go: what nobody wants need not be made, nor be sent. */
-export interface WatchedSink extends EventSink {
+export interface WatchedSink extends AttemptEvents {
   readonly wanted: boolean;
   /** Calls back once, as soon as events are wanted that were not before. */
   onWanted(listener: () => void): void;

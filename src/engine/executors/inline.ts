@@ -11,7 +11,7 @@ import { createChunkConverter, requestModes, type StreamChunk } from "../../even
 import type { RunKwargs } from "../../queue/kwargs.ts";
 import type {
   GraphResult,
-  EventSink,
+  AttemptEvents,
   ExecutionOptions,
   GraphExecution,
   GraphExecutor,
@@ -69,7 +69,7 @@ const readEvents = async (
   graph: RunnableGraph,
   input: unknown,
   options: GraphRunOptions,
-  sink: EventSink,
+  sink: AttemptEvents,
   { onChunk, pause }: { onChunk: (chunk: unknown) => void; pause: () => Promise<void> },
 ): Promise<void> => {
   for await (const event of graph.streamEvents(input, { ...options, version: "v2" })) {
@@ -100,7 +100,7 @@ const startAttempt = (
   { graphs, checkpoints, interruptsOf, recursionLimitMax }: InlineExecutorParts,
   pacer: Pacer,
   run: ClaimedRunRow,
-  sink: EventSink,
+  sink: AttemptEvents,
   { onGraphEnded }: ExecutionOptions,
 ): GraphExecution<GraphResult> => {
   const abort = new AbortController();

@@ -3,7 +3,7 @@ import { invalid, ThreadChangedError } from "../../domain/errors.ts";
 import type { StateUpdate, Superstep, UpdatedState } from "../schemas.ts";
 import type { StateRepository } from "./repository.ts";
 import type { StateReader } from "./state.ts";
-import { createTurns } from "./turns.ts";
+import { createOneAfterTheOther } from "./one-after-the-other.ts";
 import { outcomeOf, type StateWriter } from "./update.ts";
 
 export interface StateUpdatesOptions {
@@ -17,7 +17,7 @@ const UPDATE_TRIES_AT_MOST = 10;
 
 /** Updates of states, and what they say in the thread's row afterwards. */
 export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptions) => {
-  const turns = createTurns();
+  const oneAfterTheOther = createOneAfterTheOther();
 
   const recordOutcome = async (
     visibility: Visibility<"threads">,
@@ -76,7 +76,7 @@ export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptio
           // Those that were in each other's way take turns from then on.
           return await (tries === 1
             ? tryToUpdate(visibility, threadId, update)
-            : turns.take(threadId, () => tryToUpdate(visibility, threadId, update)));
+            : oneAfterTheOther.take(threadId, () => tryToUpdate(visibility, threadId, update)));
         } catch (error) {
           if (!(error instanceof ThreadChangedError) || tries === UPDATE_TRIES_AT_MOST) throw error;
         }

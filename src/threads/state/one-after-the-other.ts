@@ -1,10 +1,10 @@
 /** Lets those who want the same thing have it one after the other, within this process. */
-export interface Turns {
+export interface OneAfterTheOther {
   /** Does `work` when all that was given for the key before is over, however it ended. */
   take<Result>(key: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-export const createTurns = (): Turns => {
+export const createOneAfterTheOther = (): OneAfterTheOther => {
   const last = new Map<string, Promise<unknown>>();
   return {
     async take(key, work) {
