@@ -3,6 +3,7 @@ import type { Config } from "../config/config.ts";
 import type { GraphExecutor } from "../engine/executors/executor.ts";
 import { createInlineExecutor, type InlineExecutorParts } from "../engine/executors/inline.ts";
 import { createGraphProcesses, type GraphProcesses } from "../engine/executors/process/pool.ts";
+import { BYTES_PER_MEGABYTE } from "../config/option.ts";
 import type { Logger } from "../lib/logger.ts";
 
 const ENTRY = new URL("./graph-process-entry.js", import.meta.url);
@@ -37,6 +38,20 @@ export const planGraphProcesses = (
   return { processes, mainPoolSize, poolSize };
 };
 
+/** A line for the log if each process has its least, and all of them more than was asked for. */
+const poolWarning = (
+  { databasePoolSize, graphProcesses }: Config,
+  plan: GraphProcessPlan,
+): string | undefined => {
+  const { processes, mainPoolSize, poolSize } = plan;
+  const connections = mainPoolSize + poolSize * (processes + 1);
+  if (connections <= databasePoolSize) return undefined;
+  return (
+    `WORKERS=${graphProcesses} is ${processes} graph processes, which hold up to ${connections} database connections with ` +
+    `the server, though DATABASE_POOL_SIZE is ${databasePoolSize}: raise it, or start fewer processes`
+  );
+};
+
 export interface GraphExecutorParts extends Omit<InlineExecutorParts, "recursionLimitMax"> {
   connectionString: string;
   logger: Logger;
@@ -47,12 +62,15 @@ export const openGraphExecutor = (
   config: Config,
   { connectionString, logger, ...parts }: GraphExecutorParts,
 ): { graphExecutor: GraphExecutor; graphProcesses: GraphProcesses | undefined } => {
-  const { processes, poolSize } = planGraphProcesses(config);
-  const { recursionLimitMax } = config;
+  const plan = planGraphProcesses(config);
+  const { processes, poolSize } = plan;
+  const { recursionLimitMax, graphProcessResidentBytes, graphProcessHeapMegabytes } = config;
   if (processes === 0) {
     const graphExecutor = createInlineExecutor({ ...parts, recursionLimitMax });
     return { graphExecutor, graphProcesses: undefined };
   }
+  const warning = poolWarning(config, plan);
+  if (warning !== undefined) logger.warn(warning);
   const graphProcesses = createGraphProcesses({
     processes,
     spares: SPARES,
@@ -66,10 +84,12 @@ export const openGraphExecutor = (
       recursionLimitMax,
       logLevel: config.logLevel,
     },
-    heapMegabytes: config.graphProcessHeapMegabytes,
+    heapMegabytes: graphProcessHeapMegabytes,
     blockedSeconds: config.blockedLoopSeconds,
     runsAtMost: config.graphProcessRuns,
-    residentBytesAtMost: config.graphProcessResidentBytes,
+    residentBytesAtMost: graphProcessResidentBytes,
+    // What a heap that is full adds to a process that was about to be replaced.
+    residentBytesKilled: graphProcessResidentBytes + graphProcessHeapMegabytes * BYTES_PER_MEGABYTE,
     logger,
   });
   return { graphExecutor: graphProcesses, graphProcesses };

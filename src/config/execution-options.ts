@@ -75,7 +75,8 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
       .string()
       .pipe(z.coerce.number<string>().min(100).max(1_000_000))
       .transform((megabytes) => Math.round(megabytes * BYTES_PER_MEGABYTE)),
-    description: "With WORKERS: megabytes of memory above which such a process is replaced.",
+    description:
+      "With WORKERS: megabytes of memory above which such a process is replaced. If it takes WORKER_HEAP_MB more, it is killed.",
   },
   runTimeoutSeconds: {
     environment: ["BG_JOB_TIMEOUT_SECS"],

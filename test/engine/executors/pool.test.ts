@@ -57,6 +57,7 @@ const aPool = (options: { processes?: number; runsAtMost?: number } = {}) =>
     blockedSeconds: 10,
     runsAtMost: 1_000,
     residentBytesAtMost: 1e9,
+    residentBytesKilled: 1.5e9,
     logger: createLogger({
       level: "info",
       pretty: false,
@@ -223,7 +224,7 @@ describe("with a spare that is ready", () => {
   test("a worn process leaves its place to it, and ends with its last run", async () => {
     const pool = aReadyPool();
     begin(pool, "old");
-    started[0]!.options.onMessage({ kind: "pong", residentBytes: 2e9 });
+    started[0]!.options.onMessage({ kind: "pong", residentBytes: 1.4e9 });
     begin(pool, "new");
     expect(placesOf("new")).toEqual([2]);
     expect(started[0]!.isClosed).toBe(false);
@@ -241,4 +242,19 @@ test("processes that end before they are ready are started again after a pause, 
     await vi.advanceTimersByTimeAsync(LONG_MS);
     expect(started).toHaveLength(times + 1);
   }
+});
+
+test("a process that takes more memory than a worn one may is killed, and the log names its runs", async () => {
+  const pool = aPool();
+  const [fake] = started as [FakeProcess];
+  ready(fake);
+  const { state } = begin(pool, "greedy");
+  fake.options.onMessage({ kind: "pong", residentBytes: 1.4e9 });
+  expect(pool.figures().deaths.memory).toBe(0);
+  fake.options.onMessage({ kind: "pong", residentBytes: 1.6e9 });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(pool.figures().deaths.memory).toBe(1);
+  expect(state.result).toEqual({ kind: "lost", how: "was killed: it took 1600 MB" });
+  const line = lines.find((text) => text.includes("it took 1600 MB"));
+  expect(JSON.parse(line ?? "{}")).toMatchObject({ runs: ["greedy"] });
 });

@@ -34,7 +34,7 @@ test(
         working: 1,
         spare: 1,
         starting: 0,
-        deaths: { exit: 0, signal: 1, blocked: 0, unstopped: 0, start: 0 },
+        deaths: { exit: 0, signal: 1, blocked: 0, unstopped: 0, memory: 0, start: 0 },
       });
       const { text } = await server.client.get("/metrics");
       expect(text).toContain('\nthreadloom_graph_processes{state="spare"} 1\n');

@@ -1,15 +1,9 @@
 import { fork, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { Logger } from "../../../lib/logger.ts";
+import type { DeathReason } from "./deaths.ts";
 import type { FromGraphProcess, GraphProcessSetup, ToGraphProcess } from "./messages.ts";
 import { logOutput } from "./output.ts";
-
-/**
- * Why a graph process has ended. `signal`: whoever sent it; V8 ends a process whose heap is full by SIGABRT. `blocked`: it
- * was killed because it did not answer; `unstopped`: because a run did not end. `start`: there never was a process, or it was
- * killed because it did not get ready.
- */
-export type DeathReason = "exit" | "signal" | "blocked" | "unstopped" | "start";
 
 export interface GraphProcessOptions {
   /** The program of the process: JavaScript, which brings the loader for TypeScript along. */

@@ -1,9 +1,10 @@
 import { createBackOff } from "../../../lib/back-off.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { GraphExecutor } from "../executor.ts";
+import { NO_DEATHS, type DeathReason } from "./deaths.ts";
 import { createDoubts } from "./doubts.ts";
 import { ExecutionThere } from "./execution-there.ts";
-import { startGraphProcess, type DeathReason } from "./graph-process.ts";
+import { startGraphProcess } from "./graph-process.ts";
 import { idsOf, isRegular, isSpare, leastBusy, type Member } from "./member.ts";
 import type { FromGraphProcess, GraphProcessSetup } from "./messages.ts";
 import { createStopTimers } from "./stop-timers.ts";
@@ -21,6 +22,8 @@ export interface GraphProcessesOptions {
   /** A process is replaced after it has begun so many runs, or when it takes so much memory. */
   runsAtMost: number;
   residentBytesAtMost: number;
+  /** A process that takes more is killed: a graph may take it faster than its process is replaced. */
+  residentBytesKilled: number;
   logger: Logger;
 }
 
@@ -49,7 +52,7 @@ const LONGEST_PAUSE_MS = 5_000;
  * it does to the runs beside it there, which go on elsewhere from their last checkpoints, and to nothing else.
  */
 export const createGraphProcesses = (options: GraphProcessesOptions): GraphProcesses => {
-  const { processes, spares, runsAtMost, residentBytesAtMost, logger } = options;
+  const { processes, spares, runsAtMost, logger } = options;
   const members = new Set<Member>();
   /** Executions for which no process is ready, the oldest first. */
   const waiting = new Set<ExecutionThere>();
@@ -60,7 +63,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     shared: createBackOff({ longestMs: LONGEST_PAUSE_MS }),
     alone: createBackOff({ longestMs: LONGEST_PAUSE_MS }),
   };
-  const deaths: Record<DeathReason, number> = { exit: 0, signal: 0, blocked: 0, unstopped: 0, start: 0 };
+  const deaths = { ...NO_DEATHS };
   let pause: NodeJS.Timeout | undefined;
   let isClosing = false;
   let nextId = 1;
@@ -233,6 +236,12 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     if (member.begun >= runsAtMost) wear(member, `it has begun ${member.begun} runs`);
   };
 
+  const hearMemory = (member: Member, bytes: number): void => {
+    const taken = `${Math.round(bytes / 1e6)} MB`;
+    if (bytes > options.residentBytesKilled) member.process.kill("memory", `was killed: it took ${taken}`);
+    else if (bytes > options.residentBytesAtMost) wear(member, `it takes ${taken}`);
+  };
+
   const hear = (member: Member, message: FromGraphProcess): void => {
     switch (message.kind) {
       case "ready":
@@ -245,9 +254,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
       case "result":
         return hearResult(member, message);
       case "pong":
-        if (message.residentBytes > residentBytesAtMost) {
-          wear(member, `it takes ${Math.round(message.residentBytes / 1e6)} MB`);
-        }
+        hearMemory(member, message.residentBytes);
         // It may have been too busy to be given anything.
         return placeWaiting();
     }

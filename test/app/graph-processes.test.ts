@@ -1,0 +1,26 @@
+import { expect, test, vi } from "vitest";
+import { openGraphExecutor, type GraphExecutorParts } from "../../src/app/graph-processes.ts";
+import type { Config } from "../../src/config/config.ts";
+import { createLogger } from "../../src/lib/logger.ts";
+
+vi.mock(import("../../src/engine/executors/process/pool.ts"), () => ({ createGraphProcesses: vi.fn() }));
+
+/** What the log says of a start with so many processes and connections. */
+const warningsOf = (graphProcesses: number, databasePoolSize: number): string => {
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: "warn",
+    pretty: false,
+    destination: { write: (line: string) => void lines.push(line) },
+  });
+  const config = { graphProcesses, databasePoolSize, role: "all" } as unknown as Config;
+  openGraphExecutor(config, { logger } as unknown as GraphExecutorParts);
+  return lines.join("");
+};
+
+test("a start with more processes than DATABASE_POOL_SIZE has connections for says so, and names both settings", () => {
+  expect(warningsOf(15, 20)).toContain(
+    "WORKERS=15 is 15 graph processes, which hold up to 34 database connections with the server, though DATABASE_POOL_SIZE is 20",
+  );
+  expect(warningsOf(8, 20)).toBe("");
+});
