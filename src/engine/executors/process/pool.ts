@@ -1,4 +1,3 @@
-import { createBackOff } from "../../../lib/back-off.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { GraphExecutor } from "../executor.ts";
 import { NO_DEATHS, type DeathReason } from "./deaths.ts";
@@ -7,6 +6,7 @@ import { ExecutionThere } from "./execution-there.ts";
 import { startGraphProcess } from "./graph-process.ts";
 import { idsOf, isRegular, isSpare, leastBusy, type Member } from "./member.ts";
 import type { FromGraphProcess, GraphProcessSetup } from "./messages.ts";
+import { createRestarts } from "./restarts.ts";
 import { createStopTimers } from "./stop-timers.ts";
 
 export interface GraphProcessesOptions {
@@ -43,10 +43,6 @@ export interface GraphProcesses extends GraphExecutor {
   close(): Promise<void>;
 }
 
-/** A process that ended sooner than this, and not by a run, is not started again at once. */
-const SHORT_LIFE_MS = 1_000;
-const LONGEST_PAUSE_MS = 5_000;
-
 /**
  * Executes graphs in warm processes. What a graph does to its process (a loop without an end, an exit, all the memory)
  * it does to the runs beside it there, which go on elsewhere from their last checkpoints, and to nothing else.
@@ -58,11 +54,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   const waiting = new Set<ExecutionThere>();
   const stopTimers = createStopTimers();
   const doubts = createDoubts();
-  /** A suspect that ends its processes at once delays nobody's start but its own. */
-  const restarts = {
-    shared: createBackOff({ longestMs: LONGEST_PAUSE_MS }),
-    alone: createBackOff({ longestMs: LONGEST_PAUSE_MS }),
-  };
+  const restarts = createRestarts();
   const deaths = { ...NO_DEATHS };
   let pause: NodeJS.Timeout | undefined;
   let isClosing = false;
@@ -178,13 +170,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   const hasEnded = (member: Member, reason: DeathReason, how: string): void => {
     members.delete(member);
     deaths[reason] += 1;
-    // What a run has ended is bounded by its attempts.
-    const isShort =
-      member.state === "starting" ||
-      (member.begun === 0 && performance.now() - member.readyAt < SHORT_LIFE_MS);
-    const backOff = member.role === "alone" ? restarts.alone : restarts.shared;
-    const pauseMs = isShort ? backOff.next() : 0;
-    if (!isShort) backOff.reset();
+    const pauseMs = restarts.pauseMsAfter(member);
     startMissingAfter(member.role === "alone" ? 0 : pauseMs);
     if (reason !== "unstopped") doubts.died(member);
     for (const execution of member.here.values()) {
