@@ -24,6 +24,13 @@ export const WITH_PROCESSES = [
   "test/graphs/processes.test.ts",
 ];
 
+/** Tests that put something else in the place of a module: no other file may have loaded it before. */
+export const WITH_MODULES_REPLACED = [
+  "test/app/graph-processes.test.ts",
+  "test/engine/executors/graph-process.test.ts",
+  "test/engine/executors/pool.test.ts",
+];
+
 /** One real PostgreSQL for the whole run; every test that needs a database takes a fresh copy of a template. */
 export const globalSetup = ["test/helpers/global-setup.ts"];
 
@@ -38,7 +45,7 @@ export const ordinary = {
   isolate: false,
 };
 
-/** `npm test` runs both; `npm run test:fast` the first. The setup stands outside: in a project it would run once for each. */
+/** `npm test` runs all; `npm run test:fast` all but the last. The setup stands outside: in a project it would run once for each. */
 export default defineConfig({
   test: {
     globalSetup,
@@ -51,9 +58,10 @@ export default defineConfig({
           ...ordinary,
           name: "fast",
           include: ["test/**/*.test.ts"],
-          exclude: [...ordinary.exclude, ...WITH_PROCESSES],
+          exclude: [...ordinary.exclude, ...WITH_PROCESSES, ...WITH_MODULES_REPLACED],
         },
       },
+      { test: { ...ordinary, name: "replaced", include: WITH_MODULES_REPLACED, isolate: true } },
       { test: { ...ordinary, name: "processes", include: WITH_PROCESSES } },
     ],
   },

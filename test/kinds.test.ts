@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { expect, test } from "vitest";
-import { WITH_PROCESSES } from "../vitest.config.ts";
+import { WITH_MODULES_REPLACED, WITH_PROCESSES } from "../vitest.config.ts";
 
 /** What keeps `npm run test:fast` fast: no test in it starts a process, kills one, or opens a browser. */
 
@@ -40,7 +40,8 @@ const tests = readdirSync(join(ROOT, "test"), { recursive: true, encoding: "utf8
 
 test("no test that starts a process is among the fast ones", () => {
   const ways = tests
-    .filter((file) => !isWithProcesses(file))
+    // These put something else in the place of processes.
+    .filter((file) => !isWithProcesses(file) && !WITH_MODULES_REPLACED.includes(file))
     .flatMap((file) => wayToSlow(join(ROOT, file)) ?? []);
   expect(ways).toEqual([]);
 });
@@ -52,4 +53,9 @@ test("every test that is named as one with processes is there", () => {
   expect(
     folders.filter((folder) => !tests.some((file) => file.startsWith(folder.replace(FOLDER, "")))),
   ).toEqual([]);
+});
+
+test("whatever replaces a module is named as such: files share what they have loaded", () => {
+  const replacing = tests.filter((file) => /^vi\.mock\(/m.test(readFileSync(join(ROOT, file), "utf8")));
+  expect(replacing.sort()).toEqual([...WITH_MODULES_REPLACED].sort());
 });
