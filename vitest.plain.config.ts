@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
-import { globalSetup, ordinary } from "./vitest.config.ts";
+import { globalSetup, ordinary, WITH_MODULES_REPLACED } from "./vitest.config.ts";
 
 /**
  * `npm run test:plain`: the engine's part of the tests on a database that has neither LISTEN nor advisory locks nor a
@@ -13,6 +13,8 @@ export default defineConfig({
     globalSetup,
     name: "plain",
     include: ["test/{queue,engine,runs,events,checkpoints}/**/*.test.ts"],
+    // They have no database.
+    exclude: [...ordinary.exclude, ...WITH_MODULES_REPLACED],
     env: {
       ...ordinary.env,
       DATABASE_LISTEN: "false",
