@@ -71,7 +71,10 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
       lastCheckpoint?: { checkpointNs: string; checkpointId: string },
     ): Promise<{ waiting: number } | undefined> => finishRun(database, { attempt, outcome, lastCheckpoint }),
 
-    /** An attempt was rolled back: the run and all it did are gone, the thread is what it was before. False if it is not its. */
+    /**
+     * An attempt was rolled back: the run and all it did are gone, the thread is what it was before.
+     * False, and nothing is changed, if the attempt no longer holds the run.
+     */
     async rollBack(attempt: AttemptSelector): Promise<boolean> {
       const { threadId, runId } = attempt;
       return await database.transaction(async (transaction) => {
