@@ -3,10 +3,12 @@ import { defineConfig } from "vitest/config";
 
 /**
  * Tests that start processes, kill them, or load the machine: each takes seconds, most of them spent waiting.
- * `test/kinds.test.ts` keeps the list: what starts a process stands in it.
+ * `test/kinds.test.ts` keeps the list: what starts a process, a graph process included, stands in it.
  */
 export const WITH_PROCESSES = [
   "test/abuse/**/*.test.ts",
+  "test/clients/browser/**/*.test.ts",
+  "test/clients/python/**/*.test.ts",
   "test/faults/**/*.test.ts",
   "test/import/**/*.test.ts",
   "test/main/**/*.test.ts",
@@ -16,12 +18,29 @@ export const WITH_PROCESSES = [
   "test/database/pooling.test.ts",
   "test/engine/executors/deaths.test.ts",
   "test/engine/executors/orphans.test.ts",
+  "test/engine/executors/output.test.ts",
+  "test/engine/executors/spare.test.ts",
   "test/engine/executors/same-as-inline.test.ts",
   "test/engine/heartbeats.test.ts",
   "test/engine/looping.test.ts",
   "test/engine/lost-workers.test.ts",
+  "test/events/protocol/graph-processes.test.ts",
   "test/events/thread-recovery.test.ts",
   "test/graphs/processes.test.ts",
+  "test/graphs/source/**/*.test.ts",
+  "test/streaming/cuts.test.ts",
+];
+
+/**
+ * Tests that keep a core busy for seconds each, and are rarely what a change breaks: thousands of requests, hundreds of
+ * graphs, or the compiler over the whole source.
+ */
+export const THOROUGH = [
+  "test/assistants/abuse.test.ts",
+  "test/checkpoints/graphs.test.ts",
+  "test/database/row-types.test.ts",
+  "test/foreign-names.test.ts",
+  "test/http/odd-text.test.ts",
 ];
 
 /** Tests that put something else in the place of a module: no other file may have loaded it before. */
@@ -45,10 +64,14 @@ export const ordinary = {
   isolate: false,
 };
 
-/** `npm test` runs all; `npm run test:fast` all but the last. The setup stands outside: in a project it would run once for each. */
+/** Holds docs/compatibility.md against the tests. `.ci/run` names it, too: there it is on the command line. */
+export const COMPATIBILITY = "./test/compatibility/reporter.ts";
+
+/** `npm test` runs all; `npm run test:fast` all but the last two. The setup stands outside: in a project it would run once for each. */
 export default defineConfig({
   test: {
     globalSetup,
+    reporters: ["default", COMPATIBILITY],
     teardownTimeout: 60_000,
     // Tests wait for most of their time. On two cores vitest would start one process.
     maxWorkers: Math.max(3, availableParallelism()),
@@ -58,10 +81,11 @@ export default defineConfig({
           ...ordinary,
           name: "fast",
           include: ["test/**/*.test.ts"],
-          exclude: [...ordinary.exclude, ...WITH_PROCESSES, ...WITH_MODULES_REPLACED],
+          exclude: [...ordinary.exclude, ...WITH_PROCESSES, ...THOROUGH, ...WITH_MODULES_REPLACED],
         },
       },
       { test: { ...ordinary, name: "replaced", include: WITH_MODULES_REPLACED, isolate: true } },
+      { test: { ...ordinary, name: "thorough", include: THOROUGH } },
       { test: { ...ordinary, name: "processes", include: WITH_PROCESSES } },
     ],
   },

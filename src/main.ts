@@ -22,6 +22,7 @@ import { isUnusable } from "./database/passing-faults.ts";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "./project/langgraph-json.ts";
 import { environmentWarning } from "./config/hosted-environment.ts";
 import { sqlState, StartError } from "./domain/errors.ts";
+import { prettyLines } from "./lib/pretty-lines.ts";
 import { createLogger, type Logger } from "./lib/logger.ts";
 import { serverVersion } from "./lib/package-versions.ts";
 import type { Server } from "./app/compose.ts";
@@ -137,7 +138,10 @@ const main = async (): Promise<void> => {
   });
   if (project.namesAuth) assertAuthMayBeIgnored(`auth of ${project.path}`, config);
   const pretty = config.logFormat === "pretty";
-  const logger = createLogger({ level: config.logLevel, pretty });
+  const logger = createLogger({
+    level: config.logLevel,
+    destination: pretty ? prettyLines() : undefined,
+  });
   const file = config.graphConfigFile;
   if (project.namesAuth) logger.warn(`${file}: auth is ignored, as --unsafe-ignore-auth says`);
   if (project.warning !== undefined) logger.warn(`${file}: ${project.warning}`);

@@ -34,14 +34,19 @@ const ALLOWED: Readonly<Record<string, string>> = {
     "a constant of LangGraph's",
   "checkpoints/saver/difference-saver.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)":
     "a constant of LangGraph's",
-  "graphs/graphs.ts: found[name] = graphSchemas(id, subgraph)": "a node of the operator's graph",
+  "graphs/graphs.ts: found[name] = graphSchemas(id, subgraph, fromSource?.get(name))":
+    "a node of the operator's graph",
   "graphs/json-schemas.ts: properties[key] = { ...messagesSchema(), ...schema }":
     "a channel of the operator's graph",
-  "graphs/json-schemas.ts: properties[key] = field?.schema === undefined && !field?.extra ? channelSchema(channel, direction) : schema":
+  "graphs/json-schemas.ts: properties[key] = typedSchema(key, types, () => channelSchema(channel, direction))":
     "a channel of the operator's graph",
+  "graphs/json-schemas.ts: properties[key] = schema": "a channel of the operator's graph",
   "graphs/modules.ts: exportName in exports": "the operator's own module",
   "graphs/modules.ts: exports[exportName]": "the operator's own module",
   "http/openapi.ts: STATUS_CODES[status]": "a status of our own routes",
+  "ui/bundle.ts: CONTENT_TYPES[extension]": "how a file of our own bundler ends",
+  "ui/fragment.ts: ESCAPES[character]": "one of five characters",
+  "ui/fragment.ts: headers[`x-forwarded-${name}`]": "one of two headers",
   "store/embedding-models.ts: module[provider.className]": "a name of our own list",
 };
 

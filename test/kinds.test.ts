@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { expect, test } from "vitest";
-import { WITH_MODULES_REPLACED, WITH_PROCESSES } from "../vitest.config.ts";
+import { THOROUGH, WITH_MODULES_REPLACED, WITH_PROCESSES } from "../vitest.config.ts";
 
 /** What keeps `npm run test:fast` fast: no test in it starts a process, kills one, or opens a browser. */
 
@@ -18,6 +18,8 @@ const importsOf = (file: string): string[] =>
 const wayToSlow = (file: string, seen = new Set<string>()): string | undefined => {
   if (seen.has(file)) return undefined;
   seen.add(file);
+  if (/graphProcesses: [1-9"]/.test(readFileSync(file, "utf8")))
+    return `${relative(ROOT, file)} starts graph processes`;
   for (const name of importsOf(file)) {
     const target = name.startsWith(".") ? resolve(dirname(file), name) : name;
     if (SLOW.test(target)) return `${relative(ROOT, file)} imports ${name}`;
@@ -46,8 +48,8 @@ test("no test that starts a process is among the fast ones", () => {
   expect(ways).toEqual([]);
 });
 
-test("every test that is named as one with processes is there", () => {
-  const files = WITH_PROCESSES.filter((pattern) => !FOLDER.test(pattern));
+test("every test that is named as a slow one is there", () => {
+  const files = [...WITH_PROCESSES, ...THOROUGH].filter((pattern) => !FOLDER.test(pattern));
   expect(files.filter((file) => !tests.includes(file))).toEqual([]);
   const folders = WITH_PROCESSES.filter((pattern) => FOLDER.test(pattern));
   expect(

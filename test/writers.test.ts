@@ -16,6 +16,7 @@ const WRITERS: Record<string, readonly string[]> = {
   checkpoint_elements: ["checkpoints"],
   checkpoint_shapes: ["checkpoints"],
   checkpoint_writes: ["checkpoints"],
+  crons: ["crons"],
   migrations: ["database"],
   // queue/ removes the events of a run in the statement that removes the run.
   run_events: ["events", "queue"],

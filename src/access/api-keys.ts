@@ -12,21 +12,46 @@ export interface AccessRequest {
 /** Who makes this request. Throws `unauthenticated` or `forbidden` for nobody whom this server knows. */
 export type Authenticate = (request: AccessRequest) => Caller;
 
-/** Health probes carry no key. */
-const OPEN_PATHS = new Set(["/ok", "/ok/"]);
+/** Health probes carry no key, and a page can't send one with what it loads by an address: scripts and styles of `/ui`. */
+const OPEN_PATHS = /^\/ok\/?$|^\/ui\/[^/]+\/[^/]+$/;
+
+const isOpen = (method: string, url: string): boolean =>
+  (method === "GET" || method === "HEAD") && OPEN_PATHS.test(url.split("?")[0] ?? "");
 
 /** Hexadecimal digits of a key's digest that name the key: enough to tell an operator's keys apart. */
 const ID_DIGITS = 12;
 
+/** Begins a subprotocol that is a key. */
+export const KEY_PROTOCOL = "x-api-key.";
+
 const digest = (key: string): Buffer => createHash("sha256").update(key).digest();
 
-const presentedKey = (headers: AccessRequest["headers"]): string | undefined => {
+/**
+ * Browsers can give a WebSocket no headers: the key comes as a subprotocol (`x-api-key.` and the key, percent-encoded where it
+ * holds what a subprotocol can't), or as `api_key` in the query. Of a WebSocket alone: an address ends up in the logs of
+ * proxies, and this server's own log has none.
+ */
+const keyOfWebSocket = ({ url, headers }: AccessRequest): string | undefined => {
+  if (typeof headers.upgrade !== "string" || headers.upgrade.toLowerCase() !== "websocket") return undefined;
+  const protocols = String(headers["sec-websocket-protocol"] ?? "").split(",");
+  const named = protocols.map((name) => name.trim()).find((name) => name.startsWith(KEY_PROTOCOL));
+  const query = url.slice(url.indexOf("?") + 1);
+  if (named === undefined) return new URLSearchParams(query).get("api_key") ?? undefined;
+  try {
+    return decodeURIComponent(named.slice(KEY_PROTOCOL.length));
+  } catch {
+    return named.slice(KEY_PROTOCOL.length);
+  }
+};
+
+const presentedKey = (request: AccessRequest): string | undefined => {
+  const { headers } = request;
   const key = headers["x-api-key"];
   if (typeof key === "string" && key !== "") return key;
   const bearer = /^Bearer +(.+)$/i.exec(
     typeof headers.authorization === "string" ? headers.authorization : "",
   );
-  return bearer?.[1];
+  return bearer?.[1] ?? keyOfWebSocket(request);
 };
 
 /**
@@ -40,10 +65,11 @@ export const createAuthenticate = (apiKeys: readonly string[]): Authenticate => 
     const caller: Caller = Object.freeze({ kind: "key", id: keyDigest.toString("hex").slice(0, ID_DIGITS) });
     return { keyDigest, caller };
   });
-  return ({ method, url, headers }) => {
+  return (request) => {
+    const { method, url } = request;
     // A preflight can't carry a key; the request that follows it does.
-    if (method === "OPTIONS" || OPEN_PATHS.has(url.split("?")[0] ?? "")) return ANONYMOUS;
-    const key = presentedKey(headers);
+    if (method === "OPTIONS" || isOpen(method, url)) return ANONYMOUS;
+    const key = presentedKey(request);
     if (key === undefined) {
       throw unauthenticated("This server needs an API key: send it as X-Api-Key or Authorization: Bearer.");
     }

@@ -20,6 +20,7 @@ export const createAuthorize = (): Authorize => {
   const everything: { [R in Resource]: Visibility<R> } = {
     assistants: grantVisibility("assistants"),
     threads: grantVisibility("threads"),
+    crons: grantVisibility("crons"),
     store: grantVisibility("store"),
   };
   return async (_caller, resource) => everything[resource];

@@ -1,4 +1,3 @@
-import { sql, type RawBuilder, type SqlBool } from "kysely";
 import type { Resource } from "./actions.ts";
 
 /**
@@ -8,9 +7,9 @@ import type { Resource } from "./actions.ts";
 export type Condition = (metadata: string, parameter: (value: unknown) => string) => string;
 
 /** SQL for `metadata`, and what it has to stand in when there is a condition at all; see `Visibility.condition`. */
-type Within = (condition: string) => string;
+export type Within = (condition: string) => string;
 
-/** Stands for a value in the text of a condition, until Kysely numbers the parameters. No statement holds it. */
+/** Stands for a value in the text of a condition. No statement holds it. */
 const PLACE = "\u0000";
 const NO_CONDITION = "true";
 
@@ -42,20 +41,23 @@ class GrantedVisibility<R extends Resource> {
     return `(${within(this.#condition(metadata, (value) => `$${values.push(value)}`))})`;
   }
 
-  /** The same for the `where` of a Kysely query, which numbers its parameters itself. */
-  where(metadata: string, within: Within = (condition) => condition): RawBuilder<SqlBool> {
-    if (this.#condition === undefined) return EVERYTHING;
+  /**
+   * The same in pieces, between which the values stand: for a builder of queries, which numbers its parameters itself
+   * (where-visible.ts). Undefined where everything is visible.
+   */
+  pieces(
+    metadata: string,
+    within: Within = (condition) => condition,
+  ): { texts: string[]; values: unknown[] } | undefined {
+    if (this.#condition === undefined) return undefined;
     const values: unknown[] = [];
     const place = (value: unknown): string => {
       values.push(value);
       return PLACE;
     };
-    const texts = `(${within(this.#condition(metadata, place))})`.split(PLACE);
-    return sql<SqlBool>(texts as unknown as TemplateStringsArray, ...values);
+    return { texts: `(${within(this.#condition(metadata, place))})`.split(PLACE), values };
   }
 }
-
-const EVERYTHING = sql<SqlBool>`true`;
 
 /**
  * What of a resource's records a caller may see and change: the answer of `Authorize`, and what each method of a

@@ -3,10 +3,11 @@ import type { FastifyInstance } from "fastify";
 import { createAuthenticate } from "../access/api-keys.ts";
 import { createAuthorize, type Authorize } from "../access/authorize.ts";
 import { createAssistantRoutes } from "../assistants/routes.ts";
+import { createCronRoutes } from "../crons/routes.ts";
 import type { Config } from "../config/config.ts";
 import { createAnswerRoom, type AnswerRoom } from "../http/answer-room.ts";
 import { createApp } from "../http/app.ts";
-import { allowedOrigins } from "../http/origins.ts";
+import { originsOf } from "../http/origins.ts";
 import { createSiteCheck } from "../http/sites.ts";
 import { NO_FAULTS, type Faults } from "../domain/faults.ts";
 import { newId } from "../lib/ids.ts";
@@ -16,9 +17,11 @@ import type { RecordEnds } from "../queue/sql/ended.ts";
 import { createRunRoutes } from "../runs/routes.ts";
 import { createStatusRoutes } from "../status/routes.ts";
 import { createStoreRoutes } from "../store/routes.ts";
+import { createStreamingRoutes } from "../streaming/routes.ts";
 import { createThreadRoutes } from "../threads/routes.ts";
+import { createUiRoutes } from "../ui/routes.ts";
 import { openExecution } from "./execution.ts";
-import { openFoundation } from "./foundation.ts";
+import { openFoundation, type Foundation } from "./foundation.ts";
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts";
 import { createServices, type Services } from "./services.ts";
 import { startSweeps } from "./sweeps.ts";
@@ -62,17 +65,19 @@ export interface Server {
 const createServerApp = (
   config: Config,
   services: Services,
-  { answerRoom, logger }: { answerRoom: AnswerRoom; logger: Logger },
+  { answerRoom, cors, logger }: { answerRoom: AnswerRoom; cors: Foundation["cors"]; logger: Logger },
 ): Promise<FastifyInstance> => {
-  const { assistants, threads, runs, store, status } = services;
-  const origins = allowedOrigins(config.corsAllowOrigins);
+  const { assistants, threads, runs, crons, streaming, store, ui, status } = services;
+  const hasKeys = config.apiKeys.length > 0;
+  const origins = originsOf({ named: config.corsAllowOrigins, rules: cors, hasKeys });
   return createApp({
     logger,
     answerRoom,
     authenticate: createAuthenticate(config.apiKeys),
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
-    origins,
-    ...(config.apiKeys.length === 0 ? { siteCheck: createSiteCheck({ ...config, origins, logger }) } : {}),
+    cors: { origins, rules: cors },
+    socketsSettled: () => streaming.settled(),
+    ...(hasKeys ? {} : { siteCheck: createSiteCheck({ ...config, origins, logger }) }),
     routes: [
       createStatusRoutes(status),
       ...(config.role === "worker"
@@ -81,7 +86,10 @@ const createServerApp = (
             createAssistantRoutes(assistants),
             createThreadRoutes(threads, answerRoom),
             createRunRoutes(runs, answerRoom),
+            createCronRoutes(crons),
+            createStreamingRoutes(streaming, answerRoom, config.bodyElementsAtMost),
             createStoreRoutes(store, answerRoom),
+            createUiRoutes(ui),
           ]),
     ],
   });
@@ -107,21 +115,28 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     lifecycle,
     logger,
   });
-  const services = await createServices({ foundation, execution, isReady: () => ready, lifecycle, logger });
+  const isReady = (): boolean => ready;
+  const services = await createServices({ foundation, execution, isReady, faults, lifecycle, logger });
   startSweeps({ foundation, execution, services, lifecycle, logger });
-  const app = lifecycle.closing(await createServerApp(config, services, { answerRoom, logger }));
+  if (config.role !== "worker") services.ui.prepare();
+  const app = lifecycle.closing(
+    await createServerApp(config, services, { answerRoom, cors: foundation.cors, logger }),
+  );
   const { worker } = execution;
   // First of all: runs end or are handed back while their readers are still connected.
   lifecycle.onClose((options) => worker.close(config.shutdownGraceSeconds, options));
+  // Before that, so that no cron makes a run that has to wait for another process.
+  lifecycle.closing(services.scheduler);
   // Last of all, for what fails before this must leave nothing behind that takes runs.
   worker.open();
+  if (config.role !== "api") services.scheduler.open();
 
   const { graphs } = foundation;
   return {
     app,
     graphs: graphs.ids,
     async inputSchemaOf(graphId) {
-      return graphs.isFactory(graphId) ? undefined : (await graphs.schemas(graphId)).input_schema;
+      return graphs.isFactory(graphId) ? undefined : await graphs.declaredInput(graphId);
     },
     runsInHand: () => worker.runIds.slice(0, RUNS_NAMED),
     async listen() {

@@ -13,6 +13,8 @@ import type { Logger } from "../lib/logger.ts";
 import { createRunEnds } from "../queue/ending.ts";
 import { openHosting } from "../queue/hosting.ts";
 import { createQueue } from "../queue/queue.ts";
+import type { RunSelector } from "../queue/attempts.ts";
+import { announceReader } from "../queue/sql/announce-reader.ts";
 import { noteUnlogged } from "../queue/sql/note-unlogged.ts";
 import type { RecordEnds } from "../queue/sql/ended.ts";
 import { createRunRepository } from "../runs/repository.ts";
@@ -52,6 +54,9 @@ export const openExecution = async (parts: ExecutionParts) => {
       processId,
       phaseOf: (run) => runRepository.phaseOf(run, processId),
       noteUnlogged: (source) => noteUnlogged(database, source),
+      ...(accelerators.listen
+        ? {}
+        : { announceReader: (run: RunSelector) => announceReader(database, run, processId) }),
       faults,
       logger,
     }),

@@ -8,6 +8,7 @@ import { migrate } from "../database/migrate.ts";
 import { assertSessions } from "../database/pooling.ts";
 import { openSignals } from "../database/signals.ts";
 import { loadGraphs } from "../graphs/graphs.ts";
+import { createSourceReader } from "../graphs/source/source-schemas.ts";
 import type { Logger } from "../lib/logger.ts";
 import { readGraphConfig } from "../project/langgraph-json.ts";
 import { PostgresStore } from "../store/postgres-store.ts";
@@ -16,6 +17,8 @@ import { openItems } from "../store/semantic-search.ts";
 import { createStoreService } from "../store/service.ts";
 import { planGraphProcesses } from "./graph-processes.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+
+const SCHEMA_PROCESS = new URL("./schema-process-entry.js", import.meta.url);
 
 export interface FoundationParts {
   config: Config;
@@ -55,7 +58,9 @@ export const openFoundation = async (parts: FoundationParts) => {
     }),
   );
 
-  const { threadExpiry, storeExpiry, storeIndex } = await readGraphConfig(config.graphConfigFile);
+  const { threadExpiry, storeExpiry, storeIndex, cors, ui, entries } = await readGraphConfig(
+    config.graphConfigFile,
+  );
   const repository = createStoreRepository(database, database);
   const items = lifecycle.closing(
     await openItems({ database, repository, index: storeIndex, ...accelerators, logger }),
@@ -66,6 +71,9 @@ export const openFoundation = async (parts: FoundationParts) => {
     await loadGraphs({
       configPath: config.graphConfigFile,
       logger,
+      source: config.sourceSchemas
+        ? createSourceReader({ entry: SCHEMA_PROCESS, configPath: config.graphConfigFile, logger })
+        : undefined,
       checkpointer: checkpoints.saver,
       store: new PostgresStore({ ...storeParts, visibility: await authorize(THE_SERVER, "store", "search") }),
     }),
@@ -84,6 +92,9 @@ export const openFoundation = async (parts: FoundationParts) => {
     store,
     threadExpiry,
     storeExpiry,
+    cors,
+    ui,
+    entries,
   };
 };
 

@@ -7,14 +7,16 @@ import { createAuthorize } from "../access/authorize.ts";
 import { THE_SERVER } from "../access/caller.ts";
 import { createCheckpointStorage } from "../checkpoints/storage.ts";
 import { openDatabase } from "../database/database.ts";
+import { isPassing } from "../database/passing-faults.ts";
 import { createInlineExecutor } from "../engine/executors/inline.ts";
 import { createHost } from "../engine/executors/process/host.ts";
 import type { FromGraphProcess, ToGraphProcess } from "../engine/executors/process/messages.ts";
 import { createLogConsole } from "../graphs/console.ts";
 import { loadGraphs } from "../graphs/graphs.ts";
+import { logOrigin } from "../graphs/log-origin.ts";
 import { createSdkLogger, SDK_LOGGER } from "../graphs/sdk-logger.ts";
 import { createLogger } from "../lib/logger.ts";
-import { openTerminal } from "../lib/pretty-lines.ts";
+import { openTerminal } from "../lib/terminal.ts";
 import { readGraphConfig } from "../project/langgraph-json.ts";
 import { createRunRepository } from "../runs/repository.ts";
 import { PostgresStore } from "../store/postgres-store.ts";
@@ -43,13 +45,22 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
   new Worker(WATCH, { workerData: process.ppid, execArgv: [], resourceLimits: WATCH_LIMITS }).unref();
   const logger = createLogger({
     level: setup.logLevel,
-    pretty: false,
     destination: openTerminal(LOG_DESCRIPTOR),
   });
-  process.on("unhandledRejection", (error) => logger.error({ err: error }, "a rejection was not handled"));
+  process.on("unhandledRejection", (error) =>
+    logger.error({ ...logOrigin(), err: error }, "a rejection was not handled"),
+  );
+  let isTold = false;
   process.on("uncaughtException", (error) => {
-    logger.fatal({ err: error }, "an exception was not caught in a graph process");
+    logger.fatal({ ...logOrigin(), err: error }, "an exception was not caught in a graph process");
+    isTold = true;
     process.exit(1);
+  });
+  // Among the runs that are lost with the process one has ended it: what called `process.exit` knows its run.
+  process.on("exit", (code) => {
+    const origin = logOrigin();
+    if (!isTold && origin.run_id !== undefined)
+      logger.error({ ...origin, code }, "a graph has ended its process");
   });
   // Both belong to the process, as this does.
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
@@ -100,7 +111,9 @@ const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
   opening.then(
     () => send({ kind: "ready" }),
     (error: unknown) => {
-      process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+      // Of a database that is away the message says all: the pool starts others until it is back.
+      const told = error instanceof Error ? (isPassing(error) ? error.message : error.stack) : undefined;
+      process.stderr.write(`${told ?? String(error)}\n`);
       process.exit(1);
     },
   );

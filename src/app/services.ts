@@ -1,13 +1,18 @@
 import { THE_SERVER } from "../access/caller.ts";
 import { createAssistantService } from "../assistants/service.ts";
 import { checkpointNotFound } from "../domain/errors.ts";
+import type { Faults } from "../domain/faults.ts";
 import type { Logger } from "../lib/logger.ts";
+import { assistantDefaults } from "../project/assistant-defaults.ts";
 import type { RunEnd } from "../queue/attempts.ts";
 import { createRunSearcher } from "../runs/records/search.ts";
 import { createRunService } from "../runs/service.ts";
 import { createStatusRepository } from "../status/repository.ts";
 import { createStatusService } from "../status/service.ts";
+import { createStreamingService } from "../streaming/service.ts";
 import { createThreadService } from "../threads/service.ts";
+import { createUiService } from "../ui/service.ts";
+import { createCrons } from "./crons.ts";
 import type { ServerExecution } from "./execution.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -17,13 +22,14 @@ export interface ServiceParts {
   execution: ServerExecution;
   /** Whether this server answers requests by now, and goes on with that. */
   isReady(): boolean;
+  faults: Faults;
   lifecycle: Lifecycle;
   logger: Logger;
 }
 
 /** What the routes ask: one service for each resource. */
 export const createServices = async (parts: ServiceParts) => {
-  const { foundation, execution, isReady, lifecycle, logger } = parts;
+  const { foundation, execution, isReady, faults, lifecycle, logger } = parts;
   const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;
   const { store, threadExpiry } = foundation;
   const { runRepository, everyThread, ends, eventLog, hub, endings, worker, hosting, graphProcesses } =
@@ -51,12 +57,12 @@ export const createServices = async (parts: ServiceParts) => {
     deleteThreads: (caller, threadIds) => threads.upkeep.deleteMany(caller, threadIds),
     recursionLimitMax: config.recursionLimitMax,
   });
-  const keepTheirs = await assistants.system.ensure(THE_SERVER, graphs.ids, config.assistantConfigs);
-  if (keepTheirs.length > 0) {
-    logger.warn(
-      { graphs: keepTheirs },
-      "LANGGRAPH_CONFIG is for new assistants: those of these graphs were there before and keep their config",
-    );
+  const defaults = assistantDefaults(foundation.entries, config.assistantConfigs);
+  const revised = await assistants.system.ensure(THE_SERVER, graphs.ids, defaults);
+  if (revised.length > 0) {
+    const text =
+      "the assistants of these graphs have a new version, since what the deployment says of them was changed";
+    logger.info({ graphs: revised }, text);
   }
 
   const runs = createRunService({
@@ -83,6 +89,22 @@ export const createServices = async (parts: ServiceParts) => {
     },
   });
 
+  const { crons, scheduler } = await createCrons({
+    foundation,
+    storeRuns: runs.storeScheduled,
+    holdRuns: () => worker.hold(),
+    faults,
+    logger,
+  });
+  const streaming = createStreamingService({ database, authorize, hub, signals, runs, threads });
+
+  const ui = createUiService({
+    config: foundation.ui,
+    authorize,
+    graphOf: async (caller, reference) => (await assistants.records.get(caller, reference)).graph_id,
+    logger,
+  });
+
   const status = lifecycle.closing(
     createStatusService({
       database,
@@ -90,10 +112,11 @@ export const createServices = async (parts: ServiceParts) => {
       listUnhosted: () => hosting.listUnhosted(),
       readiness: () => (isReady() ? undefined : "is starting or stopping"),
       workers: () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active }),
+      eventStreaming: () => streaming.figures(),
       graphProcesses: () => graphProcesses?.figures(),
     }),
   );
-  return { assistants, threads, runs, store, status, onThreadsDeleted };
+  return { assistants, threads, runs, crons, scheduler, streaming, store, ui, status, onThreadsDeleted };
 };
 
 export type Services = Awaited<ReturnType<typeof createServices>>;

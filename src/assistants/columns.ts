@@ -2,20 +2,10 @@ import { sql, type SqlBool } from "kysely";
 import type { PageColumns, PageWeight } from "../database/bounded-reads.ts";
 import type { AssistantRow, AssistantVersionRow } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { ASSISTANT_FIELDS } from "./schemas.ts";
 
-/** What is read of an assistant. */
-export const COLUMNS = [
-  "assistant_id",
-  "graph_id",
-  "name",
-  "description",
-  "config",
-  "context",
-  "metadata",
-  "version",
-  "created_at",
-  "updated_at",
-] as const satisfies (keyof AssistantRow)[];
+/** What is read of an assistant: what is answered of it. */
+export const COLUMNS = ASSISTANT_FIELDS satisfies readonly (keyof AssistantRow)[];
 /** What a version keeps of its assistant. */
 export const SNAPSHOT = [
   "assistant_id",

@@ -1,5 +1,8 @@
 import type { Visibility } from "../access/visibility.ts";
+import { queriesOver } from "../database/queries.ts";
+import { whereVisible } from "../access/where-visible.ts";
 import type { Database } from "../database/database.ts";
+import { compileOnce } from "../database/compile-once.ts";
 import type { AssistantRow } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { COLUMNS, contains, SNAPSHOT } from "./columns.ts";
@@ -29,7 +32,16 @@ select ${COLUMNS.join(", ")} from assistant`;
  * are only added, it is the proof that somebody was asked.
  */
 export const createAssistantRepository = (database: Database) => {
-  const { kysely } = database;
+  const kysely = queriesOver(database);
+  const findOne = compileOnce(
+    { assistantId: ({ assistantId }: { assistantId: string }) => assistantId },
+    ({ assistantId }, visibility: Visibility<"assistants">) =>
+      kysely
+        .selectFrom("assistants")
+        .select(COLUMNS)
+        .where("assistant_id", "=", assistantId)
+        .where(whereVisible(visibility, "metadata")),
+  );
 
   return {
     /** Undefined if there is one with this id. */
@@ -50,12 +62,7 @@ export const createAssistantRepository = (database: Database) => {
     },
 
     async find(visibility: Visibility<"assistants">, assistantId: string): Promise<AssistantRow | undefined> {
-      return await kysely
-        .selectFrom("assistants")
-        .select(COLUMNS)
-        .where("assistant_id", "=", assistantId)
-        .where(visibility.where("metadata"))
-        .executeTakeFirst();
+      return (await findOne(database, visibility, { assistantId }))[0];
     },
 
     /** With all its versions. False if there was none. */
@@ -63,7 +70,7 @@ export const createAssistantRepository = (database: Database) => {
       const { numDeletedRows } = await kysely
         .deleteFrom("assistants")
         .where("assistant_id", "=", assistantId)
-        .where(visibility.where("metadata"))
+        .where(whereVisible(visibility, "metadata"))
         .executeTakeFirstOrThrow();
       return numDeletedRows > 0n;
     },
@@ -83,7 +90,7 @@ export const createAssistantRepository = (database: Database) => {
         .select("thread_id")
         .where(contains({ assistant_id: assistantId }))
         .$if(after !== undefined, (query) => query.where("thread_id", ">", after ?? ""))
-        .where(visibility.where("metadata"))
+        .where(whereVisible(visibility, "metadata"))
         .orderBy("thread_id")
         .limit(limit)
         .execute();

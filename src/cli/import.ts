@@ -15,6 +15,7 @@ import { createProgressLine, type Progress } from "../import/progress.ts";
 import { reportText, totalsText } from "../import/report.ts";
 import { openSource } from "../import/source.ts";
 import { sqlState, StartError } from "../domain/errors.ts";
+import { prettyLines } from "../lib/pretty-lines.ts";
 import { createLogger } from "../lib/logger.ts";
 import { nearestWord } from "../lib/nearest-word.ts";
 
@@ -47,7 +48,10 @@ const assertGraph = async (graphId: string, graphConfigFile: string): Promise<vo
 /** Answers the exit code. */
 const run = async (command: ImportCommand, signal: AbortSignal): Promise<number> => {
   const { from, schema, dryRun, threadId, graphId } = command;
-  const logger = createLogger({ level: "warn", pretty: process.stdout.isTTY === true });
+  const logger = createLogger({
+    level: "warn",
+    destination: process.stdout.isTTY === true ? prettyLines() : undefined,
+  });
   const closers: (() => Promise<void>)[] = [];
   /** This server's database, ready for what is to come; undefined in a dry run if there is none yet. */
   const openHere = async () => {

@@ -160,6 +160,22 @@ const assertRelations = (config: Config): void => {
   }
 };
 
+/** Longer than what is slow, and no longer than runs beside an endless loop should wait: it costs one process of several. */
+const BLOCKED_GRAPH_PROCESS_SECONDS = 15;
+/** The server's own process ends with all that it does, so what is only slow gets more time. */
+const BLOCKED_SERVER_SECONDS = 60;
+
+/** What an option is that is not given, where that depends on others or on the surroundings. */
+const USUAL: { readonly [Key in keyof Config]?: (read: Config, surroundings: Surroundings) => Config[Key] } =
+  {
+    logFormat: (_read, { terminal }) => (terminal ? "pretty" : "json"),
+    // A lease that somebody made longer takes it along, so that who sets only that is not refused.
+    blockedLoopSeconds: ({ graphProcesses, leaseSeconds }) =>
+      graphProcesses === 0
+        ? BLOCKED_SERVER_SECONDS
+        : Math.min(Math.max(BLOCKED_GRAPH_PROCESS_SECONDS, leaseSeconds), BLOCKED_SERVER_SECONDS),
+  };
+
 /**
  * The configuration, flags before environment before defaults; an empty variable counts as not set.
  * Throws StartError with one sentence that names the flag or the variable.
@@ -170,34 +186,28 @@ export const parseConfig = (
   surroundings: Surroundings,
 ): Config => {
   const { values } = readCommandLine(argv);
-  const entries = Object.entries(OPTIONS).map(([key, option]: [string, Option<unknown>]) => {
+  const entries = Object.entries(OPTIONS).flatMap(([key, option]: [string, Option<unknown>]) => {
     const { value, text, source = key, translation } = given(option, values, environment);
-    if (key === "logFormat" && value === undefined) return [key, surroundings.terminal ? "pretty" : "json"];
+    if (value === undefined && Object.hasOwn(USUAL, key)) return [];
     const parsed = option.schema.safeParse(value);
     if (!parsed.success) {
       const actual = option.secret ? "" : `, not '${text}'`;
       throw new StartError(`${source} must be ${translation?.expected ?? option.expected}${actual}.`);
     }
-    return [key, Array.isArray(parsed.data) ? Object.freeze(parsed.data) : parsed.data];
+    return [[key, Array.isArray(parsed.data) ? Object.freeze(parsed.data) : parsed.data]];
   });
-  const read = Object.fromEntries(entries) as Config;
+  const asGiven = Object.fromEntries(entries) as Config;
+  const usual = Object.entries(USUAL).map(([key, usualOf]) => [key, usualOf(asGiven, surroundings)]);
+  const read = { ...Object.fromEntries(usual), ...asGiven } as Config;
   const keyFile = environment["API_KEYS_FILE"] ?? "";
-  const withKeys =
+  const config =
     keyFile === ""
       ? read
       : { ...read, apiKeys: Object.freeze([...read.apiKeys, ...readKeys(keyFile, surroundings)]) };
-  const config =
-    withKeys.corsAllowOrigins.length > 0
-      ? withKeys
-      : { ...withKeys, corsAllowOrigins: usualOrigins(withKeys) };
   assertRelations(config);
   if ((environment["LANGGRAPH_AUTH"] ?? "") !== "") assertAuthMayBeIgnored("LANGGRAPH_AUTH", config);
   return Object.freeze(config);
 };
-
-/** A key keeps strangers out whatever page they come from; without one, only pages of this machine are let in. */
-const usualOrigins = ({ apiKeys }: Config): readonly string[] =>
-  Object.freeze([apiKeys.length > 0 ? "*" : "loopback"]);
 
 const readKeys = (path: string, { readText }: Surroundings): string[] => {
   let keys: string[];

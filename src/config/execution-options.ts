@@ -118,11 +118,12 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
     description: "Seconds between two heartbeats; less than half of LEASE_SECONDS.",
   },
   blockedLoopSeconds: {
+    // What it is if it is not set depends on WORKERS; see config.ts.
     environment: ["BLOCKED_LOOP_SECONDS"],
-    default: "60",
     ...seconds(0, 604_800),
     description:
-      "Seconds that a node may block the event loop before its process counts as dead; 0: only the lease.",
+      "Seconds that a node may block the event loop before its process counts as dead; 0: only the lease. " +
+      "Not set: 60, with WORKERS 15 (or LEASE_SECONDS, if that is more).",
   },
   sweepSeconds: {
     environment: ["SWEEP_SECONDS"],

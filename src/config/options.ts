@@ -11,6 +11,8 @@ export interface Config extends DatabaseConfig, ExecutionConfig {
   readonly graphConfigFile: string;
   /** Graph id -> the config that the graph's own assistant is made with. */
   readonly assistantConfigs: Readonly<Record<string, JsonObject>>;
+  /** Reads the types of graphs whose state is declared by types from their source, in another process. */
+  readonly sourceSchemas: boolean;
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
@@ -74,7 +76,16 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
         }
       })
       .pipe(z.record(z.string(), storableConfig)),
-    description: "As JSON: the config that each graph's own assistant is made with, by graph id.",
+    description:
+      "As JSON: the config of each graph's own assistant, by graph id; with a field context, if it has one. It wins over " +
+      "langgraph.json.",
+  },
+  sourceSchemas: {
+    environment: ["SOURCE_SCHEMAS"],
+    default: "true",
+    ...flag,
+    description:
+      "Whether the schemas of Annotation graphs are read from TypeScript source, by a process that starts when they are asked for.",
   },
   host: {
     flag: "host",
@@ -132,11 +143,11 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
   ...EXECUTION_OPTIONS,
   corsAllowOrigins: {
     environment: ["CORS_ALLOW_ORIGINS"],
-    default: "", // depends on whether there are keys; see parseConfig
+    default: "", // then langgraph.json decides, or whether there are keys; see originsOf
     ...commaSeparated,
     description:
       "Origins whose pages may call the API, separated by commas; * is all, loopback all on this machine. " +
-      "Not set: * with API keys, loopback without.",
+      "Not set: as http.cors of langgraph.json says, else * with API keys, loopback without.",
   },
   allowedHosts: {
     environment: ["ALLOWED_HOSTS"],

@@ -1,4 +1,3 @@
-import type { Kysely } from "kysely";
 import pg from "pg";
 import { sqlState } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -6,9 +5,7 @@ import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
 import { createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
 import { createOutages } from "./outages.ts";
 import { isPassing } from "./passing-faults.ts";
-import { createQueries } from "./queries.ts";
 import { nameStatements } from "./statement-names.ts";
-import type { Tables } from "./tables.ts";
 
 export interface DatabaseOptions {
   connectionString: string;
@@ -30,21 +27,26 @@ export interface Queryable {
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
+/** What a statement has answered; `rowCount`: those that it wrote, where it returns none. */
+export interface Answer<Row> {
+  rows: Row[];
+  rowCount: number | null;
+}
+
 /**
- * A pool or a transaction, for repositories of records: Kysely for plain reads and writes, `query` for hot statements and
- * those with CTEs, whose whole text stands in the repository. Both go over the same connection, and both are prepared
- * once for each connection (statement-names.ts).
+ * A pool or a transaction, for repositories of records: Kysely for plain reads and writes (`queriesOver` in queries.ts),
+ * `query` for hot statements and those with CTEs, whose whole text stands in the repository. Both go over the same
+ * connection, and both are prepared once for each connection (statement-names.ts).
  */
 export interface Records extends Queryable {
-  /** Its queries, and raw pieces in them, name the schema. It has no transactions of its own: `Database.transaction` opens them. */
-  readonly kysely: Kysely<Tables>;
+  readonly schema: string;
+  execute<Row>(text: string, values: unknown[]): Promise<Answer<Row>>;
 }
 
 /** The process's way to Postgres. */
 export interface Database extends Records, BoundedReads {
   readonly pool: pg.Pool;
   readonly connectionString: string;
-  readonly schema: string;
   /**
    * `answerMs`: for how long the answer is waited for, instead of the usual time; the connection that owes it is given up.
    * Such a statement is not prepared, so it is for what is rarely asked.
@@ -132,14 +134,18 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       throw error;
     }
   };
-  const queriesOver = (connection: pg.Pool | pg.PoolClient): Kysely<Tables> =>
-    createQueries(schema, (text, values) => noting(connection.query(qualified(text), values)));
+  const recordsOver = (connection: pg.Pool | pg.PoolClient): Omit<Records, "query"> => ({
+    schema,
+    async execute<Row>(text: string, values: unknown[]) {
+      const { rows, rowCount } = await noting(connection.query(qualified(text), values));
+      return { rows: rows as Row[], rowCount };
+    },
+  });
 
   const database: Omit<Database, keyof BoundedReads> = {
-    kysely: queriesOver(pool),
+    ...recordsOver(pool),
     pool,
     connectionString,
-    schema,
     async query<Row>(text: string, values: unknown[] = [], { answerMs }: { answerMs?: number } = {}) {
       const statement = qualified(text);
       if (answerMs === undefined) return (await noting(pool.query(statement, values))).rows as Row[];
@@ -156,12 +162,8 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       let broken: Error | undefined;
       try {
         await noting(client.query(opening));
-        let queries: Kysely<Tables> | undefined;
         const result = await work({
-          // Most transactions have no use for it.
-          get kysely() {
-            return (queries ??= queriesOver(client));
-          },
+          ...recordsOver(client),
           async query<Row>(text: string, values: unknown[] = []) {
             return (await noting(client.query(qualified(text), values))).rows as Row[];
           },

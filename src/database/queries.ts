@@ -7,19 +7,16 @@ import {
   type Driver,
   type QueryResult,
 } from "kysely";
-import type pg from "pg";
+import type { Records } from "./database.ts";
 import type { Tables } from "./tables.ts";
-
-/** Sends one statement with the values of its parameters. */
-type Send = (text: string, values: unknown[]) => Promise<pg.QueryResult>;
 
 const refuse = (what: string) => () => Promise.reject(new Error(`Kysely is not asked for ${what} here.`));
 
-/** The one connection of a `Send`: who opens and closes it is not Kysely's business. */
-const connectionOver = (send: Send): DatabaseConnection => ({
+/** The one connection that there is: who opens and closes it is not Kysely's business. */
+const connectionOver = (records: Records): DatabaseConnection => ({
   async executeQuery<Row>({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) {
-    const { rows, rowCount } = await send(sql, [...parameters]);
-    const result: QueryResult<Row> = { rows: rows as Row[] };
+    const { rows, rowCount } = await records.execute<Row>(sql, [...parameters]);
+    const result: QueryResult<Row> = { rows };
     return rowCount === null ? result : { ...result, numAffectedRows: BigInt(rowCount) };
   },
   streamQuery() {
@@ -27,8 +24,8 @@ const connectionOver = (send: Send): DatabaseConnection => ({
   },
 });
 
-const driverOver = (send: Send): Driver => {
-  const connection = connectionOver(send);
+const driverOver = (records: Records): Driver => {
+  const connection = connectionOver(records);
   const nothing = () => Promise.resolve();
   return {
     init: nothing,
@@ -44,14 +41,15 @@ const driverOver = (send: Send): Driver => {
 /**
  * Kysely over a connection or a pool that is ours: its queries go the way of the raw statements, within the same
  * transaction. They are prepared like those (Kysely's own driver sends them unnamed, at 0.7 times the speed), and faults of the
- * connection are noticed alike. Kysely's own transactions would be beside `Database.transaction`, so they are refused.
+ * connection are noticed alike. It is not part of a `Database`, because a graph process has one and needs no Kysely, whose 260
+ * files are 9 MiB of a process. Kysely's own transactions would be beside `Database.transaction`, so they are refused.
  */
-export const createQueries = (schema: string, send: Send): Kysely<Tables> =>
+export const queriesOver = (records: Records): Kysely<Tables> =>
   new Kysely<Tables>({
     dialect: {
       createAdapter: () => new PostgresAdapter(),
-      createDriver: () => driverOver(send),
+      createDriver: () => driverOver(records),
       createIntrospector: (database) => new PostgresIntrospector(database),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
-  }).withSchema(schema);
+  }).withSchema(records.schema);

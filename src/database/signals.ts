@@ -25,7 +25,9 @@ export type SignalKind =
   /** The events of a run can't be appended to the event log, though somebody asked for them: who reads them there is lost. */
   | "unlogged"
   /** A process reads the events of a thread, of its runs to come, too. In the place of a run stands the id of that process. */
-  | "follow";
+  | "follow"
+  /** The same, over the protocol wire: the runs that begin on the thread have to make its events. */
+  | "follow-protocol";
 
 /** Every signal is about one run. */
 export interface Signal {
@@ -58,8 +60,8 @@ const COALESCE_MS = 10;
  */
 const LOOK_AROUND_MS = 1_000;
 
-/** NOTIFY carries less than 8,000 bytes; a signal takes 84 at most, with two ids of 36 and its comma. */
-const SIGNALS_PER_NOTIFY = 90;
+/** NOTIFY carries less than 8,000 bytes; a signal takes 90 at most, with two ids of 36 and its comma. */
+const SIGNALS_PER_NOTIFY = 85;
 /** The listening connection asks itself for a sign of life this often: a half-open one would stay silent for ever. */
 const LIFE_SIGN_MS = 5_000;
 

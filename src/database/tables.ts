@@ -26,6 +26,8 @@ export interface AssistantsTable {
   context: JsonWithDefault;
   metadata: JsonWithDefault;
   version: number;
+  /** Of those that graph ids stand for: what the deployment said last. */
+  defaults: ColumnType<JsonObject | null, never, never>;
   created_at: Timestamp;
   updated_at: Timestamp;
 }
@@ -115,6 +117,26 @@ export interface RunEventsTable {
   created_at: Timestamp;
 }
 
+export interface CronsTable {
+  cron_id: string;
+  assistant_id: string;
+  thread_id: string | null;
+  schedule: string;
+  timezone: string | null;
+  end_time: NullableTimestamp;
+  enabled: boolean;
+  /** Null where the cron has a thread. */
+  on_run_completed: "delete" | "keep" | null;
+  user_id: string | null;
+  metadata: JsonWithDefault;
+  /** JSON text of an object: the request for a run. */
+  payload: string;
+  next_run_date: NullableTimestamp;
+  error: string | null;
+  created_at: Timestamp;
+  updated_at: Timestamp;
+}
+
 export interface StoreItemsTable {
   namespace: string[];
   key: string;
@@ -183,10 +205,12 @@ export interface Tables {
   threads: ThreadsTable;
   runs: RunsTable;
   run_events: RunEventsTable;
+  crons: CronsTable;
   store_items: StoreItemsTable;
 }
 
-export type AssistantRow = Selectable<AssistantsTable>;
+/** What is read of an assistant. */
+export type AssistantRow = Omit<Selectable<AssistantsTable>, "defaults">;
 export type AssistantVersionRow = Selectable<AssistantVersionsTable>;
 export type ThreadRow = Selectable<ThreadsTable>;
 export type RunRow = Selectable<RunsTable>;
@@ -200,5 +224,6 @@ export type EndedRun = Pick<
   RunRow,
   "run_id" | "thread_id" | "graph_id" | "assistant_id" | "attempt" | "available_at" | "started_at"
 >;
+export type CronRow = Selectable<CronsTable>;
 export type StoreItemRow = Selectable<StoreItemsTable>;
 export type { JsonObject, JsonValue };

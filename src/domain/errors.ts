@@ -25,15 +25,21 @@ export type ErrorKind =
   /** The database can't be reached for now, or memory is short; nothing was stored. HTTP 503 with Retry-After. */
   | "unavailable";
 
+/** What is not there, for those who tell it by a code. */
+export type Missing = "assistant" | "graph" | "thread" | "run" | "checkpoint";
+
 /** An error whose message is meant for the caller. */
 export class ThreadloomError extends Error {
+  readonly missing: Missing | undefined;
+
   constructor(
     readonly kind: ErrorKind,
     message: string,
-    options?: { cause?: unknown },
+    options?: { cause?: unknown; missing?: Missing },
   ) {
     super(message, options);
     this.name = "ThreadloomError";
+    this.missing = options?.missing;
   }
 }
 
@@ -50,17 +56,20 @@ export const tooLarge = (bytesAtMost: number) =>
   new ThreadloomError("too_large", `The body is larger than the ${bytesAtMost} bytes that are taken here.`);
 
 export const assistantNotFound = (reference: string) =>
-  new ThreadloomError("not_found", `Assistant '${reference}' not found.`);
+  new ThreadloomError("not_found", `Assistant '${reference}' not found.`, { missing: "assistant" });
 export const assistantVersionNotFound = (assistantId: string, version: number) =>
   new ThreadloomError("not_found", `Assistant '${assistantId}' has no version ${version}.`);
 export const graphNotFound = (graphId: string) =>
-  new ThreadloomError("not_found", `Graph '${graphId}' not found.`);
+  new ThreadloomError("not_found", `Graph '${graphId}' not found.`, { missing: "graph" });
 export const threadNotFound = (threadId: string) =>
-  new ThreadloomError("not_found", `Thread '${threadId}' not found.`);
+  new ThreadloomError("not_found", `Thread '${threadId}' not found.`, { missing: "thread" });
 /** Whose it is, is not told. */
 export const threadTaken = (threadId: string) =>
   new ThreadloomError("conflict", `Thread '${threadId}' already exists.`);
-export const runNotFound = (runId: string) => new ThreadloomError("not_found", `Run '${runId}' not found.`);
+export const runNotFound = (runId: string) =>
+  new ThreadloomError("not_found", `Run '${runId}' not found.`, { missing: "run" });
+export const cronNotFound = (cronId: string) =>
+  new ThreadloomError("not_found", `Cron '${cronId}' not found.`);
 export const eventNotKept = (runId: string, eventId: number) =>
   new ThreadloomError(
     "not_found",
@@ -68,8 +77,14 @@ export const eventNotKept = (runId: string, eventId: number) =>
       ? `The events of run '${runId}' are no longer kept; read the thread's state instead.`
       : `Event ${eventId} of run '${runId}' is no longer kept; read the thread's state instead.`,
   );
+export const uiNotFound = (reference: string, component: string) =>
+  new ThreadloomError(
+    "not_found",
+    `'${reference}' has no component '${component}' in 'ui' of langgraph.json.`,
+  );
+export const uiFileNotFound = (file: string) => new ThreadloomError("not_found", `File '${file}' not found.`);
 export const checkpointNotFound = (checkpointId: string) =>
-  new ThreadloomError("not_found", `Checkpoint '${checkpointId}' not found.`);
+  new ThreadloomError("not_found", `Checkpoint '${checkpointId}' not found.`, { missing: "checkpoint" });
 export const threadBusy = (threadId: string) =>
   new ThreadloomError(
     "conflict",
@@ -77,7 +92,7 @@ export const threadBusy = (threadId: string) =>
   );
 
 /**
- * A thread was changed between reading its state and writing what was made of it: a run came and went, or what was
+ * A thread was changed between reading its state and writing what was made of it: a run came or went, or what was
  * read has been pruned. Nothing was written; whoever reads afresh may try again.
  */
 export class ThreadChangedError extends ThreadloomError {

@@ -12,7 +12,11 @@ export type FaultPoint =
   /** The graph has ended and everything of it is stored, but not that it has. */
   | "before-finish"
   /** The end is stored; nobody was told. */
-  | "after-finish";
+  | "after-finish"
+  /** Crons are held and their runs are stored, none of it committed. */
+  | "before-firing"
+  /** The runs of crons are committed; no worker was told. */
+  | "after-firing";
 
 export interface Faults {
   reached(point: FaultPoint): void;

@@ -205,3 +205,18 @@ export const queryList = z.preprocess((value) => {
   });
   return flat.length === 0 ? undefined : flat;
 }, z.array(storableText).optional());
+
+/**
+ * Query texts that may hold commas or be empty: repeated, or (SDKs up to 1.11 and 2.0) one JSON list. Undefined if the
+ * parameter is absent.
+ */
+export const queryTexts = (atMost: number) =>
+  z.preprocess((value) => {
+    if (typeof value !== "string") return value;
+    if (!value.startsWith("[")) return [value];
+    try {
+      return JSON.parse(value) as unknown;
+    } catch {
+      return [value];
+    }
+  }, z.array(storableText).max(atMost).optional());

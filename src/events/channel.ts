@@ -1,5 +1,6 @@
 import { threadOffset } from "./event-ids.ts";
 import type { EventSource, RunEvent } from "./log.ts";
+import { isOfWire, isProtocolEvent, type Wire } from "./wires.ts";
 
 /**
  * Bytes of events that a channel keeps for readers that are behind or come back. A reader that falls further
@@ -64,6 +65,8 @@ export class RunChannel {
   readonly #isDurable: boolean;
   #bytesSincePause = 0;
   #onWanted: (() => void) | undefined;
+  /** Whether there are events of the protocol wire among the others. */
+  #tellsProtocol = false;
 
   constructor(options: RunChannelOptions) {
     this.threadId = options.threadId;
@@ -141,6 +144,7 @@ export class RunChannel {
       this.#visibleSeq = this.#nextSeq;
       return;
     }
+    this.#tellsProtocol ||= isProtocolEvent(event);
     const kept: RunEvent = { seq, event, data: data() };
     if (this.#threadOffset !== undefined) kept.threadSeq = seq + this.#threadOffset;
     this.#opening ??= kept;
@@ -228,9 +232,17 @@ export class RunChannel {
     return start >= end ? [] : this.#events.slice(this.#head + start, this.#head + end);
   }
 
+  /** What readers of a wire see of events that were read. */
+  seenOver(events: RunEvent[], wire: Wire): RunEvent[] {
+    if (!this.#tellsProtocol && wire === "first") return events;
+    return events.filter(({ event }) => isOfWire(event, wire));
+  }
+
   #show(upTo: number): void {
     this.#visibleSeq = upTo;
-    while (this.#keptBytes > KEPT_BYTES) {
+    // What is told over two wires takes twice as much: readers of either may be as far behind as those of a single one.
+    const bytes = this.#tellsProtocol ? 2 * KEPT_BYTES : KEPT_BYTES;
+    while (this.#keptBytes > bytes) {
       const oldest = this.#events[this.#head];
       if (oldest === undefined || oldest.seq >= this.#visibleSeq - 1) break;
       this.#head += 1;

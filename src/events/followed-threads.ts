@@ -1,58 +1,89 @@
-import type { Signals } from "../database/signals.ts";
+import type { SignalKind, Signals } from "../database/signals.ts";
+import type { Wire } from "./wires.ts";
 
 /** Whoever follows a thread says so this often: to those who have not heard it, and to new processes. */
 const FOLLOW_EVERY_MS = 5_000;
 /** A process that has said nothing for so long follows no more: three signals were lost, or it is gone. */
 const FOLLOWED_FOR_MS = 16_000;
 
+/** Threads that other processes have said they follow. */
+const createHeard = () => {
+  /** Until when, by this process's own clock; those that were heard of last are the last. */
+  const heard = new Map<string, number>();
+  return {
+    note(threadId: string): void {
+      const now = performance.now();
+      heard.delete(threadId);
+      heard.set(threadId, now + FOLLOWED_FOR_MS);
+      for (const [oldest, until] of heard) {
+        if (until > now) break;
+        heard.delete(oldest);
+      }
+    },
+    has: (threadId: string): boolean => (heard.get(threadId) ?? 0) > performance.now(),
+  };
+};
+
+interface Follower {
+  wake: () => void;
+  wire: Wire;
+}
+
 /**
  * Threads whose events somebody reads, here or in another process. A run that begins on one of them keeps or logs its
- * events from the first one on; a run on any other thread pays for nothing but a look into two maps.
+ * events from the first one on, and makes those of the protocol wire if it is read over that; a run on any other thread pays
+ * for nothing but a look into three maps.
  */
 export const createFollowedThreads = (signals: Signals, processId: string) => {
-  const here = new Map<string, Set<() => void>>();
-  /** Until when, by this process's own clock; those that were heard of last are the last. */
-  const elsewhere = new Map<string, number>();
+  const here = new Map<string, Set<Follower>>();
+  const elsewhere = createHeard();
+  const elsewhereOverProtocol = createHeard();
 
-  const say = (threadId: string): void => signals.send({ kind: "follow", threadId, runId: processId });
+  const isHereOverProtocol = (threadId: string): boolean => {
+    for (const { wire } of here.get(threadId) ?? []) if (wire === "protocol") return true;
+    return false;
+  };
+  const say = (threadId: string): void => {
+    signals.send({ kind: "follow", threadId, runId: processId });
+    if (isHereOverProtocol(threadId)) signals.send({ kind: "follow-protocol", threadId, runId: processId });
+  };
   const timer = setInterval(() => {
     for (const threadId of here.keys()) say(threadId);
   }, FOLLOW_EVERY_MS);
   timer.unref();
 
   const wake = (threadId: string): void => {
-    for (const waker of here.get(threadId) ?? []) waker();
+    for (const follower of here.get(threadId) ?? []) follower.wake();
   };
 
   return {
     /** Calls back whenever something is told of the thread. Returns the end of that. */
-    follow(threadId: string, waker: () => void): () => void {
-      const wakers = here.get(threadId) ?? new Set();
-      here.set(threadId, wakers.add(waker));
+    follow(threadId: string, wire: Wire, waker: () => void): () => void {
+      const follower: Follower = { wake: waker, wire };
+      const followers = here.get(threadId) ?? new Set();
+      here.set(threadId, followers.add(follower));
       const unsubscribe = signals.subscribeToThread(threadId, ({ kind }) => {
-        if (kind !== "follow") waker();
+        if (kind !== "follow" && kind !== "follow-protocol") waker();
       });
       say(threadId);
       return () => {
         unsubscribe();
-        if (wakers.delete(waker) && wakers.size === 0) here.delete(threadId);
+        if (followers.delete(follower) && followers.size === 0) here.delete(threadId);
       };
     },
 
     /** Another process, or this one, has said that it follows the thread. */
-    heard(threadId: string, by: string): void {
+    heard(kind: SignalKind, threadId: string, by: string): void {
       if (by === processId) return;
-      const now = performance.now();
-      elsewhere.delete(threadId);
-      elsewhere.set(threadId, now + FOLLOWED_FOR_MS);
-      for (const [oldest, until] of elsewhere) {
-        if (until > now) break;
-        elsewhere.delete(oldest);
-      }
+      if (kind === "follow") elsewhere.note(threadId);
+      if (kind === "follow-protocol") elsewhereOverProtocol.note(threadId);
     },
 
     isFollowedHere: (threadId: string): boolean => here.has(threadId),
-    isFollowedElsewhere: (threadId: string): boolean => (elsewhere.get(threadId) ?? 0) > performance.now(),
+    isFollowedElsewhere: (threadId: string): boolean => elsewhere.has(threadId),
+    /** By anybody, over the protocol wire. */
+    isFollowedOverProtocol: (threadId: string): boolean =>
+      isHereOverProtocol(threadId) || elsewhereOverProtocol.has(threadId),
     wake,
 
     close(): void {

@@ -47,13 +47,19 @@ export const createHeldChannels = () => {
       forget(before);
     },
 
-    /** The run has ended: its readers get what is left and then the end, and some may still come back for it. */
+    /**
+     * The run has ended: its readers get what is left and then the end, and some may still come back for it. It is the
+     * oldest that make room: who has just created a run that waited for a slot may not have begun to read it.
+     */
     end(channel: RunChannel): void {
       ended.add(channel);
       channel.close();
-      if (channel.keptBytes === 0 || lingeringBytes + channel.keptBytes > LINGERING_BYTES)
-        return drop(channel);
+      if (channel.keptBytes === 0 || channel.keptBytes > LINGERING_BYTES) return drop(channel);
       lingeringBytes += channel.keptBytes;
+      for (const oldest of lingering.keys()) {
+        if (lingeringBytes <= LINGERING_BYTES) break;
+        forget(oldest);
+      }
       const timer = setTimeout(() => forget(channel), LINGER_SECONDS * 1_000);
       timer.unref();
       lingering.set(channel, timer);

@@ -12,6 +12,7 @@ import { readChannel, type RunReader } from "./readers/channel-reader.ts";
 import { readThread, type ThreadReader } from "./readers/thread-reader.ts";
 import { createRunWatchers } from "./run-watchers.ts";
 import type { BegunRun, Turns } from "./turns.ts";
+import type { Wire } from "./wires.ts";
 
 export interface ReadOptions {
   threadId: string;
@@ -21,6 +22,8 @@ export interface ReadOptions {
   resumable: boolean;
   /** The reader came before the run's end: what of it can't be shown is `lost`. Who came later sees what is left. */
   cameBeforeEnd?: boolean;
+  /** The first one if left out. */
+  wire?: Wire;
 }
 
 export interface HubOptions {
@@ -31,6 +34,11 @@ export interface HubOptions {
   phaseOf: (run: RunAddress) => Promise<RunPhase>;
   /** Notes in the database that the log refuses the events of an attempt, for readers whom no signal reaches. */
   noteUnlogged: (source: EventSource) => Promise<void>;
+  /**
+   * Notes in the database that a run is read here, where no signal says so: its events are logged then, and what is not logged
+   * by its end is known to be missing. Left out where signals reach all processes.
+   */
+  announceReader?: (run: RunAddress) => Promise<unknown>;
   faults: Faults;
   logger: Logger;
 }
@@ -63,23 +71,26 @@ export interface Hub {
   read(options: ReadOptions): RunReader;
   /**
    * Reads a thread over all its runs, those to come included. `after`: the `threadSeq` of the last event that the reader
-   * has, 0 for all that is kept. The thread may not exist yet.
+   * has, 0 for all that is kept. The thread may not exist yet. Who reads over the protocol wire causes the runs that begin
+   * from now on, here or in other processes, to make its events. `liveTurn`: of the attempt with this turn only what comes
+   * from now on is told, behind its `metadata`.
    */
-  readThread(threadId: string, after: number): ThreadReader;
+  readThread(threadId: string, after: number, wire: Wire, liveTurn?: number): ThreadReader;
+  /** Has the runs that begin on a thread kept, and told over this wire, before somebody can read it. Returns the end of that. */
+  followThread(threadId: string, wire: Wire): () => void;
+  /** Whether an attempt that begins now on this thread has to make the events of the protocol wire for somebody who reads it. */
+  wantsProtocol(threadId: string): boolean;
   /** Has the events of a run that is executed here go to the log, for readers elsewhere; once is enough. */
   logFor(runId: string): void;
   /** Readers of runs that have not ended are `lost`, so that their clients resume on another process. */
   close(): void;
 }
 
-export const createHub = (options: HubOptions): Hub => {
-  const { eventLog, turns, signals, phaseOf, noteUnlogged, processId, faults, logger } = options;
-  const channels = createHeldChannels();
-  const watchers = createRunWatchers();
-  const followed = createFollowedThreads(signals, processId);
-  let stopped = false;
-
-  const logOf = (source: EventSource) => async (events: RunEvent[]) => {
+/** Writes the events of an attempt to the log, and tells those who wait for them, or that they won't come. */
+const createLogging =
+  ({ eventLog, signals, noteUnlogged, faults, logger }: HubOptions) =>
+  (source: EventSource) =>
+  async (events: RunEvent[]): Promise<void> => {
     faults.reached("between-checkpoint-and-event");
     const { threadId, runId } = source;
     try {
@@ -100,6 +111,24 @@ export const createHub = (options: HubOptions): Hub => {
     signals.send({ kind: "events", threadId, runId });
   };
 
+/** Tells those who execute runs that one is read here, where no signal does. */
+const createAnnouncing =
+  ({ announceReader, logger }: HubOptions) =>
+  (run: RunAddress): void => {
+    announceReader?.(run).catch((error: unknown) => {
+      logger.debug({ err: error, run_id: run.runId }, "that a run is read here could not be announced");
+    });
+  };
+
+export const createHub = (options: HubOptions): Hub => {
+  const { eventLog, turns, signals, phaseOf, processId, logger } = options;
+  const channels = createHeldChannels();
+  const watchers = createRunWatchers();
+  const followed = createFollowedThreads(signals, processId);
+  let stopped = false;
+
+  const logOf = createLogging(options);
+  const announce = createAnnouncing(options);
   const largeEvents = createGate({
     places: LARGE_EVENTS_AT_ONCE,
     waitMs: LARGE_EVENT_PATIENCE_MS,
@@ -115,18 +144,19 @@ export const createHub = (options: HubOptions): Hub => {
   const unsubscribe = signals.subscribe(({ kind, threadId, runId }) => {
     if (kind === "events" || kind === "ended") watchers.notify(runId);
     if (kind === "unlogged") watchers.giveUp(runId);
-    if (kind === "follow") followed.heard(threadId, runId);
+    followed.heard(kind, threadId, runId);
     if (kind === "watch") logFor(runId);
   });
 
-  const channelReader = (channel: RunChannel, after: number, withOpening: boolean): RunReader =>
-    readChannel({ channel, after, withOpening, hasEnded: () => channels.hasEnded(channel) });
+  const channelReader = (channel: RunChannel, after: number, wire: Wire, withOpening: boolean): RunReader =>
+    readChannel({ channel, after, wire, withOpening, hasEnded: () => channels.hasEnded(channel) });
 
   /** A resumable run's older events may have left memory; then the log has them all. */
   const isInMemory = (channel: RunChannel, after: number | undefined, resumable: boolean): boolean =>
     after === undefined || after + 1 >= channel.firstKeptSeq || !resumable;
 
-  const read = ({ threadId, runId, after, resumable, cameBeforeEnd = false }: ReadOptions): RunReader => {
+  const read = (options: ReadOptions): RunReader => {
+    const { threadId, runId, after, resumable, cameBeforeEnd = false, wire = "first" } = options;
     const channel = channels.get(runId);
     if (channel !== undefined && isInMemory(channel, after, resumable)) {
       const oldest = channel.firstKeptSeq - 1;
@@ -135,25 +165,35 @@ export const createHub = (options: HubOptions): Hub => {
           ? channel.lastSeq
           : // Whoever saw an earlier attempt goes on with this one from its start.
             Math.max(after, after < 0 ? oldest : channel.firstSeq - 1);
-      return channelReader(channel, from, after === undefined || after < 0);
+      return channelReader(channel, from, wire, after === undefined || after < 0);
     }
     logger.trace({ runId }, "reading a run from the event log");
+    /**
+     * Held from the moment at which the run begins here: its channel may be dropped for want of room before the database
+     * has answered this reader. 1 of 50 streams of short runs had a clean end without an event.
+     */
+    let begun: RunChannel | undefined;
     return readLog({
       eventLog,
       run: { threadId, runId },
       after,
+      wire,
       resumable,
       cameBeforeEnd,
       phaseOf,
-      watch: (wake) => watchers.watch(runId, wake),
+      watch: (wake) =>
+        watchers.watch(runId, () => {
+          begun = channels.get(runId) ?? begun;
+          wake();
+        }),
       isUnlogged: () => watchers.isHopeless(runId),
       askForEvents: () => signals.send({ kind: "watch", threadId, runId }),
       onLocal(from) {
-        const opened = channels.get(runId);
+        const opened = channels.get(runId) ?? begun;
         if (opened === undefined || opened === channel || !isInMemory(opened, from, resumable))
           return undefined;
         // From its first event: what it has dropped meanwhile must show as a loss, not as a gap.
-        return channelReader(opened, Math.max(from ?? -1, opened.firstSeq - 1), false);
+        return channelReader(opened, Math.max(from ?? -1, opened.firstSeq - 1), wire, false);
       },
       largeEvents,
       isStopped: () => stopped,
@@ -189,20 +229,27 @@ export const createHub = (options: HubOptions): Hub => {
 
     read,
     logFor,
+    followThread: (threadId, wire) => followed.follow(threadId, wire, () => undefined),
+    wantsProtocol: (threadId) => followed.isFollowedOverProtocol(threadId),
 
-    readThread(threadId, after) {
+    readThread(threadId, after, wire, liveTurn) {
       let current: string | undefined;
+      let live = liveTurn;
       return readThread({
         threadId,
         after,
         turns,
         readRun(run: BegunRun, from) {
           current = run.runId;
-          return read({ ...run, after: from });
+          const isLive = run.turn === live;
+          // Of a thread that is made anew another run has this turn.
+          live = undefined;
+          if (!run.resumable && channels.get(run.runId) === undefined) announce(run);
+          return read({ ...run, after: isLive ? undefined : from, wire });
         },
         held: () => channels.runIdsOf(threadId),
         follow: (wake) =>
-          followed.follow(threadId, () => {
+          followed.follow(threadId, wire, () => {
             // News of another run: the one that is being read may have ended.
             if (current !== undefined) watchers.notify(current);
             wake();

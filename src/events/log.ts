@@ -1,6 +1,7 @@
 import type { Database } from "../database/database.ts";
 import { retryPassing } from "../database/passing-faults.ts";
 import { threadOffset, type Turn } from "./event-ids.ts";
+import { PROTOCOL_EVENT_PREFIX, type Wire } from "./wires.ts";
 import { LeaseLostError, sqlState, UNIQUE_VIOLATION } from "../domain/errors.ts";
 
 /** One event of a run: its id on the wire, its name, and its data as one line of JSON. */
@@ -49,13 +50,17 @@ const COLUMNS = `seq::float8 as seq, thread_seq::float8 as "threadSeq", event`;
 
 /**
  * The length of a value is known without reading it, so what is left out costs nothing. $6: send a first event that is
- * too large, too; otherwise it comes without its data.
+ * too large, too; otherwise it comes without its data. $7: the wire whose events come with their data; those of the other
+ * one count nothing, and say only that they were passed over.
  */
-const READ = `select ${COLUMNS}, case when bytes <= $5 or $6 then data end as data from (
-  select seq, thread_seq, event, data, octet_length(data) as bytes,
-    sum(octet_length(data)) over (order by seq) - octet_length(data) as bytes_before
-  from (select seq, thread_seq, event, data from threadloom.run_events
-    where thread_id = $1 and run_id = $2 and seq > $3 order by seq limit $4) as page
+const READ = `select ${COLUMNS},
+  case when is_other then '' when bytes <= $5 or $6 then data end as data from (
+  select seq, thread_seq, event, data, is_other, bytes, sum(bytes) over (order by seq) - bytes as bytes_before
+  from (select *, case when is_other then 0 else octet_length(data) end as bytes
+    from (select seq, thread_seq, event, data,
+        starts_with(event, '${PROTOCOL_EVENT_PREFIX}') <> ($7 = 'protocol') and event not in ('metadata', 'error') as is_other
+      from threadloom.run_events
+      where thread_id = $1 and run_id = $2 and seq > $3 order by seq limit $4) as page) as sized
 ) as measured
 where bytes_before + bytes <= $5 or bytes_before = 0 order by seq`;
 
@@ -120,16 +125,24 @@ export const createEventLog = (database: Database) => ({
 
   /**
    * Events after `after`, in order, at most so many, and so many bytes. `"large"` if the first of them alone has more:
-   * it is read, by itself, only for who says that there is room for it. Index: run_events_pkey (thread_id, run_id, seq), as
+   * it is read, by itself, only for who says that there is room for it. Those of the other wire have no data. Index: run_events_pkey (thread_id, run_id, seq), as
    * of all that follow.
    */
   async read(
     { threadId, runId }: RunAddress,
     after: number,
-    { events, bytes, largeToo }: { events: number; bytes: number; largeToo: boolean },
+    { events, bytes, largeToo, wire }: { events: number; bytes: number; largeToo: boolean; wire: Wire },
   ): Promise<RunEvent[] | "large"> {
-    const rows = await database.query<EventRow>(READ, [threadId, runId, after, events, bytes, largeToo]);
-    return rows[0]?.data === null ? "large" : rows.map(toEvent);
+    const rows = await database.query<EventRow>(READ, [
+      threadId,
+      runId,
+      after,
+      events,
+      bytes,
+      largeToo,
+      wire,
+    ]);
+    return rows.some(({ data }) => data === null) ? "large" : rows.map(toEvent);
   },
 
   /** Whether all that came after the event with this id is kept; nothing came after one beyond the last. */

@@ -1,5 +1,6 @@
 import { isMessage } from "../values/types/message.ts";
 import { toWireJson } from "../values/wire-json.ts";
+import { checkpointPayload, debugPayload } from "./checkpoint-payloads.ts";
 
 /**
  * From what LangGraph streams to the events that clients know. A chunk is `[namespace, mode, payload]`; an event
@@ -36,49 +37,6 @@ interface MessageWithId {
 }
 
 const isChunk = (message: object): boolean => "concat" in message && typeof message.concat === "function";
-
-interface Configured {
-  configurable?: Record<string, unknown>;
-}
-
-/** The part of a config that names a checkpoint; the rest is the server's own and stays here. */
-const checkpointOf = (config: unknown): unknown => {
-  const configurable = (config as Configured | undefined)?.configurable;
-  if (configurable === undefined) return null;
-  const { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } = configurable;
-  return {
-    thread_id,
-    checkpoint_ns: checkpoint_ns ?? "",
-    checkpoint_id,
-    checkpoint_map: checkpoint_map ?? null,
-  };
-};
-
-interface CheckpointPayload {
-  config?: unknown;
-  parentConfig?: unknown;
-  tasks?: { state?: unknown }[];
-}
-
-/** A checkpoint as debuggers read it: `checkpoint` and `parent_checkpoint` instead of LangGraph's configs. */
-const checkpointPayload = (payload: unknown): unknown => {
-  if (typeof payload !== "object" || payload === null) return payload;
-  const { config, parentConfig, tasks, ...rest } = payload as CheckpointPayload;
-  return {
-    ...rest,
-    checkpoint: checkpointOf(config),
-    parent_checkpoint: parentConfig === undefined ? null : checkpointOf(parentConfig),
-    tasks: (tasks ?? []).map(({ state, ...task }) => ({
-      ...task,
-      checkpoint: state === undefined ? null : checkpointOf(state),
-    })),
-  };
-};
-
-const debugPayload = (payload: unknown): unknown => {
-  const { type, payload: inner } = payload as { type?: string; payload?: unknown };
-  return type === "checkpoint" ? { ...(payload as object), payload: checkpointPayload(inner) } : payload;
-};
 
 /**
  * The `messages` mode of the first SDKs: whole messages that grow (`messages/partial`), introduced once by

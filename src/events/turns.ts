@@ -8,13 +8,23 @@ export interface BegunRun extends RunAddress {
   resumable: boolean;
 }
 
-/**
- * `over` grows with each attempt of the thread that comes to its end, see queue/README.md. Null: nothing is executed.
- * Indexes: threads_pkey, runs_one_running_per_thread.
- */
-const HEAD = `select t.turns - t.unfinished_runs as over,
+/** What changes when an attempt of a thread begins or ends. */
+export interface ThreadHead {
+  /** Grows with each attempt that comes to its end, see queue/README.md. */
+  over: number;
+  /** The turn of the attempt that is executed; null: none is. */
+  running: number | null;
+  /**
+   * By it a thread is told from one that had its id before: that one's turns say nothing of this one's. Seconds since 1970, as
+   * text: as a time it would be written in the time zone of the session that was asked.
+   */
+  createdAt: string;
+}
+
+/** Indexes: threads_pkey, runs_one_running_per_thread. */
+const HEADS = `select t.thread_id, t.turns - t.unfinished_runs as over, extract(epoch from t.created_at)::text as "createdAt",
     (select r.turn from threadloom.runs r where r.thread_id = t.thread_id and r.status = 'running' limit 1) as running
-  from threadloom.threads t where t.thread_id = $1`;
+  from threadloom.threads t where t.thread_id = any($1::uuid[])`;
 
 /**
  * From turn $2 on; of what has ended only what is logged, or is in memory here ($3). All runs of the thread are looked at, by
@@ -27,12 +37,38 @@ const NEXT = `select r.run_id, r.turn, r.attempt, r.resumable from threadloom.ru
     or exists (select from threadloom.run_events e where e.thread_id = r.thread_id and e.run_id = r.run_id))))
   order by r.turn limit 1`;
 
+/** Threads that one look is for at most. */
+const HEADS_AT_ONCE = 1_000;
+
+/**
+ * Looks that are asked for at the same moment are one statement: a stream of a thread stays open while nothing happens there, and
+ * all of them look at once, twice a second (readers/thread-reader.ts).
+ */
+const createHeads = (database: Database): ((threadId: string) => Promise<ThreadHead | undefined>) => {
+  let next: { threadIds: Set<string>; heads: Promise<Map<string, ThreadHead>> } | undefined;
+
+  const lookAt = async (threadIds: ReadonlySet<string>): Promise<Map<string, ThreadHead>> => {
+    await new Promise(setImmediate);
+    if (next?.threadIds === threadIds) next = undefined;
+    const rows = await database.query<ThreadHead & { thread_id: string }>(HEADS, [[...threadIds]]);
+    return new Map(rows.map(({ thread_id: threadId, ...head }) => [threadId, head]));
+  };
+
+  return async (threadId) => {
+    if (next === undefined || next.threadIds.size >= HEADS_AT_ONCE) {
+      const threadIds = new Set<string>();
+      next = { threadIds, heads: lookAt(threadIds) };
+    }
+    const { threadIds, heads } = next;
+    threadIds.add(threadId);
+    return (await heads).get(threadId);
+  };
+};
+
 /** The runs of a thread in the order in which their attempts began. */
 export const createTurns = (database: Database) => ({
-  /** What changes when an attempt of the thread begins or ends; undefined if there is no such thread. */
-  async head(threadId: string): Promise<{ over: number; running: number | null } | undefined> {
-    return (await database.query<{ over: number; running: number | null }>(HEAD, [threadId]))[0];
-  },
+  /** Undefined if there is no such thread. */
+  head: createHeads(database),
 
   /** The run with the lowest turn from `from` on of which there are events to be read. `here`: runs in memory. */
   async next(threadId: string, from: number, here: readonly string[]): Promise<BegunRun | undefined> {

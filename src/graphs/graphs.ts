@@ -1,9 +1,10 @@
 import { graphNotFound, invalid } from "../domain/errors.ts";
+import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "../project/langgraph-json.ts";
 import { drawGraph, type GraphDrawing } from "./drawing.ts";
 import { placeText } from "./error-place.ts";
-import { graphSchemas, type GraphSchemas } from "./json-schemas.ts";
+import { graphSchemas, isDeclaredByTypes, type GraphSchemas } from "./json-schemas.ts";
 import { createModuleLoader } from "./modules.ts";
 import {
   boundCopy,
@@ -14,6 +15,7 @@ import {
   type RunnableGraph,
   type ServerRuntime,
 } from "./runnable-graph.ts";
+import type { GraphSourceSchemas, SourceReader } from "./source/source-schemas.ts";
 
 /** The graphs that `langgraph.json` names. Every method throws `graphNotFound` for an id it does not name. */
 export interface Graphs {
@@ -35,10 +37,13 @@ export interface Graphs {
     accessContext?: AccessContext,
   ): Promise<RunnableGraph>;
   /**
-   * JSON schemas. The answer is shared: don't change it. Here and below the config matters to a factory only;
-   * one that can't build its graph from it is `invalid`.
+   * JSON schemas. The answer is shared: don't change it. For a graph whose state is declared by types it may wait until
+   * the source was read. Here and below the config matters to a factory only; one that can't build its graph from it is
+   * `invalid`.
    */
   schemas(id: string, config?: GraphConfiguration): Promise<GraphSchemas>;
+  /** The schema of its input as far as the graph itself tells it, without its source. */
+  declaredInput(id: string): Promise<JsonObject>;
   /** @param xray `true` opens every subgraph, a number the first so many levels */
   drawing(id: string, xray?: boolean | number, config?: GraphConfiguration): Promise<GraphDrawing>;
   /** Schemas of the subgraphs by namespace (`node`, or `node|node` with `recurse`). */
@@ -55,7 +60,11 @@ export interface LoadGraphsOptions extends GraphBindings {
   /** Path of `langgraph.json`. */
   configPath: string;
   logger: Logger;
+  /** Without one, schemas say what the graphs themselves tell. Closed with the graphs. */
+  source?: SourceReader | undefined;
 }
+
+const NOTHING: GraphSourceSchemas = new Map();
 
 type GraphFactory = (config: GraphConfiguration, runtime: ServerRuntime) => unknown;
 
@@ -75,6 +84,7 @@ export async function loadGraphs({
   logger,
   checkpointer,
   store,
+  source,
 }: LoadGraphsOptions): Promise<Graphs> {
   const { entries } = await readGraphConfig(configPath);
   const own: GraphBindings = { checkpointer, store };
@@ -152,6 +162,10 @@ export async function loadGraphs({
     });
   };
 
+  /** Undefined if it is not known now, and may be later. */
+  const sourceOf = async (id: string): Promise<GraphSourceSchemas | undefined> =>
+    source === undefined ? NOTHING : await source.of(id);
+
   return {
     ids: [...loaded.keys()],
     has: (id) => loaded.has(id),
@@ -162,10 +176,16 @@ export async function loadGraphs({
     async schemas(id, config) {
       const known = schemasById.get(id);
       if (known) return known;
-      const schemas = graphSchemas(id, await resolveToDescribe(id, config));
+      const graph = await resolveToDescribe(id, config);
+      const fromSource = isDeclaredByTypes(graph) ? await sourceOf(id) : NOTHING;
+      const schemas = graphSchemas(id, graph, fromSource?.get(""));
       // A factory's graph may have another shape for another config.
-      if (find(id).graph) schemasById.set(id, schemas);
+      if (find(id).graph && fromSource !== undefined) schemasById.set(id, schemas);
       return schemas;
+    },
+
+    async declaredInput(id) {
+      return graphSchemas(id, await resolveToDescribe(id)).input_schema;
     },
 
     async drawing(id, xray = false, config) {
@@ -174,16 +194,21 @@ export async function loadGraphs({
 
     async subgraphs(id, namespace, recurse = false, config) {
       const found: Record<string, GraphSchemas> = {};
+      let fromSource: GraphSourceSchemas | undefined;
       const graph = await resolveToDescribe(id, config);
       // LangGraph goes down to a namespace of several names only when it recurses.
       const goDown = recurse || namespace?.includes("|");
       for await (const [name, subgraph] of graph.getSubgraphsAsync(namespace, goDown)) {
-        found[name] = graphSchemas(id, subgraph);
+        if (isDeclaredByTypes(subgraph)) fromSource ??= (await sourceOf(id)) ?? NOTHING;
+        found[name] = graphSchemas(id, subgraph, fromSource?.get(name));
       }
       return found;
     },
 
-    close: () => modules.close(),
+    async close() {
+      source?.close();
+      await modules.close();
+    },
   };
 }
 

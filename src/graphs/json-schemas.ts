@@ -7,7 +7,9 @@ import {
 } from "@langchain/core/utils/types";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
 import { ownField } from "../lib/names.ts";
+import { messagesSchema } from "./message-schemas.ts";
 import type { RunnableGraph } from "./runnable-graph.ts";
+import type { Properties, SourceSchemas } from "./source/extraction.ts";
 
 /**
  * The shapes of what a graph takes, returns and keeps, as JSON schema. Each is an object with `properties`,
@@ -52,26 +54,41 @@ interface Field {
 /** `update`: what a caller may write into the key; `value`: what can be read there. */
 type Direction = "update" | "value";
 
+const builderOf = ({ builder }: RunnableGraph): StateBuilder =>
+  isObject(builder) ? (builder as StateBuilder) : {};
+
+/** Whether more may be known of the graph from its source than from itself: its state is declared by types only. */
+export const isDeclaredByTypes = (graph: RunnableGraph): boolean =>
+  !isObject(builderOf(graph)._schemaRuntimeDefinition);
+
+const NO_SOURCE: SourceSchemas = { state: {}, input: {}, output: {}, context: {} };
+
 /**
  * Schemas of one graph. Zod (3 and 4) and `StateSchema` declare them; for `Annotation.Root`, whose types
- * exist in TypeScript only, the channels tell the keys, and of the values what can be known: messages,
- * and the type of a default.
+ * exist in TypeScript only, the channels tell the keys, and the source their types. Without the source the channels tell
+ * of the values what can be known: messages, and the type of a default.
  */
-export function graphSchemas(graphId: string, graph: RunnableGraph): GraphSchemas {
-  const builder = isObject(graph.builder) ? (graph.builder as StateBuilder) : {};
+export function graphSchemas(graphId: string, graph: RunnableGraph, source = NO_SOURCE): GraphSchemas {
+  const builder = builderOf(graph);
   const state = builder._schemaRuntimeDefinition;
   const stateChannels = builder._schemaDefinition ?? {};
   // A symbol stands for "the state, in parts".
   const input = isObject(builder._inputRuntimeDefinition) ? builder._inputRuntimeDefinition : state;
   const output = builder._outputRuntimeDefinition ?? state;
-  const context = objectSchema(fieldsOf(builder._configRuntimeSchema, "update", builder), {}, "update");
-  const shape = (definition: unknown, channels: Channels, direction: Direction): JsonObject =>
-    objectSchema(fieldsOf(definition, direction, builder), channels, direction);
+  const shape = (
+    definition: unknown,
+    channels: Channels,
+    direction: Direction,
+    types: Properties,
+  ): JsonObject => objectSchema(fieldsOf(definition, direction, builder), channels, direction, types);
+  const context = shape(builder._configRuntimeSchema, {}, "update", source.context);
   return {
     graph_id: graphId,
-    input_schema: withoutRequired(shape(input, builder._inputDefinition ?? stateChannels, "update")),
-    output_schema: shape(output, builder._outputDefinition ?? stateChannels, "value"),
-    state_schema: shape(state, stateChannels, "value"),
+    input_schema: withoutRequired(
+      shape(input, builder._inputDefinition ?? stateChannels, "update", source.input),
+    ),
+    output_schema: shape(output, builder._outputDefinition ?? stateChannels, "value", source.output),
+    state_schema: shape(state, stateChannels, "value", source.state),
     config_schema: withoutRequired(context),
     context_schema: context,
   };
@@ -112,22 +129,29 @@ function stateField(value: unknown, direction: Direction): Field {
 }
 
 /** The object of the fields, or of the channels where there are no fields for them. */
-function objectSchema(fields: Map<string, Field>, channels: Channels, direction: Direction): JsonObject {
-  const known = Object.keys(channels).filter((key) => !key.startsWith("__"));
-  // The channels say which keys there are; a context has fields only.
-  const keys = known.length > 0 ? known : [...fields.keys()];
+function objectSchema(
+  fields: Map<string, Field>,
+  channels: Channels,
+  direction: Direction,
+  types: Properties,
+): JsonObject {
+  // The channels say which keys there are. A context has fields or types only, the functional API types.
+  const keys = [Object.keys(channels), [...fields.keys()], Object.keys(types)]
+    .map((names) => names.filter((name) => !name.startsWith("__")))
+    .find((names) => names.length > 0);
   const properties: JsonObject = {};
   const required: string[] = [];
-  for (const key of keys) {
+  for (const key of keys ?? []) {
     const field = fields.get(key);
     const channel = instance(ownField(channels, key));
     const declared = field?.schema === undefined ? {} : fieldSchema(key, field.schema, direction);
     const schema: JsonObject = { ...declared, ...field?.extra };
     if (schema.langgraph_type === "messages" || holdsMessages(key, channel)) {
       properties[key] = { ...messagesSchema(), ...schema };
+    } else if (field?.schema === undefined && !field?.extra) {
+      properties[key] = typedSchema(key, types, () => channelSchema(channel, direction));
     } else {
-      properties[key] =
-        field?.schema === undefined && !field?.extra ? channelSchema(channel, direction) : schema;
+      properties[key] = schema;
     }
     if (field?.schema !== undefined && !acceptsNothing(field.schema)) required.push(key);
   }
@@ -137,10 +161,7 @@ function objectSchema(fields: Map<string, Field>, channels: Channels, direction:
 function fieldSchema(key: string, schema: unknown, direction: Direction): JsonObject {
   try {
     const { $schema: _, ...converted } = convert(schema, direction);
-    return relocated(
-      converted,
-      `#/properties/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`,
-    ) as JsonObject;
+    return relocated(converted, propertyPointer(key)) as JsonObject;
   } catch {
     // A schema library that can't say it in JSON schema: then anything is allowed, which is true as far as we know.
     return {};
@@ -165,6 +186,17 @@ function withoutNothing(schema: JsonObject): JsonObject {
   const { anyOf: _, ...rest } = schema;
   return { ...rest, ...(second as JsonObject) };
 }
+
+/** What the source says of a key; of its values, if that is no more than a comment, what the channel tells. */
+function typedSchema(key: string, types: Properties, ofChannel: () => JsonObject): JsonObject {
+  const { description, ...typed } = (relocated(ownField(types, key), propertyPointer(key)) ??
+    {}) as JsonObject;
+  const schema = Object.keys(typed).length > 0 ? typed : ofChannel();
+  return description === undefined ? schema : { ...schema, description };
+}
+
+const propertyPointer = (key: string): string =>
+  `#/properties/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 
 /** References inside a property start at the root of the whole document once it is part of one. */
 function relocated(value: JsonValue | undefined, base: string): JsonValue | undefined {
@@ -197,27 +229,6 @@ function holdsMessages(key: string, channel: Record<string, unknown>): boolean {
   if (typeof reducer !== "function") return false;
   return MESSAGE_REDUCERS.includes(reducer.name) || (key === "messages" && Array.isArray(defaultOf(channel)));
 }
-
-const messagesSchema = (): JsonObject => ({
-  type: "array",
-  title: "Messages",
-  description: "A list of chat messages",
-  langgraph_type: "messages",
-  items: {
-    type: "object",
-    title: "Message",
-    properties: {
-      type: { type: "string", enum: ["human", "ai", "system", "developer", "tool", "function", "remove"] },
-      role: { type: "string", enum: ["user", "assistant", "system", "developer", "tool"] },
-      content: { anyOf: [{ type: "string" }, { type: "array", items: { type: "object" } }] },
-      id: { type: "string" },
-      name: { type: "string" },
-      tool_calls: { type: "array", items: { type: "object" } },
-      tool_call_id: { type: "string" },
-    },
-    required: ["content"],
-  },
-});
 
 /** The default of a channel. It is the user's function: it may throw. */
 function defaultOf(channel: Record<string, unknown>): unknown {

@@ -55,6 +55,7 @@ export interface GraphRunOptions extends RunnableConfig {
   context?: unknown;
   streamMode?: string | string[];
   subgraphs?: boolean;
+  version?: "v2";
   interruptBefore?: "*" | string[];
   interruptAfter?: "*" | string[];
   durability?: "exit" | "async" | "sync";

@@ -8,23 +8,26 @@ import type { Logger } from "../lib/logger.ts";
 import type { RoutePlugin } from "./route-plugin.ts";
 import { boundAnswers } from "./answer-budget.ts";
 import { acceptBodies, type BodyLimits } from "./bodies.ts";
-import { allowOriginOf, allowOrigins } from "./cors.ts";
+import { allowOriginOf, allowOrigins, type CorsOptions } from "./cors.ts";
 import { answerUnknownRoute, answerUnreadable, createAnswerError } from "./errors.ts";
 import { describeApi } from "./openapi.ts";
-import type { AllowedOrigins } from "./origins.ts";
 import type { SiteCheck } from "./sites.ts";
 import { validatorCompiler } from "./validation.ts";
+import { answerBeforeClosing } from "./unanswered.ts";
+import { acceptWebSockets } from "./websockets.ts";
 
 export interface AppOptions {
   logger: Logger;
   authenticate: Authenticate;
   bodyLimits: BodyLimits;
-  origins: AllowedOrigins;
+  cors: CorsOptions;
   /** Undefined if callers bring a key: then it doesn't matter where they come from. */
   siteCheck?: SiteCheck;
   /** Of answers that are large. */
   answerRoom: AnswerRoom;
   routes: RoutePlugin[];
+  /** Resolves when what clients have asked over WebSockets is answered; a server that stops waits a moment for it. */
+  socketsSettled?: () => Promise<void>;
 }
 
 /** A request must have arrived whole within this time; answering may take as long as a run does. */
@@ -51,7 +54,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     // Fastify's own answer while closing has another form than our errors; see the hook below.
     return503OnClosing: false,
     frameworkErrors(error, request, reply) {
-      allowOriginOf(request, reply, options.origins);
+      allowOriginOf(request, reply, options.cors);
       answerError(error, request, reply.header("x-request-id", request.id));
     },
     clientErrorHandler: answerUnreadable,
@@ -74,8 +77,8 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
       done(error as Error);
     }
   });
-  await allowOrigins(app, options.origins);
-  acceptBodies(app, options.bodyLimits);
+  await allowOrigins(app, options.cors);
+  const budget = acceptBodies(app, options.bodyLimits);
   boundAnswers(app, options.answerRoom);
   app.decorateRequest("caller", undefined as never);
   let closing = false;
@@ -92,8 +95,14 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
       done(error as Error);
     }
   });
+  answerBeforeClosing(app);
   // Its own heartbeat would end in a blank line; see events/transports/server-sent-events.ts.
   await app.register(fastifySSE, { heartbeatInterval: 0 });
+  await acceptWebSockets(app, {
+    bytesAtMost: options.bodyLimits.bytes,
+    budget,
+    settled: options.socketsSettled ?? (async () => undefined),
+  });
   await describeApi(app);
   for (const routes of options.routes) await app.register(routes);
   await app.ready();

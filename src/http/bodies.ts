@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { IncomingMessage } from "node:http";
 import { invalid, malformed, tooLarge, unavailable } from "../domain/errors.ts";
-import { createBodyBudget, type BodyCharge } from "./body-budget.ts";
+import { createBodyBudget, type BodyBudget, type BodyCharge } from "./body-budget.ts";
 import { createElementCounter } from "./element-counter.ts";
 import { assertBearable, tooManyElements } from "./json-text.ts";
 
@@ -49,7 +49,8 @@ const assertStorable = (value: unknown): void => {
   }
 };
 
-const parseBody = (text: string, elementsAtMost: number): unknown => {
+/** What a text holds as JSON, undefined if it is empty. Throws `malformed` or `invalid`. */
+export const parseBody = (text: string, elementsAtMost: number): unknown => {
   if (text.trim() === "") return undefined;
   assertBearable(text, elementsAtMost);
   let value: unknown;
@@ -108,8 +109,7 @@ const readText = (
 };
 
 /** Parses every body as JSON, within the limits of its route and the budget of all. */
-const parseAsJson = (app: FastifyInstance, { bytes, elements }: BodyLimits): void => {
-  const budget = createBodyBudget(bytes * FULL_BODIES_AT_ONCE);
+const parseAsJson = (app: FastifyInstance, { bytes, elements }: BodyLimits, budget: BodyBudget): void => {
   app.decorateRequest("bodyCharge", null);
   app.decorateRequest("releaseBody", function releaseBody() {
     this.bodyCharge?.release();
@@ -120,7 +120,8 @@ const parseAsJson = (app: FastifyInstance, { bytes, elements }: BodyLimits): voi
   });
   app.addHook("preParsing", (request, reply, payload, done) => {
     const { headers } = request;
-    if (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined) {
+    const hasBody = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+    if (hasBody && !request.ws) {
       const charge = budget.open();
       request.bodyCharge = charge;
       reply.raw.once("close", () => charge.release());
@@ -144,13 +145,15 @@ const parseAsJson = (app: FastifyInstance, { bytes, elements }: BodyLimits): voi
 
 /**
  * Bodies are JSON whatever their content type says: Studio and proxies send `text/plain`, and body-less POSTs
- * come with any type or none. An empty body is `undefined`.
+ * come with any type or none. An empty body is `undefined`. Answers what the bodies take together, for what comes by other ways.
  */
-export const acceptBodies = (app: FastifyInstance, limits: BodyLimits): void => {
+export const acceptBodies = (app: FastifyInstance, limits: BodyLimits): BodyBudget => {
   // Fastify answers 415 to a type that it can't read, an empty one for instance, before any parser is asked.
   app.addHook("onRequest", (request, _reply, done) => {
     if (request.headers["content-type"] !== undefined) request.headers["content-type"] = JSON_TYPE;
     done();
   });
-  parseAsJson(app, limits);
+  const budget = createBodyBudget(limits.bytes * FULL_BODIES_AT_ONCE);
+  parseAsJson(app, limits, budget);
+  return budget;
 };

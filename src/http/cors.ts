@@ -1,5 +1,6 @@
 import cors from "@fastify/cors";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { CorsRules } from "../project/cors.ts";
 import type { AllowedOrigins } from "./origins.ts";
 
 /** What browsers may read of an answer; without them the SDK can't learn a run's id or a page's total. */
@@ -11,14 +12,42 @@ const EXPOSED_HEADERS = [
   "X-Request-Id",
 ];
 
-/** Seconds for which a browser may remember a preflight's answer. */
-const PREFLIGHT_AGE_SECONDS = 600;
+/** Headers that a page may always send, by the rules of the web. */
+const SAFE_HEADERS = ["Accept", "Accept-Language", "Content-Language", "Content-Type"];
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/** What holds where langgraph.json says nothing: 600 s are what the hosted service has. */
+const USUAL_RULES: CorsRules = {
+  origins: undefined,
+  originPattern: undefined,
+  methods: undefined,
+  headers: undefined,
+  exposedHeaders: [],
+  credentials: false,
+  maxAgeSeconds: 600,
+};
+
+export interface CorsOptions {
+  origins: AllowedOrigins;
+  /** `http.cors` of langgraph.json, but for the origins. */
+  rules?: CorsRules | undefined;
+}
+
+/**
+ * Cookies are for origins that are named: `*` with credentials is what browsers refuse, and to reflect any origin instead
+ * would let every page act for whoever opens it.
+ */
+const takesCredentials = ({ origins, rules }: CorsOptions): boolean =>
+  rules?.credentials === true && !origins.any;
 
 /**
  * Lets browsers in, on every answer: refusals too, or a page would only learn "failed to fetch". Requested headers
- * are reflected, since front ends send their own (`x-auth-scheme`, `x-supabase-access-token`, …).
+ * are reflected, since front ends send their own (`x-auth-scheme`, `x-supabase-access-token`, …), unless langgraph.json
+ * lists them.
  */
-export const allowOrigins = async (app: FastifyInstance, origins: AllowedOrigins): Promise<void> => {
+export const allowOrigins = async (app: FastifyInstance, options: CorsOptions): Promise<void> => {
+  const { origins, rules = USUAL_RULES } = options;
   // Before the plugin, which answers preflights itself: Chrome asks whether a public page may talk to a private
   // address, as Studio does.
   app.addHook("onRequest", (request, reply, done) => {
@@ -28,23 +57,25 @@ export const allowOrigins = async (app: FastifyInstance, origins: AllowedOrigins
     done();
   });
   await app.register(cors, {
-    origin: origins.any ? "*" : [...origins.patterns],
-    methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
-    exposedHeaders: EXPOSED_HEADERS,
-    maxAge: PREFLIGHT_AGE_SECONDS,
+    origin: origins.any
+      ? "*"
+      : (origin, done) => done(null, origin !== undefined && origins.allows(origin) ? origin : []),
+    credentials: takesCredentials(options),
+    methods: [...(rules.methods ?? METHODS)],
+    ...(rules.headers === undefined ? {} : { allowedHeaders: [...SAFE_HEADERS, ...rules.headers] }),
+    exposedHeaders: [...EXPOSED_HEADERS, ...rules.exposedHeaders],
+    maxAge: rules.maxAgeSeconds,
     strictPreflight: false,
   });
 };
 
 /** For the few answers that are given before any hook runs, of a path that can't be read. */
-export const allowOriginOf = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  origins: AllowedOrigins,
-): void => {
+export const allowOriginOf = (request: FastifyRequest, reply: FastifyReply, options: CorsOptions): void => {
+  const { origins } = options;
   const { origin } = request.headers;
   if (origins.any) reply.header("access-control-allow-origin", "*");
   else if (origin !== undefined && origins.allows(origin)) {
     reply.header("access-control-allow-origin", origin).header("vary", "Origin");
+    if (takesCredentials(options)) reply.header("access-control-allow-credentials", "true");
   }
 };

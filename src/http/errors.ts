@@ -38,7 +38,8 @@ const unstorableOf = (error: unknown): string | undefined => {
   return ownField(UNSTORABLE, state);
 };
 
-interface Refusal {
+/** What a refused request is told. */
+export interface Refusal {
   status: number;
   detail: string;
 }
@@ -49,7 +50,8 @@ const SENTENCES: Record<string, string> = {
   FST_ERR_MAX_PARAM_LENGTH: "A part of the path is longer than this server accepts.",
 };
 
-const refusalOf = (error: unknown): Refusal | undefined => {
+/** The status and the sentence that an error is answered with; undefined for a fault of ours. */
+export const refusalOf = (error: unknown): Refusal | undefined => {
   if (error instanceof ThreadloomError) return { status: STATUS[error.kind], detail: error.message };
   const unstorable = unstorableOf(error);
   if (unstorable !== undefined) return { status: 422, detail: `The request ${unstorable}.` };

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import type { CorsRules } from "../project/cors.ts";
 
 /** What stands in the list of allowed origins for every page of this machine, and for every page. */
 const LOOPBACK = "loopback";
@@ -12,20 +13,42 @@ const LOOPBACK_ORIGIN =
 export interface AllowedOrigins {
   /** Every one: nothing is asked about a request's origin. */
   readonly any: boolean;
-  /** In the form that @fastify/cors compares with: texts to be equal to, and patterns. */
-  readonly patterns: readonly (string | RegExp)[];
   allows(origin: string): boolean;
 }
 
-/** Reads the list of CORS_ALLOW_ORIGINS: origins as browsers send them, `loopback`, `*`. */
-export const allowedOrigins = (list: readonly string[]): AllowedOrigins => {
-  const patterns = list.map((origin) => (origin === LOOPBACK ? LOOPBACK_ORIGIN : origin.replace(/\/$/, "")));
+/** A key keeps strangers out whatever page they come from; without one, only pages of this machine are let in. */
+const usualOrigins = (hasKeys: boolean): readonly string[] => [hasKeys ? ANY : LOOPBACK];
+
+export interface OriginsOptions {
+  /** CORS_ALLOW_ORIGINS; empty if it is not set. It wins: whoever runs the server knows where its pages are. */
+  named: readonly string[];
+  /** `http.cors` of langgraph.json. */
+  rules: Pick<CorsRules, "origins" | "originPattern"> | undefined;
+  hasKeys: boolean;
+}
+
+/** The origins that may call a server: as its environment says, else as its langgraph.json says, else the usual ones. */
+export const originsOf = ({ named, rules, hasKeys }: OriginsOptions): AllowedOrigins =>
+  named.length > 0
+    ? allowedOrigins(named)
+    : allowedOrigins(rules?.origins ?? usualOrigins(hasKeys), rules?.originPattern);
+
+/** Longer than any origin that a browser sends; a pattern of an operator's own may take long over a long text. */
+const ORIGIN_CHARACTERS_AT_MOST = 500;
+
+/** Reads a list of origins: as browsers send them, `loopback`, `*`. Beside it a pattern may let in others. */
+export const allowedOrigins = (list: readonly string[], pattern?: RegExp): AllowedOrigins => {
+  const patterns = [
+    ...list.map((origin) => (origin === LOOPBACK ? LOOPBACK_ORIGIN : origin.replace(/\/$/, ""))),
+    ...(pattern === undefined ? [] : [pattern]),
+  ];
   const any = list.includes(ANY);
   return {
     any,
-    patterns,
     allows: (origin) =>
-      any || patterns.some((one) => (typeof one === "string" ? one === origin : one.test(origin))),
+      any ||
+      (origin.length <= ORIGIN_CHARACTERS_AT_MOST &&
+        patterns.some((one) => (typeof one === "string" ? one === origin : one.test(origin)))),
   };
 };
 

@@ -10,6 +10,8 @@ declare module "fastify" {
     largeBody?: boolean;
     /** The route changes nothing though it is no GET: what it would answer may be refused. */
     isRead?: boolean;
+    /** The route takes WebSockets; on all others they are refused. */
+    webSocket?: boolean;
   }
   interface FastifyRequest {
     /** Who makes this request; known before any handler is called (app.ts). */

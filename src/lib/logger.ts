@@ -1,15 +1,13 @@
 import { pino, type DestinationStream, type Logger } from "pino";
 import { boundedFields, boundedText } from "./log-fields.ts";
-import { openTerminal, prettyLines } from "./pretty-lines.ts";
+import { openTerminal } from "./terminal.ts";
 
 export type { Logger };
 
 export interface LoggerOptions {
   level: string;
-  /** Readable lines for a person at a terminal instead of JSON for a collector. */
-  pretty: boolean;
-  /** Where the lines go; standard output if it is not given. */
-  destination?: DestinationStream;
+  /** Where the lines go, each as JSON; standard output if it is not given. For a person at a terminal: pretty-lines.ts. */
+  destination?: DestinationStream | undefined;
 }
 
 /** Causes of causes that are written; deeper ones tell nothing more. */
@@ -39,7 +37,7 @@ export const fieldsOfError = (error: unknown, causes = CAUSES_AT_MOST): unknown 
  * One logger per server. Request headers are never logged, and the paths below are redacted all the same:
  * keys must not reach a log line through an object's context either.
  */
-export const createLogger = ({ level, pretty, destination }: LoggerOptions): Logger =>
+export const createLogger = ({ level, destination }: LoggerOptions): Logger =>
   pino(
     {
       level,
@@ -56,5 +54,5 @@ export const createLogger = ({ level, pretty, destination }: LoggerOptions): Log
       },
       redact: { paths: ["headers", "*.headers", "apiKeys", "*.apiKeys"], censor: "[hidden]" },
     },
-    pretty ? prettyLines(destination) : (destination ?? openTerminal()),
+    destination ?? openTerminal(),
   );

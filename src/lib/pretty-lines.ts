@@ -1,8 +1,6 @@
-import { destination as openDestination, type DestinationStream } from "pino";
+import type { DestinationStream } from "pino";
 import { prettyFactory } from "pino-pretty";
-
-/** Its file descriptor. */
-const STANDARD_OUTPUT = 1;
+import { openTerminal } from "./terminal.ts";
 
 /** What a person looks for, so it stands beside the message, before the ids. */
 const FIRST_FIELDS = ["status", "text"];
@@ -21,17 +19,10 @@ const messageOf = (line: Record<string, unknown>, messageKey: string): string =>
   ].join("");
 };
 
-/** A terminal that was closed takes no more; that must not end the process, which has runs to hand back. */
-export const openTerminal = (descriptor = STANDARD_OUTPUT): DestinationStream => {
-  const output = openDestination({ dest: descriptor, sync: true });
-  let isGone = false;
-  output.on("error", () => (isGone = true));
-  return { write: (line) => isGone || output.write(line) };
-};
-
 /**
  * Lines for a person at a terminal: each is one line there, its fields behind the message, and only an error's stack takes
- * more. Written at once and in this process, so that the last words before an exit are not lost.
+ * more. Written at once and in this process, so that the last words before an exit are not lost. A file apart from
+ * logger.ts, because a graph process needs no pino-pretty.
  */
 export const prettyLines = (destination?: DestinationStream): DestinationStream => {
   const terminal = destination ?? openTerminal();

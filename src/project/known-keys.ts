@@ -19,7 +19,15 @@ const NOT_BUILT = "not built yet";
 
 const HTTP: Keys = {
   app: NOT_BUILT,
-  cors: "set CORS_ALLOW_ORIGINS",
+  cors: {
+    allow_origins: true,
+    allow_methods: true,
+    allow_headers: true,
+    allow_credentials: true,
+    allow_origin_regex: true,
+    expose_headers: true,
+    max_age: true,
+  },
   disable_assistants: NOT_BUILT,
   disable_threads: NOT_BUILT,
   disable_runs: NOT_BUILT,
@@ -56,8 +64,8 @@ const KEYS: Keys = {
   encryption: "nothing is encrypted here",
   http: HTTP,
   webhooks: NOT_BUILT,
-  ui: NOT_BUILT,
-  ui_config: NOT_BUILT,
+  ui: true,
+  ui_config: { shared: true },
   dependencies: IMAGE,
   node_version: IMAGE,
   python_version: IMAGE,
@@ -72,7 +80,7 @@ const KEYS: Keys = {
   source: IMAGE,
 };
 
-const GRAPH: Keys = { path: true, description: true };
+const GRAPH: Keys = { path: true, description: true, config: true, context: true };
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

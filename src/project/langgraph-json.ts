@@ -4,8 +4,12 @@ import { parseEnv } from "node:util";
 import { z } from "zod";
 import type { StoreExpiry } from "./item-expiry.ts";
 import type { ThreadExpiry } from "./thread-expiry.ts";
+import type { GraphDefaults } from "./assistant-defaults.ts";
+import { corsRulesOf, corsSchema, corsWarning, type CorsRules } from "./cors.ts";
 import { keyWarning, reviewKeys } from "./known-keys.ts";
 import { checkpointerSchema, storeExpiryOf, storeTtlSchema, threadExpiryOf } from "./expiry.ts";
+import { uiConfigOf, uiConfigSchema, uiSchema, type UiConfig } from "./ui.ts";
+import { storableConfig, storableObject } from "../domain/json-schemas.ts";
 import { storeIndexOf, storeIndexSchema, type StoreIndexConfig } from "./store-embedding.ts";
 
 /** A graph as `langgraph.json` names it. */
@@ -16,6 +20,8 @@ export interface GraphEntry {
   /** Name of the export that is the graph; `default` is a name like any other. */
   exportName: string;
   description: string | undefined;
+  /** What the assistant that its id stands for is configured by. */
+  defaults?: GraphDefaults | undefined;
 }
 
 /** What this server reads from `langgraph.json`; `warning` names the file's other keys. */
@@ -31,9 +37,13 @@ export interface GraphConfig {
   storeExpiry: StoreExpiry;
   /** `store.index`; undefined for no semantic search. */
   storeIndex: StoreIndexConfig | undefined;
+  /** `http.cors`; undefined if the file says nothing of it. */
+  cors: CorsRules | undefined;
+  /** `ui` and `ui_config`. */
+  ui: UiConfig;
   /** It names handlers that decide who may do what (`auth`). */
   namesAuth: boolean;
-  /** Names every key that has no effect; undefined if each has one. */
+  /** Names all that has no effect; undefined if everything has one. */
   warning: string | undefined;
 }
 
@@ -43,11 +53,18 @@ export class GraphLoadError extends Error {
 }
 
 const graphPath = z.string().min(1);
+const describedGraph = z.object({
+  path: graphPath,
+  description: z.string().nullish(),
+  config: storableConfig.nullish(),
+  context: storableObject.nullish(),
+});
 const fileSchema = z.object({
   graphs: z.record(
     z.string().min(1),
-    z.union([graphPath, z.object({ path: graphPath, description: z.string().optional() })], {
-      error: 'must be "file:export" or {"path": "file:export", "description": "…"}',
+    z.union([graphPath, describedGraph], {
+      error:
+        'must be "file:export" or {"path": "file:export", "description": "…", "config": {…}, "context": {…}}',
     }),
     { error: 'must be an object like {"agent": "./graphs/agent.ts:graph"}' },
   ),
@@ -57,6 +74,9 @@ const fileSchema = z.object({
     })
     .optional(),
   checkpointer: checkpointerSchema,
+  http: z.object({ cors: corsSchema, disable_ui: z.boolean().nullish() }).nullish(),
+  ui: uiSchema,
+  ui_config: uiConfigSchema,
   store: z.object({ ttl: storeTtlSchema, index: storeIndexSchema }).nullish(),
 });
 
@@ -77,8 +97,8 @@ export async function readGraphConfig(configPath: string): Promise<GraphConfig> 
     throw new GraphLoadError(`${path} is not valid: ${sentences.join("; ")}.`);
   }
   const entries = Object.entries(parsed.data.graphs).map(([id, value]): GraphEntry => {
-    const { path: reference, description } =
-      typeof value === "string" ? { path: value, description: undefined } : value;
+    const graph = typeof value === "string" ? { path: value } : value;
+    const { path: reference } = graph;
     const colon = reference.lastIndexOf(":");
     if (/\.py(:|$)/.test(reference)) {
       throw new GraphLoadError(
@@ -95,10 +115,13 @@ export async function readGraphConfig(configPath: string): Promise<GraphConfig> 
       id,
       file: resolve(folder, reference.slice(0, colon)),
       exportName: reference.slice(colon + 1),
-      description,
+      description: graph.description ?? undefined,
+      defaults: { config: graph.config ?? {}, context: graph.context ?? {} },
     };
   });
   if (entries.length === 0) throw new GraphLoadError(`${path} names no graphs.`);
+  const cors = corsRulesOf(parsed.data.http?.cors);
+  const warnings = [keyWarning(review), corsWarning(cors)].filter((warning) => warning !== undefined);
   return {
     path,
     entries,
@@ -107,7 +130,9 @@ export async function readGraphConfig(configPath: string): Promise<GraphConfig> 
     storeExpiry: storeExpiryOf(parsed.data.store?.ttl),
     storeIndex: storeIndexOf(parsed.data.store?.index, folder),
     namesAuth: review.namesAuth,
-    warning: keyWarning(review),
+    cors,
+    ui: uiConfigOf(parsed.data, folder),
+    warning: warnings.length === 0 ? undefined : warnings.join("; "),
   };
 }
 

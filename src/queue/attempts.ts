@@ -23,8 +23,8 @@ export interface RunOutcome {
   status: Exclude<RunStatus, "pending" | "running">;
   /** `{error, message}` if it failed. */
   error: JsonObject | null;
-  /** What the thread becomes unless another run waits. */
-  threadStatus: Exclude<ThreadStatus, "busy">;
+  /** What the thread becomes unless another run waits. `unchanged`: what it was, its interrupts and its error included. */
+  threadStatus: Exclude<ThreadStatus, "busy"> | "unchanged";
   /** `{task_id: [{id, value}]}` as JSON text. */
   interrupts: string;
   /** The event log does not have all that the attempt told. It matters only if another process reads the run. */

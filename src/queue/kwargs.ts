@@ -32,4 +32,9 @@ export interface RunKwargs {
   durability: "sync" | "async" | "exit";
   on_disconnect?: "cancel" | "continue";
   feedback_keys?: string[];
+  webhook?: string;
+  /** Refuse a resume that answers an interrupt which does not wait, instead of ignoring the answer. */
+  strict_resume?: boolean;
+  /** Its events are told over the protocol wire, too. The server's own: clients are not shown it. */
+  event_streaming?: true;
 }

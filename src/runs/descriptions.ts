@@ -5,7 +5,9 @@ import { errorAnswer, jsonValue } from "../domain/json-schemas.ts";
 
 export const tags = ["Runs"];
 export const threadlessTags = ["Threadless runs"];
-export const refusals = { 404: errorAnswer, 409: errorAnswer, 422: errorAnswer };
+export const refusals = { 404: errorAnswer, 422: errorAnswer };
+/** Where a run in progress may stand in the way. */
+export const conflicts = { ...refusals, 409: errorAnswer };
 export const values = jsonValue.describe(
   "The graph's final values, `__error__` if the run failed, `__interrupt__` with it if it waits.",
 );

@@ -21,8 +21,8 @@ export const toRunSummary = (row: RunSummaryRow): RunSummary => ({
   multitask_strategy: row.multitask_strategy,
 });
 
-/** A run as the API shows it. */
-export const toRunRecord = (row: RunRow): RunRecord => ({
-  ...toRunSummary(row),
-  kwargs: { ...row.kwargs, config: row.config, context: row.context },
-});
+/** A run as the API shows it: without what of `kwargs` is the server's own. */
+export const toRunRecord = (row: RunRow): RunRecord => {
+  const { event_streaming: _, ...kwargs } = row.kwargs;
+  return { ...toRunSummary(row), kwargs: { ...kwargs, config: row.config, context: row.context } };
+};

@@ -11,6 +11,7 @@ import {
   queryBoolean,
   queryInteger,
   queryList,
+  queryTexts,
   sortOrder,
   storableConfig,
   storableObject,
@@ -21,7 +22,11 @@ import { storableFilter } from "../domain/search-filter.ts";
 
 /** Runs as the API takes and shows them. */
 
-const nodeNames = z.union([z.literal("*"), z.array(storableText)]);
+/** Each is compared with the name of each event. */
+const NAMESPACES_AT_MOST = 100;
+
+/** Nodes before or after which a run stops; all of them: `*`. */
+export const nodeNames = z.union([z.literal("*"), z.array(storableText)]);
 
 const command = z.object({
   update: optional(channelUpdate),
@@ -57,6 +62,9 @@ const commonFields = {
   stream_subgraphs: optional(z.boolean()).transform((value) => value ?? false),
   stream_resumable: optional(z.boolean()).transform((value) => value ?? false),
   feedback_keys: optional(z.array(storableText)),
+  strict_resume: optional(z.boolean()).describe(
+    "Whether a resume that answers an interrupt which does not wait fails, and leaves the thread as it was.",
+  ),
   after_seconds: optional(z.number().min(0).max(31_536_000)),
   checkpoint_during: optional(z.boolean()),
   durability: optional(z.enum(["sync", "async", "exit"])),
@@ -112,7 +120,7 @@ const summaryFields = {
   run_ended_at: z.string().nullable(),
   status: runStatus,
   error: z
-    .object({ error: z.string().describe("The class of the error."), message: z.string() })
+    .looseObject({ error: z.string().describe("The class of the error."), message: z.string() })
     .nullable()
     .describe("Why it failed, if it did."),
   metadata: jsonObject,
@@ -160,10 +168,8 @@ export const listQuery = z.object({
   select: queryList,
 });
 
-export const cancelQuery = z.object({
-  wait: queryBoolean,
-  action: emptyIsAbsent(z.enum(["interrupt", "rollback"])),
-});
+export const cancelManyQuery = z.object({ action: emptyIsAbsent(z.enum(["interrupt", "rollback"])) });
+export const cancelQuery = cancelManyQuery.extend({ wait: queryBoolean });
 
 export const cancelManyBody = z.object({
   status: optional(z.enum(["pending", "running", "all"])),
@@ -171,10 +177,21 @@ export const cancelManyBody = z.object({
   run_ids: optional(z.array(uuid).max(1_000)),
 });
 
+const namespace = queryTexts(NAMESPACES_AT_MOST).describe(
+  "Only the events of these namespaces, without those below them: '' is the root graph, 'node' or 'node:task' a subgraph.",
+);
+export const streamQuery = z.object({ namespace });
+
+/** Loose: the other headers are nobody's business here. */
+export const joinStreamHeaders = z.looseObject({
+  "last-event-id": z.string().optional().describe("The last event that the client has; -1 for all."),
+});
+
 export const joinQuery = z.object({ cancel_on_disconnect: queryBoolean });
 export const joinStreamQuery = z.object({
   cancel_on_disconnect: queryBoolean,
   stream_mode: queryList,
+  namespace,
   last_event_id: queryInteger(-1, 999_999_999_999_999).describe(
     "Counts where there is no header Last-Event-ID. The header Location of a stream has it.",
   ),

@@ -10,7 +10,9 @@ import type { RunEnds } from "../queue/ending.ts";
 import { createAnnouncements } from "./announcements.ts";
 import { createCancellation } from "./cancellation/cancellation.ts";
 import { createCancellationService } from "./cancellation/service.ts";
+import { createBehindOthers } from "./creation/behind-others.ts";
 import { createRunCreation, type RunCreationParts } from "./creation/creation.ts";
+import { createScheduledRuns } from "./creation/scheduled.ts";
 import { createCreationService } from "./creation/service.ts";
 import { createRunResults, type RunResultsParts } from "./joining/results.ts";
 import { createJoiningService } from "./joining/service.ts";
@@ -49,6 +51,11 @@ export const createRunService = (parts: RunServiceParts) => {
   const results = createRunResults(parts);
   return {
     creation: createCreationService({ ...parts, creation }),
+    storeScheduled: createScheduledRuns({
+      ...parts,
+      announcements,
+      behindOthers: createBehindOthers(parts.ends),
+    }),
     records: createRecordService({ ...parts, cancellation }),
     joining: createJoiningService({ ...parts, results }),
     cancellation: createCancellationService({ ...parts, cancellation, waitForEnd: results.waitForEnd }),

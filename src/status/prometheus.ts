@@ -1,7 +1,8 @@
 import type { Metrics } from "./schemas.ts";
 
 /** What a collector reads, one group of lines per figure: name, kind, meaning, value. */
-export const toPrometheus = ({ process, database, queue, workers, graph_processes }: Metrics): string => {
+export const toPrometheus = (metrics: Metrics): string => {
+  const { process, database, queue, crons, event_streaming, workers, graph_processes } = metrics;
   const lines: string[] = [];
   const write = (name: string, kind: "gauge" | "counter", help: string, value: number, labels = ""): void => {
     const full = `threadloom_${name}`;
@@ -34,6 +35,17 @@ export const toPrometheus = ({ process, database, queue, workers, graph_processe
     write("runs", "gauge", help, queue.num_running, '{status="running"}');
     const unhosted = "Runs that wait for a graph that no living worker hosts.";
     write("runs_unhosted", "gauge", unhosted, queue.num_unhosted);
+  }
+  if (crons !== undefined) {
+    const late = "For how long the first cron is due that is not fired yet, of all processes.";
+    write("crons_scheduled", "gauge", "Crons that will be fired, of all processes.", crons.num_scheduled);
+    write("crons_due", "gauge", "Crons that are due and not fired yet, of all processes.", crons.num_due);
+    write("crons_late_seconds", "gauge", late, crons.late_seconds);
+  }
+  if (event_streaming !== undefined) {
+    const streams = "Streams of threads that clients read here, over server-sent events and WebSockets.";
+    write("event_streams", "gauge", streams, event_streaming.streams);
+    write("websockets", "gauge", "WebSockets that clients hold open here.", event_streaming.sockets);
   }
   if (workers !== undefined) {
     write("worker_slots", "gauge", "Runs that this process may execute at once.", workers.max);

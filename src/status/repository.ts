@@ -5,6 +5,19 @@ const COUNT_UNFINISHED = `select
   (select count(*) from threadloom.runs where status = 'pending')::int as pending,
   (select count(*) from threadloom.runs where status = 'running')::int as running`;
 
+/** Index: crons_due, which holds those that will be fired. */
+const COUNT_CRONS = `select count(*)::int as scheduled, (count(*) filter (where next_run_date <= now()))::int as due,
+  coalesce(greatest(0, extract(epoch from now() - min(next_run_date))), 0)::float8 as late_seconds
+  from threadloom.crons where next_run_date is not null`;
+
+/** Of all deployments that share the tables. */
+export interface CronCounts {
+  scheduled: number;
+  due: number;
+  /** How long ago the first of those was due that nobody has fired yet; 0: none is due. */
+  late_seconds: number;
+}
+
 /** `on` also in a standby. Not an update of nothing: that waits for whoever changes the table, and a probe would, too. */
 const IS_WRITABLE = "select current_setting('transaction_read_only') = 'off' as writable";
 
@@ -18,6 +31,11 @@ export const createStatusRepository = (database: Database) => ({
   async countUnfinishedRuns(): Promise<{ pending: number; running: number }> {
     const [row] = await database.query<{ pending: number; running: number }>(COUNT_UNFINISHED);
     return row ?? { pending: 0, running: 0 };
+  },
+
+  async countCrons(): Promise<CronCounts> {
+    const [row] = await database.query<CronCounts>(COUNT_CRONS);
+    return row ?? { scheduled: 0, due: 0, late_seconds: 0 };
   },
 });
 

@@ -65,6 +65,10 @@ export interface Metrics {
         num_unhosted: number;
       }
     | undefined;
+  /** Of all processes; undefined while the database is away. `late_seconds`: since the first one is due that is not fired. */
+  crons: { num_scheduled: number; num_due: number; late_seconds: number } | undefined;
+  /** What clients read of threads from this process over event streaming; a WebSocket has a stream for each subscription. */
+  event_streaming: { streams: number; sockets: number } | undefined;
   /** What this process executes; undefined if it is no worker. */
   workers: { max: number; active: number; available: number } | undefined;
   /** Processes that execute graphs for this one, and those that ended unasked, by the reason; undefined without WORKERS. */

@@ -13,6 +13,8 @@ export interface StatusServiceOptions {
   readiness?: () => string | undefined;
   /** Runs that this process may execute and does. */
   workers?: () => { max: number; active: number };
+  /** What clients have open. */
+  eventStreaming?: () => Metrics["event_streaming"];
   /** Processes that execute graphs for this one; undefined if there are none. */
   graphProcesses?: () => Metrics["graph_processes"];
   /** Runs that wait, by their graph, and that no worker can execute. */
@@ -32,7 +34,15 @@ const DATABASE_CHECK_MS = 2_000;
 
 const EVENT_LOOP_SAMPLE_MS = 10;
 
-const FLAGS = { assistants: true, crons: false, langsmith: false, langsmith_tracing_replicas: false };
+/** In the names that the hosted service and the SDKs use; what is not here is told, too. */
+const FLAGS = {
+  assistants: true,
+  crons: true,
+  langsmith: false,
+  langsmith_tracing_replicas: false,
+  strict_resume: true,
+  stream_namespaces: true,
+};
 
 const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
@@ -67,13 +77,17 @@ export const createStatusService = (options: StatusServiceOptions) => {
   const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
   delay.enable();
   const isWritable = oneAtATime(() => repository.isWritable());
-  const countRuns = oneAtATime(async () => {
+  const countAll = oneAtATime(async () => {
     const unhosted = (await options.listUnhosted?.()) ?? [];
     const { pending, running } = await repository.countUnfinishedRuns();
+    const { scheduled, due, late_seconds } = await repository.countCrons();
     return {
-      num_pending: pending,
-      num_running: running,
-      num_unhosted: unhosted.reduce((sum, { runs }) => sum + runs, 0),
+      queue: {
+        num_pending: pending,
+        num_running: running,
+        num_unhosted: unhosted.reduce((sum, { runs }) => sum + runs, 0),
+      },
+      crons: { num_scheduled: scheduled, num_due: due, late_seconds },
     };
   });
   const info: ServerInfo = {
@@ -110,7 +124,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
     },
 
     async metrics(): Promise<Metrics> {
-      const queue = await within(DATABASE_CHECK_MS, countRuns()).catch(() => undefined);
+      const counts = await within(DATABASE_CHECK_MS, countAll()).catch(() => undefined);
       const memory = memoryUsage();
       const cpu = cpuUsage();
       const { pool } = database;
@@ -127,12 +141,14 @@ export const createStatusService = (options: StatusServiceOptions) => {
           event_loop_delay_max_seconds: delaySeconds(delay.max),
         },
         database: {
-          up: queue !== undefined,
+          up: counts !== undefined,
           connections: pool.totalCount,
           idle_connections: pool.idleCount,
           waiting: pool.waitingCount,
         },
-        queue,
+        queue: counts?.queue,
+        crons: counts?.crons,
+        event_streaming: options.eventStreaming?.(),
         workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },
         graph_processes: options.graphProcesses?.(),
       };

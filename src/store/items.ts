@@ -1,5 +1,5 @@
 import type { Visibility } from "../access/visibility.ts";
-import { invalid } from "../domain/errors.ts";
+import type { Logger } from "../lib/logger.ts";
 import type { Embedder } from "./embedding.ts";
 import { hashOf, textsOf } from "./embedding.ts";
 import type { FoundItem, ItemSearch, NewItem, StoreRepository } from "./repository.ts";
@@ -20,6 +20,7 @@ export interface ItemsOptions {
   vectors?: VectorRepository | undefined;
   /** Undefined where no semantic search is configured. */
   index?: SemanticIndex | undefined;
+  logger: Pick<Logger, "warn">;
 }
 
 export interface ItemToStore extends NewItem {
@@ -42,8 +43,8 @@ export interface Items {
   put(visibility: Visibility<"store">, items: readonly ItemToStore[]): Promise<void>;
   /**
    * For each search its items: with a query the most similar first, with their scores, and only those that were
-   * indexed; otherwise the last updated first. Throws `invalid` for a query where no semantic search is configured,
-   * `unavailable` if the embedding model fails.
+   * indexed; otherwise, and where no semantic search is configured, the last updated first. Throws `unavailable` if the
+   * embedding model fails.
    */
   search(visibility: Visibility<"store">, searches: readonly ItemQuery[]): Promise<FoundItem[][]>;
   /** The same for one search of somebody outside, whose page may be cut; see `StoreRepository`. */
@@ -54,12 +55,16 @@ export interface Items {
   ): Promise<{ items: FoundItem[]; isCut: boolean }>;
 }
 
-/** LangGraph's own stores would answer such a query with any items: a caller could not tell that from a result. */
-const noQuery = () =>
-  invalid("'query': this server has no semantic search configured; leave it out, or use 'filter'.");
-
 /** An embedding takes a request to somebody else's server: never while a transaction is open. */
-export const createItems = ({ repository, vectors, index }: ItemsOptions): Items => {
+export const createItems = ({ repository, vectors, index, logger }: ItemsOptions): Items => {
+  let isTold = false;
+  /** As the hosted service and LangGraph's own stores answer. What they find has no `score`. */
+  const tellIgnored = (): void => {
+    if (!isTold)
+      logger.warn("a search of the store has a 'query', which is ignored: 'store.index' is not configured");
+    isTold = true;
+  };
+
   const vectorsOf = async (texts: ReadonlyMap<string, string>): Promise<Map<string, string>> => {
     const made = (await index?.embedder.documents([...texts.values()])) ?? [];
     return new Map([...texts.keys()].map((hash, place) => [hash, made[place]!]));
@@ -69,7 +74,10 @@ export const createItems = ({ repository, vectors, index }: ItemsOptions): Items
   const withVectors = async (searches: readonly ItemQuery[]): Promise<readonly ItemSearch[]> => {
     const queries = [...new Set(searches.flatMap(({ query = "" }) => (query === "" ? [] : [query])))];
     if (queries.length === 0) return searches;
-    if (index === undefined) throw noQuery();
+    if (index === undefined) {
+      tellIgnored();
+      return searches;
+    }
     const { embed, embedder } = index;
     const vectorOf = new Map(
       await Promise.all(queries.map(async (query) => [query, await embedder.query(query)] as const)),

@@ -72,9 +72,9 @@ export class PostgresStore extends BaseStore {
    * search puts are a transaction, and the texts of all puts one request to the embedding model.
    *
    * Throws `InvalidNamespaceError` for a put under a namespace that LangGraph's rules forbid; `invalid` for
-   * text that PostgreSQL can't keep, an unknown filter operator, and a `query` where no semantic search is
-   * configured (an `index` is ignored there, as LangGraph's stores do); `unavailable` if the embedding model fails;
-   * TypeError for a value that JSON can't say.
+   * text that PostgreSQL can't keep, and an unknown filter operator; `unavailable` if the embedding model fails; TypeError
+   * for a value that JSON can't say. Where no semantic search is configured, `query` and `index` are ignored, as by
+   * LangGraph's stores.
    */
   override async batch<Operations extends Operation[]>(
     operations: Operations,

@@ -55,7 +55,8 @@ const queryNamespace = z
     const parts = value === undefined ? [] : Array.isArray(value) ? (value as unknown[]) : [value];
     return parts.flatMap((part) => (typeof part === "string" && part !== "" ? part.split(".") : []));
   }, labels)
-  .meta({ type: "array", items: { type: "string" } });
+  .meta({ type: "array", items: { type: "string" } })
+  .default([]);
 
 export const itemGetQuery = z.object({
   namespace: queryNamespace,
@@ -74,7 +75,7 @@ export const itemSearchBody = bodyOf({
   ),
   ...page,
   query: optional(storableText).describe(
-    "Finds items by their meaning, the most similar first. Refused if no semantic search is configured.",
+    "Finds items by their meaning, the most similar first. Ignored if no semantic search is configured.",
   ),
   refresh_ttl: optional(z.boolean()).describe("Whether reading starts the items' time to live anew."),
 });
@@ -96,10 +97,14 @@ export const itemRecord = z
     value: jsonObject,
     created_at: time,
     updated_at: time,
-    score: z.number().optional().describe("Of a search with `query`: cosine similarity, 1 at most."),
   })
   .meta({ id: "Item" });
-export const itemsAnswer = z.object({ items: z.array(itemRecord) }).meta({ id: "SearchItemsResponse" });
+const foundItem = itemRecord
+  .extend({
+    score: z.number().optional().describe("Of a search with `query`: cosine similarity, 1 at most."),
+  })
+  .meta({ id: "SearchItem" });
+export const itemsAnswer = z.object({ items: z.array(foundItem) }).meta({ id: "SearchItemsResponse" });
 export const namespacesAnswer = z
   .object({ namespaces: z.array(z.array(z.string())) })
   .meta({ id: "ListNamespaceResponse" });
@@ -109,4 +114,4 @@ export type ItemGet = z.output<typeof itemGetQuery>;
 export type ItemDelete = z.output<typeof itemDeleteBody>;
 export type ItemSearchRequest = z.output<typeof itemSearchBody>;
 export type NamespacesRequest = z.output<typeof namespacesBody>;
-export type ItemRecord = z.output<typeof itemRecord>;
+export type ItemRecord = z.output<typeof foundItem>;

@@ -36,7 +36,7 @@ export const openItems = async (options: OpenItemsOptions): Promise<OpenItems> =
   const { database, repository, index, logger } = options;
   if (index === undefined) {
     const vectors = (await hasVectorTable(database)) ? createVectorRepository(database) : undefined;
-    return { ...createItems({ repository, vectors }), close: () => Promise.resolve() };
+    return { ...createItems({ repository, vectors, logger }), close: () => Promise.resolve() };
   }
   await prepareVectorTable(database, index.dims, options);
   const [others] = await database.query<{ found: boolean }>(OTHERS, [index.embed]);
@@ -49,5 +49,5 @@ export const openItems = async (options: OpenItemsOptions): Promise<OpenItems> =
   const { embedder, close } = await loadEmbedder(index);
   const { embed, fields } = index;
   const vectors = createVectorRepository(database);
-  return { ...createItems({ repository, vectors, index: { embed, embedder, fields } }), close };
+  return { ...createItems({ repository, vectors, index: { embed, embedder, fields }, logger }), close };
 };

@@ -39,8 +39,8 @@ export interface StoreService {
   get(caller: Caller, request: ItemGet, whenLarge?: WhenLarge): Promise<ItemRecord | undefined>;
   delete(caller: Caller, request: ItemDelete): Promise<void>;
   /**
-   * Items, the last updated first, or with a `query` the most similar. Throws `invalid` for an unknown operator, and
-   * for a `query` where no semantic search is configured; `unavailable` if the query can't be embedded.
+   * Items, the last updated first, or with a `query` the most similar. Without semantic search a `query` is
+   * ignored. Throws `invalid` for an unknown operator, `unavailable` if the query can't be embedded.
    */
   search(caller: Caller, request: ItemSearchRequest, signal?: AbortSignal): Promise<ItemPage>;
   listNamespaces(caller: Caller, request: NamespacesRequest, signal?: AbortSignal): Promise<string[][]>;

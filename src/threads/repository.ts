@@ -1,6 +1,9 @@
 import { sql } from "kysely";
 import type { Visibility } from "../access/visibility.ts";
+import { queriesOver } from "../database/queries.ts";
+import { whereVisible } from "../access/where-visible.ts";
 import type { Database, Queryable } from "../database/database.ts";
+import { compileOnce } from "../database/compile-once.ts";
 import { hasRoomFor } from "../database/merging.ts";
 import { threadNotFound } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
@@ -45,41 +48,51 @@ const insertCopy = (visible: string): string => `
  * proof that somebody was asked.
  */
 export const createThreadRepository = (database: Database) => {
-  const { kysely } = database;
+  const kysely = queriesOver(database);
+
+  const findOne = compileOnce(
+    { threadId: ({ threadId }: { threadId: string }) => threadId },
+    ({ threadId }, visibility: Visibility<"threads">) =>
+      kysely
+        .selectFrom("threads")
+        .select(RECORD_SELECTION)
+        .where("thread_id", "=", threadId)
+        .where(whereVisible(visibility, "metadata")),
+  );
+
+  const insertOne = compileOnce(
+    {
+      threadId: ({ threadId }: NewThread) => threadId ?? newId(),
+      metadata: ({ metadata }: NewThread) => metadata,
+      strategy: ({ ttl }: NewThread) => ttl?.strategy ?? null,
+      minutes: ({ ttl }: NewThread) => ttl?.minutes ?? null,
+    },
+    ({ threadId, metadata, strategy, minutes }, _visibility: Visibility<"threads">) =>
+      kysely
+        .insertInto("threads")
+        .values({
+          thread_id: threadId,
+          metadata,
+          ttl_strategy: strategy,
+          ttl_minutes: minutes,
+          expires_at: sql<Date | null>`now() + ${minutes}::float8 * interval '1 minute'`,
+        })
+        .onConflict((conflict) => conflict.column("thread_id").doNothing())
+        .returning(RECORD_SELECTION),
+  );
 
   const find = async (
     visibility: Visibility<"threads">,
     threadId: string,
-  ): Promise<ThreadRecordRow | undefined> =>
-    await kysely
-      .selectFrom("threads")
-      .select(RECORD_SELECTION)
-      .where("thread_id", "=", threadId)
-      .where(visibility.where("metadata"))
-      .executeTakeFirst();
+  ): Promise<ThreadRecordRow | undefined> => (await findOne(database, visibility, { threadId }))[0];
 
   return {
     /**
      * Undefined if a thread with this id is there already, which is left as it is. One statement, no look before it: two
      * creators of one id meet at the primary key.
      */
-    async insert(
-      _visibility: Visibility<"threads">,
-      { threadId = newId(), metadata, ttl }: NewThread,
-    ): Promise<ThreadRecordRow | undefined> {
-      const minutes = ttl?.minutes ?? null;
-      return await kysely
-        .insertInto("threads")
-        .values({
-          thread_id: threadId,
-          metadata,
-          ttl_strategy: ttl?.strategy ?? null,
-          ttl_minutes: minutes,
-          expires_at: sql<Date | null>`now() + ${minutes}::float8 * interval '1 minute'`,
-        })
-        .onConflict((conflict) => conflict.column("thread_id").doNothing())
-        .returning(RECORD_SELECTION)
-        .executeTakeFirst();
+    async insert(visibility: Visibility<"threads">, thread: NewThread): Promise<ThreadRecordRow | undefined> {
+      return (await insertOne(database, visibility, thread))[0];
     },
 
     find,

@@ -143,6 +143,7 @@ const HISTORY_AT_MOST = 1_000;
 export const historyQuery = z.object({
   limit: queryInteger(1, HISTORY_AT_MOST).transform((limit) => limit ?? HISTORY_LIMIT),
   before: z.preprocess((value) => (value === "" ? undefined : value), uuid.optional()),
+  select: queryList,
 });
 
 /** Three ways to say it: an id, the SDK's `{configurable: {checkpoint_id}}`, a checkpoint (RemoteGraph, Python). */

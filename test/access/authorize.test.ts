@@ -20,6 +20,7 @@ test("a repository makes a condition of what it is given, except where it only a
   expect(mentioning("_visibility")).toEqual([
     "assistants/repository.ts",
     "assistants/system/repository.ts",
+    "crons/repository.ts",
     "store/repository.ts",
     "store/vector-repository.ts",
     "threads/repository.ts",
@@ -29,8 +30,9 @@ test("a repository makes a condition of what it is given, except where it only a
   expect([
     setAside("assistants/repository.ts"),
     setAside("assistants/system/repository.ts"),
+    setAside("crons/repository.ts"),
     setAside("threads/repository.ts"),
-  ]).toEqual([1, 1, 1]);
+  ]).toEqual([1, 1, 1, 1]);
 });
 
 test("no route says that the server itself is calling", () => {

@@ -33,11 +33,15 @@ const everyRoute = (): { method: string; path: string }[] => {
   return [...described, ...further.map((path) => ({ method: "GET", path }))];
 };
 
-test("without a key every route but /ok is a 401, with a wrong one a 403", async () => {
+/** Health probes, and what a page loads by an address, carry no key. */
+const isOpen = (method: string, path: string): boolean =>
+  path === "/ok" || (method === "GET" && path.startsWith("/ui/"));
+
+test("without a key every route but open ones is a 401, with a wrong one a 403", async () => {
   const routes = everyRoute();
   expect(routes.length).toBeGreaterThan(15);
   for (const { method, path } of routes) {
-    if (path === "/ok") continue;
+    if (isOpen(method, path)) continue;
     const url = `${server.url}${path}`;
     const without = await fetch(url, { method });
     expect([method, path, without.status]).toEqual([method, path, 401]);

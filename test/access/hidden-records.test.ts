@@ -37,6 +37,7 @@ const missing: Ids = {
   checkpoint_id: newId(),
   assistant_id: newId(),
   namespace: "nowhere",
+  cron_id: newId(),
 };
 
 const send = async (owner: Owner, method: string, path: string, body?: unknown) => {
@@ -64,36 +65,41 @@ beforeAll(async () => {
   const { run_id = "" } = await made(`/threads/${thread_id}/runs`, { ...RUN, after_seconds: 3_600 });
   const state = await send("them", "GET", `/threads/${thread_id}/state`);
   const { checkpoint_id } = JSON.parse(state.text).checkpoint;
-  theirs = { assistant_id, thread_id, run_id, checkpoint_id, namespace: "nowhere" };
+  const { cron_id = "" } = await made("/runs/crons", { ...RUN, schedule: "0 9 * * *", metadata });
+  theirs = { assistant_id, thread_id, run_id, checkpoint_id, namespace: "nowhere", cron_id };
 });
 afterAll(async () => {
   await server.close();
 });
 
-test.each(Object.entries(ROUTES).filter(([route]) => /:(thread|run|assistant)_id/.test(route)))(
-  "%s answers for a hidden record what it answers for none",
-  async (route, { body }) => {
-    const [method = "", path = ""] = route.split(" ");
-    const asked = typeof body === "object" && body !== null && "assistant_id" in body ? RUN : body;
-    const ask = async (ids: Ids) =>
-      await send(
-        "me",
-        method,
-        path.replace(/:(\w+)/g, (_parameter, name: string) => ids[name] ?? ""),
-        asked,
-      );
-    const [hidden, none] = [await ask(theirs), await ask(missing)];
-    expect([hidden.status, none.status]).toEqual([404, 404]);
-    const named = Object.entries(missing).reduce(
-      (text, [name, id]) => text.replaceAll(id, theirs[name] ?? ""),
-      none.text,
+test.each(
+  Object.entries(ROUTES).filter(
+    ([route, { isEndless }]) => !isEndless && /:(thread|run|assistant|cron)_id/.test(route),
+  ),
+)("%s answers for a hidden record what it answers for none", async (route, { body }) => {
+  const [method = "", path = ""] = route.split(" ");
+  const asked =
+    typeof body === "object" && body !== null && "assistant_id" in body ? { ...body, ...RUN } : body;
+  const ask = async (ids: Ids) =>
+    await send(
+      "me",
+      method,
+      path.replace(/:(\w+)/g, (_parameter, name: string) => ids[name] ?? ""),
+      asked,
     );
-    expect(hidden.text).toBe(named);
-  },
-);
+  const [hidden, none] = [await ask(theirs), await ask(missing)];
+  expect([hidden.status, none.status]).toEqual([404, 404]);
+  const named = Object.entries(missing).reduce(
+    (text, [name, id]) => text.replaceAll(id, theirs[name] ?? ""),
+    none.text,
+  );
+  expect(hidden.text).toBe(named);
+});
 
 test("nothing of it was changed, and whose it is still finds it", async () => {
-  const { thread_id, run_id, assistant_id } = theirs;
+  const { thread_id, run_id, assistant_id, cron_id } = theirs;
+  const cron = await send("them", "GET", `/runs/crons/${cron_id}`);
+  expect(JSON.parse(cron.text)).toMatchObject({ enabled: true });
   const run = await send("them", "GET", `/threads/${thread_id}/runs/${run_id}`);
   expect(JSON.parse(run.text)).toMatchObject({ status: "pending" });
   const assistant = await send("them", "GET", `/assistants/${assistant_id}`);
@@ -101,13 +107,15 @@ test("nothing of it was changed, and whose it is still finds it", async () => {
   expect((await send("them", "GET", `/threads/${thread_id}/history`)).text).toContain(theirs.checkpoint_id);
 });
 
-test.each(["/threads/search", "/assistants/search", "/runs/search"])(
+test.each(["/threads/search", "/assistants/search", "/runs/search", "/runs/crons/search"])(
   "%s leaves out what is hidden",
   async (path) => {
     const found = await send("me", "POST", path, {});
-    for (const id of [theirs.thread_id, theirs.run_id, theirs.assistant_id])
+    for (const id of [theirs.thread_id, theirs.run_id, theirs.assistant_id, theirs.cron_id])
       expect(found.text).not.toContain(id);
     const whose = await send("them", "POST", path, {});
-    expect(whose.text).toMatch(new RegExp([theirs.thread_id, theirs.run_id, theirs.assistant_id].join("|")));
+    expect(whose.text).toMatch(
+      new RegExp([theirs.thread_id, theirs.run_id, theirs.assistant_id, theirs.cron_id].join("|")),
+    );
   },
 );

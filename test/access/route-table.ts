@@ -7,6 +7,8 @@ export interface Expected {
   events: readonly Event[];
   body?: unknown;
   query?: string;
+  /** Answers with a stream that never ends, also for a record that is not there. */
+  isEndless?: true;
 }
 
 /** Nobody's records: what everybody who has got in may see. */
@@ -17,6 +19,7 @@ const given = (body: unknown, ...events: Event[]): Expected => ({ events, body }
 export const MISSING = "00000000-0000-7000-8000-000000000000";
 const run = { assistant_id: MISSING, input: {} };
 const creation = given(run, "threads:create_run", "assistants:read");
+const cron = { ...run, schedule: "0 9 * * *" };
 
 export const ROUTES: Record<string, Expected> = {
   "GET /": NOTHING,
@@ -29,6 +32,8 @@ export const ROUTES: Record<string, Expected> = {
   "GET /openapi.json": NOTHING,
   "OPTIONS *": NOTHING,
   "GET /ok": NOTHING,
+  "POST /ui/:assistant_id": given({ name: "card" }, "assistants:read"),
+  "GET /ui/:assistant_id/:file": NOTHING,
   "GET /info": NOTHING,
   "GET /metrics": NOTHING,
 
@@ -65,6 +70,19 @@ export const ROUTES: Record<string, Expected> = {
   "GET /threads/:thread_id/history": asks("threads:read"),
   "POST /threads/:thread_id/history": given({}, "threads:read"),
 
+  "POST /threads/:thread_id/commands": given(
+    { id: 1, method: "run.start", params: run },
+    "threads:read",
+    ...creation.events,
+  ),
+  // A WebSocket; any other request finds nothing there.
+  "GET /threads/:thread_id/stream/events": NOTHING,
+  "GET /threads/:thread_id/stream": { ...asks("threads:read"), isEndless: true },
+  "POST /threads/:thread_id/stream/events": {
+    ...given({ channels: ["values"] }, "threads:read"),
+    isEndless: true,
+  },
+
   "POST /threads/:thread_id/runs": creation,
   "POST /threads/:thread_id/runs/stream": creation,
   "POST /threads/:thread_id/runs/wait": creation,
@@ -81,6 +99,14 @@ export const ROUTES: Record<string, Expected> = {
   "GET /threads/:thread_id/runs/:run_id/stream": asks("threads:read"),
   "GET /runs/:run_id/stream": asks("threads:read"),
   "POST /threads/:thread_id/runs/:run_id/cancel": asks("threads:update"),
+
+  "POST /threads/:thread_id/runs/crons": given(cron, "crons:create", ...creation.events),
+  "POST /runs/crons": given(cron, "crons:create", ...creation.events),
+  "POST /runs/crons/search": given({}, "crons:search"),
+  "POST /runs/crons/count": given({}, "crons:search"),
+  "GET /runs/crons/:cron_id": asks("crons:read"),
+  "PATCH /runs/crons/:cron_id": given({ enabled: false }, "crons:update", ...creation.events),
+  "DELETE /runs/crons/:cron_id": asks("crons:delete"),
 
   "PUT /store/items": given({ namespace: ["n"], key: "k", value: {} }, "store:put"),
   "GET /store/items": { events: ["store:get"], query: "?namespace=n&key=k" },

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { grantVisibility, type Condition } from "../../src/access/visibility.ts";
+import { queriesOver } from "../../src/database/queries.ts";
+import { whereVisible } from "../../src/access/where-visible.ts";
 import { openDatabase, type Database } from "../../src/database/database.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -51,11 +53,11 @@ describe("what somebody may see", () => {
 
   test("is a condition of a Kysely query, among others of its own", async () => {
     const visibility = grantVisibility("threads", owned("them"));
-    const found = await database.kysely
+    const found = await queriesOver(database)
       .selectFrom("threads")
       .select("thread_id")
       .where("thread_id", "in", [MINE, THEIRS])
-      .where(visibility.where("metadata"))
+      .where(whereVisible(visibility, "metadata"))
       .where("status", "=", "idle")
       .execute();
     expect(found).toEqual([{ thread_id: THEIRS }]);

@@ -10,7 +10,6 @@ const warningsOf = (graphProcesses: number, databasePoolSize: number): string =>
   const lines: string[] = [];
   const logger = createLogger({
     level: "warn",
-    pretty: false,
     destination: { write: (line: string) => void lines.push(line) },
   });
   const config = { graphProcesses, databasePoolSize, role: "all" } as unknown as Config;

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createAuthorize } from "../../src/access/authorize.ts";
 import { THE_SERVER } from "../../src/access/caller.ts";
 import { createAssistantService } from "../../src/assistants/service.ts";
+import type { JsonObject } from "../../src/lib/json.ts";
 import { startAssistants } from "../helpers/parts.ts";
 
 let server: Awaited<ReturnType<typeof startAssistants>>;
@@ -173,6 +174,80 @@ test("replicas that boot at once make each system assistant once, and leave a us
   });
   await server.assistants.system.ensure(THE_SERVER, server.graphs.ids);
   expect((await server.client.get("/assistants/agent")).body).toEqual(changed.body);
+});
+
+describe("what a deployment says of the assistant of a graph", () => {
+  const GRAPH = "told";
+  /** A start of a server whose langgraph.json says this. */
+  const start = (said: { config?: JsonObject; context?: JsonObject; description?: string }) =>
+    createAssistantService({
+      database: server.database,
+      authorize: createAuthorize(),
+      graphs: { ...server.graphs, ids: [GRAPH], has: () => true, description: () => said.description },
+      deleteThreads: async () => undefined,
+    }).system.ensure(THE_SERVER, [GRAPH], { [GRAPH]: said });
+  const told = async () => (await server.client.get(`/assistants/${GRAPH}`)).body as object;
+  afterEach(() => server.database.query("delete from threadloom.assistants where graph_id = $1", [GRAPH]));
+
+  const FIRST = {
+    config: { tags: ["a"], recursion_limit: 9 },
+    context: { tone: "warm" },
+    description: "One",
+  };
+
+  test("is what it is made with, and is left alone where nothing was changed", async () => {
+    expect(await start(FIRST)).toEqual([]);
+    const made = await told();
+    expect(made).toMatchObject({ ...FIRST, version: 1, metadata: { created_by: "system" } });
+    expect(made).not.toHaveProperty("defaults");
+    // In another order it says the same.
+    const again = { ...FIRST, config: { recursion_limit: 9, tags: ["a"] } };
+    expect(await Promise.all([start(again), start(again)])).toEqual([[], []]);
+    expect(await told()).toEqual(made);
+  });
+
+  test.each([
+    { ...FIRST, config: {} },
+    { ...FIRST, context: { tone: "cold" } },
+    { ...FIRST, description: undefined },
+  ])("makes a new version where something was changed, once for all replicas: %j", async (said) => {
+    await start(FIRST);
+    const starts = await Promise.all(Array.from({ length: 4 }, () => start(said)));
+    expect(starts.flat()).toEqual([GRAPH]);
+    expect(await told()).toMatchObject({
+      config: said.config,
+      context: said.context,
+      description: said.description ?? null,
+      version: 2,
+    });
+    const { body: versions } = await server.client.post(`/assistants/${GRAPH}/versions`);
+    expect((versions as { version: number; context: object }[]).map(({ version }) => version)).toEqual([
+      2, 1,
+    ]);
+    expect(versions[1]).toMatchObject(FIRST);
+  });
+
+  test("does not undo what a user has made of it, until something else is said", async () => {
+    await start(FIRST);
+    await server.client.patch(`/assistants/${GRAPH}`).send({ context: { tone: "mine" }, name: "Mine" });
+    const mine = await told();
+    expect(await start(FIRST)).toEqual([]);
+    expect(await told()).toEqual(mine);
+    expect(await start({ ...FIRST, context: { tone: "new" } })).toEqual([GRAPH]);
+    expect(await told()).toMatchObject({ context: { tone: "new" }, name: "Mine", version: 3 });
+    await server.client.post(`/assistants/${GRAPH}/latest`).send({ version: 2 });
+    expect(await told()).toMatchObject({ context: { tone: "mine" } });
+  });
+
+  test("is compared with the first version of an assistant from before that was noted", async () => {
+    await start(FIRST);
+    const forget = () =>
+      server.database.query("update threadloom.assistants set defaults = null where graph_id = $1", [GRAPH]);
+    await forget();
+    expect(await start(FIRST)).toEqual([]);
+    await forget();
+    expect(await start({ ...FIRST, context: {} })).toEqual([GRAPH]);
+  });
 });
 
 test("a graph id with a slash or a space is a reference too, percent-encoded", async () => {

@@ -160,21 +160,22 @@ export const createHttpClient = (address: string) => {
     return connection;
   };
 
+  const requestText = (method: string, path: string, body?: unknown): string => {
+    const text = body === undefined ? "" : JSON.stringify(body);
+    const content =
+      body === undefined
+        ? ""
+        : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n`;
+    return `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${content}\r\n${text}`;
+  };
+
   const request = async (
     method: string,
     path: string,
     body?: unknown,
     listeners: Listeners = {},
   ): Promise<Answer> => {
-    const text = body === undefined ? "" : JSON.stringify(body);
-    const content =
-      body === undefined
-        ? ""
-        : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n`;
-    const answer = await take().send(
-      `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${content}\r\n${text}`,
-      listeners,
-    );
+    const answer = await take().send(requestText(method, path, body), listeners);
     // A benchmark of failures would be fast, and wrong.
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.body}`);
     return answer;
@@ -189,6 +190,13 @@ export const createHttpClient = (address: string) => {
     /** As `stream`, of something that is there already; `onHead` is called when the server has taken it on. */
     follow: (path: string, onData: OnData, onHead: () => void) =>
       request("GET", path, undefined, { onData, onHead }),
+    /** As `stream`, of what has no end, on a connection of its own. Returns the end of it. */
+    listen(path: string, body: unknown, listeners: Required<Listeners>): () => void {
+      const connection = new Connection(hostname, Number(port), () => undefined);
+      all.add(connection);
+      connection.send(requestText("POST", path, body), listeners).catch(() => all.delete(connection));
+      return () => connection.close();
+    },
     async json<T>(path: string, body?: unknown): Promise<T> {
       const answer = await (body === undefined ? request("GET", path) : request("POST", path, body));
       return JSON.parse(answer.body) as T;

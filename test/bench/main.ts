@@ -17,6 +17,7 @@ import { tenSteps, wait } from "./runs.ts";
 import type { Bench, Scenario } from "./scenario.ts";
 import { createServerUnderTest, makeFolder, type RemoteServer } from "./server-process.ts";
 import { formatStatements, resetStatements } from "./statements.ts";
+import { eventStreaming } from "./event-streaming.ts";
 import { events, stream, tokens } from "./streams.ts";
 import { search, state, threads } from "./threads.ts";
 import { workers } from "./workers.ts";
@@ -26,6 +27,7 @@ const SCENARIOS: readonly Scenario[] = [
   stream,
   events,
   tokens,
+  eventStreaming,
   threads,
   state,
   search,

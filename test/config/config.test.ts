@@ -36,7 +36,8 @@ describe("values", () => {
       databasePreparedStatements: true,
       jobsPerWorker: 10,
       apiKeys: [],
-      corsAllowOrigins: ["loopback"],
+      corsAllowOrigins: [],
+      sourceSchemas: true,
       allowedHosts: [],
       bodyLimitBytes: 16_000_000,
       bodyElementsAtMost: 250_000,
@@ -112,17 +113,6 @@ describe("values", () => {
   test("lists are separated by commas, with or without spaces", () => {
     const config = parse([], { CORS_ALLOW_ORIGINS: "https://a.example, https://b.example" });
     expect(config.corsAllowOrigins).toEqual(["https://a.example", "https://b.example"]);
-  });
-
-  test("without keys only pages of this machine may call, unless others are named; with keys any may", () => {
-    const keyFile = { readText: () => KEY };
-    expect(parse().corsAllowOrigins).toEqual(["loopback"]);
-    expect(parse([], { CORS_ALLOW_ORIGINS: "*" }).corsAllowOrigins).toEqual(["*"]);
-    expect(parse([], { API_KEYS: KEY }).corsAllowOrigins).toEqual(["*"]);
-    expect(parse([], { API_KEYS_FILE: "/run/keys" }, keyFile).corsAllowOrigins).toEqual(["*"]);
-    expect(parse([], { API_KEYS: KEY, CORS_ALLOW_ORIGINS: "loopback" }).corsAllowOrigins).toEqual([
-      "loopback",
-    ]);
   });
 
   test("keys come from API_KEYS and from the file that API_KEYS_FILE names", () => {
@@ -219,6 +209,15 @@ describe("relations", () => {
     );
     expect(parse([], { LEASE_SECONDS: "90", BLOCKED_LOOP_SECONDS: "90" }).blockedLoopSeconds).toBe(90);
     expect(parse([], { LEASE_SECONDS: "90", BLOCKED_LOOP_SECONDS: "0" }).blockedLoopSeconds).toBe(0);
+  });
+
+  test("a blocked graph process is given up sooner than a blocked server, but not before its lease", () => {
+    expect(parse(["--workers", "2"]).blockedLoopSeconds).toBe(15);
+    expect(parse(["--workers", "auto"]).blockedLoopSeconds).toBe(15);
+    expect(parse(["--workers", "0"]).blockedLoopSeconds).toBe(60);
+    expect(parse(["--workers", "2"], { LEASE_SECONDS: "20" }).blockedLoopSeconds).toBe(20);
+    expect(parse(["--workers", "2"], { BLOCKED_LOOP_SECONDS: "60" }).blockedLoopSeconds).toBe(60);
+    expect(parse(["--workers", "2"], { BLOCKED_LOOP_SECONDS: "0" }).blockedLoopSeconds).toBe(0);
   });
 
   test.each(["0.0.0.0", "::", "192.168.1.2", "example.org"])(

@@ -61,6 +61,8 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
     /^insert into threadloom\.checkpoint_shapes/,
     "once for each shape of a graph and process, not for each run",
   ],
+  [/threadloom"?\."?crons/, "crons, which are common to all threads"],
+  [/^with asked as/, "the runs of crons, many at a time; their threads are a parameter"],
 ];
 
 interface PlanNode {

@@ -6,10 +6,14 @@ import { apiOf, saying } from "../helpers/api.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
+import { query } from "../helpers/query.ts";
 
-/** Takes down the text of all statements on our tables that this process sends, Kysely's among them, until it is ended. */
+/**
+ * Takes down the text of all statements on our tables that this process sends, Kysely's among them, until it is ended; by
+ * database, since what other test files have left in this process may go on sending.
+ */
 const recordStatements = () => {
-  const texts = new Set<string>();
+  const textsOf = new Map<string, Set<string>>();
   const { prototype } = pg.Client;
   const query = Object.getOwnPropertyDescriptor(prototype, "query")!;
   const original = query.value as (...given: unknown[]) => unknown;
@@ -18,11 +22,14 @@ const recordStatements = () => {
     value(this: pg.Client, ...given: unknown[]) {
       const [first] = given;
       const text = typeof first === "string" ? first : (first as { text?: unknown } | undefined)?.text;
-      if (typeof text === "string" && /"?threadloom"?\."?[a-z]/.test(text)) texts.add(text);
+      if (typeof text === "string" && /"?threadloom"?\."?[a-z]/.test(text)) {
+        const database = this.database ?? "";
+        textsOf.set(database, (textsOf.get(database) ?? new Set()).add(text));
+      }
       return original.apply(this, given);
     },
   });
-  return { texts, end: () => Object.defineProperty(prototype, "query", query) };
+  return { textsOf, end: () => Object.defineProperty(prototype, "query", query) };
 };
 
 /**
@@ -95,7 +102,7 @@ export const walkThroughAll = async () => {
 
       // Records.
       await api.patch(`/threads/${threadId}`, { metadata: { more: 1 }, ttl: 5 });
-      for (const query of [
+      for (const filter of [
         {},
         { metadata: { of: "walk" } },
         { status: "idle" },
@@ -106,16 +113,37 @@ export const walkThroughAll = async () => {
         { sort_by: "updated_at", sort_order: "asc" },
         { sort_by: "status" },
       ]) {
-        await api.post("/threads/search", query);
-        await api.post("/threads/count", query);
+        await api.post("/threads/search", filter);
+        await api.post("/threads/count", filter);
       }
-      for (const query of [{}, { status: "success" }, { metadata: { a: 1 } }, { thread_id: threadId }])
-        await api.post("/runs/search", query);
+      for (const filter of [{}, { status: "success" }, { metadata: { a: 1 } }, { thread_id: threadId }])
+        await api.post("/runs/search", filter);
       await api.get(`/threads/${threadId}/runs?limit=5&status=success`);
       await fetch(`${one.url}/metrics`);
       await api.get("/info");
       await api.remove(`/threads/${threadId}/runs/${lastRun}`);
       await api.remove(`/threads/${threadId}`);
+
+      // Crons, one of each kind; they are due once.
+      const schedule = "0 0 1 1 *";
+      const crons = [
+        await api.post<{ cron_id: string }>("/runs/crons", { ...agent, schedule }),
+        await api.post<{ cron_id: string }>(`/threads/${await api.aThread()}/runs/crons`, {
+          ...agent,
+          schedule,
+        }),
+      ].map(({ body }) => body.cron_id);
+      await query(one, "update threadloom.crons set next_run_date = now()");
+      for (const cronId of crons) {
+        await api.patch(`/runs/crons/${cronId}`, {});
+        await eventually("the cron was run", async () => {
+          const { body } = await api.get<{ next_run_date: string }>(`/runs/crons/${cronId}`);
+          return Date.parse(body.next_run_date) > Date.now();
+        });
+        await api.post("/runs/crons/search", { thread_id: threadId, metadata: { a: 1 } });
+        await api.post("/runs/crons/count", { assistant_id: "agent" });
+        await api.remove(`/runs/crons/${cronId}`);
+      }
 
       // What a death leaves behind.
       const database = openDatabase({
@@ -158,7 +186,7 @@ export const walkThroughAll = async () => {
   }
   recorder.end();
   return {
-    statements: [...recorder.texts],
+    statements: [...(recorder.textsOf.get(new URL(one.connectionString).pathname.slice(1)) ?? [])],
     connectionString: one.connectionString,
     close: () => one.close(),
   };

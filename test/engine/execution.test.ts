@@ -147,6 +147,7 @@ const anExecutor = (situation: Situation) => {
     },
     end: () => did.push("ended its stream"),
     abandon: () => did.push("cut its stream"),
+    wantsProtocol: () => false,
   } as unknown as Hub;
   const executor = createExecutor({
     database,

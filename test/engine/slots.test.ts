@@ -35,7 +35,7 @@ describe("the slots of a process", () => {
     const labels = ["a1", "a2", "a3", "a4", "a5"];
     const runs: RunRecord[] = [];
     for (const label of labels) runs.push(await held(label));
-    await atGate("a2");
+    for (const first of ["a1", "a2"]) await atGate(first);
     expect(runs.map(({ status }) => status)).toEqual(["running", "running", "pending", "pending", "pending"]);
     expect(labels.filter(isAtGate)).toEqual(["a1", "a2"]);
     openGate("a1");

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => opened.close());
 beforeEach(() => opened.database.query("delete from threadloom.threads"));
 
-const ALL = { events: 100, bytes: 1_000, largeToo: true };
+const ALL = { events: 100, bytes: 1_000, largeToo: true, wire: "first" } as const;
 /** Of no turn: what turns are for is shown in thread-order.test.ts. */
 const aRun = async (row?: QueuedRun) => ({ ...(await opened.aRun(row)), turn: 0 });
 const event = (seq: number, name = "values"): RunEvent => ({ seq, event: name, data: `{"at":${seq}}` });

@@ -215,18 +215,40 @@ describe("the events of a run that has ended", () => {
     return channel;
   };
 
-  test("stay in memory for a while, 8 MiB of all runs together", () => {
+  test("stay in memory for a while, 8 MiB of all runs together: those of the last ones", () => {
     vi.useFakeTimers();
     const { hub } = aHub();
     const runs = ["a", "b", "c"];
     for (const runId of runs) hub.end(opened(hub, runId));
-    expect(runs.map((runId) => hub.holds(THREAD, runId))).toEqual([true, true, false]);
+    expect(runs.map((runId) => hub.holds(THREAD, runId))).toEqual([false, true, true]);
     vi.advanceTimersByTime(60_000);
     for (const runId of runs) {
       expect(hub.holds(THREAD, runId)).toBe(false);
       hub.end(opened(hub, runId));
     }
-    expect(runs.map((runId) => hub.holds(THREAD, runId))).toEqual([true, true, false]);
+    expect(runs.map((runId) => hub.holds(THREAD, runId))).toEqual([false, true, true]);
+    hub.close();
+  });
+
+  test("are there for a reader who waited for the database meanwhile, though there is no room for them", async () => {
+    const { hub, become, holdPhase } = aHub();
+    const release = holdPhase();
+    const reader = hub.read({
+      threadId: THREAD,
+      runId: RUN,
+      after: -1,
+      resumable: false,
+      cameBeforeEnd: true,
+    });
+    const first = reader.next();
+    hub.end(opened(hub, RUN));
+    for (const runId of ["a", "b", "c"]) hub.end(opened(hub, runId));
+    expect(hub.holds(THREAD, RUN)).toBe(false);
+    become("ended");
+    release();
+    expect(await first).toMatchObject([{ seq: 0, event: "values" }]);
+    expect(await reader.next()).toBe("ended");
+    reader.close();
     hub.close();
   });
 
@@ -246,7 +268,7 @@ describe("the events of a run that has ended", () => {
     // Nothing of them is counted any more, and nothing twice.
     const others = ["a", "b", "c"];
     for (const runId of others) hub.end(opened(hub, runId));
-    expect(others.map((runId) => hub.holds(THREAD, runId))).toEqual([true, true, false]);
+    expect(others.map((runId) => hub.holds(THREAD, runId))).toEqual([false, true, true]);
     hub.close();
   });
 });

@@ -56,6 +56,7 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
     eventLog,
     run: { threadId: "thread", runId: "run" },
     after: -1,
+    wire: "first",
     resumable: false,
     cameBeforeEnd: false,
     phaseOf: async () => state.phase,

@@ -25,6 +25,13 @@ const idsOf = (messages: Message[]) => messages.map(({ id }) => id);
 type Chunk = Message & { id: string; content: string };
 type Tuple = [Chunk, Record<string, unknown>];
 
+/** A checkpoint of the modes `checkpoints` and `debug`. */
+interface Shown {
+  config: { configurable: Record<string, unknown> };
+  parent_config: { configurable: Record<string, unknown> } | null;
+  checkpoint: Record<string, unknown>;
+}
+
 describe("every stream", () => {
   test.each([["updates"], [["values", "updates"]], ["no-such-mode"], [null], [[]]])(
     "begins with metadata and counts its events from 0 (stream_mode %j)",
@@ -256,8 +263,63 @@ describe("the mode", () => {
     expect(sent.map(({ checkpoint, next }) => [checkpoint.checkpoint_id, next])).toEqual(
       history.map(({ checkpoint, next }) => [checkpoint?.checkpoint_id, next]),
     );
-    expect(JSON.stringify(sent)).not.toContain("configurable");
   });
+
+  test.each(["checkpoints", "debug"])(
+    "%s has the configs of LangGraph beside the checkpoints, without what is the server's own",
+    async (mode) => {
+      const threadId = await api.aThread();
+      const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
+        body: {
+          assistant_id: "research",
+          input: saying("cats"),
+          metadata: { from: "a test" },
+          config: {
+            tags: ["red"],
+            recursion_limit: 30,
+            configurable: { tenant: "blue", constructor: "brick", __secret: 1, langgraph_auth_user: "eve" },
+          },
+          stream_mode: mode,
+          stream_subgraphs: true,
+        },
+      });
+      const { run_id: runId } = events[0]?.data as { run_id: string };
+      const sent = events
+        .filter(({ event }) => event.split("|")[0] === mode)
+        .map(({ event, data }) => ({ event, data: data as { type?: string; payload: Shown } & Shown }))
+        .filter(({ data }) => mode === "checkpoints" || data.type === "checkpoint")
+        .map(({ event, data }) => ({ event, shown: mode === "debug" ? data.payload : data }));
+      const ofRoot = sent.filter(({ event }) => event === mode).map(({ shown }) => shown);
+      expect(ofRoot.length).toBeGreaterThanOrEqual(4);
+      for (const { config, checkpoint } of ofRoot) {
+        const { checkpoint_map: _, ...place } = checkpoint;
+        expect(config).toMatchObject({
+          tags: expect.arrayContaining(["red"]),
+          recursion_limit: 30,
+          metadata: { from: "a test", run_id: runId },
+          configurable: {
+            ...place,
+            run_id: runId,
+            graph_id: "research",
+            tenant: "blue",
+            constructor: "brick",
+          },
+        });
+      }
+      expect(ofRoot[0]?.parent_config).toBeNull();
+      expect(ofRoot[1]?.parent_config?.configurable).toMatchObject({
+        checkpoint_id: ofRoot[0]?.checkpoint.checkpoint_id,
+        tenant: "blue",
+      });
+      const inside = sent.find(({ event }) => event.startsWith(`${mode}|investigate:`))?.shown;
+      expect(inside?.config.configurable.checkpoint_ns).toMatch(/^investigate:/);
+      const told = JSON.stringify(sent);
+      for (const hidden of ["run_attempt", "__secret", "langgraph_auth", "callbacks"])
+        expect(told.includes(hidden), hidden).toBe(false);
+      const keys = sent.flatMap(({ shown }) => Object.keys(shown.config.configurable));
+      expect(keys.filter((key) => key.startsWith("__"))).toEqual([]);
+    },
+  );
 
   test("tools is accepted, and shows the calls of the agent's tools", async () => {
     const events = await streamed("agent", ["tools", "values"], {

@@ -24,6 +24,7 @@ const reading = (
   const reader = readChannel({
     channel,
     after: -1,
+    wire: "first",
     withOpening: false,
     hasEnded: () => ended,
     ...options,
@@ -129,7 +130,13 @@ test("a channel forgets the readers that have gone", () => {
     wakers.add(waker);
     return () => wakers.delete(waker);
   };
-  const reader = readChannel({ channel, after: -1, withOpening: false, hasEnded: () => false });
+  const reader = readChannel({
+    channel,
+    after: -1,
+    withOpening: false,
+    wire: "first",
+    hasEnded: () => false,
+  });
   expect(wakers.size).toBe(1);
   reader.close();
   expect(wakers.size).toBe(0);

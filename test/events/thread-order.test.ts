@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 const read = (threadId: string, after = 0): ThreadReader => {
-  const reader = opened.hub.readThread(threadId, after);
+  const reader = opened.hub.readThread(threadId, after, "first");
   readers.push(reader);
   return reader;
 };

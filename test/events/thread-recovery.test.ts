@@ -47,7 +47,7 @@ test(
     const first = await aWorker();
     const opened = await openHub(server.connectionString);
     const threadId = await api.aThread();
-    const reader = opened.hub.readThread(threadId, 0);
+    const reader = opened.hub.readThread(threadId, 0, "first");
     try {
       const request = {
         assistant_id: "hesitant",
@@ -79,7 +79,7 @@ test(
       ]);
       // Who comes with an id of the first attempt gets all that came after it.
       const since = ids[1] ?? 0;
-      const again = opened.hub.readThread(threadId, since);
+      const again = opened.hub.readThread(threadId, since, "first");
       const rest = await readUntil(again, ({ threadSeq }) => threadSeq === ids.at(-1));
       again.close();
       expect(idsOf(rest)).toEqual(ids.slice(2));

@@ -6,6 +6,7 @@ import { removeLeftovers } from "../helpers/temporary-folder.ts";
 import { openBench } from "./bench.ts";
 import type { Finding, Scenario } from "./scenario.ts";
 import { blockedLoop } from "./scenarios/blocked-loop.ts";
+import { killedScheduler } from "./scenarios/crons.ts";
 import {
   halfOpenConnections,
   slowDatabase,
@@ -60,6 +61,7 @@ const SCENARIOS: Scenario[] = [
   harmfulRuns({ number: 20, title: "a graph that throws from a timer", harm: "throw", rounds: 2 }),
   killedGraphProcesses({ number: 21, kills: 6 }),
   killedMainProcess({ number: 22 }),
+  killedScheduler({ crons: 1_000 }),
 ];
 
 /** Lines of the servers' logs that are shown with a criterion that was not met. */

@@ -8,7 +8,7 @@ import { createLogger } from "../../src/lib/logger.ts";
 
 export const FIXTURES = fileURLToPath(new URL("../fixtures/", import.meta.url));
 export const EXAMPLES = fileURLToPath(new URL("../../langgraph.json", import.meta.url));
-export const logger = createLogger({ level: "silent", pretty: false });
+export const logger = createLogger({ level: "silent" });
 
 /** A file that is gone after the test; returns its path. */
 export async function aFile(name: string, content: unknown): Promise<string> {

@@ -5,7 +5,7 @@ import { createLogger } from "../../src/lib/logger.ts";
 test("a graph may log a value of any size: what stands for it in the line is small", () => {
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) };
-  const sdkLogger = createSdkLogger(createLogger({ level: "info", pretty: false, destination }));
+  const sdkLogger = createSdkLogger(createLogger({ level: "info", destination }));
   sdkLogger.info("a picture", { picture: Buffer.alloc(2_000_000), list: Array.from({ length: 1_000 }) });
   sdkLogger.info({ message: Buffer.alloc(2_000_000) });
   const [picture, message] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);

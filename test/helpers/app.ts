@@ -15,6 +15,7 @@ const isOn = (name: string): boolean => process.env[name] !== "false";
 const TEST_CONFIG: Config = {
   graphConfigFile: FIXTURE_GRAPHS,
   assistantConfigs: {},
+  sourceSchemas: false,
   host: "127.0.0.1",
   port: 0,
   dataFolder: "",

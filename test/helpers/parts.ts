@@ -1,3 +1,4 @@
+import { corsRulesOf, corsSchema } from "../../src/project/cors.ts";
 import { createAnswerRoom } from "../../src/http/answer-room.ts";
 import { fileURLToPath } from "node:url";
 import { Writable } from "node:stream";
@@ -10,7 +11,7 @@ import { THE_SERVER } from "../../src/access/caller.ts";
 import { openDatabase } from "../../src/database/database.ts";
 import { loadGraphs } from "../../src/graphs/graphs.ts";
 import { createApp } from "../../src/http/app.ts";
-import { allowedOrigins } from "../../src/http/origins.ts";
+import { allowedOrigins, originsOf } from "../../src/http/origins.ts";
 import { createLogger } from "../../src/lib/logger.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
 import { createStatusRepository } from "../../src/status/repository.ts";
@@ -29,12 +30,14 @@ export const listeningLogger = () => {
       done();
     },
   });
-  return { logger: createLogger({ level: "trace", pretty: false, destination }), lines };
+  return { logger: createLogger({ level: "trace", destination }), lines };
 };
 
 export interface TestAppOptions {
   apiKeys?: string[];
   corsAllowOrigins?: string[];
+  /** `http.cors` of a langgraph.json. */
+  cors?: object;
   bodyLimit?: number;
   bodyElements?: number;
   /** Further routes. */
@@ -47,12 +50,14 @@ const BODY_ELEMENTS = 250_000;
 /** The HTTP application alone, without a database: for what no room is needed for. */
 export const aBareApp = async (options: TestAppOptions = {}) => {
   const { logger, lines } = listeningLogger();
+  const rules = corsRulesOf(corsSchema.parse(options.cors));
+  const named = options.corsAllowOrigins ?? [];
   const app = await createApp({
     answerRoom: createAnswerRoom(),
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },
-    origins: allowedOrigins(options.corsAllowOrigins ?? ["*"]),
+    cors: { origins: originsOf({ named, rules, hasKeys: true }), rules },
     routes: options.routes ?? [],
   });
   return { app, lines, client: supertest(app.server) };
@@ -84,7 +89,7 @@ export const startAssistants = async (options: TestAppOptions = {}) => {
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },
-    origins: allowedOrigins(options.corsAllowOrigins ?? ["*"]),
+    cors: { origins: allowedOrigins(options.corsAllowOrigins ?? ["*"]) },
     routes: [createAssistantRoutes(assistants), createStatusRoutes(status), ...(options.routes ?? [])],
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });

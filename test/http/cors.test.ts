@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { originsOf } from "../../src/http/origins.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
+import { corsRulesOf, corsSchema, corsWarning } from "../../src/project/cors.ts";
 import { aBareApp } from "../helpers/parts.ts";
 
 const STUDIO = "https://smith.langchain.com";
@@ -76,4 +78,131 @@ test("with a list of origins, only those are let in", async () => {
   expect(known.headers.vary).toContain("Origin");
   const unknown = await listed.client.get("/fine").set("origin", "https://evil.example");
   expect(unknown.headers).not.toHaveProperty("access-control-allow-origin");
+});
+
+describe("with http.cors in langgraph.json", () => {
+  const APP = "https://app.example";
+  const preflight = (app: Awaited<ReturnType<typeof aBareApp>>, origin: string) =>
+    app.client
+      .options("/fine")
+      .set("origin", origin)
+      .set("access-control-request-method", "POST")
+      .set("access-control-request-headers", "content-type, x-own");
+  const withRules = async <Result>(
+    options: Parameters<typeof aBareApp>[0],
+    use: (app: Awaited<ReturnType<typeof aBareApp>>) => Promise<Result>,
+  ): Promise<Result> => {
+    const app = await aBareApp({ routes: [routes], ...options });
+    try {
+      return await use(app);
+    } finally {
+      await app.app.close();
+    }
+  };
+
+  test("a page of a listed origin may send cookies, and no other may", async () => {
+    await withRules({ cors: { allow_origins: [APP, STUDIO], allow_credentials: true } }, async (app) => {
+      for (const answer of [
+        await app.client.get("/fine").set("origin", APP),
+        await app.client.get("/nope").set("origin", APP),
+        await app.client.get("/%ED%A0%80").set("origin", APP),
+        await preflight(app, APP),
+      ]) {
+        expect(answer.headers["access-control-allow-origin"]).toBe(APP);
+        expect(answer.headers["access-control-allow-credentials"]).toBe("true");
+        expect(answer.headers.vary).toContain("Origin");
+      }
+      const foreign = await app.client.get("/fine").set("origin", "https://evil.example");
+      expect(foreign.headers).not.toHaveProperty("access-control-allow-origin");
+    });
+  });
+
+  test("nobody may send cookies where every origin is let in", async () => {
+    const cors = { allow_origins: ["*"], allow_credentials: true };
+    await withRules({ cors }, async (app) => {
+      const answer = await app.client.get("/fine").set("origin", APP);
+      expect(answer.headers["access-control-allow-origin"]).toBe("*");
+      expect(answer.headers).not.toHaveProperty("access-control-allow-credentials");
+    });
+    expect(corsWarning(corsRulesOf(corsSchema.parse(cors)))).toContain("allow_credentials");
+    expect(corsWarning(corsRulesOf(corsSchema.parse({ ...cors, allow_origins: [APP] })))).toBeUndefined();
+  });
+
+  test("a pattern is for whole origins, beside those that are listed", async () => {
+    const cors = { allow_origins: [STUDIO], allow_origin_regex: "https://[a-z]+\\.app\\.example" };
+    await withRules({ cors }, async (app) => {
+      const allowed = async (origin: string) =>
+        (await app.client.get("/fine").set("origin", origin)).headers["access-control-allow-origin"];
+      expect(await allowed("https://one.app.example")).toBe("https://one.app.example");
+      expect(await allowed(STUDIO)).toBe(STUDIO);
+      expect(await allowed("https://one.app.example.evil.example")).toBeUndefined();
+      expect(await allowed(`https://${"a".repeat(500)}.app.example`)).toBeUndefined();
+    });
+  });
+
+  test("methods, headers, exposed headers and the age of a preflight are as it says", async () => {
+    const cors = {
+      allow_methods: ["get", "POST"],
+      allow_headers: ["X-Api-Key"],
+      expose_headers: ["X-Own"],
+      max_age: 5,
+    };
+    await withRules({ cors }, async (app) => {
+      const { headers } = await preflight(app, APP);
+      expect(headers["access-control-allow-methods"]).toBe("GET, POST");
+      expect(headers["access-control-allow-headers"]).toBe(
+        "Accept, Accept-Language, Content-Language, Content-Type, X-Api-Key",
+      );
+      expect(headers["access-control-max-age"]).toBe("5");
+      const exposed = (await app.client.get("/fine").set("origin", APP)).headers;
+      for (const header of [...EXPOSED, "X-Own"])
+        expect(exposed["access-control-expose-headers"]).toContain(header);
+    });
+  });
+
+  test("'*' is every method and whatever header a page asks for", async () => {
+    await withRules({ cors: { allow_methods: ["*"], allow_headers: ["*"] } }, async (app) => {
+      const { headers } = await preflight(app, APP);
+      expect(headers["access-control-allow-methods"]).toContain("DELETE");
+      expect(headers["access-control-allow-headers"]).toBe("content-type, x-own");
+      expect(headers["access-control-max-age"]).toBe("600");
+    });
+  });
+
+  test("CORS_ALLOW_ORIGINS wins over its origins", async () => {
+    const options = { cors: { allow_origins: ["*"], allow_credentials: true }, corsAllowOrigins: [APP] };
+    await withRules(options, async (app) => {
+      const { headers } = await app.client.get("/fine").set("origin", APP);
+      expect(headers["access-control-allow-origin"]).toBe(APP);
+      expect(headers["access-control-allow-credentials"]).toBe("true");
+      const foreign = await app.client.get("/fine").set("origin", STUDIO);
+      expect(foreign.headers).not.toHaveProperty("access-control-allow-origin");
+    });
+  });
+
+  test.each([
+    [{ allow_origin_regex: "(" }, "allow_origin_regex"],
+    [{ allow_origins: ["https://a.example, https://b.example"] }, "allow_origins"],
+    [{ expose_headers: ["X-Own\r\nX-Other: 1"] }, "expose_headers"],
+    [{ max_age: -1 }, "max_age"],
+  ])("%j is refused, with the name of the field", (cors, field) => {
+    const { error } = corsSchema.safeParse(cors);
+    expect(error?.issues[0]?.path[0]).toBe(field);
+  });
+});
+
+test("which origins may call is said by the environment, else by langgraph.json, else by whether there are keys", () => {
+  const rules = corsRulesOf({ allow_origins: ["https://app.example"] });
+  const mayCall = (options: Parameters<typeof originsOf>[0]) =>
+    ["https://app.example", "https://other.example", "http://localhost:3000"].filter((origin) =>
+      originsOf(options).allows(origin),
+    );
+  const none = { named: [], rules: undefined };
+  expect(mayCall({ ...none, hasKeys: false })).toEqual(["http://localhost:3000"]);
+  expect(mayCall({ ...none, hasKeys: true })).toHaveLength(3);
+  expect(mayCall({ ...none, rules, hasKeys: true })).toEqual(["https://app.example"]);
+  expect(mayCall({ named: ["loopback"], rules, hasKeys: true })).toEqual(["http://localhost:3000"]);
+  expect(mayCall({ ...none, rules: corsRulesOf({ max_age: 5 }), hasKeys: false })).toEqual([
+    "http://localhost:3000",
+  ]);
 });

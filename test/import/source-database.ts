@@ -17,7 +17,7 @@ export const openSourceDatabase = async () => {
   await saver.setup();
   const graphs: Graphs = await loadGraphs({
     configPath: GRAPHS,
-    logger: createLogger({ level: "silent", pretty: false }),
+    logger: createLogger({ level: "silent" }),
   });
   const graph = async (id: string, checkpointer: BaseCheckpointSaver) =>
     boundCopy(await graphs.resolve(id), { checkpointer });

@@ -3,7 +3,8 @@ import { Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { createLogger } from "../../src/lib/logger.ts";
-import { openTerminal } from "../../src/lib/pretty-lines.ts";
+import { prettyLines } from "../../src/lib/pretty-lines.ts";
+import { openTerminal } from "../../src/lib/terminal.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 const EIGHT_MEGABYTES = "x".repeat(8_000_000);
@@ -93,7 +94,7 @@ const terminal = () => {
       done();
     },
   });
-  const logger = createLogger({ level: "info", pretty: true, destination });
+  const logger = createLogger({ level: "info", destination: prettyLines(destination) });
   return { logger, lines: () => stripVTControlCharacters(shown).trimEnd().split("\n") };
 };
 
@@ -128,7 +129,7 @@ test("a terminal that takes nothing any more ends nothing", () => {
   const unwritable = openSync("/dev/null", "r");
   try {
     const destination = openTerminal(unwritable);
-    const logger = createLogger({ level: "info", pretty: true, destination });
+    const logger = createLogger({ level: "info", destination: prettyLines(destination) });
     expect(() => {
       logger.info("stopping");
       logger.info("stopped");

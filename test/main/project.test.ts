@@ -62,7 +62,7 @@ describe("the JSON log of a start", () => {
 });
 
 describe("LANGGRAPH_CONFIG", () => {
-  test("as JSON is what the graph's own assistant is made with, and one that exists keeps its config", async () => {
+  test("as JSON is the config of the graph's own assistant, which gets a new version if it was changed", async () => {
     const project = await aProject({ "langgraph.json": { graphs } });
     const database = await freshDatabase();
     onTestFinished(() => database.drop());
@@ -76,9 +76,9 @@ describe("LANGGRAPH_CONFIG", () => {
     };
     const first = await start({ process: { recursion_limit: 50 } });
     expect(first.config).toEqual({ recursion_limit: 50 });
-    expect(first.server.output()).not.toContain("LANGGRAPH_CONFIG is for new assistants");
+    expect(first.server.output()).not.toContain("have a new version");
     const second = await start({ process: { recursion_limit: 51 } });
-    expect(second.config).toEqual({ recursion_limit: 50 });
-    expect(second.server.output()).toContain("LANGGRAPH_CONFIG is for new assistants");
+    expect(second.config).toEqual({ recursion_limit: 51 });
+    expect(second.server.output()).toContain("have a new version");
   });
 });

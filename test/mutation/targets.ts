@@ -168,7 +168,16 @@ export const TARGETS: readonly Target[] = [
     ],
     STREAMS,
   ),
-  ...code(["engine/executors/inline"], EXECUTION),
+  ...code(["engine/executors/inline"], [...EXECUTION, "runs/strict-resume", "engine/executors/host"]),
+  ...code(
+    ["engine/executors/process/pool", "engine/executors/process/members", "engine/executors/process/placing"],
+    [
+      "engine/executors/pool",
+      "engine/executors/restarts",
+      "engine/executors/spare",
+      "engine/executors/deaths",
+    ],
+  ),
   ...code(["engine/attempt/outcomes"], ["engine/outcomes", ...EXECUTION]),
   ...code(["engine/attempt/execution", "engine/attempt/conclusion"], ["engine/execution", ...EXECUTION]),
   ...code(

@@ -33,8 +33,9 @@ describe("the keys of langgraph.json", () => {
     [{ webhooks: { env_prefix: "X" } }, "'webhooks' (not built yet) has no effect here"],
     [{ encryption: { path: "./e.ts:e" } }, "'encryption' (nothing is encrypted here) has no effect here"],
     [
-      { http: { app: "./app.ts:app", cors: {}, disable_store: true } },
-      "'http.app', 'http.disable_store' (not built yet), 'http.cors' (set CORS_ALLOW_ORIGINS) have no effect here",
+      { http: { app: "./app.ts:app", cors: { allow_origin: ["*"] }, disable_store: true } },
+      "'http.app', 'http.disable_store' (not built yet) have no effect here; " +
+        "'http.cors.allow_origin' is unknown, perhaps 'http.cors.allow_origins' was meant",
     ],
     [{ grahps: {} }, "'grahps' is unknown, perhaps 'graphs' was meant"],
     [{ checkpointer: { tttl: {} } }, "'checkpointer.tttl' is unknown, perhaps 'checkpointer.ttl' was meant"],

@@ -13,7 +13,7 @@ test("each run of a batch that is found after a lost answer is waited for as lon
     requestedRun(
       threadlessRunBody.parse({ assistant_id: "agent", input: {}, after_seconds }),
       { kind: "threadless", keep: true },
-      null,
+      { readerId: null },
     ),
   );
   const woken: [string, number][] = [];

@@ -38,7 +38,7 @@ describe("reject", () => {
     const threadId = await api.aThread();
     const first = await aRunInProgress(threadId, {
       assistant_id: "sleep",
-      input: { ...saying("the original"), milliseconds: 300 },
+      input: { ...saying("the original"), milliseconds: 1_500 },
     });
     const record = async () => ({ ...(await api.thread(threadId)), values: undefined });
     const before = await record();
@@ -56,7 +56,7 @@ describe("reject", () => {
 
     expect(textsOf((await api.join(threadId, first.run_id)).messages)).toEqual([
       "the original",
-      "Slept for 300 ms.",
+      "Slept for 1500 ms.",
     ]);
     expect(await api.run(threadId, first.run_id)).toMatchObject({ status: "success" });
   });
@@ -91,8 +91,7 @@ describe("reject", () => {
     const answers = await Promise.all(
       Array.from({ length: RACERS }, (_, index) =>
         (servers()[index % servers().length] as Api).post<RunRecord & Refusal>(`/threads/${threadId}/runs`, {
-          assistant_id: "sleep",
-          input: { milliseconds: 500 },
+          ...LONG,
           multitask_strategy: "reject",
         }),
       ),
@@ -103,14 +102,12 @@ describe("reject", () => {
     expect(stored).toHaveLength(1);
     const winner = answers.find(({ status }) => status === 200)?.body.run_id ?? "";
     expect(stored[0]?.run_id).toBe(winner);
-    await api.join(threadId, winner);
-    expect(await api.run(threadId, winner)).toMatchObject({ status: "success" });
-    expect(await api.thread(threadId)).toMatchObject({ status: "idle" });
+    expect(await api.untilRunIs(threadId, winner, "running")).toMatchObject({ run_id: winner });
   });
 
   test("refuses all of twenty that race beside a run in progress, over two servers", async () => {
     const threadId = await api.aThread();
-    const first = await aRunInProgress(threadId, { assistant_id: "sleep", input: { milliseconds: 700 } });
+    const first = await aRunInProgress(threadId);
     const answers = await Promise.all(
       Array.from({ length: RACERS }, (_, index) =>
         (index % 2 === 0 ? api : other).post(`/threads/${threadId}/runs/stream`, {
@@ -120,9 +117,8 @@ describe("reject", () => {
       ),
     );
     expect(answers.map(({ status }) => status)).toEqual(Array(RACERS).fill(409));
-    await api.join(threadId, first.run_id);
     expect((await api.runs(threadId)).map(({ run_id, status }) => [run_id, status])).toEqual([
-      [first.run_id, "success"],
+      [first.run_id, "running"],
     ]);
   });
 

@@ -185,3 +185,27 @@ test("metrics count the runs that have not ended, in both formats", async () => 
   );
   expect((await client.get("/metrics?format=xml")).status).toBe(422);
 });
+
+test("metrics count the crons that will be fired, and say for how long one is due that nobody fires", async () => {
+  const { client, database } = await aStatus();
+  const figures = async () => (await client.get("/metrics?format=json")).body.crons;
+  expect(await figures()).toEqual({ num_scheduled: 0, num_due: 0, late_seconds: 0 });
+  const add = async (next: string) =>
+    await database.query(
+      `insert into threadloom.crons (cron_id, assistant_id, schedule, payload, next_run_date)
+       values (gen_random_uuid(), gen_random_uuid(), '0 0 1 1 *', '{}', now() + $1::interval)`,
+      [next],
+    );
+  await add("1 day");
+  expect(await figures()).toEqual({ num_scheduled: 1, num_due: 0, late_seconds: 0 });
+  await add("-90 seconds");
+  await database.query(
+    "insert into threadloom.crons (cron_id, assistant_id, schedule, payload) values (gen_random_uuid(), gen_random_uuid(), '0 0 1 1 *', '{}')",
+  );
+  const late = await figures();
+  expect(late).toMatchObject({ num_scheduled: 2, num_due: 1 });
+  expect(late.late_seconds).toBeGreaterThanOrEqual(90);
+  expect((await client.get("/metrics")).text).toMatch(
+    /\nthreadloom_crons_scheduled 2\n[^]*\nthreadloom_crons_due 1\n[^]*\nthreadloom_crons_late_seconds [\d.]+\n/,
+  );
+});

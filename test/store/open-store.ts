@@ -33,7 +33,7 @@ export const openStore = async (expiry: StoreExpiry = DEFAULT_EXPIRY): Promise<O
     logger,
   });
   const repository = createStoreRepository(database, database);
-  const items = createItems({ repository });
+  const items = createItems({ repository, logger });
   return {
     database,
     repository,

@@ -94,6 +94,24 @@ describe("the state of a thread", () => {
     expect(posted.body).toEqual({ next: [] });
   });
 
+  it("is cut down alike by every route that answers states", async () => {
+    const { thread_id: counted } = await room.aThread();
+    await room.run("counter", counted, human("one"));
+    const checkpoint_id = idOf(await read<State>(`/threads/${counted}/state`)) ?? "";
+    const select = ["values.count", "created_at"];
+    const query = select.map((field) => `select=${field}`).join("&");
+    const cut = { values: { count: 1 }, created_at: expect.any(String) };
+    const at = `/threads/${counted}/state/checkpoint`;
+    const history = `/threads/${counted}/history`;
+    expect(await read(`/threads/${counted}/state?${query}`)).toEqual(cut);
+    expect(await read(`/threads/${counted}/state/${checkpoint_id}?${query}`)).toEqual(cut);
+    expect((await room.request("POST", at, { checkpoint: { checkpoint_id }, select })).body).toEqual(cut);
+    expect((await room.request<State[]>("POST", history, { limit: 1, select })).body).toEqual([cut]);
+    expect((await read<State[]>(`${history}?limit=1&${query}`))[0]).toEqual(cut);
+    const { thread_id: empty } = await room.aThread();
+    expect(await read(`/threads/${empty}/state?${query}`)).toEqual({ values: {}, created_at: null });
+  });
+
   it("can still be read when its graph is no longer deployed", async () => {
     const { body: copy } = await room.request<Thread>("POST", `/threads/${id}/copy`);
     await room.request("PATCH", `/threads/${copy.thread_id}`, { metadata: { graph_id: "gone" } });

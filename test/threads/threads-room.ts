@@ -118,7 +118,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
     logger,
     authenticate: () => ANONYMOUS,
     bodyLimits: { bytes: 10_000_000, elements: 250_000 },
-    origins: allowedOrigins(["*"]),
+    cors: { origins: allowedOrigins(["*"]) },
     routes: [createThreadRoutes(service, createAnswerRoom())],
   });
 

@@ -1,5 +1,7 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
 import type { Visibility } from "../../access/visibility.ts";
+import { queriesOver } from "../../database/queries.ts";
+import { whereVisible } from "../../access/where-visible.ts";
 import { roomyPage } from "../../database/bounded-reads.ts";
 import type { Database } from "../../database/database.ts";
 import type { AssistantRow, Tables } from "../../database/tables.ts";
@@ -11,7 +13,7 @@ type Filter = Pick<AssistantFilter, "graph_id" | "name" | "metadata">;
 const matches =
   (visibility: Visibility<"assistants">, { graph_id, name, metadata }: Filter) =>
   (expressions: ExpressionBuilder<Tables, "assistants">) => {
-    const conditions: Expression<SqlBool>[] = [visibility.where("metadata")];
+    const conditions: Expression<SqlBool>[] = [whereVisible(visibility, "metadata")];
     if (graph_id !== undefined) conditions.push(expressions("graph_id", "=", graph_id));
     // strpos, not ILIKE: `%` and `_` in what the user typed are no wildcards.
     if (name !== undefined) conditions.push(sql<SqlBool>`strpos(lower(name), lower(${name})) > 0`);
@@ -23,7 +25,7 @@ const matches =
 
 /** The SQL that finds assistants. */
 export const createSearchRepository = (database: Database) => {
-  const { kysely } = database;
+  const kysely = queriesOver(database);
 
   return {
     /** A page, and in the same round trip how many there are in all; undefined if the page is empty. */

@@ -3,6 +3,7 @@ import type { Caller } from "../../access/caller.ts";
 import { systemAssistantId } from "../../domain/assistant-ids.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import type { JsonObject } from "../../lib/json.ts";
+import { ownField } from "../../lib/names.ts";
 import type { SystemAssistantRepository } from "./repository.ts";
 
 export interface SystemAssistantsParts {
@@ -11,34 +12,31 @@ export interface SystemAssistantsParts {
   graphs: Pick<Graphs, "description">;
 }
 
+/** What a deployment gives the assistant of a graph. */
+export interface AssistantDefaults {
+  config?: JsonObject | undefined;
+  context?: JsonObject | undefined;
+}
+
 /** The assistants that graph ids stand for. */
 export const createSystemAssistants = ({ authorize, repository, graphs }: SystemAssistantsParts) => ({
   /**
-   * Once at boot: one assistant per graph, whose id clients can compute from the graph id. `configs` are what new ones
-   * are made with, by graph id; answers the graphs of `configs` whose assistant was there and has another one.
+   * Once at boot: one assistant per graph, whose id clients can compute from the graph id, with the graph's description and
+   * with `defaults`, by graph id. Where the deployment says something else than at the last start, the assistant gets a new
+   * version, which is active. Answers the graphs of those.
    */
   async ensure(
     caller: Caller,
     graphIds: readonly string[],
-    configs: Readonly<Record<string, JsonObject>> = {},
+    defaults: Readonly<Record<string, AssistantDefaults>> = {},
   ): Promise<string[]> {
-    const configOf = (graphId: string): JsonObject =>
-      (Object.hasOwn(configs, graphId) ? configs[graphId] : undefined) ?? {};
     const visibility = await authorize(caller, "assistants", "create");
-    await repository.ensure(
-      visibility,
-      graphIds.map(systemAssistantId),
-      [...graphIds],
-      graphIds.map((graphId) => graphs.description(graphId) ?? null),
-      graphIds.map(configOf),
-    );
-    const wished = graphIds.filter((graphId) => Object.hasOwn(configs, graphId));
-    if (wished.length === 0) return [];
-    const others = await repository.listOtherConfigs(
-      visibility,
-      wished.map(systemAssistantId),
-      wished.map(configOf),
-    );
-    return wished.filter((graphId) => others.includes(systemAssistantId(graphId)));
+    const assistants = graphIds.map((graphId) => {
+      const { config = {}, context = {} } = ownField(defaults, graphId) ?? {};
+      const description = graphs.description(graphId) ?? null;
+      return { assistantId: systemAssistantId(graphId), graphId, description, config, context };
+    });
+    await repository.ensure(visibility, assistants);
+    return await repository.revise(visibility, assistants);
   },
 });

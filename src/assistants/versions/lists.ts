@@ -1,5 +1,7 @@
 import { sql } from "kysely";
 import type { Visibility } from "../../access/visibility.ts";
+import { queriesOver } from "../../database/queries.ts";
+import { whereVisible } from "../../access/where-visible.ts";
 import { roomyPage } from "../../database/bounded-reads.ts";
 import type { Database } from "../../database/database.ts";
 import type { AssistantVersionRow } from "../../database/tables.ts";
@@ -9,7 +11,8 @@ import type { AssistantVersionsSearch } from "../schemas.ts";
 
 /** Of what a version says of itself, only its assistant's metadata decide who may see it. */
 const versionVisible = (visibility: Visibility<"assistants">) =>
-  visibility.where(
+  whereVisible(
+    visibility,
     "assistant.metadata",
     (condition) => `exists (select from threadloom.assistants assistant
       where assistant.assistant_id = assistant_versions.assistant_id and (${condition}))`,
@@ -17,7 +20,7 @@ const versionVisible = (visibility: Visibility<"assistants">) =>
 
 /** The SQL that lists the versions of an assistant. */
 export const createVersionLists = (database: Database) => {
-  const { kysely } = database;
+  const kysely = queriesOver(database);
 
   return {
     /**

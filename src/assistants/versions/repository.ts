@@ -1,5 +1,7 @@
 import { sql } from "kysely";
 import type { Visibility } from "../../access/visibility.ts";
+import { queriesOver } from "../../database/queries.ts";
+import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Records } from "../../database/database.ts";
 import { hasRoomFor } from "../../database/merging.ts";
 import type { AssistantRow } from "../../database/tables.ts";
@@ -36,7 +38,7 @@ returning ${COLUMNS.map((column) => `a.${column}`).join(", ")}`;
 
 /** The SQL that makes versions and activates them. */
 export const createVersionRepository = (database: Database) => {
-  const { kysely } = database;
+  const kysely = queriesOver(database);
 
   return {
     /** False if there is none. Held until the transaction ends. */
@@ -45,11 +47,11 @@ export const createVersionRepository = (database: Database) => {
       visibility: Visibility<"assistants">,
       assistantId: string,
     ): Promise<boolean> {
-      const row = await transaction.kysely
+      const row = await queriesOver(transaction)
         .selectFrom("assistants")
         .select("assistant_id")
         .where("assistant_id", "=", assistantId)
-        .where(visibility.where("metadata"))
+        .where(whereVisible(visibility, "metadata"))
         .forUpdate()
         .executeTakeFirst();
       return row !== undefined;
@@ -102,7 +104,7 @@ export const createVersionRepository = (database: Database) => {
         .where("v.assistant_id", "=", assistantId)
         // Any number that a client names, which the column's integer might not hold.
         .where("v.version", "=", sql<number>`${version}::bigint`)
-        .where(visibility.where("a.metadata"))
+        .where(whereVisible(visibility, "a.metadata"))
         .returning(COLUMNS.map((column) => `a.${column}` as const))
         .executeTakeFirst();
     },

@@ -8,6 +8,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Hub } from "../../events/hub.ts";
 import { SEQ_PER_ATTEMPT } from "../../events/event-ids.ts";
 import type { EventLog } from "../../events/log.ts";
+import { INTERRUPTED_EVENT } from "../../events/wires.ts";
 import { RunChannel } from "../../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { PassedFaultError } from "../executors/process/described-error.ts";
@@ -123,8 +124,10 @@ export const createExecutor = (parts: ExecutorParts) => {
       const startedAt = performance.now();
       faults.reached("before-first-event");
       channel.emit("metadata", () => JSON.stringify({ run_id: run.run_id, attempt: run.attempt }));
+      const tellsProtocol = run.kwargs.event_streaming === true || hub.wantsProtocol(run.thread_id);
       const attempt = graphExecutor.execute(run, channel, {
         isSuspect: queue.isSuspect(run),
+        tellsProtocol,
         onGraphEnded,
       });
       let lost = false;
@@ -151,6 +154,9 @@ export const createExecutor = (parts: ExecutorParts) => {
           result = { kind: "stopped", reason: { kind: "shutdown" } };
         }
         if (result.kind === "failed") log.warn({ err: result.error }, "the graph failed");
+        if (tellsProtocol && result.kind === "completed" && result.interrupts !== undefined) {
+          channel.emit(INTERRUPTED_EVENT, result.interrupts);
+        }
         if (result.kind === "lost") log.warn(`the process of the graph ${result.how}`);
         let ending: RunEnding | undefined;
         try {

@@ -8,6 +8,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { describeThrown } from "../../lib/thrown.ts";
 import { toWireJson } from "../../values/wire-json.ts";
 import type { GraphResult } from "../executors/executor.ts";
+import type { ResumeRefusal } from "../executors/strict-resume.ts";
 import type { RunOutcome } from "../../queue/attempts.ts";
 import { graphConfiguration } from "../executors/run-options.ts";
 
@@ -41,6 +42,11 @@ const shown = (error: unknown): { error: string; message: string } => {
   const { name, message } = describeThrown(error);
   return { error: name, message };
 };
+
+const sentenceOf = ({ interrupt_ids: [id, ...others] }: ResumeRefusal): string =>
+  id === undefined
+    ? "The thread waits for no answer."
+    : `Interrupt '${id}'${others.length === 0 ? "" : ` (and ${others.length} more)`} does not wait for an answer.`;
 
 interface TaskWithInterrupts {
   id: string;
@@ -104,6 +110,13 @@ export const createOutcomes = ({
         };
       case "failed":
         return failed("error", errorForClients(result.error));
+      case "refused":
+        return {
+          status: "error",
+          error: { error: "UnknownInterruptError", message: sentenceOf(result.refusal), ...result.refusal },
+          threadStatus: "unchanged",
+          interrupts: "{}",
+        };
       case "stopped":
         if (result.reason.kind === "timeout") {
           return failed("timeout", {

@@ -1,5 +1,6 @@
 import type { AttemptSaver } from "../../checkpoints/types.ts";
 import type { CancelAction, ClaimedRunRow } from "../../database/tables.ts";
+import type { ResumeRefusal } from "./strict-resume.ts";
 
 /** Why an attempt was told to stop. */
 export type StopReason =
@@ -25,6 +26,8 @@ export type GraphResult =
       lastUnsafe?: AttemptSaver["lastUnsafe"];
     }
   | { kind: "failed"; error: unknown }
+  /** Nothing was executed: the run answers what does not wait. */
+  | { kind: "refused"; refusal: ResumeRefusal }
   | { kind: "stopped"; reason: StopReason };
 
 /** The same, where graphs are executed in other processes. */
@@ -52,6 +55,8 @@ export interface WatchedSink extends AttemptEvents {
 export interface ExecutionOptions {
   /** The run may be what ended its processes before: where graphs have processes of their own, it gets one for itself. */
   isSuspect: boolean;
+  /** Its events are told over the protocol wire, too. */
+  tellsProtocol: boolean;
   /** Called once, when the graph takes no more time: what is outstanding is still to be stored. */
   onGraphEnded(): void;
 }

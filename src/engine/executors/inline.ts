@@ -7,7 +7,9 @@ import { LeaseLostError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { toWireJson } from "../../values/wire-json.ts";
 import { createPacer, type Pacer } from "../../lib/pacer.ts";
-import { createChunkConverter, requestModes, type StreamChunk } from "../../events/modes.ts";
+import type { StreamChunk } from "../../events/modes.ts";
+import type { GraphEnd } from "../../events/protocol/subgraphs.ts";
+import { createTelling, type Telling } from "../../events/telling.ts";
 import type { RunKwargs } from "../../queue/kwargs.ts";
 import type {
   GraphResult,
@@ -18,6 +20,7 @@ import type {
   StopReason,
 } from "./executor.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
+import { assertAnswersWhatWaits, RefusedResumeError } from "./strict-resume.ts";
 
 export interface InlineExecutorParts {
   graphs: Graphs;
@@ -58,6 +61,30 @@ const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): v
     observed.interrupts.push(...payload.__interrupt__);
   } else observed.values = payload;
 };
+
+/** Hears what a graph streams until the attempt is over: tells it, and notes the result. */
+const createHearing = (telling: Telling) => {
+  const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
+  let isOver = false;
+  return {
+    observed: observed as Readonly<Observed>,
+    hear(chunk: unknown): void {
+      if (isOver) return;
+      const whole = telling.wholeOf(chunk);
+      observe(observed, whole);
+      telling.tell(whole);
+    },
+    /** What comes from now on is not heard. `undefined`: the run goes on elsewhere, and its next attempt tells more. */
+    end(how: GraphEnd | undefined): void {
+      if (!isOver && how !== undefined) telling.end(how);
+      isOver = true;
+    },
+  };
+};
+
+/** How the graphs within that of a stopped attempt end, if the run ends with it. */
+const endOfStopped = (reason: StopReason | undefined): GraphEnd | undefined =>
+  reason?.kind === "cancel" ? "interrupted" : reason?.kind === "timeout" ? "failed" : undefined;
 
 const HIDDEN_TAG = "langsmith:hidden";
 
@@ -101,7 +128,7 @@ const startAttempt = (
   pacer: Pacer,
   run: ClaimedRunRow,
   sink: AttemptEvents,
-  { onGraphEnded }: ExecutionOptions,
+  { onGraphEnded, tellsProtocol }: ExecutionOptions,
 ): GraphExecution<GraphResult> => {
   const abort = new AbortController();
   let stopReason: StopReason | undefined;
@@ -110,8 +137,8 @@ const startAttempt = (
     onStop = resolve;
   });
   const kwargs = run.kwargs as unknown as RunKwargs;
-  const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
-  let detached = false;
+  const telling = createTelling(kwargs, tellsProtocol, (event, data) => sink.emit(event, data));
+  const hearing = createHearing(telling);
   let saver: AttemptSaver | undefined;
   let graph: RunnableGraph | undefined;
 
@@ -144,7 +171,12 @@ const startAttempt = (
     // A later attempt goes on where the earlier one's last checkpoint stands; without one it starts over.
     const resumes =
       run.attempt > 1 && (await checkpoints.latestOfRun(run.thread_id, run.run_id)) !== undefined;
-    const options = runOptions(run, kwargs, { signal: abort.signal, resumes, recursionLimitMax });
+    const options = runOptions(run, kwargs, {
+      signal: abort.signal,
+      resumes,
+      recursionLimitMax,
+      telling: telling.options,
+    });
     const own = checkpoints.saverForAttempt({
       threadId: run.thread_id,
       runId: run.run_id,
@@ -168,32 +200,27 @@ const startAttempt = (
     graph = resolved;
     // What this very run wrote it has to answer for: a later attempt fails as the first one did.
     if (!resumes) own.filter = (tuple, read) => withoutRefused(resolved, tuple, read);
-    const convert = createChunkConverter(kwargs.stream_mode, (event, data) => sink.emit(event, data));
-    // Without subgraphs LangGraph leaves the namespace out.
-    const wholeOf = (chunk: unknown): StreamChunk =>
-      (kwargs.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk;
-    const onChunk = (chunk: unknown): void => {
-      if (detached) return;
-      const whole = wholeOf(chunk);
-      observe(observed, whole);
-      convert(whole);
-    };
+    if (!resumes) await assertAnswersWhatWaits(resolved, options, kwargs);
     const input = resumes
       ? null
       : kwargs.command === undefined
         ? (kwargs.input ?? null)
         : await toCommand(kwargs.command, () => interruptsOf(run.thread_id));
-    if (requestModes(kwargs.stream_mode).events)
-      await readEvents(resolved, input, options, sink, { onChunk, pause });
+    if (telling.throughEvents)
+      await readEvents(resolved, input, options, sink, {
+        onChunk: (chunk) => hearing.hear(chunk),
+        pause,
+      });
     else {
       const stream = await resolved.stream(input, options);
       for await (const chunk of stream) {
         // Who sees a question may answer it, or read the state, at once: it must be stored by then.
-        if (isInterruptChunk(wholeOf(chunk)[2])) await own.flush();
-        onChunk(chunk);
+        if (isInterruptChunk(telling.wholeOf(chunk)[2])) await own.flush();
+        hearing.hear(chunk);
         if (sink.needsPause) await pause();
       }
     }
+    hearing.end(hearing.observed.interrupted ? "interrupted" : "completed");
     graphEnded();
     await own.flush();
   };
@@ -214,12 +241,12 @@ const startAttempt = (
       execution.catch(() => undefined); // when it was left behind, nobody else listens
       await Promise.race([execution, stopped]);
       if (stopReason !== undefined) {
-        detached = true;
+        hearing.end(endOfStopped(stopReason));
         graphEnded();
         await keepProgress();
         return { kind: "stopped", reason: stopReason };
       }
-      const { values, interrupted, interrupts } = observed;
+      const { values, interrupted, interrupts } = hearing.observed;
       return {
         kind: "completed",
         values: () => (values === undefined ? undefined : toWireJson(values)),
@@ -227,13 +254,16 @@ const startAttempt = (
         lastUnsafe: saver?.lastUnsafe,
       };
     } catch (error) {
+      const isLost = error instanceof LeaseLostError;
+      hearing.end(stopReason === undefined && !isLost ? "failed" : endOfStopped(stopReason));
       graphEnded();
+      if (error instanceof RefusedResumeError) return { kind: "refused", refusal: error.refusal };
       if (graph !== undefined && saver?.endsWithWrites && stopReason === undefined) {
         await noteRefused(graph, saver, run.thread_id).catch(() => undefined);
       }
       await keepProgress();
       if (stopReason !== undefined) return { kind: "stopped", reason: stopReason };
-      if (error instanceof LeaseLostError) return { kind: "stopped", reason: { kind: "lease-lost" } };
+      if (isLost) return { kind: "stopped", reason: { kind: "lease-lost" } };
       return { kind: "failed", error };
     }
   })();

@@ -3,7 +3,7 @@ import type { RunRow } from "../../database/tables.ts";
 import { toGraphConfiguration, withoutServerOwned } from "../../graphs/configuration.ts";
 import type { GraphRunOptions } from "../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import { requestModes } from "../../events/modes.ts";
+import type { Telling } from "../../events/telling.ts";
 import type { Goto, RunKwargs } from "../../queue/kwargs.ts";
 
 /** From a stored run to what LangGraph is called with. */
@@ -60,13 +60,15 @@ export interface AttemptCircumstances {
   resumes: boolean;
   /** Stored before this limit was set, a configuration may name a higher one. */
   recursionLimitMax: number;
+  /** What the attempt is to stream. */
+  telling: Telling["options"];
 }
 
 /** How LangGraph is to run the graph for this attempt. */
 export const runOptions = (
   run: RunRow,
   kwargs: RunKwargs,
-  { signal, resumes, recursionLimitMax }: AttemptCircumstances,
+  { signal, resumes, recursionLimitMax, telling }: AttemptCircumstances,
 ): GraphRunOptions => {
   const { tags, recursion_limit, max_concurrency } = run.config as {
     tags?: string[];
@@ -92,8 +94,7 @@ export const runOptions = (
       : { recursionLimit: Math.min(recursion_limit, recursionLimitMax) }),
     ...(max_concurrency === undefined ? {} : { maxConcurrency: max_concurrency }),
     signal,
-    streamMode: requestModes(kwargs.stream_mode).langGraph,
-    subgraphs: kwargs.stream_subgraphs,
+    ...telling,
     // LangGraph then waits after each step for what the checkpointer waits for, in subgraphs, too. Ours waits with
     // durability `sync` until all is committed; with `async` only where the graph must not go on at once.
     durability: kwargs.durability === "exit" ? "exit" : "sync",

@@ -34,6 +34,7 @@ export const createClaims = (parts: ClaimsParts) => {
   const underWay = new Set<Promise<void>>();
   const backOff = createBackOff({ longestMs: parts.pollMs });
   let stopped = false;
+  let holders = 0;
   /** Something may have become available since the last claim. */
   let wanted = false;
   /** Runs are known to wait: new ones queue up behind them instead of taking the next free slot. */
@@ -66,7 +67,7 @@ export const createClaims = (parts: ClaimsParts) => {
 
   const wake = (): void => {
     wanted = true;
-    if (stopped || !parts.takes || underWay.size === CLAIMS_AT_MOST) return;
+    if (stopped || holders > 0 || !parts.takes || underWay.size === CLAIMS_AT_MOST) return;
     if (inHand.freeSlots <= 0) {
       backlog ||= underWay.size === 0;
       return;
@@ -99,6 +100,17 @@ export const createClaims = (parts: ClaimsParts) => {
     /** Whether a run that is created now may take a slot at once. */
     get leavesSlotsToNewRuns(): boolean {
       return !stopped && !backlog;
+    },
+    /** Claims nothing until what it returns is called: something else needs the processor first. */
+    hold(): () => void {
+      holders += 1;
+      let isHeld = true;
+      return () => {
+        if (!isHeld) return;
+        isHeld = false;
+        holders -= 1;
+        wake();
+      };
     },
     /** A slot got free, of a run that others may have waited for: not every one is worth a look into the queue. */
     slotFreed(isWorthALook: boolean): void {

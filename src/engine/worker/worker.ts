@@ -55,6 +55,8 @@ export interface Worker {
   abandonThreads(threadIds: readonly string[]): void;
   /** Something may have become available. */
   wake(): void;
+  /** Takes nothing from the queue until what it returns is called. New runs still take free slots. */
+  hold(): () => void;
   /** Takes what waits, from now on whenever there is something. */
   open(): void;
   /**
@@ -141,6 +143,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
       }
     },
     wake: () => claims.wake(),
+    hold: () => claims.hold(),
     open() {
       stopListening = listen();
       claims.wake();

@@ -1,5 +1,6 @@
 import type { RunEvent } from "../log.ts";
 import type { RunChannel } from "../channel.ts";
+import type { Wire } from "../wires.ts";
 
 /** A reader's view of one run. */
 export interface RunReader {
@@ -19,6 +20,7 @@ export interface ChannelReaderOptions {
   after: number;
   /** Begin with the run's `metadata` though it is not after that id: a stream that is joined in the middle. */
   withOpening: boolean;
+  wire: Wire;
   /** Whether the channel was closed because its run has ended, not because this process stops. */
   hasEnded: () => boolean;
 }
@@ -28,6 +30,7 @@ export const readChannel = ({
   channel,
   after: from,
   withOpening,
+  wire,
   hasEnded,
 }: ChannelReaderOptions): RunReader => {
   let after = from;
@@ -50,7 +53,9 @@ export const readChannel = ({
         const last = events.at(-1);
         if (last !== undefined) {
           after = last.seq;
-          return events;
+          const seen = channel.seenOver(events, wire);
+          if (seen.length > 0) return seen;
+          continue;
         }
         if (hasEnded()) return "ended";
         if (channel.closed) return "lost";

@@ -3,6 +3,7 @@ import { ThreadloomError } from "../../domain/errors.ts";
 import type { Gate } from "../../lib/gate.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { EventLog, RunAddress, RunEvent, RunPhase } from "../log.ts";
+import { isOfWire, type Wire } from "../wires.ts";
 import type { RunReader } from "./channel-reader.ts";
 
 export interface LogReaderOptions {
@@ -10,6 +11,7 @@ export interface LogReaderOptions {
   run: RunAddress;
   /** See ReadOptions. */
   after: number | undefined;
+  wire: Wire;
   /** Events are in the log without anybody asking for them. */
   resumable: boolean;
   /** See ReadOptions. */
@@ -49,7 +51,7 @@ interface Look {
 /** Reads a run that another process executes, or has executed. */
 export const readLog = (options: LogReaderOptions): RunReader => {
   const { eventLog, run, resumable, phaseOf, watch, askForEvents, onLocal, isStopped } = options;
-  const { largeEvents, logger } = options;
+  const { largeEvents, logger, wire } = options;
   let { after, cameBeforeEnd } = options;
   let heard = resumable;
   let done = false;
@@ -62,7 +64,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
 
   const readPage = async (from: number): Promise<RunEvent[]> => {
     for (;;) {
-      const room = { events: PAGE_EVENTS, bytes: PAGE_BYTES, largeToo: leave !== undefined };
+      const room = { events: PAGE_EVENTS, bytes: PAGE_BYTES, largeToo: leave !== undefined, wire };
       const events = await eventLog.read(run, from, room);
       if (events !== "large") return events;
       const given = await largeEvents.enter(closed.signal);
@@ -124,7 +126,9 @@ export const readLog = (options: LogReaderOptions): RunReader => {
           wake?.();
           heard = true;
           after = Math.max(after ?? -1, last.seq);
-          return found.events;
+          const seen = found.events.filter(({ event }) => isOfWire(event, wire));
+          if (seen.length > 0) return seen;
+          continue;
         }
         // It may have begun here and ended while the database was being asked; then its events are in memory only.
         local ??= onLocal(after);

@@ -2,23 +2,29 @@ import { retryPassing } from "../../database/passing-faults.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { threadOffset, turnOf } from "../event-ids.ts";
 import type { RunEvent } from "../log.ts";
-import type { BegunRun, Turns } from "../turns.ts";
+import type { BegunRun, ThreadHead, Turns } from "../turns.ts";
 import type { RunReader } from "./channel-reader.ts";
 
-/** Events of one run of a thread; each has a `threadSeq`. */
+/** What is told of one run of a thread; each event has a `threadSeq`. */
 export interface ThreadEvents {
   runId: string;
+  run: BegunRun;
   events: RunEvent[];
+  /** The run has ended, and the reader has seen all of it: there are no events, and its row is as it stays. */
+  isOver: boolean;
 }
 
 /** A reader's view of one thread, over its runs. */
 export interface ThreadReader {
   /**
-   * The next events, at least one; waits while nothing is executed, for as long as it takes. `"lost"` as of a RunReader: the
-   * connection is to be dropped, and the client comes back with the last `threadSeq` that it has. `"ended"` only once the
-   * reader was closed.
+   * The next events, at least one, or that their run is over; waits while nothing is executed, for as long as it takes.
+   * `"lost"` as of a RunReader: the connection is to be dropped, and the client comes back with the last `threadSeq` that it has. `"ended"` only once the
+   * reader was closed. `"anew"`: the thread was deleted and made again under its id, whose ids begin anew; the reader goes on
+   * with its first run.
    */
-  next(): Promise<ThreadEvents | "ended" | "lost">;
+  next(): Promise<ThreadEvents | "anew" | "ended" | "lost">;
+  /** Goes on behind the run that is `"lost"`, which is gone. */
+  skip(): void;
   close(): void;
 }
 
@@ -37,7 +43,10 @@ export interface ThreadReaderOptions {
   logger: Logger;
 }
 
-/** A reader looks by itself this often, should a signal have been lost. */
+/**
+ * A reader looks by itself this often, should a signal have been lost. All of a process do at the same moments, so that their
+ * looks are one statement (turns.ts): a thousand idle streams were 2,000 statements a second.
+ */
 const POLL_MS = 500;
 /** As of a reader of one run. */
 const PATIENCE_SECONDS = 60;
@@ -52,6 +61,8 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
   let done = false;
   /** What the thread's head was when nothing more was found. */
   let seenHead: string | undefined;
+  /** When the thread was made that was seen last; null: none was there. */
+  let createdAt: string | null | undefined;
   let wake: (() => void) | undefined;
   let isWoken = false;
   const unfollow = options.follow(() => {
@@ -59,18 +70,32 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
     wake?.();
   });
 
-  const findRun = async (): Promise<BegunRun | undefined> => {
-    const head = JSON.stringify((await turns.head(threadId)) ?? null);
-    if (head === seenHead) return undefined;
-    const found = head === "null" ? undefined : await turns.next(threadId, turn, held());
-    if (found === undefined) seenHead = head;
+  /** True if the thread is another one than was read, or than whoever has `after` has read, under the same id. */
+  const isMadeAnew = (head: ThreadHead | undefined): boolean => {
+    const before = createdAt;
+    createdAt = head?.createdAt ?? before ?? null;
+    if (before === undefined || createdAt === before) return false;
+    return before !== null || after > 0;
+  };
+
+  const findRun = async (): Promise<BegunRun | "anew" | undefined> => {
+    const head = await turns.head(threadId);
+    if (isMadeAnew(head)) {
+      after = 0;
+      turn = 0;
+      return "anew";
+    }
+    const seen = JSON.stringify(head ?? null);
+    if (seen === seenHead) return undefined;
+    const found = head === undefined ? undefined : await turns.next(threadId, turn, held());
+    if (found === undefined) seenHead = seen;
     return found;
   };
 
   const waitForNews = async (): Promise<void> => {
     if (isWoken || done) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, POLL_MS);
+      const timer = setTimeout(resolve, POLL_MS - (performance.now() % POLL_MS));
       wake = () => {
         clearTimeout(timer);
         resolve();
@@ -79,22 +104,25 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
     wake = undefined;
   };
 
-  /** The events of the current run that the reader has not seen; undefined at the run's end. */
-  const readOn = async (from: {
-    run: BegunRun;
-    reader: RunReader;
-  }): Promise<ThreadEvents | "lost" | undefined> => {
-    const news = await from.reader.next();
+  const skip = (): void => {
+    if (current === undefined) return;
+    turn = Math.max(turn, current.run.turn, turnOf(after)) + 1;
+    current.reader.close();
+    current = undefined;
+  };
+
+  /** The events of the current run that the reader has not seen. */
+  const readOn = async (from: { run: BegunRun; reader: RunReader }): Promise<ThreadEvents | "lost"> => {
+    const { run, reader } = from;
+    const news = await reader.next();
     if (news === "lost") return news;
     if (news === "ended") {
-      from.reader.close();
-      turn = Math.max(turn, from.run.turn, turnOf(after)) + 1;
-      current = undefined;
-      return undefined;
+      skip();
+      return { runId: run.runId, run, events: [], isOver: true };
     }
     const unseen = news.filter(({ threadSeq = 0 }) => threadSeq > after);
     after = unseen.at(-1)?.threadSeq ?? after;
-    return { runId: from.run.runId, events: unseen };
+    return { runId: run.runId, run, events: unseen, isOver: false };
   };
 
   return {
@@ -105,11 +133,11 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
         if (current !== undefined) {
           const news = await readOn(current);
           if (done) return "ended";
-          if (news === "lost" || (news !== undefined && news.events.length > 0)) return news;
+          if (news === "lost" || news.isOver || news.events.length > 0) return news;
           continue;
         }
         isWoken = false;
-        let found: BegunRun | undefined;
+        let found: BegunRun | "anew" | undefined;
         try {
           const isWanted = (): boolean => !done && !isStopped();
           found = await retryPassing(findRun, { forMs: PATIENCE_SECONDS * 1_000, isWanted });
@@ -120,6 +148,7 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
           return "lost";
         }
         if (done) return "ended";
+        if (found === "anew") return found;
         if (found === undefined) await waitForNews();
         else {
           const from = turnOf(after) < found.turn ? -1 : after - (threadOffset(found) ?? 0);
@@ -127,6 +156,7 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
         }
       }
     },
+    skip,
     close() {
       done = true;
       unfollow();

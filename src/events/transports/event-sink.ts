@@ -1,11 +1,27 @@
-import type { RunEvent } from "../log.ts";
-import type { RunReader } from "../readers/channel-reader.ts";
-
 /** How a delivery came to its end. */
 export type DeliveryEnd = "ended" | "disconnected" | "dropped";
 
+/** An event as a client gets it. */
+export interface SentEvent {
+  /** What a client names that comes back for what is after it. */
+  seq: number | string;
+  event: string;
+  /** One line of JSON. */
+  data: string;
+  /** What goes before and behind the data; apart from them, so that all readers of a large event share its text. */
+  before?: string;
+  after?: string;
+}
+
+/** What a client is given, piece by piece: the events of a run (a RunReader), or of a thread. */
+export interface EventReader {
+  /** The next events, at least one; `"ended"` and `"lost"` as of a RunReader. */
+  next(): Promise<readonly SentEvent[] | "ended" | "lost">;
+  close(): void;
+}
+
 /**
- * One client's connection, as `deliver` sees it. A transport (server-sent events, later a WebSocket) makes one of its
+ * One client's connection, as `deliver` sees it. A transport (server-sent events, a WebSocket) makes one of its
  * socket. It holds a bounded number of bytes for a client that takes nothing, whatever it is given.
  */
 export interface EventSink {
@@ -19,7 +35,7 @@ export interface EventSink {
    * Resolves when the client has taken so much that there is room for more: `"taken"`; `"gone"` if it left meanwhile;
    * `"stalled"` if it takes too little, and is to be cut off. Called with one batch at a time.
    */
-  write(events: readonly RunEvent[]): Promise<"taken" | "gone" | "stalled">;
+  write(events: readonly SentEvent[]): Promise<"taken" | "gone" | "stalled">;
   /** Cuts the client off in a way that it does not take for the end of the run, so that it comes back. */
   drop(): void;
   /** Nothing more is written. Lets go of all that `open` took; the connection itself is its owner's. */
@@ -31,7 +47,7 @@ export interface EventSink {
  * read or written, for a reason that is neither's; the client was dropped.
  */
 export const deliver = async (
-  reader: RunReader,
+  reader: EventReader,
   sink: EventSink,
   onFault: (error: unknown) => void,
 ): Promise<DeliveryEnd> => {

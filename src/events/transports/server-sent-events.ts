@@ -1,10 +1,7 @@
 import type { FastifyReply } from "fastify";
-import type { RunEvent } from "../log.ts";
-import type { RunReader } from "../readers/channel-reader.ts";
-import { deliver, type DeliveryEnd, type EventSink } from "./event-sink.ts";
-
-/** A reader whose socket takes nothing for this long is dropped: it holds memory and learns nothing. */
-const STALLED_MS = 60_000;
+import { isSelected, type EventSelection } from "../selection.ts";
+import { deliver, type DeliveryEnd, type EventReader, type EventSink, type SentEvent } from "./event-sink.ts";
+import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./pace.ts";
 
 /** Time between the comments that keep a stream alive; SDKs take two of them as the measure of silence. */
 const HEARTBEAT_MS = 5_000;
@@ -14,46 +11,26 @@ const HEARTBEAT_MS = 5_000;
  */
 const HEARTBEAT = ": heartbeat\n";
 
-const WRITE_CHARACTERS = 64 * 1024;
-/** A reader has to take so many characters within STALLED_MS; whoever takes them by drops holds memory, too. */
-const TAKEN_CHARACTERS = 1024 * 1024;
-
-const ALWAYS_SENT = new Set(["metadata", "error"]);
-
 /**
  * One event as it goes over the wire. Data are one line: several SDKs join `data:` lines without a line break, and
  * an empty one makes them throw.
  */
-export const toFrame = ({ seq, event, data }: RunEvent): string =>
-  `id: ${seq}\nevent: ${event}\ndata: ${data}\n\n`;
-
-/** A text in pieces; none ends between the halves of a surrogate pair, which would be written as two others. */
-function* inPieces(text: string): Generator<string, void> {
-  for (let start = 0; start < text.length;) {
-    let end = start + WRITE_CHARACTERS;
-    const last = text.charCodeAt(end - 1);
-    if (last >= 0xd800 && last <= 0xdbff) end -= 1;
-    yield text.slice(start, end);
-    start = end;
-  }
-}
+export const toFrame = ({ seq, event, data, before = "", after = "" }: SentEvent): string =>
+  `id: ${seq}\nevent: ${event}\ndata: ${before}${data}${after}\n\n`;
 
 /**
  * Frames in pieces of bounded size: what is written waits in this reader's own memory until its client takes it. The
  * data of a large event are cut from the text that all its readers share.
  */
-function* toWrites(
-  events: readonly RunEvent[],
-  modes: ReadonlySet<string> | undefined,
-): Generator<string, void> {
+function* toWrites(events: readonly SentEvent[], selection: EventSelection): Generator<string, void> {
   let frames = "";
   for (const event of events) {
-    if (!matchesModes(event.event, modes)) continue;
+    if (!isSelected(event.event, selection)) continue;
     if (event.data.length > WRITE_CHARACTERS) {
-      const frame = toFrame({ ...event, data: "" });
-      yield frames + frame.trimEnd() + " ";
+      const { before = "", after = "" } = event;
+      yield `${frames}id: ${event.seq}\nevent: ${event.event}\ndata: ${before}`;
       yield* inPieces(event.data);
-      frames = "\n\n";
+      frames = `${after}\n\n`;
     } else frames += toFrame(event);
     if (frames.length < WRITE_CHARACTERS) continue;
     yield frames;
@@ -61,16 +38,6 @@ function* toWrites(
   }
   if (frames !== "") yield frames;
 }
-
-/** Which events a join asked for: `updates` also means `updates|namespace`. */
-export const matchesModes = (event: string, modes: ReadonlySet<string> | undefined): boolean => {
-  if (modes === undefined) return true;
-  const end = event.search(/[|/]/);
-  const prefix = end === -1 ? event : event.slice(0, end);
-  return (
-    modes.has(prefix) || ALWAYS_SENT.has(prefix) || (prefix === "messages" && modes.has("messages-tuple"))
-  );
-};
 
 /** What a socket is destroyed with when it is the server that cuts the client off. */
 class DroppedError extends Error {
@@ -83,13 +50,8 @@ class DroppedError extends Error {
 /** Whether a client's connection was cut by `sendRunEvents`: it did not leave by itself. */
 export const wasDropped = ({ raw }: FastifyReply): boolean => raw.errored instanceof DroppedError;
 
-export interface StreamOptions {
-  /** Event names to pass on, by their part before `|`; all if undefined. */
-  modes?: ReadonlySet<string>;
-}
-
 /** Server-sent events over the response to a request; its route must be registered with `sse: "manual"`. */
-export const createEventStream = (reply: FastifyReply, { modes }: StreamOptions): EventSink => {
+export const createEventStream = (reply: FastifyReply, selection: EventSelection): EventSink => {
   const socket = reply.raw;
   let gone = socket.destroyed;
   let left: (() => void) | undefined;
@@ -136,7 +98,7 @@ export const createEventStream = (reply: FastifyReply, { modes }: StreamOptions)
     async write(events) {
       let since = performance.now();
       let given = 0;
-      for (const text of toWrites(events, modes)) {
+      for (const text of toWrites(events, selection)) {
         if (given > TAKEN_CHARACTERS) {
           given = 0;
           since = performance.now();
@@ -169,9 +131,9 @@ export const createEventStream = (reply: FastifyReply, { modes }: StreamOptions)
  */
 export const sendRunEvents = async (
   reply: FastifyReply,
-  reader: RunReader,
-  options: StreamOptions = {},
+  reader: EventReader,
+  selection: EventSelection = {},
 ): Promise<DeliveryEnd> =>
-  await deliver(reader, createEventStream(reply, options), (error) => {
+  await deliver(reader, createEventStream(reply, selection), (error) => {
     reply.log.error({ err: error }, "a stream was cut off: its events could not be sent");
   });

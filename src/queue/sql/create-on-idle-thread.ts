@@ -9,10 +9,16 @@ import {
   keptConfig,
   WITH_GRAPH,
   THREAD_VISIBLE,
+  type Creation,
   type CreationRights,
   type ImmediateClaim,
   type NewRun,
 } from "./create.ts";
+
+const PARAMETERS = {
+  ...CREATE_PARAMETERS,
+  turnsSeen: ["integer", ({ run }: Creation) => run.turnsSeen ?? null],
+} as const;
 
 /**
  * → running, or pending if there is no slot. The whole of creating a run on an idle thread in one statement (4,575/s
@@ -22,7 +28,7 @@ import {
  * Indexes: threads_pkey, assistants_pkey, checkpoints_pkey.
  */
 const CREATE_ON_IDLE_THREAD = nameParameters(
-  CREATE_PARAMETERS,
+  PARAMETERS,
   (sql) => `with ${assistant(sql)},
 thread as (
   update threadloom.threads t set unfinished_runs = 1, turns = t.turns + 1, status = 'busy', updated_at = now(),
@@ -30,14 +36,14 @@ thread as (
     metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
   from assistant a, threadloom.threads before
   where t.thread_id = ${sql.threadId} and t.unfinished_runs = 0 and before.thread_id = ${sql.threadId}
-    and ${sql.threadVisible}
+    and (${sql.turnsSeen} is null or t.turns = ${sql.turnsSeen}) and ${sql.threadVisible}
   returning t.metadata, t.config, before.metadata as before, before.config as config_before,
     t.state_updated_at = before.state_updated_at as settled, false as behind, t.turns as turn)
 ${insertRun(sql)}`,
   { ...ASSISTANT_VISIBLE, ...THREAD_VISIBLE },
 );
 
-/** Undefined if the thread is missing, hidden or not idle, or the assistant is missing or hidden. */
+/** Undefined if the thread is missing, hidden, not idle or not as `turnsSeen` says, or the assistant is missing or hidden. */
 export const createOnIdleThread = async (
   queryable: Queryable,
   rights: CreationRights,

@@ -29,6 +29,8 @@ export interface NewRun {
   afterSeconds: number;
   /** The process that streams the run to its creator, if one does. */
   readerId: string | null;
+  /** `threads.turns` as its creator saw it: if another run was created since, this one is not. Undefined: it does not matter. */
+  turnsSeen?: number | undefined;
 }
 
 /** A worker that has a free slot and will execute the run at once if it may start, and is of a graph that it hosts. */
@@ -97,7 +99,7 @@ export const WITH_GRAPH = `case when t.metadata @> ${GRAPH} then t.metadata else
 
 /** A key of the thread's config with what the request gives of it. */
 const withGiven = (
-  sql: Sql,
+  sql: Pick<Sql, "keptConfig">,
   key: "configurable" | "context",
 ): string => `case when ${sql.keptConfig} ? '${key}'
     then jsonb_build_object('${key}', coalesce(t.config -> '${key}', '{}') || (${sql.keptConfig} -> '${key}'))
@@ -108,11 +110,20 @@ const withGiven = (
  * elsewhere, is not stored again with each run. Where there is no room for all of it, what this request gives is kept and
  * what others gave is not.
  */
-export const keptConfig = (sql: Sql): string => {
+export const keptConfig = (sql: Pick<Sql, "keptConfig">): string => {
   const kept = `t.config || ${withGiven(sql, "configurable")} || ${withGiven(sql, "context")}`;
   return `case when ${sql.keptConfig} is null or t.config = (${kept}) then t.config
     when ${hasRoomFor(kept)} then ${kept} else t.config - array['configurable', 'context'] || ${sql.keptConfig} end`;
 };
+
+/** `metadata`, `config` and `context` of a run: the assistant's, over them the thread's, over them what was asked for. */
+export const mergedColumns = (
+  asked: Readonly<Record<"metadata" | "config" | "context", string>>,
+): string => `a.metadata || t.metadata || ${asked.metadata},
+    a.config || (t.config - 'context') || ${asked.config} || jsonb_build_object('configurable',
+      coalesce(a.config -> 'configurable', '{}') || coalesce(t.config -> 'configurable', '{}')
+        || coalesce(${asked.config} -> 'configurable', '{}')),
+    a.context || coalesce(t.config -> 'context', '{}') || ${asked.context}`;
 
 /**
  * `thread` = the thread's metadata and config, as they are and as they were before, locked. `settled`: nothing was
@@ -126,11 +137,7 @@ export const insertRun = (
     started_at, lease_until, available_at, behind, turn, replaced_metadata, replaced_config)
   select ${sql.runId}, ${sql.threadId}, a.assistant_id, a.graph_id,
     case when a.starts then 'running' else 'pending' end,
-    a.metadata || t.metadata || ${sql.metadata},
-    a.config || (t.config - 'context') || ${sql.config} || jsonb_build_object('configurable',
-      coalesce(a.config -> 'configurable', '{}') || coalesce(t.config -> 'configurable', '{}')
-        || coalesce(${sql.config} -> 'configurable', '{}')),
-    a.context || coalesce(t.config -> 'context', '{}') || ${sql.context},
+    ${mergedColumns(sql)},
     ${sql.kwargs}, ${sql.multitaskStrategy}, ${sql.resumable}, ${sql.deleteThread}, ${sql.readerId},
     case when a.starts then 1 else 0 end, case when a.starts then ${sql.workerId} end,
     case when a.starts then now() end,

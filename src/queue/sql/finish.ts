@@ -20,7 +20,11 @@ const FINISH_PARAMETERS = {
     "jsonb",
     ({ outcome: { error } }: Finish) => (error === null ? null : toJsonb(JSON.stringify(error)).jsonb),
   ],
-  threadStatus: ["text", ({ outcome }: Finish) => outcome.threadStatus],
+  /** Null: the thread stays what it was. */
+  threadStatus: [
+    "text",
+    ({ outcome: { threadStatus } }: Finish) => (threadStatus === "unchanged" ? null : threadStatus),
+  ],
   // What a graph shows may hold NUL; the checkpoint has it exactly.
   interrupts: ["jsonb", ({ outcome }: Finish) => toJsonb(outcome.interrupts).jsonb],
   unlogged: ["boolean", ({ outcome }: Finish) => outcome.unlogged ?? false],
@@ -49,8 +53,11 @@ ended as (
         and c.checkpoint_id = ${sql.checkpointId}))
   returning ${ENDED_COLUMNS}, r.status, r.error)${recorded(record)}
 update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
-  status = case when t.unfinished_runs > 1 then 'busy' else ${sql.threadStatus} end, resting_status = ${sql.threadStatus},
-  interrupts = ${sql.interrupts}, error = ${sql.error}, updated_at = now(), state_updated_at = now(),
+  status = case when t.unfinished_runs > 1 then 'busy' else coalesce(${sql.threadStatus}, t.resting_status) end,
+  resting_status = coalesce(${sql.threadStatus}, t.resting_status),
+  interrupts = case when ${sql.threadStatus} is null then t.interrupts else ${sql.interrupts} end,
+  error = case when ${sql.threadStatus} is null then t.error else ${sql.error} end, updated_at = now(),
+  state_updated_at = case when ${sql.threadStatus} is null then t.state_updated_at else now() end,
   expires_at = now() + t.ttl_minutes * interval '1 minute', version = t.version + 1
 from ended where t.thread_id = ${sql.threadId}
 returning t.unfinished_runs`,

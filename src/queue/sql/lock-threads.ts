@@ -8,6 +8,9 @@ const LOCK_THREAD_FOR_DELETION = "select 1 from threadloom.threads where thread_
 const lockThoseOf = (visible: string): string =>
   `select thread_id from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}
    order by thread_id for no key update`;
+const lockFreeOnesOf = (visible: string): string =>
+  `select thread_id, unfinished_runs = 0 as is_idle from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}
+   order by thread_id for no key update skip locked`;
 
 /** Locks the thread against every other change of its runs; false if there is none. */
 export const lockThread = async (
@@ -31,4 +34,23 @@ export const lockThreads = async (
   const visible = visibility.condition("metadata", values);
   const rows = await transaction.query<{ thread_id: string }>(lockThoseOf(visible), values);
   return new Set(rows.map((row) => row.thread_id));
+};
+
+/**
+ * The same, without those that somebody else has locked: never waits. Answers of each that is locked now whether it has no
+ * unfinished run.
+ */
+export const lockFreeThreads = async (
+  transaction: Queryable,
+  visibility: Visibility<"threads">,
+  threadIds: readonly string[],
+): Promise<Map<string, boolean>> => {
+  if (threadIds.length === 0) return new Map();
+  const values: unknown[] = [threadIds];
+  const visible = visibility.condition("metadata", values);
+  const rows = await transaction.query<{ thread_id: string; is_idle: boolean }>(
+    lockFreeOnesOf(visible),
+    values,
+  );
+  return new Map(rows.map((row) => [row.thread_id, row.is_idle]));
 };

@@ -3,7 +3,7 @@ import { invalid, runNotFound } from "../../domain/errors.ts";
 import { callerGone } from "../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { refusals, tags } from "../descriptions.ts";
-import { cancelManyBody, cancelQuery, runPath } from "../schemas.ts";
+import { cancelManyBody, cancelManyQuery, cancelQuery, runPath } from "../schemas.ts";
 import type { CancellationService } from "./service.ts";
 
 /** Runs that are cancelled over HTTP. */
@@ -16,7 +16,7 @@ export const createCancellationRoutes =
         schema: {
           tags,
           summary: "Cancel several runs",
-          querystring: cancelQuery,
+          querystring: cancelManyQuery,
           body: cancelManyBody,
           response: { 204: z.null(), ...refusals },
         },

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../database/database.ts";
 import type { CancelAction, RunRow } from "../../database/tables.ts";
-import { threadBusy } from "../../domain/errors.ts";
+import { threadBusy, ThreadChangedError } from "../../domain/errors.ts";
 import type { Announcements } from "../announcements.ts";
 import type { RunEnd } from "../../queue/attempts.ts";
 import type { RunEnds } from "../../queue/ending.ts";
@@ -8,6 +8,7 @@ import { askToCancel } from "../../queue/sql/ask-to-cancel.ts";
 import { createBehindOthers as insertBehindOthers } from "../../queue/sql/create-behind-others.ts";
 import type { CreationRights, NewRun } from "../../queue/sql/create.ts";
 import { lockUnfinished, type UnfinishedRunRow } from "../../queue/sql/lock-unfinished.ts";
+import { turnsOfThread } from "../../queue/sql/turns-of-thread.ts";
 import { decideMultitask } from "./multitask.ts";
 
 /** What became of the others for a new run. */
@@ -26,8 +27,14 @@ export interface BehindOthers {
 
 /** The slow way to create a run, for a thread that may not be idle: with the decision in multitask.ts. */
 export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">) => ({
-  /** The caller holds the thread's lock. Throws `threadBusy` if the run would rather not be there then. */
+  /**
+   * The caller holds the thread's lock. Throws `threadBusy` if the run would rather not be there then, ThreadChangedError if another
+   * was created since its creator looked.
+   */
   async store(transaction: Queryable, rights: CreationRights, run: NewRun): Promise<BehindOthers> {
+    const { turnsSeen } = run;
+    if (turnsSeen !== undefined && (await turnsOfThread(transaction, run.threadId)) !== turnsSeen)
+      throw new ThreadChangedError(run.threadId);
     // Whoever waits behind all of them need not know them: there may be 20,000.
     const unfinished =
       run.multitaskStrategy === "enqueue" ? [] : await lockUnfinished(transaction, run.threadId);

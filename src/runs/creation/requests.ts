@@ -42,7 +42,10 @@ const rootCheckpointId = (checkpoint: RunBody["checkpoint"]): string | undefined
   );
 };
 
-const toKwargs = (body: RunBody | ThreadlessRunBody, isOnThread: boolean): RunKwargs => {
+const toKwargs = (
+  body: RunBody | ThreadlessRunBody,
+  { isOnThread, eventStreaming }: { isOnThread: boolean; eventStreaming: boolean },
+): RunKwargs => {
   const checkpoint = isOnThread ? body.checkpoint : undefined;
   const checkpointId =
     rootCheckpointId(checkpoint) ??
@@ -63,6 +66,8 @@ const toKwargs = (body: RunBody | ThreadlessRunBody, isOnThread: boolean): RunKw
     durability: durabilityOf(body),
     on_disconnect: body.on_disconnect,
     ...(body.feedback_keys === undefined ? {} : { feedback_keys: body.feedback_keys }),
+    ...(body.strict_resume === true ? { strict_resume: true } : {}),
+    ...(eventStreaming ? { event_streaming: true } : {}),
   };
 };
 
@@ -79,17 +84,30 @@ const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptC
   return isEmpty(kept) ? undefined : (kept as JsonObject);
 };
 
+/** What a run has that its body does not say: who reads along from the first event on, above all. */
+export interface BesideBody {
+  /** The process that streams the run to its creator over the first wire; null if none does. */
+  readerId: string | null;
+  /** The run is one of event streaming: its events are told over that wire, too, and all of them are logged. */
+  eventStreaming?: boolean;
+  /** See NewRun. */
+  turnsSeen?: number | undefined;
+  /** Kept with the run; nobody calls it yet, so requests for runs refuse it. */
+  webhook?: string;
+}
+
 /**
- * What a body asks for, under new ids. `readerId`: the process that streams the run to its creator, if one does.
+ * What a body asks for, under new ids.
  * Throws `invalid` for a checkpoint of a subgraph that doesn't say where it belongs.
  */
 export const requestedRun = (
   body: RunBody | ThreadlessRunBody,
   placement: Placement,
-  readerId: string | null,
+  { readerId, eventStreaming = false, turnsSeen, webhook }: BesideBody,
 ): RequestedRun => {
   const isOnThread = placement.kind === "thread";
-  const kwargs = toKwargs(body, isOnThread);
+  const asked = toKwargs(body, { isOnThread, eventStreaming });
+  const kwargs: RunKwargs = webhook === undefined ? asked : { ...asked, webhook };
   return {
     run: {
       runId: newId(),
@@ -101,10 +119,11 @@ export const requestedRun = (
       context: body.context ?? {},
       keptConfig: keptOf(body),
       kwargs: JSON.stringify(kwargs),
-      resumable: body.stream_resumable,
+      resumable: body.stream_resumable || eventStreaming,
       deleteThread: !isOnThread && !placement.keep,
       afterSeconds: body.after_seconds ?? 0,
       readerId,
+      turnsSeen,
     },
     placement,
     assistant: body.assistant_id,

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import type { RunAnswers } from "../joining/answers.ts";
-import { events, refusals, tags, threadlessTags, values } from "../descriptions.ts";
-import { runBatchBody, runBody, runRecord, threadlessRunBody, threadPath } from "../schemas.ts";
+import { conflicts, events, tags, threadlessTags, values } from "../descriptions.ts";
+import { runBatchBody, runBody, runRecord, streamQuery, threadlessRunBody, threadPath } from "../schemas.ts";
 import type { CreationService } from "./service.ts";
 
 /** Runs on a thread: in the background, streamed, waited for. */
@@ -18,7 +18,7 @@ const threadRoutes =
           summary: "Create a run in the background",
           params: threadPath,
           body: runBody,
-          response: { 200: runRecord, ...refusals },
+          response: { 200: runRecord, ...conflicts },
         },
       },
       async (request, reply) =>
@@ -37,8 +37,9 @@ const threadRoutes =
           tags,
           summary: "Create a run and stream it",
           params: threadPath,
+          querystring: streamQuery,
           body: runBody,
-          response: { 200: events, ...refusals },
+          response: { 200: events, ...conflicts },
         },
       },
       async (request, reply) => {
@@ -47,7 +48,7 @@ const threadRoutes =
           streamed: true,
         });
         request.releaseBody();
-        await answers.stream(reply, created, onDisconnect);
+        await answers.stream(reply, created, { namespaces: request.query.namespace, onDisconnect });
       },
     );
 
@@ -60,7 +61,7 @@ const threadRoutes =
           summary: "Create a run and wait for its result",
           params: threadPath,
           body: runBody,
-          response: { 200: values, ...refusals },
+          response: { 200: values, ...conflicts },
         },
       },
       async (request, reply) => {
@@ -84,7 +85,7 @@ const threadlessRoutes =
           tags: threadlessTags,
           summary: "Create a threadless run in the background",
           body: threadlessRunBody,
-          response: { 200: runRecord, ...refusals },
+          response: { 200: runRecord, ...conflicts },
         },
       },
       async (request, reply) =>
@@ -99,15 +100,16 @@ const threadlessRoutes =
         schema: {
           tags: threadlessTags,
           summary: "Create a threadless run and stream it",
+          querystring: streamQuery,
           body: threadlessRunBody,
-          response: { 200: events, ...refusals },
+          response: { 200: events, ...conflicts },
         },
       },
       async (request, reply) => {
         const { on_disconnect: onDisconnect } = request.body;
         const created = await service.createThreadless(request.caller, request.body, { streamed: true });
         request.releaseBody();
-        await answers.stream(reply, created, onDisconnect);
+        await answers.stream(reply, created, { namespaces: request.query.namespace, onDisconnect });
       },
     );
 
@@ -119,7 +121,7 @@ const threadlessRoutes =
           tags: threadlessTags,
           summary: "Create a threadless run and wait for its result",
           body: threadlessRunBody,
-          response: { 200: values, ...refusals },
+          response: { 200: values, ...conflicts },
         },
       },
       async (request, reply) => {
@@ -138,7 +140,7 @@ const threadlessRoutes =
           tags: threadlessTags,
           summary: "Create several threadless runs in the background",
           body: runBatchBody,
-          response: { 200: z.array(runRecord), ...refusals },
+          response: { 200: z.array(runRecord), ...conflicts },
         },
       },
       async (request) => await service.createBatch(request.caller, request.body),

@@ -19,7 +19,10 @@ const placementOf = (body: ThreadlessRunBody): Placement =>
     ? { kind: "threadless", keep: body.on_completion === "keep" }
     : { kind: "thread", threadId: body.thread_id, createIfMissing: body.if_not_exists === "create" };
 
-/** Creates runs. `streamed`: their creator reads their events from the first on. */
+/**
+ * Creates runs. `streamed`: their creator reads their events from the first on. `eventStreaming`: the run was started by a
+ * command of event streaming. `turnsSeen`: see NewRun; without the thread as it was seen there is a conflict.
+ */
 export const createCreationService = ({ authorize, creation, processId }: CreationServiceParts) => {
   /** Creating a run executes its assistant: who may not read that must not see through its runs what it does. */
   const rightsOf = async (caller: Caller): Promise<CreationRights> => ({
@@ -32,12 +35,19 @@ export const createCreationService = ({ authorize, creation, processId }: Creati
       caller: Caller,
       threadId: string,
       body: RunBody,
-      { streamed = false }: { streamed?: boolean } = {},
+      {
+        streamed = false,
+        eventStreaming = false,
+        turnsSeen,
+      }: { streamed?: boolean; eventStreaming?: boolean; turnsSeen?: number | undefined } = {},
     ): Promise<CreatedRun> {
       const createIfMissing = body.if_not_exists === "create";
       const placement: Placement = { kind: "thread", threadId, createIfMissing };
       const rights = await rightsOf(caller);
-      return await creation.create(rights, requestedRun(body, placement, streamed ? processId : null));
+      return await creation.create(
+        rights,
+        requestedRun(body, placement, { readerId: streamed ? processId : null, eventStreaming, turnsSeen }),
+      );
     },
 
     async createThreadless(
@@ -48,7 +58,7 @@ export const createCreationService = ({ authorize, creation, processId }: Creati
       const rights = await rightsOf(caller);
       return await creation.create(
         rights,
-        requestedRun(body, placementOf(body), streamed ? processId : null),
+        requestedRun(body, placementOf(body), { readerId: streamed ? processId : null }),
       );
     },
 
@@ -56,7 +66,7 @@ export const createCreationService = ({ authorize, creation, processId }: Creati
     async createBatch(caller: Caller, bodies: ThreadlessRunBody[]): Promise<RunRecord[]> {
       const rows = await creation.createAll(
         await rightsOf(caller),
-        bodies.map((body) => requestedRun(body, placementOf(body), null)),
+        bodies.map((body) => requestedRun(body, placementOf(body), { readerId: null })),
       );
       return rows.map(toRunRecord);
     },

@@ -17,22 +17,30 @@ type OnDisconnect = "cancel" | "continue";
 const selectorOf = ({ row }: CreatedRun): RunSelector => ({ threadId: row.thread_id, runId: row.run_id });
 const runAddress = ({ threadId, runId }: RunSelector): string => `/threads/${threadId}/runs/${runId}`;
 
+/** Which events of a run a client asked for; `after`: those behind this one. */
+interface Asked {
+  modes?: string[] | undefined;
+  namespaces: string[] | undefined;
+  after: number | undefined;
+}
+
 const sendEvents = async (
   reply: FastifyReply,
   selector: RunSelector,
   reader: RunReader,
-  { modes, after }: { modes?: string[] | undefined; after: number | undefined },
+  { modes, namespaces, after }: Asked,
 ): Promise<Awaited<ReturnType<typeof sendRunEvents>>> => {
   // For who loses the connection before its first event, and so has no Last-Event-ID to come back with.
   const parameters = new URLSearchParams();
   for (const mode of modes ?? []) parameters.append("stream_mode", mode);
+  for (const namespace of namespaces ?? []) parameters.append("namespace", namespace);
   if (after !== undefined) parameters.set("last_event_id", String(after));
   const query = parameters.toString();
   void reply.headers({
     "content-location": runAddress(selector),
     location: `${runAddress(selector)}/stream${query === "" ? "" : `?${query}`}`,
   });
-  return await sendRunEvents(reply, reader, modes === undefined ? {} : { modes: new Set(modes) });
+  return await sendRunEvents(reply, reader, { modes: modes && new Set(modes), namespaces });
 };
 
 /** What ends a run whose client has left. */
@@ -114,27 +122,27 @@ export const createRunAnswers = (
     },
 
     /** The events of a run that was just created. */
-    async stream(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<void> {
+    async stream(
+      reply: FastifyReply,
+      created: CreatedRun,
+      { namespaces, onDisconnect }: { namespaces: string[] | undefined; onDisconnect: OnDisconnect },
+    ): Promise<void> {
       const selector = selectorOf(created);
       const reader = joining.readCreated(created);
       if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
-      if ((await sendEvents(reply, selector, reader, { after: -1 })) === "ended")
-        await joining.forget(created);
+      const end = await sendEvents(reply, selector, reader, { namespaces, after: -1 });
+      if (end === "ended") await joining.forget(created);
     },
 
-    /** The events of a run that was created before, of all modes or of some; `after`: where the reader begins. */
+    /** The events of a run that was created before. */
     async joinStream(
       reply: FastifyReply,
       selector: RunSelector,
       reader: RunReader,
-      {
-        modes,
-        after,
-        onDisconnect,
-      }: { modes: string[] | undefined; after: number | undefined; onDisconnect: OnDisconnect },
+      { onDisconnect, ...asked }: Asked & { onDisconnect: OnDisconnect },
     ): Promise<void> {
       if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
-      await sendEvents(reply, selector, reader, { modes, after });
+      await sendEvents(reply, selector, reader, asked);
     },
   };
 };

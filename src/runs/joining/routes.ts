@@ -4,7 +4,7 @@ import { invalid } from "../../domain/errors.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { events, refusals, tags, threadlessTags, values } from "../descriptions.ts";
 import type { RunSelector } from "../repository.ts";
-import { bareRunPath, joinQuery, joinStreamQuery, runPath } from "../schemas.ts";
+import { bareRunPath, joinQuery, joinStreamHeaders, joinStreamQuery, runPath } from "../schemas.ts";
 import type { RunAnswers } from "./answers.ts";
 import type { JoiningService } from "./service.ts";
 
@@ -53,7 +53,8 @@ export const createJoiningRoutes =
       const after = lastEventId(request, query.last_event_id);
       const reader = await service.read(request.caller, selector, after);
       const onDisconnect = onDisconnectOf(query);
-      await answers.joinStream(reply, selector, reader, { modes: query.stream_mode, after, onDisconnect });
+      const { stream_mode: modes, namespace: namespaces } = query;
+      await answers.joinStream(reply, selector, reader, { modes, namespaces, after, onDisconnect });
     };
 
     app.get(
@@ -65,6 +66,7 @@ export const createJoiningRoutes =
           summary: "Stream a run that was created before",
           params: runPath,
           querystring: joinStreamQuery,
+          headers: joinStreamHeaders,
           response: { 200: events, ...refusals },
         },
       },
@@ -86,6 +88,7 @@ export const createJoiningRoutes =
           summary: "Stream a run by its id alone",
           params: bareRunPath,
           querystring: joinStreamQuery,
+          headers: joinStreamHeaders,
           response: { 200: events, ...refusals },
         },
       },

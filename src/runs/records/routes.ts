@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { AnswerRoom } from "../../http/answer-room.ts";
 import { callerGone } from "../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import { refusals, tags } from "../descriptions.ts";
+import { conflicts, refusals, tags } from "../descriptions.ts";
 import {
   listQuery,
   runExtract,
@@ -94,7 +94,7 @@ export const createRecordRoutes =
           tags,
           summary: "Delete a run that has ended",
           params: runPath,
-          response: { 204: z.null(), ...refusals },
+          response: { 204: z.null(), ...conflicts },
         },
       },
       async (request, reply) => {

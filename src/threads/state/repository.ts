@@ -1,6 +1,9 @@
 import { sql } from "kysely";
 import type { Visibility } from "../../access/visibility.ts";
-import type { Database } from "../../database/database.ts";
+import { queriesOver } from "../../database/queries.ts";
+import { whereVisible } from "../../access/where-visible.ts";
+import type { Records } from "../../database/database.ts";
+import { compileOnce } from "../../database/compile-once.ts";
 import { threadBusy, threadNotFound } from "../../domain/errors.ts";
 import { toJsonb } from "../../lib/jsonb.ts";
 
@@ -20,50 +23,58 @@ export interface StateOutcome {
 }
 
 /** The SQL of what a thread's row says of its state. What a visibility hides is as if it were not there. */
-export const createStateRepository = ({ kysely }: Pick<Database, "kysely">) => ({
-  /** Throws `threadNotFound`. */
-  async standing(visibility: Visibility<"threads">, threadId: string): Promise<ThreadStanding> {
-    const standing = await kysely
-      .selectFrom("threads")
-      .select([
-        sql<string | null>`metadata ->> 'graph_id'`.as("graphId"),
-        sql<boolean>`unfinished_runs > 0`.as("busy"),
-        sql<string>`version::text`.as("version"),
-      ])
-      .where("thread_id", "=", threadId)
-      .where(visibility.where("metadata"))
-      .executeTakeFirst();
-    if (standing === undefined) throw threadNotFound(threadId);
-    return standing;
-  },
+export const createStateRepository = (database: Records) => {
+  const kysely = queriesOver(database);
+  const readStanding = compileOnce(
+    { threadId: ({ threadId }: { threadId: string }) => threadId },
+    ({ threadId }, visibility: Visibility<"threads">) =>
+      kysely
+        .selectFrom("threads")
+        .select([
+          sql<string | null>`metadata ->> 'graph_id'`.as("graphId"),
+          sql<boolean>`unfinished_runs > 0`.as("busy"),
+          sql<string>`version::text`.as("version"),
+        ])
+        .where("thread_id", "=", threadId)
+        .where(whereVisible(visibility, "metadata")),
+  );
 
-  /** Writes what an update of the state has changed; leaves a thread alone whose run decides that at its end. */
-  async recordOutcome(
-    visibility: Visibility<"threads">,
-    threadId: string,
-    { status, interrupts }: StateOutcome,
-  ): Promise<void> {
-    await kysely
-      .updateTable("threads")
-      .set({
-        status,
-        interrupts: toJsonb(interrupts).jsonb,
-        error: null,
-        version: sql<string>`version + 1`,
-        updated_at: sql<Date>`now()`,
-        state_updated_at: sql<Date>`now()`,
-        expires_at: sql<Date | null>`now() + ttl_minutes * interval '1 minute'`,
-      })
-      .where("thread_id", "=", threadId)
-      .where("unfinished_runs", "=", 0)
-      .where(visibility.where("metadata"))
-      .execute();
-  },
+  return {
+    /** Throws `threadNotFound`. */
+    async standing(visibility: Visibility<"threads">, threadId: string): Promise<ThreadStanding> {
+      const [standing] = await readStanding(database, visibility, { threadId });
+      if (standing === undefined) throw threadNotFound(threadId);
+      return standing;
+    },
 
-  /** Throws `threadBusy` if a run is pending or running. For early refusal: the saver's put decides. */
-  assertIdle(threadId: string, standing: ThreadStanding): void {
-    if (standing.busy) throw threadBusy(threadId);
-  },
-});
+    /** Writes what an update of the state has changed; leaves a thread alone whose run decides that at its end. */
+    async recordOutcome(
+      visibility: Visibility<"threads">,
+      threadId: string,
+      { status, interrupts }: StateOutcome,
+    ): Promise<void> {
+      await kysely
+        .updateTable("threads")
+        .set({
+          status,
+          interrupts: toJsonb(interrupts).jsonb,
+          error: null,
+          version: sql<string>`version + 1`,
+          updated_at: sql<Date>`now()`,
+          state_updated_at: sql<Date>`now()`,
+          expires_at: sql<Date | null>`now() + ttl_minutes * interval '1 minute'`,
+        })
+        .where("thread_id", "=", threadId)
+        .where("unfinished_runs", "=", 0)
+        .where(whereVisible(visibility, "metadata"))
+        .execute();
+    },
+
+    /** Throws `threadBusy` if a run is pending or running. For early refusal: the saver's put decides. */
+    assertIdle(threadId: string, standing: ThreadStanding): void {
+      if (standing.busy) throw threadBusy(threadId);
+    },
+  };
+};
 
 export type StateRepository = ReturnType<typeof createStateRepository>;

@@ -1,5 +1,7 @@
 import { sql, type SqlBool } from "kysely";
 import type { Visibility } from "../../access/visibility.ts";
+import { queriesOver } from "../../database/queries.ts";
+import { whereVisible } from "../../access/where-visible.ts";
 import type { Queryable, Records } from "../../database/database.ts";
 import type { ThreadTtl } from "../../project/thread-expiry.ts";
 
@@ -57,11 +59,11 @@ export async function lockForDeletion(
   visibility: Visibility<"threads">,
   threadIds: readonly string[],
 ): Promise<string[]> {
-  const rows = await transaction.kysely
+  const rows = await queriesOver(transaction)
     .selectFrom("threads")
     .select("thread_id")
     .where(sql<SqlBool>`thread_id = any(${threadIds}::uuid[])`)
-    .where(visibility.where("metadata"))
+    .where(whereVisible(visibility, "metadata"))
     .orderBy("thread_id")
     .forUpdate()
     .execute();
@@ -80,7 +82,7 @@ export async function lockForPrune(
   visibility: Visibility<"threads">,
   threadId: string,
 ): Promise<boolean> {
-  const row = await transaction.kysely
+  const row = await queriesOver(transaction)
     .updateTable("threads")
     .set({
       expires_at: sql<Date | null>`case ttl_strategy when 'keep_latest' then null else expires_at end`,
@@ -88,7 +90,7 @@ export async function lockForPrune(
     })
     .where("thread_id", "=", threadId)
     .where("unfinished_runs", "=", 0)
-    .where(visibility.where("metadata"))
+    .where(whereVisible(visibility, "metadata"))
     .returning("thread_id")
     .executeTakeFirst();
   return row !== undefined;
@@ -126,10 +128,10 @@ export async function markPruned(
   visibility: Visibility<"threads">,
   threadId: string,
 ): Promise<void> {
-  await transaction.kysely
+  await queriesOver(transaction)
     .updateTable("threads")
     .set({ expires_at: null, version: sql<string>`version + 1` })
     .where("thread_id", "=", threadId)
-    .where(visibility.where("metadata"))
+    .where(whereVisible(visibility, "metadata"))
     .execute();
 }

@@ -29,7 +29,7 @@ test("a graph that emits 50 MB faster than they are taken waits, and no event is
     1,
     { delete_thread: false } as ClaimedRunRow,
     sink,
-    { isSuspect: false, onGraphEnded: () => undefined },
+    { isSuspect: false, tellsProtocol: false, onGraphEnded: () => undefined },
     () => undefined,
   );
   const pipe = createEventPipe((batches) => {

@@ -23,7 +23,7 @@ const start = () => {
     blockedSeconds: 10,
     onMessage: () => undefined,
     onEnd,
-    logger: createLogger({ level: "silent", pretty: false }),
+    logger: createLogger({ level: "silent" }),
   });
   return { graphProcess, onEnd };
 };

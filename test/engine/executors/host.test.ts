@@ -26,7 +26,7 @@ const resultThere = async (result: GraphResult) => {
     1,
     { run_id: "run", delete_thread: false } as ClaimedRunRow,
     SINK,
-    { isSuspect: false, onGraphEnded: () => undefined },
+    { isSuspect: false, tellsProtocol: false, onGraphEnded: () => undefined },
     vi.fn(),
   );
   const host = createHost({

@@ -51,3 +51,33 @@ test("a line of a megabyte is cut, and the next one is whole", async () => {
   await api.post("/runs/wait", { assistant_id: "raw-printing", input: { text: "afterwards" } });
   expect((await printedOf("afterwards")).map(({ text }) => text)).toEqual(["afterwards", "afterwards"]);
 });
+
+test.each([
+  ["calls exit", "exit", "a graph has ended its process"],
+  ["throws in a timer", "throw", "an exception was not caught in a graph process"],
+])("of all runs in a process that ends, the one that %s is named", async (_what, harm, msg) => {
+  const api = apiOf(server);
+  const neighbour = await api.aRun(await api.aThread(), { assistant_id: "hostile", input: { steps: 5 } });
+  const culprit = await api.aRun(await api.aThread(), {
+    assistant_id: "hostile",
+    input: { harm, attempts: 1, steps: 1 },
+  });
+  const named = await eventually(
+    "the process has said why it ends",
+    () => {
+      const said = server.lines
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+        .filter((line) => line["msg"] === msg);
+      return said.length > 0 && said;
+    },
+    WITHIN_MS,
+  );
+  expect(named).toMatchObject([{ run_id: culprit.run_id, node: "hurt", graph_process: expect.any(Number) }]);
+  for (const { thread_id, run_id } of [neighbour, culprit]) {
+    await eventually(
+      "both runs end as success",
+      async () => (await api.run(thread_id, run_id)).status === "success",
+      WITHIN_MS,
+    );
+  }
+});

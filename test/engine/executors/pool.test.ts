@@ -47,7 +47,7 @@ const SINK: WatchedSink = {
 };
 
 const lines: string[] = [];
-const aPool = (options: { processes?: number; runsAtMost?: number } = {}) =>
+const aPool = (options: { processes?: number; spares?: number; runsAtMost?: number } = {}) =>
   createGraphProcesses({
     processes: 1,
     spares: 1,
@@ -60,7 +60,6 @@ const aPool = (options: { processes?: number; runsAtMost?: number } = {}) =>
     residentBytesKilled: 1.5e9,
     logger: createLogger({
       level: "info",
-      pretty: false,
       destination: { write: (line: string) => void lines.push(line) },
     }),
     ...options,
@@ -68,7 +67,11 @@ const aPool = (options: { processes?: number; runsAtMost?: number } = {}) =>
 
 const begin = (pool: ReturnType<typeof aPool>, runId: string, isSuspect = false) => {
   const run = { run_id: runId, delete_thread: false } as ClaimedRunRow;
-  const execution = pool.execute(run, SINK, { isSuspect, onGraphEnded: () => undefined });
+  const execution = pool.execute(run, SINK, {
+    isSuspect,
+    tellsProtocol: false,
+    onGraphEnded: () => undefined,
+  });
   const state: { result?: AttemptResult } = {};
   void execution.result.then((result) => (state.result = result));
   return { execution, state };
@@ -257,4 +260,80 @@ test("a process that takes more memory than a worn one may is killed, and the lo
   expect(state.result).toEqual({ kind: "lost", how: "was killed: it took 1600 MB" });
   const line = lines.find((text) => text.includes("it took 1600 MB"));
   expect(JSON.parse(line ?? "{}")).toMatchObject({ runs: ["greedy"] });
+});
+
+describe("while no process is ready", () => {
+  test("as many are started at once as there are to be, and runs wait until one is", () => {
+    const pool = aPool({ processes: 2 });
+    expect(started).toHaveLength(2);
+    begin(pool, "run");
+    expect(placesOf("run")).toEqual([]);
+    ready(started[1]!);
+    expect(placesOf("run")).toEqual([2]);
+  });
+
+  test("a run that is told to stop is over, and is begun by none that becomes ready", async () => {
+    const pool = aPool();
+    const { execution, state } = begin(pool, "run");
+    execution.stop({ kind: "timeout" });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(state.result).toEqual({ kind: "stopped", reason: { kind: "timeout" } });
+    ready(started[0]!);
+    expect(placesOf("run")).toEqual([]);
+  });
+});
+
+describe("a suspect", () => {
+  test("takes the spare that is ready, at once", () => {
+    const pool = aPool({ spares: 2 });
+    for (let index = 0; index < 3; index += 1) ready(started[index]!);
+    started[1]!.options.onEnd("exit", "exited with 1");
+    begin(pool, "suspect", true);
+    expect(placesOf("suspect")).toEqual([3]);
+  });
+
+  test("goes on in another process when the one that was to execute it ends before that", async () => {
+    const pool = aPool();
+    ready(started[0]!);
+    begin(pool, "suspect", true);
+    started[1]!.options.onEnd("exit", "exited with 1");
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    for (const fake of started.slice(2)) ready(fake);
+    expect(placesOf("suspect")).toHaveLength(1);
+  });
+
+  test("does not go on if it was told to stop meanwhile", async () => {
+    const pool = aPool();
+    ready(started[0]!);
+    const { execution } = begin(pool, "suspect", true);
+    execution.stop({ kind: "timeout" });
+    started[1]!.options.onEnd("exit", "exited with 1");
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    for (const fake of started.slice(2)) ready(fake);
+    expect(placesOf("suspect")).toEqual([]);
+  });
+});
+
+test("a run that has ended after it was told to stop costs its process nothing", async () => {
+  const pool = aPool();
+  const [fake] = started as [FakeProcess];
+  ready(fake);
+  const { execution, state } = begin(pool, "run");
+  execution.stop({ kind: "timeout" });
+  const result = { kind: "stopped", reason: { kind: "timeout" } } as const;
+  fake.options.onMessage({ kind: "result", id: idOf(fake, "run"), result });
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect(pool.figures()).toMatchObject({ working: 1, deaths: { unstopped: 0 } });
+  expect(state.result).toEqual(result);
+});
+
+test("a pool that has closed begins nothing, and starts no process", async () => {
+  const pool = aPool();
+  ready(started[0]!);
+  await pool.close();
+  expect(started.map(({ isClosed }) => isClosed)).toEqual([true, true]);
+  const { state } = begin(pool, "late");
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect(state.result).toEqual({ kind: "lost", how: "was not started" });
+  expect([placesOf("late"), started.length]).toEqual([[], 2]);
 });

@@ -31,7 +31,7 @@ const textOf = <Text>(made: MadeText<Text>): Text => {
 
 const toResult = (sent: SentResult): AttemptResult => {
   if (sent.kind === "failed") return { kind: "failed", error: restoreError(sent.error) };
-  if (sent.kind === "stopped") return sent;
+  if (sent.kind === "stopped" || sent.kind === "refused") return sent;
   const { values, interrupts, lastUnsafe } = sent;
   return {
     kind: "completed",
@@ -79,8 +79,10 @@ export class ExecutionThere implements GraphExecution {
 
   placeAt(place: Placed): void {
     const { id, run, sink } = this;
+    const { tellsProtocol } = this.options;
     this.#place = place;
-    place.send({ kind: "execute", id, run, wanted: sink.wanted, wantsValues: this.#wantsValues });
+    const wantsValues = this.#wantsValues;
+    place.send({ kind: "execute", id, run, wanted: sink.wanted, wantsValues, tellsProtocol });
     if (!sink.wanted) sink.onWanted(() => place.send({ kind: "wanted", id }));
     if (this.stopReason !== undefined) place.send({ kind: "stop", id, reason: this.stopReason });
   }

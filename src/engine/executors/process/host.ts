@@ -40,7 +40,7 @@ export const createHost = ({ executor, send, isLoss, residentBytes, onClose }: H
   const sentResult = async ({ execution, wantsValues }: Hosted): Promise<SentResult> => {
     const result = await execution.result;
     if (result.kind === "failed") return { kind: "failed", error: describeError(result.error, isLoss) };
-    if (result.kind === "stopped") return result;
+    if (result.kind === "stopped" || result.kind === "refused") return result;
     const { values, interrupts, lastUnsafe } = result;
     return {
       kind: "completed",
@@ -50,11 +50,18 @@ export const createHost = ({ executor, send, isLoss, residentBytes, onClose }: H
     };
   };
 
-  const execute = ({ id, run, wanted, wantsValues }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
+  const execute = ({
+    id,
+    run,
+    wanted,
+    wantsValues,
+    tellsProtocol,
+  }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
     const sink = events.open(id, wanted);
     const execution = executor.execute(run, sink, {
       // Who is one has this process for itself.
       isSuspect: false,
+      tellsProtocol,
       onGraphEnded: () => send({ kind: "graph-ended", id }),
     });
     const here: Hosted = { execution, sink, wantsValues };

@@ -1,6 +1,7 @@
 import type { AttemptSaver } from "../../../checkpoints/types.ts";
 import type { ClaimedRunRow } from "../../../database/tables.ts";
 import type { StopReason } from "../executor.ts";
+import type { ResumeRefusal } from "../strict-resume.ts";
 import type { DescribedError } from "./described-error.ts";
 
 /**
@@ -25,7 +26,14 @@ export type ToGraphProcess =
   /** The first message. */
   | { kind: "setup"; setup: GraphProcessSetup }
   /** `wanted`: somebody reads the events; `wantsValues`: somebody waits for the final values. Dates of the row arrive as text; no graph is given them. */
-  | { kind: "execute"; id: number; run: ClaimedRunRow; wanted: boolean; wantsValues: boolean }
+  | {
+      kind: "execute";
+      id: number;
+      run: ClaimedRunRow;
+      wanted: boolean;
+      wantsValues: boolean;
+      tellsProtocol: boolean;
+    }
   /** From now on somebody reads the events. */
   | { kind: "wanted"; id: number }
   /** Somebody waits for the final values from now on; if it comes too late, they are read from the thread. */
@@ -52,6 +60,7 @@ export type SentResult =
       lastUnsafe: AttemptSaver["lastUnsafe"];
     }
   | { kind: "failed"; error: DescribedError }
+  | { kind: "refused"; refusal: ResumeRefusal }
   | { kind: "stopped"; reason: StopReason };
 
 export type FromGraphProcess =

@@ -1,0 +1,33 @@
+import { THE_SERVER } from "../access/caller.ts";
+import { createDueCrons } from "../crons/firing/due.ts";
+import { createFiring, type FiringParts } from "../crons/firing/firing.ts";
+import { createScheduler } from "../crons/firing/scheduler.ts";
+import { createCronRepository } from "../crons/repository.ts";
+import { createCronSearcher } from "../crons/search.ts";
+import { createCronService } from "../crons/service.ts";
+import type { Foundation } from "./foundation.ts";
+
+export interface CronParts extends Pick<FiringParts, "storeRuns" | "holdRuns" | "faults" | "logger"> {
+  foundation: Foundation;
+}
+
+/** The API of crons, and what fires those of this process's graphs once it is opened. */
+export const createCrons = async ({ foundation, storeRuns, holdRuns, faults, logger }: CronParts) => {
+  const { config, database, authorize, graphs } = foundation;
+  const rights = {
+    threads: await authorize(THE_SERVER, "threads", "create_run"),
+    assistants: await authorize(THE_SERVER, "assistants", "read"),
+  };
+  const due = createDueCrons(database, graphs.ids);
+  const firing = createFiring({ database, due, storeRuns, holdRuns, rights, faults, logger });
+  const scheduler = createScheduler({ firing, logger });
+  const crons = createCronService({
+    database,
+    authorize,
+    repository: createCronRepository(database),
+    searcher: createCronSearcher(database),
+    recursionLimitMax: config.recursionLimitMax,
+    onChanged: () => scheduler.wake(),
+  });
+  return { crons, scheduler };
+};

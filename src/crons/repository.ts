@@ -1,0 +1,129 @@
+import type { Visibility } from "../access/visibility.ts";
+import { queriesOver } from "../database/queries.ts";
+import { whereVisible } from "../access/where-visible.ts";
+import type { Database, Records } from "../database/database.ts";
+import type { CronRow } from "../database/tables.ts";
+import type { CreationRights } from "../queue/sql/create.ts";
+
+/** What is read of a cron. */
+export const COLUMNS = [
+  "cron_id",
+  "assistant_id",
+  "thread_id",
+  "schedule",
+  "timezone",
+  "end_time",
+  "enabled",
+  "on_run_completed",
+  "user_id",
+  "metadata",
+  "payload",
+  "next_run_date",
+  "error",
+  "created_at",
+  "updated_at",
+] as const satisfies (keyof CronRow)[];
+
+/** What a caller says of a cron, and what follows from it. */
+export type CronFields = Omit<
+  CronRow,
+  "cron_id" | "assistant_id" | "thread_id" | "user_id" | "created_at" | "updated_at"
+>;
+export type NewCron = CronFields & Pick<CronRow, "cron_id" | "assistant_id" | "thread_id" | "user_id">;
+
+/** What a cron is about, as it stands. */
+export interface Surroundings {
+  /** By the clock of the database, as everything here: those of the processes differ. */
+  now: Date;
+  assistantIsThere: boolean;
+  threadIsThere: boolean;
+}
+
+/** The SQL of single crons. What a visibility hides is as if it were not there. */
+export const createCronRepository = (database: Database) => ({
+  /** Indexes: assistants_pkey, threads_pkey. */
+  async surroundings(
+    rights: CreationRights,
+    { assistantId, threadId }: { assistantId: string; threadId: string | null },
+    records: Records = database,
+  ): Promise<Surroundings> {
+    const values: unknown[] = [assistantId, threadId];
+    const assistants = rights.assistants.condition("metadata", values);
+    const threads = rights.threads.condition("metadata", values);
+    const [row] = await records.query<{ now: Date; assistant: boolean; thread: boolean }>(
+      `select clock_timestamp() as now,
+        exists (select from threadloom.assistants where assistant_id = $1 and ${assistants}) as assistant,
+        exists (select from threadloom.threads where thread_id = $2 and ${threads}) as thread`,
+      values,
+    );
+    return {
+      now: row?.now ?? new Date(),
+      assistantIsThere: row?.assistant === true,
+      threadIsThere: row?.thread === true,
+    };
+  },
+
+  async insert(_visibility: Visibility<"crons">, cron: NewCron): Promise<CronRow> {
+    return await queriesOver(database)
+      .insertInto("crons")
+      .values({ ...cron, metadata: JSON.stringify(cron.metadata) })
+      .returning(COLUMNS)
+      .executeTakeFirstOrThrow();
+  },
+
+  async find(visibility: Visibility<"crons">, cronId: string): Promise<CronRow | undefined> {
+    return await queriesOver(database)
+      .selectFrom("crons")
+      .select(COLUMNS)
+      .where("cron_id", "=", cronId)
+      .where(whereVisible(visibility, "metadata"))
+      .executeTakeFirst();
+  },
+
+  /** The same, locked: it is not fired before the transaction is over. */
+  async lock(
+    transaction: Records,
+    visibility: Visibility<"crons">,
+    cronId: string,
+  ): Promise<CronRow | undefined> {
+    return await queriesOver(transaction)
+      .selectFrom("crons")
+      .select(COLUMNS)
+      .where("cron_id", "=", cronId)
+      .where(whereVisible(visibility, "metadata"))
+      .forUpdate()
+      .executeTakeFirst();
+  },
+
+  /** The caller has locked it. */
+  async update(
+    transaction: Records,
+    visibility: Visibility<"crons">,
+    cronId: string,
+    fields: CronFields,
+  ): Promise<CronRow> {
+    return await queriesOver(transaction)
+      .updateTable("crons")
+      .set((expression) => ({
+        ...fields,
+        metadata: JSON.stringify(fields.metadata),
+        updated_at: expression.fn<Date>("now"),
+      }))
+      .where("cron_id", "=", cronId)
+      .where(whereVisible(visibility, "metadata"))
+      .returning(COLUMNS)
+      .executeTakeFirstOrThrow();
+  },
+
+  /** False if there was none. */
+  async remove(visibility: Visibility<"crons">, cronId: string): Promise<boolean> {
+    const { numDeletedRows } = await queriesOver(database)
+      .deleteFrom("crons")
+      .where("cron_id", "=", cronId)
+      .where(whereVisible(visibility, "metadata"))
+      .executeTakeFirstOrThrow();
+    return numDeletedRows > 0n;
+  },
+});
+
+export type CronRepository = ReturnType<typeof createCronRepository>;

@@ -1,0 +1,193 @@
+import type { Authorize } from "../access/authorize.ts";
+import type { Caller } from "../access/caller.ts";
+import type { Database } from "../database/database.ts";
+import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../database/merging.ts";
+import type { CronRow } from "../database/tables.ts";
+import { assistantIdOf } from "../domain/assistant-ids.ts";
+import { assistantNotFound, cronNotFound, invalid, sqlState, threadNotFound } from "../domain/errors.ts";
+import { assertRecursionLimit } from "../domain/recursion-limit.ts";
+import type { Page } from "../http/pagination.ts";
+import { newId } from "../lib/ids.ts";
+import type { JsonObject } from "../lib/json.ts";
+import type { CreationRights } from "../queue/sql/create.ts";
+import { storeOnce } from "../runs/creation/store-once.ts";
+import { toCron, toExtract } from "./record.ts";
+import type { CronFields, CronRepository } from "./repository.ts";
+import { readSchedule } from "./schedule.ts";
+import {
+  CRON_FIELDS,
+  RUN_FIELDS,
+  type CronCreate,
+  type CronExtract,
+  type CronFilter,
+  type CronPatch,
+  type CronRecord,
+  type CronSearch,
+} from "./schemas.ts";
+import type { CronSearcher } from "./search.ts";
+
+export interface CronServiceParts {
+  database: Database;
+  authorize: Authorize;
+  repository: CronRepository;
+  searcher: CronSearcher;
+  recursionLimitMax: number;
+  /** A cron was made or changed: it may be due before anything else. */
+  onChanged: () => void;
+}
+
+const FOREIGN_KEY_VIOLATION = "23503";
+
+/** What a body asks of each run. */
+const payloadOf = (body: { [Field in (typeof RUN_FIELDS)[number]]?: unknown }): JsonObject =>
+  Object.fromEntries(
+    RUN_FIELDS.flatMap((field) => (body[field] === undefined ? [] : [[field, body[field]]])),
+  ) as JsonObject;
+
+type Timing = Pick<CronRow, "schedule" | "timezone" | "end_time" | "enabled" | "next_run_date">;
+
+/**
+ * When a cron is due next, if it ever is. What was due and is not fired yet stays due, unless another schedule is given.
+ * Throws `invalid`.
+ */
+const nextOf = (now: Date, timing: Timing, before?: Timing): Date | null => {
+  const schedule = readSchedule(timing.schedule, timing.timezone);
+  const isSame = before?.schedule === timing.schedule && before.timezone === timing.timezone;
+  const next = (isSame ? before.next_run_date : undefined) ?? schedule.next(now);
+  if (next === undefined) throw invalid("'schedule': is never due.");
+  if (!timing.enabled) return null;
+  return timing.end_time !== null && next >= timing.end_time ? null : next;
+};
+
+/** Crons: runs that are created again and again. What a caller may not see is as if it were not there. */
+export const createCronService = (parts: CronServiceParts) => {
+  const { database, authorize, repository, searcher, recursionLimitMax, onChanged } = parts;
+
+  /** Its runs are created for whoever creates or enables it. */
+  const runRights = async (caller: Caller): Promise<CreationRights> => ({
+    threads: await authorize(caller, "threads", "create_run"),
+    assistants: await authorize(caller, "assistants", "read"),
+  });
+
+  return {
+    /** Throws `assistantNotFound`, `threadNotFound`, and `invalid` for a schedule that can't be kept. */
+    async create(caller: Caller, body: CronCreate, threadId: string | null): Promise<CronRecord> {
+      const visibility = await authorize(caller, "crons", "create");
+      const rights = await runRights(caller);
+      assertRecursionLimit(body.config, recursionLimitMax);
+      const assistantId = assistantIdOf(body.assistant_id);
+      const timing: Timing = {
+        schedule: body.schedule,
+        timezone: body.timezone ?? null,
+        end_time: body.end_time ?? null,
+        enabled: body.enabled ?? true,
+        next_run_date: null,
+      };
+      readSchedule(timing.schedule, timing.timezone);
+      const cronId = newId();
+      const row = await storeOnce(
+        () => repository.find(visibility, cronId),
+        async () => {
+          const { now, assistantIsThere, threadIsThere } = await repository.surroundings(rights, {
+            assistantId,
+            threadId,
+          });
+          if (threadId !== null && !threadIsThere) throw threadNotFound(threadId);
+          if (!assistantIsThere) throw assistantNotFound(body.assistant_id);
+          return await repository
+            .insert(visibility, {
+              ...timing,
+              cron_id: cronId,
+              assistant_id: assistantId,
+              thread_id: threadId,
+              on_run_completed: threadId === null ? (body.on_run_completed ?? "delete") : null,
+              user_id: null,
+              metadata: body.metadata ?? {},
+              payload: JSON.stringify(payloadOf(body)),
+              next_run_date: nextOf(now, timing),
+              error: null,
+            })
+            .catch((error: unknown) => {
+              // It was deleted at this very moment.
+              if (sqlState(error) === FOREIGN_KEY_VIOLATION) throw threadNotFound(threadId ?? "");
+              throw error;
+            });
+        },
+      );
+      onChanged();
+      return toCron(row);
+    },
+
+    /** Throws `cronNotFound`. */
+    async get(caller: Caller, cronId: string): Promise<CronRecord> {
+      const row = await repository.find(await authorize(caller, "crons", "read"), cronId);
+      if (row === undefined) throw cronNotFound(cronId);
+      return toCron(row);
+    },
+
+    /**
+     * Changes what is given. Throws `cronNotFound`, `invalid`, and `assistantNotFound` where a cron is enabled whose
+     * assistant is gone.
+     */
+    async patch(caller: Caller, cronId: string, body: CronPatch): Promise<CronRecord> {
+      const visibility = await authorize(caller, "crons", "update");
+      const rights = await runRights(caller);
+      assertRecursionLimit(body.config, recursionLimitMax);
+      const row = await database.transaction(async (transaction) => {
+        const before = await repository.lock(transaction, visibility, cronId);
+        if (before === undefined) throw cronNotFound(cronId);
+        const { now, assistantIsThere } = await repository.surroundings(
+          rights,
+          { assistantId: before.assistant_id, threadId: null },
+          transaction,
+        );
+        if (body.enabled === true && !assistantIsThere) throw assistantNotFound(before.assistant_id);
+        const timing: Timing = {
+          schedule: body.schedule ?? before.schedule,
+          timezone: body.timezone ?? before.timezone,
+          end_time: body.end_time === undefined ? before.end_time : body.end_time,
+          enabled: body.enabled ?? before.enabled,
+          next_run_date: null,
+        };
+        const metadata = { ...before.metadata, ...body.metadata };
+        if (Buffer.byteLength(JSON.stringify(metadata)) > MERGED_BYTES_AT_MOST) throw metadataTooLarge();
+        const fields: CronFields = {
+          ...timing,
+          next_run_date: nextOf(now, timing, before),
+          on_run_completed:
+            before.thread_id === null ? (body.on_run_completed ?? before.on_run_completed) : null,
+          metadata,
+          payload: JSON.stringify({ ...(JSON.parse(before.payload) as JsonObject), ...payloadOf(body) }),
+          error: timing.enabled ? null : before.error,
+        };
+        return await repository.update(transaction, visibility, cronId, fields);
+      });
+      onChanged();
+      return toCron(row);
+    },
+
+    /** Throws `cronNotFound`. Runs that it has made stay. */
+    async remove(caller: Caller, cronId: string): Promise<void> {
+      const removed = await repository.remove(await authorize(caller, "crons", "delete"), cronId);
+      if (!removed) throw cronNotFound(cronId);
+    },
+
+    /** A page that would get too large ends early; its `total` is the true one. */
+    async search(caller: Caller, search: CronSearch, signal?: AbortSignal): Promise<Page<CronExtract>> {
+      const visibility = await authorize(caller, "crons", "search");
+      const fields = search.select === undefined || search.select.length === 0 ? CRON_FIELDS : search.select;
+      const { rows, total } = await searcher.page(visibility, search, fields, signal);
+      return {
+        items: rows.map((row) => toExtract(row, fields)),
+        total: total ?? (search.offset === 0 ? 0 : await searcher.count(visibility, search, signal)),
+        offset: search.offset,
+      };
+    },
+
+    async count(caller: Caller, filter: CronFilter, signal?: AbortSignal): Promise<number> {
+      return await searcher.count(await authorize(caller, "crons", "search"), filter, signal);
+    },
+  };
+};
+
+export type CronService = ReturnType<typeof createCronService>;

@@ -1,0 +1,146 @@
+import type { DeathReason } from "./deaths.ts";
+import type { ExecutionThere } from "./execution-there.ts";
+import { startGraphProcess, type GraphProcessOptions } from "./graph-process.ts";
+import { idsOf, isRegular, isSpare, type Member } from "./member.ts";
+import type { FromGraphProcess } from "./messages.ts";
+import { createRestarts } from "./restarts.ts";
+
+/** What processes there are to be. */
+export interface MembersOptions extends Omit<GraphProcessOptions, "onMessage" | "onEnd"> {
+  /** Processes that execute runs. */
+  processes: number;
+  /** Processes beyond those that are kept warm, to take the place of one that ends. */
+  spares: number;
+}
+
+export interface MemberEvents {
+  onMessage(member: Member, message: FromGraphProcess): void;
+  /** The process has ended unasked, and takes its executions with it. Its owner calls `remove`. */
+  onEnd(member: Member, reason: DeathReason, how: string): void;
+}
+
+/** The processes of a pool: keeps as many as there are to be, one of them warm to take the place of another. */
+export const createMembers = (options: MembersOptions, { onMessage, onEnd }: MemberEvents) => {
+  const { processes, spares, logger } = options;
+  const members = new Set<Member>();
+  const restarts = createRestarts();
+  let pause: NodeJS.Timeout | undefined;
+  let isClosing = false;
+
+  const count = (isMeant: (member: Member) => boolean): number => [...members].filter(isMeant).length;
+
+  const start = (role: Member["role"]): Member => {
+    const member: Member = {
+      process: startGraphProcess({
+        ...options,
+        onMessage: (message) => onMessage(member, message),
+        onEnd: (reason, how, cause) => {
+          logger.error(
+            { graph_process: member.process.id, runs: idsOf(member), err: cause },
+            `a graph process ${how}`,
+          );
+          onEnd(member, reason, how);
+        },
+      }),
+      state: "starting",
+      readyAt: 0,
+      role,
+      suspect: undefined,
+      here: new Map(),
+      begun: 0,
+      isWorn: false,
+    };
+    members.add(member);
+    return member;
+  };
+
+  /** A spare that is ready, else one that will be sooner than a process that is started now. */
+  const takeSpare = (role: Member["role"]): Member | undefined => {
+    const warm = [...members].filter(isSpare);
+    const spare = warm.find(({ state }) => state === "ready") ?? warm[0];
+    if (spare !== undefined) spare.role = role;
+    return spare;
+  };
+
+  /** A spare waits for the others: a start takes a core for a second, and theirs is waited for. */
+  const startMissing = (): void => {
+    if (isClosing) return;
+    let missing = processes - count(isRegular);
+    while (missing > 0 && takeSpare("regular") !== undefined) missing -= 1;
+    if (pause !== undefined) return;
+    for (; missing > 0; missing -= 1) start("regular");
+    if (count(({ state }) => state === "starting") === 0 && count(isSpare) < spares) start("spare");
+  };
+  const startMissingAfter = (pauseMs: number): void => {
+    if (pauseMs > 0) {
+      pause ??= setTimeout(() => {
+        pause = undefined;
+        startMissing();
+      }, pauseMs);
+    }
+    startMissing();
+  };
+
+  /** Ends its process as soon as nothing is executed there. */
+  const leave = (member: Member): void => {
+    member.state = "leaving";
+    if (member.here.size > 0) return;
+    void member.process.close().then(() => members.delete(member));
+  };
+
+  /** One after the other: each needs a spare. */
+  const replaceWorn = (): void => {
+    const worn = [...members].find((member) => member.isWorn && isRegular(member));
+    const spare = [...members].find((member) => isSpare(member) && member.state === "ready");
+    if (isClosing || worn === undefined || spare === undefined) return;
+    spare.role = "regular";
+    leave(worn);
+  };
+  const useReady = (): void => {
+    replaceWorn();
+    startMissing();
+  };
+
+  return {
+    all: members as ReadonlySet<Member>,
+    count,
+    startMissing,
+    /** As `startMissing`, after one has become ready: it may be what a worn one waits for. */
+    useReady,
+    leave,
+
+    /** Another takes its place as soon as one is warm; then it leaves. */
+    wear(member: Member, why: string): void {
+      if (member.isWorn || !isRegular(member)) return;
+      member.isWorn = true;
+      logger.info({ graph_process: member.process.id }, `a graph process is replaced: ${why}`);
+      useReady();
+    },
+
+    /** A process for one run alone; the caller begins it as soon as the process is ready, and starts what is missing. */
+    takeAlone(suspect: ExecutionThere): Member {
+      const member = takeSpare("alone") ?? start("alone");
+      member.suspect = suspect;
+      return member;
+    },
+
+    /** After its end. Returns the milliseconds after which the next process is started. */
+    remove(member: Member): number {
+      members.delete(member);
+      const pauseMs = restarts.pauseMsAfter(member);
+      startMissingAfter(member.role === "alone" ? 0 : pauseMs);
+      return pauseMs;
+    },
+
+    /** No process is started any more. */
+    stopStarting(): void {
+      isClosing = true;
+      clearTimeout(pause);
+    },
+    async close(): Promise<void> {
+      await Promise.all([...members].map((member) => member.process.close()));
+    },
+  };
+};
+
+export type Members = ReturnType<typeof createMembers>;

@@ -1,0 +1,79 @@
+import { createDoubts } from "./doubts.ts";
+import type { ExecutionThere } from "./execution-there.ts";
+import { leastBusy, type Member } from "./member.ts";
+import type { Members } from "./members.ts";
+
+/** Which process executes what: the least busy one, or one alone for a run that may take its neighbours with it. */
+export const createPlacing = (members: Members, { aloneAtMost }: { aloneAtMost: number }) => {
+  /** Executions for which no process is ready, the oldest first. */
+  const waiting = new Set<ExecutionThere>();
+  const doubts = createDoubts();
+  let isClosing = false;
+
+  const place = (execution: ExecutionThere, member: Member): void => {
+    waiting.delete(execution);
+    member.here.set(execution.id, execution);
+    member.begun += 1;
+    execution.placeAt(member.process);
+  };
+
+  const placeWaiting = (): void => {
+    for (const execution of waiting) {
+      const member = leastBusy(members.all);
+      if (member === undefined) return;
+      place(execution, member);
+    }
+  };
+
+  /** Of a process that is ready: what it was started for, if anything. */
+  const beginSuspect = (member: Member): void => {
+    const { suspect } = member;
+    if (suspect === undefined) return;
+    if (suspect.stopReason === undefined) place(suspect, member);
+    else members.leave(member);
+  };
+
+  const beginAlone = (execution: ExecutionThere): void => {
+    if (isClosing || execution.stopReason !== undefined) return execution.lost("was not started");
+    const member = members.takeAlone(execution);
+    if (member.state === "ready") beginSuspect(member);
+    members.startMissing();
+  };
+
+  /** Each costs a process; there are as many as suspects may have. */
+  const goesAlone = ({ isSuspect, run }: ExecutionThere): boolean =>
+    (doubts.take(run.run_id) && members.count(({ role }) => role === "alone") < aloneAtMost) || isSuspect;
+
+  return {
+    placeWaiting,
+    beginSuspect,
+
+    begin(execution: ExecutionThere): void {
+      if (isClosing) return queueMicrotask(() => execution.lost("was not started"));
+      if (goesAlone(execution)) return beginAlone(execution);
+      waiting.add(execution);
+      placeWaiting();
+    },
+
+    /** The process that has it; undefined if it has none, and then it is no longer placed anywhere. */
+    withdraw(execution: ExecutionThere): Member | undefined {
+      const member = [...members.all].find(({ here }) => here.has(execution.id));
+      if (member === undefined) waiting.delete(execution);
+      return member;
+    },
+
+    /** What began last there is doubted. */
+    doubt: (member: Member): void => doubts.died(member),
+
+    /** The process has ended before what it was started for has begun. */
+    beginAgain({ suspect }: Member, pauseMs: number): void {
+      if (suspect === undefined || suspect.isPlaced || suspect.stopReason !== undefined) return;
+      setTimeout(() => beginAlone(suspect), pauseMs);
+    },
+
+    close(): void {
+      isClosing = true;
+      for (const execution of waiting) execution.lost("was not started");
+    },
+  };
+};

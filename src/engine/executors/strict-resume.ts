@@ -1,0 +1,55 @@
+import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
+import type { RunKwargs } from "../../queue/kwargs.ts";
+
+/** Why a resume was refused, in the words of the SDK's `StrictResumeRefusal` (1.15). */
+export interface ResumeRefusal {
+  reason: "no_such_interrupt";
+  /** The interrupts that the resume names and that don't wait; empty for an answer to whichever waits, if none does. */
+  interrupt_ids: string[];
+  /** The interrupts that wait for an answer. */
+  pending_ids: string[];
+}
+
+/** Ids that a refusal names; it comes back with each read of the run. */
+const IDS_AT_MOST = 1_000;
+
+/** An interrupt's id. LangGraph takes a resume whose keys all look like this for answers by id (1.4.18, `isXXH3`). */
+const INTERRUPT_ID = /^[0-9a-f]{32}$/;
+
+const namedBy = (resume: unknown): string[] => {
+  const keys = typeof resume === "object" && resume !== null ? Object.keys(resume) : [];
+  return keys.every((key) => INTERRUPT_ID.test(key)) ? keys : [];
+};
+
+/** A run answers what does not wait, and wants that refused. */
+export class RefusedResumeError extends Error {
+  override readonly name = "RefusedResumeError";
+  constructor(readonly refusal: ResumeRefusal) {
+    super("The run answers an interrupt that does not wait.");
+  }
+}
+
+/**
+ * Throws RefusedResumeError if a strict resume answers an interrupt that does not wait; LangGraph would ignore the answer.
+ * Asked when the run begins, not when it is created: of two answers that are given at once, the second waits behind the
+ * first, and its interrupt is gone when its turn comes.
+ */
+export const assertAnswersWhatWaits = async (
+  graph: RunnableGraph,
+  { configurable = {} }: GraphRunOptions,
+  { command, strict_resume: isStrict }: RunKwargs,
+): Promise<void> => {
+  if (isStrict !== true || command?.resume == null) return;
+  const { tasks } = await graph.getState({ configurable });
+  const pending = new Set(
+    tasks.flatMap(({ interrupts }) => interrupts.flatMap(({ id }) => (id === undefined ? [] : [id]))),
+  );
+  const named = namedBy(command.resume);
+  const unknown = named.filter((id) => !pending.has(id));
+  if (unknown.length === 0 && pending.size > 0) return;
+  throw new RefusedResumeError({
+    reason: "no_such_interrupt",
+    interrupt_ids: unknown.slice(0, IDS_AT_MOST),
+    pending_ids: [...pending].slice(0, IDS_AT_MOST),
+  });
+};

@@ -1,0 +1,178 @@
+import type { Block, Slice } from "./slices.ts";
+
+/** One event of a message's content, without the message's id. */
+export type BlockEvent =
+  | { event: "content-block-start"; index: number; content: Block }
+  | { event: "content-block-delta"; index: number; delta: Block }
+  | { event: "content-block-finish"; index: number; content: Block };
+
+/** Arguments of a call that are this long are told again only when they have grown by a part of themselves. */
+const ARGUMENTS_TOLD_EACH_TIME = 512;
+const ARGUMENTS_GROWN_BY = 1.06;
+
+interface OpenBlock {
+  key: string;
+  index: number;
+  /** All that was told of it so far. */
+  block: Block;
+  /** Length of a call's arguments when they were told last. */
+  toldArguments: number;
+}
+
+const textIn = (value: unknown): string => (typeof value === "string" ? value : "");
+
+const withoutUndefined = (block: Block): Block =>
+  Object.fromEntries(Object.entries(block).filter(([, value]) => value != null)) as Block;
+
+/** What `slice` adds to `block`, whose type is the same. */
+const added = (block: Block, slice: Block): Block => {
+  // Made of entries: a key that a model chose may be `__proto__`.
+  const whole = Object.fromEntries([
+    ...Object.entries(block),
+    ...Object.entries(slice).filter(([, value]) => value != null),
+  ]) as Block;
+  for (const field of ["text", "reasoning", "data"] as const) {
+    if (typeof slice[field] === "string") whole[field] = textIn(block[field]) + slice[field];
+  }
+  if (isCall(block)) whole["args"] = textIn(block["args"]) + textIn(slice["args"]);
+  return whole;
+};
+
+/** A call of a tool whose arguments are still text. */
+const isCall = ({ type }: Block): boolean => type === "tool_call_chunk" || type === "server_tool_call_chunk";
+
+const parsedArguments = (text: string): Record<string, unknown> | undefined => {
+  if (text === "") return {};
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)
+      ? (parsed as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** A block as it is when nothing is added any more: the arguments of a call are an object, or it is an invalid call. */
+const finished = (block: Block): Block => {
+  if (!isCall(block)) return block;
+  const { index: _, type, ...call } = block;
+  const text = textIn(block["args"]);
+  const args = parsedArguments(text);
+  return args === undefined
+    ? { ...call, type: "invalid_tool_call", args: text, error: "The arguments are no JSON object." }
+    : { ...call, type: type === "tool_call_chunk" ? "tool_call" : "server_tool_call", args };
+};
+
+/**
+ * How a block begins: empty, since JavaScript takes what is in the start for content and Python does not. Whatever has no
+ * deltas comes whole with its finish.
+ */
+const skeletonOf = (block: Block): Block => {
+  const { type, id, name } = block;
+  switch (type) {
+    case "text":
+      return { type, text: "" };
+    case "reasoning":
+      return { type, reasoning: "" };
+    case "tool_call":
+    case "invalid_tool_call":
+    case "tool_call_chunk":
+      return { type: "tool_call_chunk", id: id ?? null, name: name ?? null, args: "" };
+    case "server_tool_call":
+    case "server_tool_call_chunk":
+      return withoutUndefined({ type: "server_tool_call_chunk", id, name, args: "" });
+    case "non_standard":
+      return { type, value: {} };
+    default:
+      return withoutUndefined({ ...block, data: undefined, output: undefined, value: undefined });
+  }
+};
+
+/** What is told of a slice at once; undefined of a block that comes whole, or if nothing is new. */
+const deltaOf = (slice: Block, open: OpenBlock): Block | undefined => {
+  if (slice.type === "text" && slice["text"]) return { type: "text-delta", text: slice["text"] };
+  if (slice.type === "reasoning" && slice["reasoning"])
+    return { type: "reasoning-delta", reasoning: slice["reasoning"] };
+  if (slice.type === "audio" && typeof slice["data"] === "string")
+    return { type: "data-delta", data: slice["data"], encoding: "base64" };
+  if (!isCall(slice)) return undefined;
+  // Clients replace what they have by these fields, so they are all arguments so far. Told each time, a call with 50 KB of
+  // arguments in pieces of 4 took 300 MB.
+  const { length } = textIn(open.block["args"]);
+  const isWorth = length < ARGUMENTS_TOLD_EACH_TIME || length > open.toldArguments * ARGUMENTS_GROWN_BY;
+  if (!isWorth) return undefined;
+  open.toldArguments = length;
+  const { index: _, ...fields } = withoutUndefined(open.block);
+  return { type: "block-delta", fields: { ...fields, type: slice.type } };
+};
+
+/** Whether more of the same block can come in pieces. */
+const goesOn = ({ type }: Block): boolean =>
+  type === "text" || type === "reasoning" || type === "audio" || isCall({ type });
+
+/** Whether a block may be finished because another one begins. */
+const isWhole = (block: Block): boolean =>
+  !isCall(block) || (block["args"] !== "" && parsedArguments(textIn(block["args"])) !== undefined);
+
+/**
+ * The blocks of one message, one after the other: a block finishes before the next one starts. Providers may give pieces
+ * of several calls in turns: then those of the later ones are held until the first one is whole.
+ */
+export const createBlocks = (tell: (event: BlockEvent) => void) => {
+  let open: OpenBlock | undefined;
+  let next = 0;
+  const held = new Map<string, Block>();
+
+  const finish = (): void => {
+    if (open === undefined) return;
+    tell({ event: "content-block-finish", index: open.index, content: finished(open.block) });
+    open = undefined;
+  };
+  const tellSlice = (slice: Block, into: OpenBlock): void => {
+    const delta = deltaOf(slice, into);
+    if (delta !== undefined) tell({ event: "content-block-delta", index: into.index, delta });
+  };
+  const start = (key: string, block: Block): void => {
+    finish();
+    const index = next;
+    next += 1;
+    tell({ event: "content-block-start", index, content: skeletonOf(block) });
+    const opened: OpenBlock = { key, index, block: added({ type: block.type }, block), toldArguments: 0 };
+    open = opened;
+    tellSlice(block, opened);
+    if (!goesOn(block)) finish();
+  };
+  const startHeld = (): void => {
+    for (const [key, block] of held) {
+      if (open !== undefined && !isWhole(open.block)) return;
+      held.delete(key);
+      start(key, block);
+    }
+  };
+
+  return {
+    add({ key, block }: Slice): void {
+      if (open !== undefined && open.block.type === block.type && (open.key === key || key === "tool ")) {
+        open.block = added(open.block, block);
+        tellSlice(block, open);
+        if (held.size > 0) startHeld();
+        return;
+      }
+      const before = held.get(key);
+      if (before !== undefined) held.set(key, added(before, block));
+      else if (held.size > 0 || (open !== undefined && !isWhole(open.block)))
+        held.set(key, added({ type: block.type }, block));
+      else start(key, block);
+    },
+    /** Nothing is added any more. */
+    end(): void {
+      finish();
+      for (const [key, block] of held) start(key, block);
+      held.clear();
+      finish();
+    },
+  };
+};
+
+export type Blocks = ReturnType<typeof createBlocks>;

@@ -1,0 +1,42 @@
+import type { TellProtocol } from "./events.ts";
+
+/** What LangGraph puts beside the names of nodes in a chunk of `updates`. */
+const NO_NODES = new Set(["__interrupt__", "__metadata__"]);
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
+
+/** The state of a graph. Interrupts are told by `input.requested`; a chunk that holds nothing else is no event. */
+export const tellValues = (tell: TellProtocol, namespace: readonly string[], payload: unknown): void => {
+  if (!isObject(payload) || !Object.hasOwn(payload, "__interrupt__")) {
+    return tell("values", namespace, () => payload);
+  }
+  const { __interrupt__: _, ...values } = payload;
+  if (Object.keys(values).length > 0) tell("values", namespace, () => values);
+};
+
+/** What each node has returned: `{node, values}`, an event for each. Answers the nodes. */
+export const tellUpdates = (tell: TellProtocol, namespace: readonly string[], payload: unknown): string[] => {
+  if (!isObject(payload)) return [];
+  const returned = Object.entries(payload).filter(([node]) => !NO_NODES.has(node));
+  for (const [node, values] of returned) {
+    tell(
+      "updates",
+      namespace,
+      () => ({ node, values: isObject(values) ? values : values == null ? {} : { value: values } }),
+      node,
+    );
+  }
+  return returned.map(([node]) => node);
+};
+
+/**
+ * What a node has written: `{name, payload, ...payload}`. JavaScript hands out `payload`, Python all of it, and `name` is
+ * what `custom:NAME` subscribes to: it stands first, where readers find it without parsing the rest.
+ */
+export const tellCustom = (tell: TellProtocol, namespace: readonly string[], payload: unknown): void =>
+  tell("custom", namespace, () =>
+    isObject(payload) && !Array.isArray(payload)
+      ? { ...(typeof payload["name"] === "string" && { name: payload["name"] }), payload, ...payload }
+      : { payload },
+  );

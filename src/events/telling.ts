@@ -1,0 +1,75 @@
+import type { BaseCallbackHandler } from "@langchain/core/callbacks/base";
+import { createChunkConverter, requestModes, type Emit, type StreamChunk } from "./modes.ts";
+import { createProtocolConverter, PROTOCOL_MODES } from "./protocol/converter.ts";
+import type { GraphEnd } from "./protocol/subgraphs.ts";
+
+/** What a run was asked to tell over the first wire. */
+export interface AskedModes {
+  stream_mode: readonly string[];
+  stream_subgraphs: boolean;
+}
+
+/** What an attempt tells, and what its graph is asked for so that it can. */
+export interface Telling {
+  /** Options of `graph.stream`. */
+  readonly options: {
+    streamMode: string[];
+    subgraphs: boolean;
+    version?: "v2";
+    callbacks?: BaseCallbackHandler[];
+  };
+  /** The graph is to be executed by `streamEvents`. */
+  readonly throughEvents: boolean;
+  /** What the graph streams, in the one form; without subgraphs LangGraph leaves the namespace out. */
+  wholeOf(chunk: unknown): StreamChunk;
+  /** Makes events of what the graph has streamed. */
+  tell(chunk: StreamChunk): void;
+  /** The graph streams nothing any more. */
+  end(how: GraphEnd): void;
+}
+
+/** What LangGraph gives of subgraphs, too, to who has not asked for subgraphs: without saying from where it comes. */
+const OF_ALL_GRAPHS = new Set(["messages", "custom", "tools"]);
+
+/** What LangGraph would have given of a chunk to who has not asked for subgraphs. */
+const withoutSubgraphs = (chunk: StreamChunk): StreamChunk | undefined => {
+  const [namespace, mode, payload] = chunk;
+  if (namespace.length === 0) return chunk;
+  return OF_ALL_GRAPHS.has(mode) ? [[], mode, payload] : undefined;
+};
+
+/**
+ * Tells an attempt over the first wire, as its run was asked to; and over the protocol wire if `tellsProtocol`. Then the graph
+ * is asked for more than the first wire shows, and that still shows the same.
+ */
+export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: Emit): Telling => {
+  const { langGraph, events } = requestModes(asked.stream_mode);
+  const convert = createChunkConverter(asked.stream_mode, emit);
+  if (!tellsProtocol) {
+    return {
+      options: { streamMode: langGraph, subgraphs: asked.stream_subgraphs },
+      throughEvents: events,
+      wholeOf: (chunk) => (asked.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk,
+      tell: convert,
+      end: () => undefined,
+    };
+  }
+  const protocol = createProtocolConverter(emit, langGraph.includes("checkpoints"));
+  return {
+    // With a `version` LangGraph gives the small envelopes of checkpoints, which are no stream mode.
+    options: {
+      streamMode: [...new Set([...langGraph, ...PROTOCOL_MODES])],
+      subgraphs: true,
+      version: "v2",
+      callbacks: [protocol.handler],
+    },
+    throughEvents: events,
+    wholeOf: (chunk) => chunk as StreamChunk,
+    tell(chunk) {
+      const shown = asked.stream_subgraphs ? chunk : withoutSubgraphs(chunk);
+      if (shown !== undefined) convert(shown);
+      protocol.convert(chunk);
+    },
+    end: (how) => protocol.end(how),
+  };
+};

@@ -1,0 +1,115 @@
+import type { WebSocket } from "ws";
+import type { EventSink, SentEvent } from "./event-sink.ts";
+import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./pace.ts";
+
+/** Several writers of one socket: each writes a message at a time, whole. */
+export interface SharedSocket {
+  readonly isGone: boolean;
+  /**
+   * Resolves when the client has taken so much that there is room for more; `"gone"` and `"stalled"` as of an EventSink.
+   */
+  send(message: Omit<SentEvent, "seq" | "event">): Promise<"taken" | "gone" | "stalled">;
+  onGone(listener: () => void): () => void;
+  /** Cuts the client off without a closing handshake. */
+  drop(): void;
+}
+
+/** What of a WebSocket is used, so that a slow one can be imitated. */
+type Socket = Pick<WebSocket, "send" | "terminate" | "once" | "readyState" | "OPEN" | "bufferedAmount">;
+
+export const shareSocket = (socket: Socket): SharedSocket => {
+  const listeners = new Set<() => void>();
+  let isGone = socket.readyState !== socket.OPEN;
+  socket.once("close", () => {
+    isGone = true;
+    for (const listener of listeners) listener();
+    listeners.clear();
+  });
+
+  /** Resolves when the operating system has the piece, or nobody will take it any more. */
+  const write = async (piece: string, fin: boolean): Promise<void> =>
+    await new Promise((resolve) => {
+      const end = (): void => {
+        listeners.delete(end);
+        resolve();
+      };
+      listeners.add(end);
+      socket.send(piece, { fin }, end);
+    });
+
+  /** What is not taken yet waits in memory, so a message is given in pieces, and the next when there is room. */
+  const sendWhole = async (pieces: Iterable<string>): Promise<"taken" | "gone" | "stalled"> => {
+    let since = performance.now();
+    let given = 0;
+    let last: string | undefined;
+    const give = async (piece: string, fin: boolean): Promise<boolean> => {
+      given += piece.length;
+      const written = write(piece, fin);
+      if (socket.bufferedAmount < WRITE_CHARACTERS) return true;
+      let timer: NodeJS.Timeout | undefined;
+      const stalled = new Promise<boolean>((resolve) => {
+        timer = setTimeout(() => resolve(true), Math.max(0, since + STALLED_MS - performance.now()));
+      });
+      const isStalled = await Promise.race([written.then(() => false), stalled]);
+      clearTimeout(timer);
+      if (given > TAKEN_CHARACTERS) {
+        given = 0;
+        since = performance.now();
+      }
+      return !isStalled;
+    };
+    for (const piece of pieces) {
+      if (last !== undefined && !(await give(last, false))) return "stalled";
+      if (isGone) return "gone";
+      last = piece;
+    }
+    return (await give(last ?? "", true)) ? (isGone ? "gone" : "taken") : "stalled";
+  };
+
+  function* piecesOf({ before = "", data, after = "" }: Omit<SentEvent, "seq" | "event">): Generator<string> {
+    if (data.length <= WRITE_CHARACTERS) return yield before + data + after;
+    yield before;
+    yield* inPieces(data);
+    yield after;
+  }
+
+  let turn: Promise<unknown> = Promise.resolve();
+  return {
+    get isGone() {
+      return isGone;
+    },
+    send(message) {
+      const sent = turn.then(() => (isGone ? "gone" : sendWhole(piecesOf(message))));
+      turn = sent.catch(() => undefined);
+      return sent;
+    },
+    onGone(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    drop: () => socket.terminate(),
+  };
+};
+
+/** One of the writers of a socket: each event is a message, the text of its frame. */
+export const createSocketSink = (socket: SharedSocket): EventSink => {
+  let forget: () => void = () => undefined;
+  return {
+    get isGone() {
+      return socket.isGone;
+    },
+    onGone(listener) {
+      forget = socket.onGone(listener);
+    },
+    open: () => undefined,
+    async write(events) {
+      for (const event of events) {
+        const how = await socket.send(event);
+        if (how !== "taken") return how;
+      }
+      return "taken";
+    },
+    drop: () => socket.drop(),
+    close: () => forget(),
+  };
+};

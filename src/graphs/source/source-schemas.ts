@@ -1,0 +1,117 @@
+import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { Logger } from "../../lib/logger.ts";
+import { messageOf, readGraphConfig } from "../../project/langgraph-json.ts";
+import { createExtractionCache } from "./cache.ts";
+import { startExtraction, type ExtractionProcess } from "./extraction-process.ts";
+import type { Extraction, ExtractionRequest, SourceSchemas } from "./extraction.ts";
+
+/** By namespace of the subgraph; `""` is the graph itself. */
+export type GraphSourceSchemas = ReadonlyMap<string, SourceSchemas>;
+
+/** What TypeScript source says of the project's graphs. */
+export interface SourceReader {
+  /**
+   * Reads the source of all graphs when it is asked for the first time, in another process. Undefined if that is not known
+   * yet, or could not be found out; an empty map if the source says nothing of this graph. Never rejects.
+   */
+  of(graphId: string): Promise<GraphSourceSchemas | undefined>;
+  close(): void;
+}
+
+export interface SourceReaderOptions {
+  /** The program of the process that reads. */
+  entry: URL;
+  /** Path of `langgraph.json`. */
+  configPath: string;
+  /** Where the last result is kept; beside the project's packages if left out, and nowhere if it has none. */
+  cacheFolder?: string;
+  /** How long questions wait, counted from the first: later ones get their answer at once, even if it is none yet. */
+  patienceMs?: number;
+  logger: Logger;
+}
+
+/** Longer than the process takes on a machine that does something else, too; clients wait longer. */
+const PATIENCE_MS = 15_000;
+/** What has failed will most likely fail again. */
+const RETRY_MS = 60_000;
+
+const NOTHING: GraphSourceSchemas = new Map();
+
+/** As other tools do; whoever installs the packages anew removes it. */
+const cacheFolderOf = (folder: string): string | undefined => {
+  const packages = join(folder, "node_modules");
+  if (existsSync(packages)) return join(packages, ".cache", "threadloom");
+  return dirname(folder) === folder ? undefined : cacheFolderOf(dirname(folder));
+};
+
+export const createSourceReader = (options: SourceReaderOptions): SourceReader => {
+  const { entry, logger, patienceMs = PATIENCE_MS } = options;
+  const folder = dirname(resolve(options.configPath));
+  const cache = createExtractionCache(options.cacheFolder ?? cacheFolderOf(folder));
+  let running: ExtractionProcess | undefined;
+  let isClosed = false;
+  let reading: Promise<ReadonlyMap<string, GraphSourceSchemas> | undefined> | undefined;
+  let patientUntil = 0;
+  let failedAt: number | undefined;
+
+  const extracted = async (request: ExtractionRequest): Promise<Extraction | undefined> => {
+    const kept = await cache.read(request);
+    if (kept !== undefined || isClosed) return kept;
+    const startedAt = performance.now();
+    running = startExtraction(entry, request);
+    const extraction = await running.extraction;
+    running = undefined;
+    logger.debug({ ms: Math.round(performance.now() - startedAt) }, "schemas were read from source");
+    for (const [id, message] of extraction.failures) {
+      logger.warn({ graph_id: id }, `the schemas of a graph can't be read from source: ${message}`);
+    }
+    if (extraction.isComplete) {
+      await cache
+        .write(request, extraction)
+        .catch((error: unknown) => logger.debug({ err: error }, "schemas from source are not kept"));
+    }
+    return extraction;
+  };
+
+  const read = async (): Promise<ReadonlyMap<string, GraphSourceSchemas> | undefined> => {
+    try {
+      const { entries } = await readGraphConfig(options.configPath);
+      const graphs = entries.map(({ id, file, exportName }) => ({ id, file, exportName }));
+      const extraction = await extracted({ folder, entries: graphs });
+      return extraction && new Map(extraction.graphs.map(([id, schemas]) => [id, new Map(schemas)]));
+    } catch (error) {
+      if (!isClosed) logger.warn(`schemas can't be read from source: ${messageOf(error)}`);
+      failedAt = Date.now();
+      return undefined;
+    }
+  };
+
+  return {
+    async of(graphId) {
+      if (failedAt !== undefined && Date.now() - failedAt > RETRY_MS) {
+        failedAt = undefined;
+        reading = undefined;
+      }
+      if (reading === undefined) {
+        reading = read();
+        patientUntil = Date.now() + patienceMs;
+      }
+      const graphs = await within(patientUntil - Date.now(), reading);
+      return graphs && (graphs.get(graphId) ?? NOTHING);
+    },
+    close() {
+      isClosed = true;
+      running?.kill();
+    },
+  };
+};
+
+/** Undefined if it takes longer. */
+const within = async <Value>(ms: number, value: Promise<Value>): Promise<Value | undefined> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolveLate) => {
+    timer = setTimeout(resolveLate, ms, undefined);
+  });
+  return await Promise.race([value, late]).finally(() => clearTimeout(timer));
+};

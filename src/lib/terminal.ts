@@ -1,0 +1,12 @@
+import { destination as openDestination, type DestinationStream } from "pino";
+
+/** Its file descriptor. */
+const STANDARD_OUTPUT = 1;
+
+/** A terminal that was closed takes no more; that must not end the process, which has runs to hand back. */
+export const openTerminal = (descriptor = STANDARD_OUTPUT): DestinationStream => {
+  const output = openDestination({ dest: descriptor, sync: true });
+  let isGone = false;
+  output.on("error", () => (isGone = true));
+  return { write: (line) => isGone || output.write(line) };
+};

@@ -1,0 +1,174 @@
+import { retryPassing } from "../../database/passing-faults.ts";
+import { turnOf } from "../../events/event-ids.ts";
+import type { Hub } from "../../events/hub.ts";
+import type { RunEvent } from "../../events/log.ts";
+import type { ThreadEvents, ThreadReader } from "../../events/readers/thread-reader.ts";
+import type { BegunRun } from "../../events/turns.ts";
+import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../../events/wires.ts";
+import type { EndedRow, StreamingRepository } from "../repository.ts";
+import type { Audiences } from "./audiences.ts";
+import { endedRun } from "./ended-run.ts";
+import { endEventsOf, lastSeqOf, synthesizedId, type EndedRun } from "./ends.ts";
+import type { EventFilter } from "./filter.ts";
+import { namespaceOf, type ThreadEvent } from "./frames.ts";
+import type { SubscriptionReader, Told } from "./merged-reader.ts";
+import { NOTHING_YET, type Opening } from "./opening.ts";
+
+/** How long the database is waited for, as by readers of runs. */
+const PATIENCE_MS = 60_000;
+
+export interface SubscriptionReaderOptions {
+  threadId: string;
+  filter: EventFilter;
+  hub: Pick<Hub, "readThread">;
+  repository: Pick<StreamingRepository, "ended">;
+  audiences: Audiences;
+  /** Resolves when the thread is there and may be seen, with where to begin. */
+  open(signal: AbortSignal): Promise<Opening>;
+  /** Whether the caller may still see the thread; asked with each run that begins. */
+  isStillSeen(): Promise<boolean>;
+  onClose(): void;
+}
+
+const running = (runId: string, seq: number): ThreadEvent => ({
+  seq,
+  eventId: synthesizedId(runId, "running"),
+  method: "lifecycle",
+  namespace: [],
+  params: JSON.stringify({ namespace: [], timestamp: Date.now(), data: { event: "running" } }),
+});
+
+/** An event of a run as this wire tells it; undefined if it does not. */
+const toThreadEvent = (runId: string, { event, data, threadSeq = 0 }: RunEvent): ThreadEvent | undefined => {
+  if (event === "metadata") return running(runId, threadSeq);
+  if (!event.startsWith(PROTOCOL_EVENT_PREFIX) || event === INTERRUPTED_EVENT) return undefined;
+  return {
+    seq: threadSeq,
+    eventId: String(threadSeq),
+    method: event.slice(PROTOCOL_EVENT_PREFIX.length),
+    namespace: namespaceOf(data),
+    params: data,
+  };
+};
+
+/** Reads a thread as one subscription has asked for it: over its runs, those to come included, without an end. */
+export const readSubscription = (options: SubscriptionReaderOptions): SubscriptionReader => {
+  const { threadId, filter, hub, repository, audiences, open } = options;
+  const closing = new AbortController();
+  const seat = audiences.join(threadId, filter.isWatcher);
+  let thread: ThreadReader | undefined;
+  /** What the run that is being read has told of what it leaves waiting. */
+  let interrupted: { runId: string; told: string } | undefined;
+
+  /** What is asked of the database waits while that is away, as the reading of events does. */
+  const patiently = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
+    await retryPassing(ask, { forMs: PATIENCE_MS, isWanted: () => !closing.signal.aborted });
+  const rowOf = (runId: string): Promise<EndedRow | undefined> =>
+    patiently(() => repository.ended(threadId, runId));
+
+  const wanted = (events: readonly ThreadEvent[]): ThreadEvent[] =>
+    events.filter((event) => filter.matches(event));
+
+  /** Whether a run's beginning and end are told; its data always are. */
+  const isTold = (turn: number, { endedTurn, newestTurn }: Opening): boolean =>
+    turn > endedTurn || (turn === newestTurn && !filter.isWatcher);
+
+  const ownEventsOf = ({ runId, events }: ThreadEvents, opening: Opening): ThreadEvent[] => {
+    const told: ThreadEvent[] = [];
+    for (const event of events) {
+      const { threadSeq = 0 } = event;
+      if (event.event === INTERRUPTED_EVENT) interrupted = { runId, told: event.data };
+      if (threadSeq <= opening.since) continue;
+      if (event.event === "metadata" && !isTold(turnOf(threadSeq), opening)) continue;
+      const made = toThreadEvent(runId, event);
+      if (made !== undefined) told.push(made);
+    }
+    return wanted(told);
+  };
+
+  const tellEnd = (run: EndedRun, opening: Opening): ThreadEvent[] => {
+    const waits = run.interrupts !== undefined && run.interrupts.length > 0;
+    // Who only watches would take the end of an earlier run for that of his own; but not what still waits for an answer.
+    if (!isTold(run.turn, opening) && !(run.turn === opening.newestTurn && waits)) return [];
+    return wanted(endEventsOf(run).filter(({ seq }) => seq > opening.since));
+  };
+
+  const endOf = async ({ runId, run }: ThreadEvents, opening: Opening): Promise<ThreadEvent[]> => {
+    const told = interrupted?.runId === runId ? interrupted.told : undefined;
+    interrupted = undefined;
+    const ended = endedRun(runId, run.turn, await rowOf(runId), told);
+    seat.reached(ended.turn);
+    const events = tellEnd(ended, opening);
+    const asks = events.some(({ method }) => method === "input.requested");
+    if (asks && ended.turn > opening.endedTurn) await seat.whenDataTaken(ended.turn, closing.signal);
+    return events;
+  };
+
+  /**
+   * A reader is lost when its run goes on elsewhere, and also when the run is gone with its thread: nobody would ever tell the
+   * client. Undefined if the connection is to be dropped, so that the client comes back.
+   */
+  const endOfGone = async (
+    run: BegunRun | undefined,
+    opening: Opening,
+  ): Promise<ThreadEvent[] | undefined> => {
+    if (run === undefined || (await rowOf(run.runId)) !== undefined) return undefined;
+    return tellEnd(endedRun(run.runId, run.turn, undefined), opening);
+  };
+
+  async function* read(): AsyncGenerator<Told, "ended" | "lost", undefined> {
+    let opening = await patiently(() => open(closing.signal));
+    if (closing.signal.aborted) return "ended";
+    thread = hub.readThread(threadId, opening.after, "protocol");
+    const { unreadable } = opening;
+    const events = unreadable === undefined ? [] : tellEnd(unreadable, opening);
+    yield { events, upTo: Math.max(opening.after, opening.since) };
+    let current: BegunRun | undefined;
+    let isAnew = false;
+    /** The ids of a thread that was made anew are smaller than those before: no other subscription is to wait for them. */
+    const told = (events: ThreadEvent[], upTo: number): Told => ({ events, upTo: isAnew ? Infinity : upTo });
+    for (;;) {
+      const news = await thread.next();
+      if (news === "lost") {
+        const end = await endOfGone(current, opening);
+        if (end === undefined || current === undefined) return news;
+        // What is written at the moment of a cut is lost, so this connection goes on.
+        thread.skip();
+        yield told(end, lastSeqOf(current.turn));
+        current = undefined;
+        continue;
+      }
+      if (news === "ended") return news;
+      if (news === "anew") {
+        opening = NOTHING_YET;
+        current = undefined;
+        isAnew = true;
+        yield told([], Infinity);
+        continue;
+      }
+      if (news.runId !== current?.runId && !(await patiently(options.isStillSeen))) return "lost";
+      current = news.run;
+      if (news.isOver) yield told(await endOf(news, opening), lastSeqOf(news.run.turn));
+      else yield told(ownEventsOf(news, opening), news.events.at(-1)?.threadSeq ?? 0);
+    }
+  }
+
+  const telling = read();
+  return {
+    async next() {
+      try {
+        return (await telling.next()).value;
+      } catch (error) {
+        // Nobody is left who could miss anything.
+        if (closing.signal.aborted) return "ended";
+        throw error;
+      }
+    },
+    close() {
+      closing.abort();
+      seat.leave();
+      thread?.close();
+      options.onClose();
+    },
+  };
+};

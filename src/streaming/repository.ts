@@ -1,0 +1,133 @@
+import type { Visibility } from "../access/visibility.ts";
+import type { Database } from "../database/database.ts";
+import type { RunStatus, ThreadStatus } from "../database/tables.ts";
+import type { JsonObject } from "../lib/json.ts";
+
+/** A thread as a command finds it. */
+export interface ThreadStanding {
+  status: ThreadStatus;
+  /** `{task_id: [{id, value}]}` */
+  interrupts: JsonObject;
+  /** Grows with each run that is created. */
+  turns: number;
+  /** The newest turn that has begun; 0 if none has. */
+  begun: number;
+}
+
+/** The run of a thread that began last. */
+export interface NewestRun {
+  runId: string;
+  assistantId: string;
+  graphId: string;
+  turn: number;
+  status: RunStatus;
+  error: JsonObject | null;
+  /** Milliseconds since 1970. */
+  endedAt: number;
+  /** Whether its events, or some of them, are in the log. */
+  isLogged: boolean;
+  /** Runs of the thread that have not ended, as of the same moment. */
+  unfinished: number;
+}
+
+/** A run whose end a reader has come to. */
+export interface EndedRow {
+  status: RunStatus;
+  turn: number;
+  error: JsonObject | null;
+  /** Milliseconds since 1970. */
+  endedAt: number;
+  /** What the thread waits for, if it stopped with this run; null if it did not, or another run has begun since. */
+  waiting: JsonObject | null;
+}
+
+/** Indexes: threads_pkey, runs_one_running_per_thread. */
+const STANDING = `select t.status, t.interrupts, t.turns, greatest(t.turns - t.unfinished_runs,
+    (select r.turn from threadloom.runs r where r.thread_id = t.thread_id and r.status = 'running' limit 1))::int as begun
+  from threadloom.threads t where t.thread_id = $1 and `;
+
+/** Index: threads_pkey. */
+const STATE_CHANGED_AT = `select extract(epoch from state_updated_at)::text as at from threadloom.threads where thread_id = $1`;
+
+const ENDED_AT = `extract(epoch from r.updated_at)::float8 * 1000 as "endedAt"`;
+
+/** Looks at all runs of the thread, by runs_by_thread, as turns.ts does (8 ms for 10,000). Also run_events_pkey, threads_pkey. */
+const NEWEST = `select r.run_id as "runId", r.assistant_id as "assistantId", r.graph_id as "graphId", r.turn, r.status, r.error, ${ENDED_AT},
+    exists (select from threadloom.run_events e where e.thread_id = r.thread_id and e.run_id = r.run_id) as "isLogged",
+    (select t.unfinished_runs from threadloom.threads t where t.thread_id = $1) as unfinished
+  from threadloom.runs r where r.thread_id = $1 and r.turn > 0 order by r.turn desc limit 1`;
+
+/** Indexes: runs_pkey, threads_pkey, runs_by_thread. */
+const ENDED = `select r.status, r.turn, r.error, ${ENDED_AT},
+    case when t.status = 'interrupted' and t.unfinished_runs = 0
+      and not exists (select from threadloom.runs n where n.thread_id = $1 and n.turn > r.turn)
+    then t.interrupts end as waiting
+  from threadloom.runs r join threadloom.threads t on t.thread_id = r.thread_id
+  where r.thread_id = $1 and r.run_id = $2`;
+
+/** Runs that a replay looks at, and events of each: no conversation costs more than this, however long it is. */
+const REPLAYED_RUNS = 20;
+const MEASURED_EVENTS = 5_000;
+
+/**
+ * Where to begin so that the newest runs are told that have no more than $2 bytes in the log together; the newest one always.
+ * The length of a value is known without reading it. Indexes: runs_by_thread, run_events_pkey.
+ */
+const REPLAY_START = `select min(first)::float8 as first from (
+  select first, sum(bytes) over newest_first as bytes, row_number() over newest_first as place
+  from (select run_id, turn from threadloom.runs where thread_id = $1 and turn > 0 order by turn desc limit ${REPLAYED_RUNS}) r,
+    lateral (select min(thread_seq) as first, coalesce(sum(octet_length(data)), 0) as bytes from (
+      select thread_seq, data from threadloom.run_events
+      where thread_id = $1 and run_id = r.run_id order by seq limit ${MEASURED_EVENTS}) e) measured
+  where first is not null
+  window newest_first as (order by turn desc)) replayed
+where bytes <= $2 or place = 1`;
+
+const FIRST_SEQ = `select min(thread_seq)::float8 as seq from threadloom.run_events where thread_id = $1 and run_id = $2`;
+
+/** What event streaming looks up of threads and runs; it writes nothing. */
+export const createStreamingRepository = (database: Database) => ({
+  /** Whether the caller sees such a thread. */
+  async isThere(visibility: Visibility<"threads">, threadId: string): Promise<boolean> {
+    const values: unknown[] = [threadId];
+    const visible = visibility.condition("metadata", values);
+    const text = `select from threadloom.threads where thread_id = $1 and ${visible}`;
+    return (await database.query(text, values)).length > 0;
+  },
+
+  /** When the thread's state was written last, for a caller who sees the thread; undefined if it is gone. */
+  async stateChangedAt(threadId: string): Promise<string | undefined> {
+    const [row] = await database.query<{ at: string }>(STATE_CHANGED_AT, [threadId]);
+    return row?.at;
+  },
+
+  async standing(visibility: Visibility<"threads">, threadId: string): Promise<ThreadStanding | undefined> {
+    const values: unknown[] = [threadId];
+    const visible = visibility.condition("t.metadata", values);
+    return (await database.query<ThreadStanding>(STANDING + visible, values))[0];
+  },
+
+  /** For a caller who sees the thread. */
+  async newestRun(threadId: string): Promise<NewestRun | undefined> {
+    return (await database.query<NewestRun>(NEWEST, [threadId]))[0];
+  },
+
+  /** Undefined if the run is gone. */
+  async ended(threadId: string, runId: string): Promise<EndedRow | undefined> {
+    return (await database.query<EndedRow>(ENDED, [threadId, runId]))[0];
+  },
+
+  /** The id within the thread of the first event to be told; undefined if none is kept in the log. */
+  async replayStart(threadId: string, bytesAtMost: number): Promise<number | undefined> {
+    const [row] = await database.query<{ first: number | null }>(REPLAY_START, [threadId, bytesAtMost]);
+    return row?.first ?? undefined;
+  },
+
+  /** The id within the thread of the first event of a run that is in the log. */
+  async firstSeq(threadId: string, runId: string): Promise<number | undefined> {
+    const [row] = await database.query<{ seq: number | null }>(FIRST_SEQ, [threadId, runId]);
+    return row?.seq ?? undefined;
+  },
+});
+
+export type StreamingRepository = ReturnType<typeof createStreamingRepository>;

@@ -1,0 +1,101 @@
+import { accessSync, constants } from "node:fs";
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { chromium, type Browser, type Page } from "playwright-core";
+
+/** Debian's package; CHROMIUM names another one. */
+const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium";
+
+/** Why no page can be opened here; undefined if one can. */
+export const reasonForNoBrowser = (): string | undefined => {
+  try {
+    accessSync(EXECUTABLE, constants.X_OK);
+    return undefined;
+  } catch {
+    return `there is no ${EXECUTABLE}: install Chromium (Debian: apt install chromium), or name it in CHROMIUM`;
+  }
+};
+
+/** A page of `test/clients/browser/page/`, and the packages that stand for others in it. */
+export interface PageSource {
+  entry: "legacy.tsx" | "current.tsx" | "generative.tsx";
+  alias?: Record<string, string>;
+}
+
+const bundle = async ({ entry, alias }: PageSource): Promise<string> => {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL(`./page/${entry}`, import.meta.url))],
+    tsconfig: fileURLToPath(new URL("./page/tsconfig.json", import.meta.url)),
+    alias,
+    bundle: true,
+    write: false,
+    format: "iife",
+    platform: "browser",
+    target: "es2022",
+    define: { "process.env.NODE_ENV": '"production"' },
+    // Only code of servers uses it.
+    external: ["node:async_hooks"],
+    logLevel: "silent",
+  });
+  const [file] = outputFiles;
+  if (file === undefined) throw new Error(`esbuild made nothing of ${entry}.`);
+  return file.text;
+};
+
+/** A page that a person has open, and what went wrong in it. */
+export interface Tab {
+  page: Page;
+  /** Errors that nothing caught. */
+  faults: string[];
+}
+
+export interface PageHost {
+  /** Opens the page on a server, in the same browser profile as other tabs of this host. */
+  open(query: { api: string; assistant: string; thread?: string; key?: string }): Promise<Tab>;
+  /** Closes the tabs; the profile (cookies, storage) goes with them. */
+  closeTabs(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Serves the page on an origin of its own, as an app's developer does: the server's CORS is part of what is tested. */
+export const startPageHost = async (source: PageSource): Promise<PageHost> => {
+  const script = await bundle(source);
+  const server = createServer((request, response) => {
+    const isScript = request.url === "/page.js";
+    response.setHeader("content-type", isScript ? "text/javascript" : "text/html; charset=utf-8");
+    response.end(
+      isScript ? script : '<!doctype html><title>Chat</title><body><script src="/page.js"></script>',
+    );
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const browser: Browser = await chromium.launch({
+    executablePath: EXECUTABLE,
+    // In a container Chromium can't make a sandbox of its own.
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
+  let profile = await browser.newContext();
+  return {
+    async open(query) {
+      const page = await profile.newPage();
+      const faults: string[] = [];
+      page.on("pageerror", (error) => faults.push(error.message));
+      await page.goto(`${origin}/?${new URLSearchParams(query)}`);
+      return { page, faults };
+    },
+    async closeTabs() {
+      await profile.close();
+      profile = await browser.newContext();
+    },
+    async close() {
+      await browser.close();
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+};

@@ -1,0 +1,181 @@
+import type { Cell } from "./feature.ts";
+
+/** A cell as a run left it. */
+export interface Result extends Pick<Cell, "table" | "row" | "column"> {
+  /** The file that shows it, from the root of the repository. */
+  file: string;
+  outcome: "green" | "differs" | "not yet" | "skipped";
+  /** Why it is not green. */
+  reason?: string;
+}
+
+/** A table of the document: what its cells say, by row and column, and the files that show it. */
+export interface Table {
+  name: string;
+  files: string[];
+  columns: string[];
+  rows: Map<string, Map<string, string>>;
+}
+
+export const GREEN = "✓";
+
+const textOf = ({ outcome, reason }: Result): string =>
+  outcome === "green" ? GREEN : `${outcome}: ${reason ?? ""}`;
+
+const rankOf = (status: string): number => (status === "success" ? 0 : Number(status));
+const isStatus = (column: string): boolean => /^(\d{3}|success)$/.test(column);
+
+/** The tables of a run, in the order in which their cells come. */
+export const tablesOf = (results: readonly Result[]): Table[] => {
+  const tables = new Map<string, Table>();
+  for (const result of results) {
+    const { table: name, row, column, file } = result;
+    const table: Table = tables.get(name) ?? { name, files: [], columns: [], rows: new Map() };
+    tables.set(name, table);
+    if (!table.files.includes(file)) table.files.push(file);
+    if (!table.columns.includes(column)) table.columns.push(column);
+    const cells = table.rows.get(row) ?? new Map<string, string>();
+    table.rows.set(row, cells);
+    if (cells.has(column)) throw new Error(`Two tests are the cell '${name}: ${row}: ${column}'.`);
+    cells.set(column, textOf(result));
+  }
+  for (const table of tables.values()) {
+    table.files.sort();
+    if (table.columns.every(isStatus)) table.columns.sort((a, b) => rankOf(a) - rankOf(b));
+  }
+  return [...tables.values()];
+};
+
+/** Of a run's table: what this machine could not show is left as it was written. */
+export const keepingSkipped = (run: Table, written: Table | undefined): Table => ({
+  ...run,
+  rows: new Map(
+    [...run.rows].map(([row, cells]) => [
+      row,
+      new Map(
+        [...cells].map(([column, text]) => [
+          column,
+          text.startsWith("skipped") ? (written?.rows.get(row)?.get(column) ?? text) : text,
+        ]),
+      ),
+    ]),
+  ),
+});
+
+const HEAD = `# Compatibility
+
+What this server does for clients of the hosted Agent Server, operation by operation and client by client. Each cell is
+the result of a test that ran against the real server and a real PostgreSQL; none is written by hand:
+
+\`\`\`sh
+UPDATE_COMPATIBILITY=1 npm run test:clients
+\`\`\`
+`;
+
+const escaped = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ");
+const line = (cells: readonly string[]): string => `| ${cells.map(escaped).join(" | ")} |`;
+
+/** Reasons stand below the table, by number: each once, however many cells have it. */
+const renderTable = ({ name, files, columns, rows }: Table): string => {
+  const reasons: string[] = [];
+  const short = (text: string | undefined): string => {
+    if (text === undefined || text === GREEN) return text ?? "";
+    if (!reasons.includes(text)) reasons.push(text);
+    return `${text.slice(0, text.indexOf(":"))} (${reasons.indexOf(text) + 1})`;
+  };
+  const body = [...rows].map(([row, cells]) =>
+    line([row, ...columns.map((column) => short(cells.get(column)))]),
+  );
+  return [
+    `## ${name}`,
+    "",
+    `From ${files.map((file) => `\`${file}\``).join(", ")}.`,
+    "",
+    line(["", ...columns]),
+    line(["---", ...columns.map(() => "---")]),
+    ...body,
+    "",
+    ...reasons.map((reason, index) => `${index + 1}. ${reason}`),
+    ...(reasons.length === 0 ? [] : [""]),
+  ].join("\n");
+};
+
+const countsOf = (tables: readonly Table[]): string => {
+  const cells = tables.flatMap(({ rows }) => [...rows.values()].flatMap((row) => [...row.values()]));
+  const kinds = new Map<string, number>();
+  for (const cell of cells) {
+    const kind = cell === GREEN ? "green" : cell.slice(0, cell.indexOf(":"));
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+  }
+  const green = kinds.get("green") ?? 0;
+  kinds.delete("green");
+  const others = [...kinds].map(([kind, count]) => `${count} ${kind}`).join(", ");
+  const rest = cells.length - green;
+  return `**${cells.length} cells: ${green} green (${GREEN}), ${rest} other${rest === 0 ? "" : ` (${others})`}.** The reason of each that is not green stands below its table.\n`;
+};
+
+export const render = (tables: readonly Table[]): string =>
+  [HEAD, countsOf(tables), ...tables.map(renderTable)].join("\n");
+
+const unescapedCells = (text: string): string[] =>
+  text
+    .slice(2, -2)
+    .split(" | ")
+    .map((cell) => cell.trim().replaceAll("\\|", "|"));
+
+/** The tables of a document that `render` has written. */
+export const parse = (document: string): Table[] =>
+  document
+    .split(/^## /m)
+    .slice(1)
+    .map((section) => {
+      const lines = section.trimEnd().split("\n");
+      const reasons = lines.flatMap((text) => /^\d+\. (.*)$/.exec(text)?.[1] ?? []);
+      const [head, , ...body] = lines.filter((text) => text.startsWith("|"));
+      const columns = unescapedCells(head ?? "").slice(1);
+      const long = (text: string): string => {
+        const number = /\((\d+)\)$/.exec(text)?.[1];
+        return number === undefined ? text : (reasons[Number(number) - 1] ?? text);
+      };
+      const rows = body.map((text) => {
+        const [row, ...cells] = unescapedCells(text);
+        const filled = cells.flatMap((cell, index): [string, string][] =>
+          cell === "" ? [] : [[columns[index] ?? "", long(cell)]],
+        );
+        return [row ?? "", new Map(filled)] as const;
+      });
+      return {
+        name: lines[0] ?? "",
+        files: [...(lines[2] ?? "").matchAll(/`([^`]+)`/g)].map(([, file]) => file ?? ""),
+        columns,
+        rows: new Map(rows),
+      };
+    });
+
+/**
+ * What a table of the document says otherwise than the run. The run may have fewer columns (two lines of the SDK where
+ * the document has all) but the same rows. A cell that was skipped here may be green there: the machine may lack
+ * something that the other had.
+ */
+export const differencesOf = (run: Table, written: Table | undefined): string[] => {
+  const found: string[] = [];
+  const at = (row: string, column: string): string => `${run.name}: ${row}: ${column}`;
+  for (const [row, cells] of run.rows) {
+    for (const [column, text] of cells) {
+      const before = written?.rows.get(row)?.get(column);
+      if (before === undefined) found.push(`${at(row, column)} is missing`);
+      else if (before !== text && !text.startsWith("skipped")) {
+        found.push(`${at(row, column)} is '${text}', not '${before}'`);
+      }
+    }
+  }
+  for (const [row, cells] of written?.rows ?? []) {
+    if (!run.rows.has(row)) found.push(`${run.name}: ${row} is shown by no test`);
+    for (const column of cells.keys()) {
+      const isKnown = run.rows.has(row) && run.columns.includes(column);
+      if (isKnown && run.rows.get(row)?.has(column) !== true)
+        found.push(`${at(row, column)} is shown by no test`);
+    }
+  }
+  return found;
+};

@@ -1,0 +1,36 @@
+import { test, type TestContext } from "vitest";
+
+/** One cell of docs/compatibility.md: what one test shows. */
+export interface Cell {
+  /** Heading of the table. */
+  table: string;
+  /** An operation, or what a client does. */
+  row: string;
+  /** A status, or the client and its version. */
+  column: string;
+  /** The test shows that this server differs from the contract here, or that it has not got this yet: why. */
+  differs?: string;
+  notYet?: string;
+}
+
+declare module "vitest" {
+  interface TaskMeta {
+    cell?: Cell;
+  }
+}
+
+/**
+ * A test that is a cell of docs/compatibility.md. Where it can't run it says why with `context.skip("no Chromium")`:
+ * the cell shows that reason.
+ */
+export const feature = (
+  cell: Cell,
+  body: (context: TestContext) => Promise<void> | void,
+  timeoutMs?: number,
+): void => {
+  test(
+    `${cell.table}: ${cell.row}: ${cell.column}`,
+    { meta: { cell }, ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }) },
+    body,
+  );
+};

@@ -1,0 +1,234 @@
+/**
+ * Where this server's description of itself (`/openapi.json`) differs from the contract, and why. Each pattern matches
+ * lines of `differencesFromContract`; one that matches nothing any more fails its test.
+ */
+export interface DescriptionDifference {
+  /** What differs, in the words of docs/compatibility.md. */
+  what: string;
+  lines: RegExp;
+  because: string;
+}
+
+const CREATION = String.raw`^POST (/threads/\{thread_id\})?/runs(/stream|/wait|/batch)?: `;
+const THREADLESS = String.raw`^POST /runs(/stream|/wait|/batch)?: `;
+
+export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
+  {
+    what: "statuses 401 and 403",
+    lines: /: with status 40[13]$/,
+    because: "with API keys every operation may answer them",
+  },
+  {
+    what: "statuses 400 and 413 of operations with a body",
+    lines: /: with status (400|413)$/,
+    because: "a body may be no JSON, or too large",
+  },
+  {
+    what: "status 404 of states, histories, versions and copies",
+    lines: /(\/state.*|\/history|\/versions|\/copy|\/subgraphs\/\{namespace\}): with status 404$/,
+    because: "the contract leaves out that the thread, the assistant or the subgraph may be missing",
+  },
+  {
+    what: "statuses 404 and 422 of event streaming",
+    lines: /^POST \/threads\/\{thread_id\}\/(stream\/events|commands): with status (404|422)$/,
+    because: "an assistant that is not there is a 404, and what does not validate is a 422 everywhere",
+  },
+  {
+    what: "`stream_mode` of the stream of a thread",
+    lines: /^GET \/threads\/\{thread_id\}\/stream: with parameter query stream_mode$/,
+    because: "the SDKs send it in the place of `stream_modes`; either is taken",
+  },
+  {
+    what: "`stacktrace` of a refused command",
+    lines: /^POST \/threads\/\{thread_id\}\/commands: without answer field stacktrace$/,
+    because: "what the server did is no business of its clients",
+  },
+  {
+    what: "status 422 of `GET /assistants/{assistant_id}`, `/ok` and `/metrics`",
+    lines: /^GET (\/assistants\/\{assistant_id\}|\/ok|\/metrics): with status 422$/,
+    because: "what does not validate is a 422 everywhere",
+  },
+  {
+    what: "status 404 of searches and counts",
+    lines: /\/(search|count): without status 404$/,
+    because: "a filter that matches nothing finds nothing, or counts 0",
+  },
+  {
+    what: "statuses of deletions",
+    lines: /^DELETE .*: (without status 200|with status 204)$/,
+    because: "deletions answer 204 without a body; all clients take both",
+  },
+  {
+    what: "status 409 of the deletion of a run",
+    lines: /^DELETE \/threads\/\{thread_id\}\/runs\/\{run_id\}: with status 409$/,
+    because: "a run in progress is to be cancelled first",
+  },
+  {
+    what: "status 409 of the update of a state",
+    lines: /^POST \/threads\/\{thread_id\}\/state: with status 409$/,
+    because:
+      "the state of a thread with a run in progress can't be changed; the official tests wait for that 409",
+  },
+  {
+    what: "status 204 of the update of a thread",
+    lines: /^PATCH \/threads\/\{thread_id\}: with status 204$/,
+    because: "the SDK sends `Prefer: return=minimal` and relies on it",
+  },
+  {
+    what: "status 409 of copies",
+    lines: /\/copy: without status 409$/,
+    because: "a copy has a new id, which can't be taken",
+  },
+  {
+    what: "statuses of cancellations",
+    lines: /\/cancel: (without status 200|with status 20[24])$/,
+    because: "202 at once, or 204 with `wait=1` once the run has ended",
+  },
+  {
+    what: "statuses of `/ok`",
+    lines: /^GET \/ok: (without status 500|with status 503)$/,
+    because: "an unhealthy server says 503, which probes and proxies understand",
+  },
+  {
+    what: "status 400 of `GET /store/items`",
+    lines: /^GET \/store\/items: without status 400$/,
+    because: "what does not validate is a 422 everywhere",
+  },
+  {
+    what: "body of `POST /assistants/{assistant_id}/versions`",
+    lines: /\/versions: with body field (metadata|limit|offset)$/,
+    because:
+      "the contract has the schema of this body (AssistantVersionsSearchRequest) but does not refer to it",
+  },
+  {
+    what: "`version` of `POST /assistants/{assistant_id}/latest`",
+    lines: /\/latest: (without required parameter query version|with body field version)$/,
+    because:
+      "it comes in the body, as the clients send it and as AssistantVersionChange has it, or in the query",
+  },
+  {
+    what: "`error` of threads",
+    lines: /^\w+ \/threads(\/search|\/\{thread_id\}(\/copy)?)?: with answer field error$/,
+    because: "the SDK's type of a thread has it: why its last run failed",
+  },
+  {
+    what: "`select` of states and histories",
+    lines: /\/(state(\/checkpoint|\/\{checkpoint_id\})?|history): with (parameter query|body field) select$/,
+    because: "the SDK sends it since 1.15",
+  },
+  {
+    what: "values of `checkpoint_id`",
+    lines: /: refuses \{"checkpoint_id":"text"\} for body field (checkpoint|before)$/,
+    because: "ids of checkpoints are UUIDs; what is none is told so, where the contract takes any text",
+  },
+  {
+    what: "`ttl` of threads without minutes",
+    lines: /: refuses \{("strategy":"\w+")?\} for body field ttl$/,
+    because: "there is no time to live that it could mean",
+  },
+  {
+    what: "`checkpoint` of `POST /threads/{thread_id}/state/checkpoint`",
+    lines: /\/state\/checkpoint: without required body field checkpoint$/,
+    because: "left out it means the latest; more lenient than the contract",
+  },
+  {
+    what: "`checkpoint_id` of the update of a state and of runs",
+    lines: new RegExp(
+      String.raw`^POST /threads/\{thread_id\}/state: with body field checkpoint_id$|${CREATION}with body field checkpoint_id$`,
+    ),
+    because: "the clients send it as the short form of `checkpoint`",
+  },
+  {
+    what: "answer to the update of a state",
+    lines: /^POST \/threads\/\{thread_id\}\/state: with answer field (configurable|checkpoint_id)$/,
+    because: "the SDK's type has them beside `checkpoint`",
+  },
+  {
+    what: "`strict_resume` of runs",
+    lines: new RegExp(`${CREATION}with body field strict_resume$`),
+    because: "the SDK sends it since 1.15",
+  },
+  {
+    what: "`on_disconnect` of runs in the background",
+    lines: /^POST (\/threads\/\{thread_id\})?\/runs(\/batch)?: with body field on_disconnect$/,
+    because: "the clients send one payload to all paths by which runs are created; it has no effect here",
+  },
+  {
+    what: "fields of runs without a thread",
+    lines: new RegExp(
+      `${THREADLESS}with body field (interrupt_before|interrupt_after|checkpoint|multitask_strategy|if_not_exists|thread_id)$`,
+    ),
+    because: "RemoteGraph sends them without a thread, too; with `thread_id` the body names one",
+  },
+  {
+    what: "`namespace` of the streams of runs",
+    lines: /\/stream: with parameter query namespace$/,
+    because: "the SDK sends it since 1.15",
+  },
+  {
+    what: "`langsmith_session_name` of runs",
+    lines: /: without answer field langsmith_session_name$/,
+    because: "runs are not traced to LangSmith",
+  },
+  {
+    what: "`error`, `run_started_at` and `run_ended_at` of runs",
+    lines: /\/runs(\/\{run_id\})?: with answer field (error|run_started_at|run_ended_at)$/,
+    because: "a run says why it failed, when it started and when it ended",
+  },
+  {
+    what: "`checkpoint_during` and `multitask_strategy` of crons",
+    lines: /\/crons(\/\{cron_id\})?: with body field (checkpoint_during|multitask_strategy)$/,
+    because: "the clients send them for every cron",
+  },
+  {
+    what: "`enabled` of the count of crons",
+    lines: /\/crons\/count: with body field enabled$/,
+    because: "what is searched can be counted",
+  },
+  {
+    what: "`on_run_completed`, `timezone` and `now` of crons",
+    lines: /\/crons(\/search|\/\{cron_id\})?: with answer field (on_run_completed|timezone|now)$/,
+    because: "the contract has them among what can be selected, or the clients' types do",
+  },
+  {
+    what: "`error` of crons",
+    lines: /\/crons(\/search|\/\{cron_id\})?: with answer field error$/,
+    because: "a cron whose assistant is gone says so",
+  },
+  {
+    what: "`last_event_id` of streams",
+    lines: /\/stream: with parameter query last_event_id$/,
+    because:
+      "the `Location` of a stream has it, for a client that lost its connection before the first event",
+  },
+  {
+    what: "`/info`",
+    lines: /^GET \/info: with answer field (threadloom_version|langgraph_js_version|context|host)$/,
+    because: "what the JavaScript server says, and what Agent Inbox reads",
+  },
+  {
+    what: "`/docs`",
+    lines: /^GET \/docs: is not there$/,
+    because: "it is served, but as a page for people it does not describe itself",
+  },
+  {
+    what: "`PATCH /threads/{thread_id}/state`",
+    lines: /^PATCH \/threads\/\{thread_id\}\/state: is not in the contract$/,
+    because: "the JavaScript SDK calls it (`threads.patchState`)",
+  },
+  {
+    what: "`GET /runs/{run_id}/stream`",
+    lines: /^GET \/runs\/\{run_id\}\/stream: is not in the contract$/,
+    because: "the JavaScript SDK calls it (`runs.joinStream` without a thread)",
+  },
+  {
+    what: "`POST /ui/{assistant_id}` and the files that its answer names",
+    lines: /^(POST|GET) \/ui\/.*: is not in the contract$/,
+    because: "front ends load components of generative user interfaces there (`LoadExternalComponent`)",
+  },
+  {
+    what: "`POST /runs/search`",
+    lines: /^POST \/runs\/search: is not in the contract$/,
+    because: "runs can be searched over all threads, failed ones for example",
+  },
+];

@@ -1,0 +1,145 @@
+/**
+ * Where an answer of this server differs from the contract, and why. docs/compatibility.md shows the reasons. A
+ * difference that is no longer there fails its test: whoever mends one takes it off this list.
+ */
+export interface Difference {
+  operations: string[];
+  /** As the contract has it. */
+  status: string;
+  /** The status that comes instead. */
+  answers?: string;
+  /** What of the contract's schema the answer violates. */
+  violations?: string[];
+  /** What the reader of docs/compatibility.md is told. */
+  because: string;
+}
+
+/** Of a state: `null` is what the hosted server answers, too; Python's RemoteGraph wants these keys to be there. */
+const NULLS_OF_STATES =
+  "what a state has not got is `null`, not left out: `checkpoint_map`, `parent_checkpoint`, and of tasks `error`, `checkpoint`, `state`; the clients' types say so";
+const NULL_VALUES = "`values` of a thread that has not run is `null`; the clients' types say so";
+const NOTHING_FOUND = "a filter that matches nothing is no error: it finds nothing, or counts 0";
+const NO_THREAD_OF_A_CRON =
+  "`thread_id` of a cron that makes threads of their own for its runs is `null`; the clients' types say so";
+
+export const DIFFERENCES: Difference[] = [
+  {
+    operations: [
+      "DELETE /assistants/{assistant_id}",
+      "DELETE /threads/{thread_id}",
+      "DELETE /threads/{thread_id}/runs/{run_id}",
+      "DELETE /runs/crons/{cron_id}",
+    ],
+    status: "200",
+    answers: "204",
+    because: "deletions answer 204 without a body; all clients take both",
+  },
+  {
+    operations: [
+      "POST /assistants/search",
+      "POST /assistants/count",
+      "POST /threads/count",
+      "POST /runs/crons/count",
+    ],
+    status: "404",
+    answers: "200",
+    because: NOTHING_FOUND,
+  },
+  {
+    operations: ["POST /threads", "PATCH /threads/{thread_id}"],
+    status: "200",
+    violations: ["/values must be object"],
+    because: NULL_VALUES,
+  },
+  {
+    operations: ["POST /threads/search"],
+    status: "200",
+    violations: ["/*/values must be object"],
+    because: NULL_VALUES,
+  },
+  {
+    operations: ["GET /threads/{thread_id}/state"],
+    status: "200",
+    violations: [
+      "/checkpoint/checkpoint_map must be object",
+      "/tasks/*/checkpoint must be object",
+      "/tasks/*/error must be string",
+      "/tasks/*/state must be object",
+    ],
+    because: NULLS_OF_STATES,
+  },
+  {
+    operations: [
+      "GET /threads/{thread_id}/state/{checkpoint_id}",
+      "POST /threads/{thread_id}/state/checkpoint",
+    ],
+    status: "200",
+    violations: ["/checkpoint/checkpoint_map must be object"],
+    because: NULLS_OF_STATES,
+  },
+  {
+    operations: ["GET /threads/{thread_id}/history", "POST /threads/{thread_id}/history"],
+    status: "200",
+    violations: [
+      "/*/checkpoint/checkpoint_map must be object",
+      "/*/parent_checkpoint must be object",
+      "/*/tasks/*/checkpoint must be object",
+      "/*/tasks/*/error must be string",
+      "/*/tasks/*/state must be object",
+    ],
+    because: NULLS_OF_STATES,
+  },
+  {
+    operations: ["POST /runs/crons", "GET /runs/crons/{cron_id}", "PATCH /runs/crons/{cron_id}"],
+    status: "200",
+    violations: ["/thread_id must be string"],
+    because: NO_THREAD_OF_A_CRON,
+  },
+  {
+    operations: ["POST /runs/crons/search"],
+    status: "200",
+    violations: ["/*/thread_id must be string"],
+    because: NO_THREAD_OF_A_CRON,
+  },
+  {
+    operations: ["POST /threads/{thread_id}/copy"],
+    status: "409",
+    answers: "200",
+    because: "a copy has a new id, which can't be taken",
+  },
+  {
+    operations: ["POST /threads/{thread_id}/runs/{run_id}/cancel"],
+    status: "200",
+    answers: "202",
+    because: "a cancellation answers 202 at once, or 204 with `wait=1` once the run has ended",
+  },
+  {
+    operations: [
+      "GET /store/items",
+      "POST /threads/{thread_id}/stream/events",
+      "POST /threads/{thread_id}/commands",
+    ],
+    status: "400",
+    answers: "422",
+    because: "what does not validate is a 422 everywhere",
+  },
+  {
+    operations: ["POST /store/namespaces"],
+    status: "200",
+    violations: ["/ must be array"],
+    because:
+      "the list comes as `{namespaces: [...]}`: the JavaScript SDK reads that, the Python SDK takes both",
+  },
+  {
+    operations: ["GET /ok"],
+    status: "500",
+    answers: "503",
+    because: "an unhealthy server says 503, which probes and proxies understand",
+  },
+];
+
+/** Paths that this server has not got yet. */
+export const NOT_YET: { pattern: RegExp; because: string }[] = [
+  { pattern: /^\/mcp\//, because: "MCP is not served yet" },
+  { pattern: /^\/a2a\//, because: "A2A is not served yet" },
+];

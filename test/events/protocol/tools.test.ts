@@ -1,0 +1,96 @@
+import { AIMessage, ToolMessage } from "@langchain/core/messages";
+import { fakeModel } from "@langchain/core/testing";
+import { Command, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+import { createAgent, tool } from "langchain";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { ofMethod, tellRun, type Told, type ToldEvent } from "./tell.ts";
+
+const INPUT = { messages: [{ role: "user", content: "hello" }] };
+
+type AgentTool = NonNullable<Parameters<typeof createAgent>[0]["tools"]>[number];
+
+/** What an agent tells that calls this tool once. */
+const tellTool = async (used: AgentTool, options: Parameters<typeof tellRun>[2] = {}): Promise<Told> => {
+  const model = fakeModel()
+    .respondWithTools([{ name: "look_up", args: { word: "sun" }, id: "call_1" }])
+    .respond(new AIMessage("done"));
+  return await tellRun(createAgent({ model, tools: [used] }).graph, INPUT, options);
+};
+const LOOK_UP = { name: "look_up", description: "Looks a word up.", schema: z.object({ word: z.string() }) };
+const dataOf = (told: Told): ToldEvent["data"][] => ofMethod(told, "tools").map(({ data }) => data);
+
+test("a tool tells its start with its arguments, and its end with the message that answers the call", async () => {
+  const told = await tellTool(tool(({ word }: { word: string }) => `${word}: a star`, LOOK_UP));
+  expect(dataOf(told)).toEqual([
+    { event: "tool-started", tool_call_id: "call_1", tool_name: "look_up", input: { word: "sun" } },
+    {
+      event: "tool-finished",
+      tool_call_id: "call_1",
+      output: expect.objectContaining({
+        type: "tool",
+        content: "sun: a star",
+        status: "success",
+        tool_call_id: "call_1",
+        name: "look_up",
+      }),
+    },
+  ]);
+  expect(ofMethod(told, "tools").map(({ namespace, node }) => [namespace, node])).toEqual([
+    [[], "tools"],
+    [[], "tools"],
+  ]);
+});
+
+test("what a tool gives in pieces is told piece by piece", async () => {
+  async function* inPieces({ word }: { word: string }): AsyncGenerator<string, string> {
+    yield `${word}: `;
+    yield "a star";
+    return "done";
+  }
+  const streaming = tool(inPieces, LOOK_UP);
+  const deltas = dataOf(await tellTool(streaming)).filter(({ event }) => event === "tool-output-delta");
+  expect(deltas.map(({ delta }) => delta)).toEqual(["sun: ", "a star"]);
+});
+
+test("a tool that fails tells why", async () => {
+  const told = await tellTool(
+    tool(() => {
+      throw new Error("no such word");
+    }, LOOK_UP),
+    { signal: new AbortController().signal },
+  );
+  expect(dataOf(told)).toContainEqual({
+    event: "tool-error",
+    tool_call_id: "call_1",
+    message: expect.stringContaining("no such word"),
+  });
+});
+
+test("of a command that a tool returns the message that answers the call is told", async () => {
+  const told = await tellTool(
+    tool(
+      () =>
+        new Command({
+          update: { messages: [new ToolMessage({ content: "by command", tool_call_id: "call_1" })] },
+        }),
+      LOOK_UP,
+    ),
+  );
+  expect(dataOf(told).at(-1)).toMatchObject({
+    event: "tool-finished",
+    output: { type: "tool", content: "by command", status: "success" },
+  });
+});
+
+test("a tool that no call has asked for is not told", async () => {
+  const direct = tool(({ word }) => word, LOOK_UP);
+  const graph = new StateGraph(MessagesAnnotation)
+    .addNode("node", async (_, config) => {
+      await direct.invoke({ word: "sun" }, config);
+      return {};
+    })
+    .addEdge(START, "node")
+    .compile();
+  expect(dataOf(await tellRun(graph, INPUT))).toEqual([]);
+});

@@ -1,0 +1,152 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { createSourceReader, type SourceReaderOptions } from "../../../src/graphs/source/source-schemas.ts";
+import { startTestServer } from "../../helpers/app.ts";
+import { loadConfig, logger } from "../helpers.ts";
+import { aProject, graphText, SCHEMA_PROCESS } from "./project.ts";
+
+const LANGGRAPH_JSON = JSON.stringify({ graphs: { one: "./one.ts:graph" } });
+
+/** A program in the place of the one that reads: it writes down that it was started, and then does what the test says. */
+const STAND_IN = `
+import { appendFileSync } from "node:fs";
+appendFileSync(new URL("./starts", import.meta.url), "x");
+`;
+const ANSWERS = `process.once("message", () => process.send({
+  graphs: [["one", [["", { state: { value: { type: "string" } }, input: {}, output: {}, context: {} }]]]],
+  failures: [],
+  origins: [],
+  isComplete: true,
+}, () => process.exit(0)));`;
+const DIES = 'process.kill(process.pid, "SIGKILL");';
+const HANGS = 'process.on("message", () => {});';
+
+/** A machine that is busy with other tests may take long. */
+const PATIENCE_MS = 100_000;
+
+const aReader = async (program: string, options: Partial<SourceReaderOptions> = {}) => {
+  const folder = await aProject({
+    "langgraph.json": LANGGRAPH_JSON,
+    "one.ts": graphText("string"),
+    "process.mjs": STAND_IN + program,
+  });
+  const reader = createSourceReader({
+    entry: pathToFileURL(join(folder, "process.mjs")),
+    configPath: join(folder, "langgraph.json"),
+    cacheFolder: join(folder, "cache"),
+    patienceMs: PATIENCE_MS,
+    logger,
+    ...options,
+  });
+  onTestFinished(() => reader.close());
+  const starts = async (): Promise<number> =>
+    (await readFile(join(folder, "starts"), "utf8").catch(() => "")).length;
+  return { reader, starts };
+};
+
+test("questions at the same time share one process, and later ones need none", async () => {
+  const { reader, starts } = await aReader(ANSWERS);
+  const answers = await Promise.all(["one", "one", "other"].map((id) => reader.of(id)));
+  expect(answers.map((answer) => answer?.get("")?.state)).toEqual([
+    { value: { type: "string" } },
+    { value: { type: "string" } },
+    undefined,
+  ]);
+  expect(answers[2]?.size).toBe(0);
+  await reader.of("one");
+  expect(await starts()).toBe(1);
+});
+
+test("nothing is known where the process is killed, and it is not started for each question", async () => {
+  const { reader, starts } = await aReader(DIES);
+  expect(await reader.of("one")).toBeUndefined();
+  expect(await reader.of("one")).toBeUndefined();
+  expect(await starts()).toBe(1);
+});
+
+test("a question waits for a while only, and the process ends with the reader", async () => {
+  const { reader, starts } = await aReader(HANGS, { patienceMs: 50 });
+  expect(await reader.of("one")).toBeUndefined();
+  const waiting = reader.of("one");
+  reader.close();
+  expect(await waiting).toBeUndefined();
+  expect(await starts()).toBeLessThanOrEqual(1);
+});
+
+test("a program that is not there is no fault that a question sees", async () => {
+  const { reader } = await aReader("", { entry: new URL("file:///no/such/program.js") });
+  expect(await reader.of("one")).toBeUndefined();
+});
+
+test("the loop turns while source is read; a restart asks no process; a change of the source does", async () => {
+  const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON, "one.ts": graphText('"a" | "b"') });
+  const configPath = join(folder, "langgraph.json");
+  const cacheFolder = join(folder, "cache");
+  const started = async (entry: URL) =>
+    await loadConfig(configPath, {
+      source: createSourceReader({ entry, configPath, cacheFolder, patienceMs: PATIENCE_MS, logger }),
+    });
+  const noProcess = new URL("file:///no/such/program.js");
+  const choice = { type: "object", properties: { value: { type: "string", enum: ["a", "b"] } } };
+  const unknown = { type: "object", properties: { value: {} } };
+
+  const first = await started(SCHEMA_PROCESS);
+  let turns = 0;
+  const turning = setInterval(() => (turns += 1), 5);
+  const { input_schema, state_schema, output_schema } = await first.schemas("one");
+  clearInterval(turning);
+  expect([input_schema, state_schema, output_schema]).toEqual([choice, choice, choice]);
+  // Reading takes a second at least. A loop that reads has no turn in between.
+  expect(turns).toBeGreaterThan(20);
+
+  const second = await started(noProcess);
+  expect((await second.schemas("one")).input_schema).toEqual(choice);
+
+  await writeFile(join(folder, "one.ts"), graphText("number"));
+  const third = await started(noProcess);
+  expect((await third.schemas("one")).input_schema).toEqual(unknown);
+}, 120_000);
+
+test("servers with and without graph processes tell the fields of graphs and subgraphs", async () => {
+  const folder = await aProject({
+    "langgraph.json": JSON.stringify({ graphs: { outer: "./outer.ts:graph" } }),
+    "outer.ts": `
+      import { Annotation, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+      const Inner = Annotation.Root({ depth: Annotation<number> });
+      const inner = new StateGraph(Inner).addNode("work", () => ({})).addEdge(START, "work").compile();
+      const State = Annotation.Root({ ...MessagesAnnotation.spec, depth: Annotation<number> });
+      export const graph = new StateGraph(State, Annotation.Root({ model: Annotation<"small" | "large"> }))
+        .addNode("inner", inner)
+        .addEdge(START, "inner")
+        .compile();
+    `,
+  });
+  const model = { properties: { model: { type: "string", enum: ["small", "large"] } } };
+  // The second finds what the first has kept.
+  for (const graphProcesses of [1, 0]) {
+    const server = await startTestServer({
+      graphConfigFile: join(folder, "langgraph.json"),
+      sourceSchemas: true,
+      graphProcesses,
+    });
+    try {
+      const schemas = async (): Promise<unknown> =>
+        (await server.client.get("/assistants/outer/schemas")).body;
+      // On a busy machine the first answers may be of what is known without the source.
+      await expect.poll(schemas, { timeout: PATIENCE_MS }).toMatchObject({
+        graph_id: "outer",
+        input_schema: { properties: { messages: { langgraph_type: "messages" }, depth: { type: "number" } } },
+        context_schema: model,
+        config_schema: model,
+      });
+      const subgraphs = await server.client.get("/assistants/outer/subgraphs?recurse=true");
+      expect(subgraphs.body).toMatchObject({
+        inner: { state_schema: { properties: { depth: { type: "number" } } } },
+      });
+    } finally {
+      await server.close();
+    }
+  }
+}, 120_000);

@@ -1,0 +1,198 @@
+import { Client } from "@langchain/langgraph-sdk";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { newId } from "../../src/lib/ids.ts";
+import { apiOf, saying, type Api } from "../helpers/api.ts";
+import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { isInput, isRoot, openFrames, started, type Frame, type FrameStream } from "./frames.ts";
+
+/** How runs end over event streaming: told so that what both SDKs iterate over ends, and the same for who comes later. */
+
+let server: TestServer;
+let api: Api;
+const streams: FrameStream[] = [];
+beforeAll(async () => {
+  server = await startTestServer({ runTimeoutSeconds: 2 });
+  api = apiOf(server);
+});
+afterEach(() => {
+  for (const stream of streams.splice(0)) stream.close();
+});
+afterAll(() => server.close());
+
+const open = async (threadId: string, body?: object): Promise<FrameStream> => {
+  const stream = await openFrames(server.url, threadId, body);
+  streams.push(stream);
+  return stream;
+};
+const WATCHER = { channels: ["lifecycle", "input"] };
+const endsOf = (frames: readonly Frame[], runId: string): unknown[] =>
+  frames
+    .filter(({ event_id: id }) => id.startsWith(`synth:${runId}:`) && !id.endsWith(":running"))
+    .map(({ method, params: { data } }) => (method === "lifecycle" ? data : method));
+const SLEEP = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
+
+/** What is told of a run's end to who is there, and to who comes afterwards for data: it is the same, number by number. */
+const toldOf = async (
+  threadId: string,
+  params: object,
+  act: (runId: string) => Promise<unknown>,
+  last: string,
+): Promise<unknown[]> => {
+  const stream = await open(threadId);
+  const { runId } = await started(server.url, threadId, params);
+  await stream.until(({ event_id: id }) => id === `synth:${runId}:running`);
+  await act(runId);
+  await stream.until(({ event_id: id }) => id === `synth:${runId}:${last}`);
+  const later = await open(threadId);
+  await later.until(({ event_id: id }) => id === `synth:${runId}:${last}`);
+  const placed = ({ seen }: FrameStream): unknown[] =>
+    seen.filter(({ event_id: id }) => id.startsWith("synth:")).map(({ seq, event_id: id }) => [seq, id]);
+  expect(placed(later)).toEqual(placed(stream));
+  return endsOf(stream.seen, runId);
+};
+const nothing = async (): Promise<void> => undefined;
+
+describe("a run", () => {
+  test("that fails says why", async () => {
+    const ends = await toldOf(newId(), { assistant_id: "failing", input: {} }, nothing, "failed");
+    expect(ends).toEqual([{ event: "failed", error: expect.stringMatching(/./) }]);
+  });
+
+  test("that takes too long says so", async () => {
+    const ends = await toldOf(newId(), SLEEP, nothing, "failed");
+    expect(ends).toEqual([{ event: "failed", error: "The run did not end within 2 seconds." }]);
+  });
+
+  test("that is cancelled is interrupted for JavaScript, and has failed for Python", async () => {
+    const threadId = newId();
+    const ends = await toldOf(threadId, SLEEP, (runId) => api.cancel(threadId, runId), "failed");
+    expect(ends).toEqual([{ event: "interrupted" }, { event: "failed", error: "The run was cancelled." }]);
+  });
+
+  test("that stops before a node is interrupted for JavaScript, and completed for Python", async () => {
+    const params = { assistant_id: "two-step", input: saying("hello"), interrupt_before: "*" };
+    const ends = await toldOf(newId(), params, nothing, "completed");
+    expect(ends).toEqual([{ event: "interrupted" }, { event: "completed" }]);
+  });
+
+  test("that is rolled back, or goes with its thread, is told to who reads along", async () => {
+    const threadId = newId();
+    const stream = await open(threadId);
+    const first = await started(server.url, threadId, SLEEP);
+    await stream.until(({ event_id: id }) => id === `synth:${first.runId}:running`);
+    await api.cancel(threadId, first.runId, "wait=1&action=rollback");
+    await stream.until(({ event_id: id }) => id === `synth:${first.runId}:failed`);
+    const second = await started(server.url, threadId, SLEEP);
+    await stream.until(({ event_id: id }) => id === `synth:${second.runId}:running`);
+    await api.remove(`/threads/${threadId}`);
+    await stream.until(({ event_id: id }) => id === `synth:${second.runId}:failed`);
+    expect(endsOf(stream.seen, first.runId)).toEqual(endsOf(stream.seen, second.runId));
+  });
+
+  test.each(["idle", "busy"])(
+    "of a thread that was deleted while %s, and made anew, is told whole",
+    async (how) => {
+      const threadId = newId();
+      const stream = await open(threadId);
+      const turn = { assistant_id: "two-step", input: saying("hello") };
+      for (let count = 0; count < 2; count += 1) {
+        const { runId } = await started(server.url, threadId, turn);
+        await stream.until(({ event_id: id }) => id === `synth:${runId}:completed`);
+      }
+      if (how === "busy") {
+        const { runId } = await started(server.url, threadId, SLEEP);
+        await stream.until(({ event_id: id }) => id === `synth:${runId}:running`);
+      }
+      await api.remove(`/threads/${threadId}`);
+      const before = stream.seen.length;
+      const { runId } = await started(server.url, threadId, turn);
+      await stream.until(({ event_id: id }) => id === `synth:${runId}:completed`);
+      const told = stream.seen.slice(before);
+      const own = told.slice(told.findIndex(({ event_id: id }) => id.endsWith(":failed")) + 1);
+      expect(own[0]?.event_id).toBe(`synth:${runId}:running`);
+      expect(own.filter(({ method }) => method === "values").length).toBeGreaterThan(1);
+    },
+  );
+
+  test("ends what JavaScript iterates over when its client cancels it", async () => {
+    const client = new Client({ apiUrl: server.url, apiKey: null });
+    const thread = client.threads.stream(newId(), { assistantId: "sleep" });
+    const { run_id: runId = "" } = await thread.run.start({ input: { milliseconds: 600_000 } });
+    const values = (async () => {
+      for await (const _value of thread.values);
+    })();
+    await client.runs.cancel(thread.threadId, runId);
+    await values;
+    await thread.close();
+  });
+});
+
+describe("who comes after a run has ended", () => {
+  const aTurn = { assistant_id: "two-step", input: saying("hello") };
+
+  test("is told its end where data come, and not where only ends and questions do", async () => {
+    const threadId = newId();
+    const { runId } = await started(server.url, threadId, aTurn);
+    await api.untilRunIs(threadId, runId, "success");
+    const watcher = await open(threadId, WATCHER);
+    const data = await open(threadId);
+    await data.until(isRoot("completed"));
+    const next = await started(server.url, threadId, aTurn);
+    await watcher.until(isRoot("completed"));
+    expect(watcher.seen.map(({ event_id: id }) => id)).toEqual([
+      `synth:${next.runId}:running`,
+      `synth:${next.runId}:completed`,
+    ]);
+  });
+
+  test("is not told the end of one that another has begun after", async () => {
+    const threadId = newId();
+    const first = await started(server.url, threadId, aTurn);
+    await api.untilRunIs(threadId, first.runId, "success");
+    const second = await started(server.url, threadId, aTurn);
+    await api.untilRunIs(threadId, second.runId, "success");
+    const data = await open(threadId);
+    await data.until(isRoot("completed"));
+    expect(endsOf(data.seen, first.runId)).toEqual([]);
+    expect(data.seen.filter(({ method }) => method === "values").length).toBeGreaterThan(4);
+  });
+
+  test("is asked what still waits, wherever he listens, also of a run of the other wire", async () => {
+    for (const wire of ["first", "protocol"]) {
+      const threadId = newId();
+      const params = { assistant_id: "approval", input: saying("tea") };
+      if (wire === "protocol") await started(server.url, threadId, params);
+      else await api.aFinishedRun(threadId, { ...params, if_not_exists: "create" });
+      await api.untilQuiet(threadId);
+      for (const body of [WATCHER, undefined]) {
+        const late = await open(threadId, body);
+        await late.until(isRoot("interrupted"));
+        expect(late.seen.filter(isInput)).toHaveLength(1);
+      }
+    }
+  });
+
+  test("is not asked what has been answered", async () => {
+    const threadId = newId();
+    await started(server.url, threadId, { assistant_id: "approval", input: saying("tea") });
+    await api.untilQuiet(threadId);
+    await started(server.url, threadId, { assistant_id: "approval", input: true });
+    await api.untilQuiet(threadId);
+    const late = await open(threadId);
+    await late.until(isRoot("completed"));
+    expect(late.seen.filter(isInput)).toEqual([]);
+  });
+
+  test("is told a question and what follows it once each, if he names what came before", async () => {
+    const threadId = newId();
+    const stream = await open(threadId);
+    await started(server.url, threadId, { assistant_id: "approval", input: saying("tea") });
+    const { seq } = await stream.until(isInput);
+    await started(server.url, threadId, { assistant_id: "approval", input: true });
+    await stream.until(isRoot("completed"));
+    const again = await open(threadId, { channels: ["values", "lifecycle", "input"], since: seq });
+    await again.until(isRoot("completed"));
+    expect(again.seen.filter(isInput)).toEqual([]);
+    expect(again.seen.filter(isRoot("interrupted", "running", "completed"))).toHaveLength(3);
+  });
+});

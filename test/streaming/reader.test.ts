@@ -1,0 +1,53 @@
+import { expect, test, vi } from "vitest";
+import { newId } from "../../src/lib/ids.ts";
+import { createAudiences } from "../../src/streaming/reading/audiences.ts";
+import { createFilter } from "../../src/streaming/reading/filter.ts";
+import { NOTHING_YET } from "../../src/streaming/reading/opening.ts";
+import { readSubscription, type SubscriptionReaderOptions } from "../../src/streaming/reading/reader.ts";
+import { eventStreamBody } from "../../src/streaming/schemas.ts";
+
+/** Reading a thread while the database is away for a moment: connections stay, and nobody is told less. */
+
+const away = (): Error => Object.assign(new Error("The server stops."), { code: "57P01" });
+
+/** A reader of a thread whose only run has ended. */
+const aReader = (repository: SubscriptionReaderOptions["repository"]) => {
+  const threadId = newId();
+  const run = { threadId, runId: newId(), turn: 1, attempt: 1, resumable: false };
+  const news = [{ runId: run.runId, run, events: [], isOver: true }];
+  const thread = { next: async () => news.shift() ?? "ended", close: () => undefined, skip: () => undefined };
+  const isStillSeen = vi.fn(async () => true);
+  isStillSeen.mockRejectedValueOnce(away());
+  return readSubscription({
+    threadId,
+    filter: createFilter(eventStreamBody.parse({ channels: ["lifecycle"] })),
+    hub: { readThread: () => thread } as unknown as SubscriptionReaderOptions["hub"],
+    repository,
+    audiences: createAudiences(),
+    open: async () => NOTHING_YET,
+    isStillSeen,
+    onClose: () => undefined,
+  });
+};
+
+test("the end of a run is told when the database is back", async () => {
+  const ended = vi.fn<SubscriptionReaderOptions["repository"]["ended"]>();
+  ended.mockRejectedValueOnce(away());
+  ended.mockResolvedValue({ status: "success", turn: 1, error: null, endedAt: 0, waiting: null });
+  const reader = aReader({ ended });
+  expect(await reader.next()).toEqual({ events: [], upTo: 0 });
+  expect(await reader.next()).toMatchObject({
+    events: [{ method: "lifecycle", params: expect.stringContaining('"completed"') }],
+  });
+  expect(await reader.next()).toBe("ended");
+});
+
+test("a client that leaves meanwhile is no fault", async () => {
+  const ended = vi.fn(() => Promise.reject<undefined>(away()));
+  const reader = aReader({ ended });
+  await reader.next();
+  const next = reader.next();
+  await vi.waitUntil(() => ended.mock.calls.length > 0);
+  reader.close();
+  expect(await next).toBe("ended");
+});

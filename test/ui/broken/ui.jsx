@@ -1,0 +1,2 @@
+import { nothing } from "./no-such-file";
+export default { nothing };
