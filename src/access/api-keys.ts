@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { forbidden, unauthenticated } from "../domain/errors.ts";
-import { ANONYMOUS, type Caller } from "./caller.ts";
+import { ANONYMOUS, KEY_SCOPES, type Caller } from "./caller.ts";
 
 /** What of a request decides about access. */
 export interface AccessRequest {
@@ -9,8 +9,11 @@ export interface AccessRequest {
   headers: Record<string, string | string[] | undefined>;
 }
 
-/** Who makes this request. Throws `unauthenticated` or `forbidden` for nobody whom this server knows. */
-export type Authenticate = (request: AccessRequest) => Caller;
+/**
+ * Who makes this request. Throws `unauthenticated` or `forbidden` for nobody whom this server knows. A promise only where
+ * somebody has to be asked: keys of the configuration are compared at once, and a tick of each request is spared.
+ */
+export type Authenticate = (request: AccessRequest) => Caller | Promise<Caller>;
 
 /** Health probes carry no key, and a page can't send one with what it loads by an address: scripts and styles of `/ui`. */
 const OPEN_PATHS = /^\/ok\/?$|^\/ui\/[^/]+\/[^/]+$/;
@@ -58,11 +61,15 @@ const presentedKey = (request: AccessRequest): string | undefined => {
  * The check of API keys. Without any key configured everything is open. Keys are kept and compared as SHA-256
  * digests, each in constant time and all of them always, so that neither length nor position tells anything.
  */
-export const createAuthenticate = (apiKeys: readonly string[]): Authenticate => {
+export const createAuthenticate = (apiKeys: readonly string[]): ((request: AccessRequest) => Caller) => {
   if (apiKeys.length === 0) return () => ANONYMOUS;
   const known = apiKeys.map((key) => {
     const keyDigest = digest(key);
-    const caller: Caller = Object.freeze({ kind: "key", id: keyDigest.toString("hex").slice(0, ID_DIGITS) });
+    const caller: Caller = Object.freeze({
+      kind: "key",
+      id: keyDigest.toString("hex").slice(0, ID_DIGITS),
+      scopes: KEY_SCOPES,
+    });
     return { keyDigest, caller };
   });
   return (request) => {

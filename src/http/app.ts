@@ -89,8 +89,18 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   app.addHook("onRequest", (request, _reply, done) => {
     try {
       if (closing) throw unavailable("This server is stopping; nothing was stored.");
-      request.caller = options.authenticate(request);
-      done();
+      const caller = options.authenticate(request);
+      if (!(caller instanceof Promise)) {
+        request.caller = caller;
+        return done();
+      }
+      caller.then(
+        (found) => {
+          request.caller = found;
+          done();
+        },
+        (error: unknown) => done(error as Error),
+      );
     } catch (error) {
       done(error as Error);
     }

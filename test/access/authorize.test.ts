@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { createAuthenticate } from "../../src/access/api-keys.ts";
 import { createAuthorize } from "../../src/access/authorize.ts";
-import { ANONYMOUS, THE_SERVER } from "../../src/access/caller.ts";
+import { ANONYMOUS, KEY_SCOPES, THE_SERVER } from "../../src/access/caller.ts";
 
 const SOURCE = fileURLToPath(new URL("../../src/", import.meta.url));
 const files = readdirSync(SOURCE, { recursive: true, encoding: "utf8" }).filter((file) =>
@@ -43,7 +43,7 @@ test("no route says that the server itself is calling", () => {
 
 test("whoever has got in sees everything", async () => {
   const authorize = createAuthorize();
-  for (const caller of [ANONYMOUS, THE_SERVER, { kind: "key", id: "0123" } as const]) {
+  for (const caller of [ANONYMOUS, THE_SERVER, { kind: "key", id: "0123", scopes: KEY_SCOPES } as const]) {
     const visibility = await authorize(caller, "threads", "read");
     const values: unknown[] = ["a thread"];
     expect(visibility.resource).toBe("threads");
@@ -57,8 +57,8 @@ const request = (headers: Record<string, string>, url = "/info") => ({ method: "
 test("a request with a key is made by that key, which its id does not tell", () => {
   const authenticate = createAuthenticate(["first", "second"]);
   const [first, second] = ["first", "second"].map((key) => authenticate(request({ "x-api-key": key })));
-  expect(first).toEqual({ kind: "key", id: "a7937b64b8ca" });
-  expect(second).toEqual({ kind: "key", id: "16367aacb67a" });
+  expect(first).toEqual({ kind: "key", id: "a7937b64b8ca", scopes: KEY_SCOPES });
+  expect(second).toEqual({ kind: "key", id: "16367aacb67a", scopes: KEY_SCOPES });
   expect(authenticate(request({ authorization: "Bearer first" }))).toEqual(first);
 });
 

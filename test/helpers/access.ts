@@ -1,5 +1,5 @@
 import { createAuthorize, type Authorize } from "../../src/access/authorize.ts";
-import type { Caller } from "../../src/access/caller.ts";
+import { KEY_SCOPES, type Caller } from "../../src/access/caller.ts";
 import type { Resource } from "../../src/access/actions.ts";
 import { grantVisibility, type Visibility } from "../../src/access/visibility.ts";
 
@@ -14,7 +14,7 @@ export const ALL_RIGHTS = { threads: EVERY_THREAD, assistants: EVERY_ASSISTANT }
 export const EVERY_ITEM = grantVisibility("store");
 
 /** A caller by name. */
-export const caller = (id: string): Caller => ({ kind: "key", id });
+export const caller = (id: string): Caller => ({ kind: "key", id, scopes: KEY_SCOPES });
 
 /** What the owner of records sees: those with `{owner: id}` in their metadata. The server sees all. */
 export const ownedBy = <R extends Resource>(resource: R, id: string): Visibility<R> =>
