@@ -101,6 +101,26 @@ describe.each(places)("waiting on %s", (_, place) => {
     expect(threadless.__interrupt__).toMatchObject([{ value: { question: "Send this draft?" } }]);
   });
 
+  test("a run is answered by its own graph while a run of another graph waits behind it, and after that", async () => {
+    const threadId = await api.aThread();
+    const drafting = { assistant_id: "approval", input: saying("a refund") };
+    const drafted = await api.aFinishedRun(threadId, drafting);
+    const [draft] = await api.runs(threadId);
+    const later = { assistant_id: "counter", input: saying("more"), after_seconds: 3_600 };
+    const waiting = await api.aRun(threadId, later);
+    const join = () => place().join(threadId, draft?.run_id ?? "");
+    expect(await join()).toEqual(drafted);
+    expect((await api.thread(threadId)).values).toMatchObject({ status: "drafted" });
+    await api.cancel(threadId, waiting.run_id, "wait=1");
+
+    const counted = await api.aFinishedRun(threadId, { assistant_id: "counter", input: saying("more") });
+    expect(counted).toMatchObject({ count: 1 });
+    const { __interrupt__: _, ...values } = drafted; // the question is no longer what the thread waits for
+    expect(await join()).toEqual(values);
+    const [count] = await api.runs(threadId);
+    expect(await place().join(threadId, count?.run_id ?? "")).toEqual(counted);
+  });
+
   test("a cancelled run is answered with the values that it had", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, {

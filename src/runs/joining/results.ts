@@ -35,7 +35,7 @@ export interface RunResultsParts {
    */
   everyThread: Visibility<"threads">;
   threads: {
-    states: Pick<ThreadService["states"], "headValues">;
+    states: Pick<ThreadService["states"], "valuesOfRun">;
     upkeep: Pick<ThreadService["upkeep"], "prune">;
   };
 }
@@ -111,7 +111,7 @@ export const createRunResults = ({
   };
 
   const makeAnswer = async (
-    threadId: string,
+    selector: RunSelector,
     ended: RunEnding | AwaitedRunRow | undefined,
     whenLarge: WhenLarge,
   ): Promise<string> => {
@@ -120,10 +120,15 @@ export const createRunResults = ({
     }
     if (ended.error !== null) return JSON.stringify({ __error__: ended.error });
     const here = "values" in ended ? ended : undefined;
-    const values =
-      here?.values() ?? (await threads.states.headValues(everyThread, threadId, whenLarge)) ?? "{}";
-    const interrupts =
-      here === undefined ? listOf(await repository.interrupts(everyThread, threadId)) : here.interrupts?.();
+    let values = here?.values();
+    let interrupts = here?.interrupts?.();
+    if (values === undefined) {
+      const left = await threads.states.valuesOfRun(everyThread, selector, whenLarge);
+      values = left.values ?? "{}";
+      // What a thread asks that has gone on is another run's question.
+      if (here === undefined && left.isHead)
+        interrupts = listOf(await repository.interrupts(everyThread, selector.threadId));
+    }
     if (interrupts === undefined) return values;
     const fields = values.startsWith("{") && values !== "{}" ? `${values.slice(0, -1)},` : "{";
     return `${fields}"__interrupt__":${interrupts}}`;
@@ -131,11 +136,11 @@ export const createRunResults = ({
 
   /** The body that wait and join answer, as JSON. The run is stored: a refusal would make old clients repeat it. */
   const answer = (
-    threadId: string,
+    selector: RunSelector,
     ended: RunEnding | AwaitedRunRow | undefined,
     whenLarge: WhenLarge,
   ): Promise<string> =>
-    retryPassing(() => makeAnswer(threadId, ended, whenLarge), { forMs: RESULT_SECONDS * 1_000 });
+    retryPassing(() => makeAnswer(selector, ended, whenLarge), { forMs: RESULT_SECONDS * 1_000 });
 
   /**
    * Removes an ended threadless run that came through the queue and was kept for its creator, who is through with

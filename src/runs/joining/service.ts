@@ -62,7 +62,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       const { row, execution } = created;
       const selector = { threadId: row.thread_id, runId: row.run_id };
       const ended = await waitForEnd(selector, { execution, known: row, signal });
-      const text = await answer(row.thread_id, ended, whenLarge);
+      const text = await answer(selector, ended, whenLarge);
       await forget(created);
       return text;
     },
@@ -73,7 +73,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
     async join(caller: Caller, selector: RunSelector, { signal, whenLarge }: ResultAsking): Promise<string> {
       const visibility = await authorize(caller, "threads", "read");
       if ((await repository.find(visibility, selector)) === undefined) throw runNotFound(selector.runId);
-      return await answer(selector.threadId, await waitForEnd(selector, { signal }), whenLarge);
+      return await answer(selector, await waitForEnd(selector, { signal }), whenLarge);
     },
 
     /** Reads along from the first event, for who created the run. */

@@ -9,7 +9,7 @@ import type { ThreadRecordRow } from "../record.ts";
 import type { ThreadRepository } from "../repository.ts";
 import type { StateUpdate, UpdatedState } from "../schemas.ts";
 import type { StateRepository } from "./repository.ts";
-import type { HistoryOptions, StateOptions, StateReader } from "./state.ts";
+import type { HistoryOptions, StateOptions, StateReader, ValuesOfRun } from "./state.ts";
 import { updatedState, type StateWriter } from "./update.ts";
 import { createStateUpdates } from "./updates.ts";
 
@@ -47,13 +47,15 @@ export const createStateService = (options: StateServiceOptions) => {
     replay: updates.replay,
     valuesOf,
 
-    /** JSON text of the values of the newest checkpoint; null if the thread never ran. */
-    async headValues(
+    /** JSON text of the values that a run has left; see `StateReader`. */
+    async valuesOfRun(
       visibility: Visibility<"threads">,
-      threadId: string,
+      { threadId, runId }: { threadId: string; runId: string },
       whenLarge?: WhenLarge,
-    ): Promise<string | null> {
-      return await valuesOf(visibility, await repository.get(visibility, threadId), whenLarge);
+    ): Promise<ValuesOfRun> {
+      const row = await repository.get(visibility, threadId);
+      if (row.untouched) return { values: null, isHead: true };
+      return await reader.valuesOfRun({ visibility, threadId, graphId: row.graph_id }, runId, whenLarge);
     },
 
     async read(

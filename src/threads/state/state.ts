@@ -14,7 +14,7 @@
  * test/threads/state-equality.test.ts holds 1 and 2 against 3.
  */
 
-import type { CheckpointStorage } from "../../checkpoints/types.ts";
+import type { CheckpointStorage, StoredCheckpoint } from "../../checkpoints/types.ts";
 import { isPassing } from "../../database/passing-faults.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { checkpointNotFound } from "../../domain/errors.ts";
@@ -48,6 +48,8 @@ export interface StateReader {
   read(thread: ThreadOfGraph, options: StateOptions, whenLarge?: WhenLarge): Promise<string>;
   /** JSON text of the newest values; null for a thread that never ran, and if they can't be read, which is logged. */
   values(thread: ThreadOfGraph, whenLarge?: WhenLarge): Promise<string | null>;
+  /** The same of what a run has left, which the thread may have gone on from since. */
+  valuesOfRun(thread: ThreadOfGraph, runId: string, whenLarge?: WhenLarge): Promise<ValuesOfRun>;
   /** The fields of the newest state, each as JSON text; undefined for a thread that never ran. */
   head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
   /** JSON texts of states, the newest first, each made when it is asked for. */
@@ -65,6 +67,12 @@ export interface StateReader {
     threads: readonly ThreadOfGraph[],
     options?: HeadValuesOptions,
   ): AsyncGenerator<[threadId: string, values: string], void, undefined>;
+}
+
+export interface ValuesOfRun {
+  values: string | null;
+  /** True if what the run has left is what the thread has now, its open questions included. */
+  isHead: boolean;
 }
 
 export interface HeadValuesOptions {
@@ -90,6 +98,44 @@ export const createStateReader = ({
   const { graphOf, configurationsOf, areKeysChannels } = threadGraphs;
   const { fieldsOf, valuesOf } = createStateFields(checkpoints, threadGraphs);
 
+  /**
+   * The thread with the graph that wrote a checkpoint. The thread's own is that of the run which was created last: it may be
+   * another one, and may not have begun yet. What another server stored may name a graph that is not here.
+   */
+  const asWritten = (thread: ThreadOfGraph, { metadata }: StoredCheckpoint): ThreadOfGraph => {
+    const writer = metadata.graph_id;
+    return typeof writer === "string" && writer !== thread.graphId && graphs.has(writer)
+      ? { ...thread, graphId: writer }
+      : thread;
+  };
+
+  /** The values of what `find` finds; null, and a line in the log, if they can't be read. */
+  const readValues = async (
+    thread: ThreadOfGraph,
+    find: (whenLarge: WhenLarge) => Promise<StoredCheckpoint | undefined>,
+    whenLarge: WhenLarge | undefined,
+  ): Promise<string | null> => {
+    let refusal: unknown;
+    const waitForRoom: WhenLarge = async (bytes) => {
+      try {
+        await whenLarge?.(bytes);
+      } catch (error) {
+        refusal = error;
+        throw error;
+      }
+    };
+    try {
+      const stored = await find(waitForRoom);
+      if (stored === undefined) return null;
+      const written = asWritten(thread, stored);
+      return await valuesOf(written, await graphOf(written), stored);
+    } catch (error) {
+      if (error === refusal || isPassing(error)) throw error;
+      logger.error({ err: error, thread_id: thread.threadId }, "the values of a thread can't be read");
+      return null;
+    }
+  };
+
   return {
     async read(thread, { checkpoint = {}, subgraphs = false, select }, whenLarge) {
       const { checkpoint_ns: checkpointNs = "", checkpoint_id: checkpointId } = checkpoint;
@@ -108,23 +154,23 @@ export const createStateReader = ({
     },
 
     async values(thread, whenLarge) {
-      let refusal: unknown;
-      const waitForRoom: WhenLarge = async (bytes) => {
-        try {
-          await whenLarge?.(bytes);
-        } catch (error) {
-          refusal = error;
-          throw error;
-        }
+      const { threadId } = thread;
+      return await readValues(thread, (room) => checkpoints.readHead(threadId, "", room), whenLarge);
+    },
+
+    async valuesOfRun(thread, runId, whenLarge) {
+      const { threadId } = thread;
+      let isHead = true;
+      const find = async (room: WhenLarge): Promise<StoredCheckpoint | undefined> => {
+        const head = await checkpoints.readHead(threadId, "", room);
+        if (head === undefined || head.runId === runId) return head;
+        const checkpointId = await checkpoints.latestOfRun(threadId, runId);
+        if (checkpointId === undefined) return head; // it wrote nothing, or the thread was pruned
+        const left = await checkpoints.readAt(threadId, "", checkpointId, room);
+        isHead = left === undefined;
+        return left ?? head;
       };
-      try {
-        const stored = await checkpoints.readHead(thread.threadId, "", waitForRoom);
-        return stored === undefined ? null : await valuesOf(thread, await graphOf(thread), stored);
-      } catch (error) {
-        if (error === refusal || isPassing(error)) throw error;
-        logger.error({ err: error, thread_id: thread.threadId }, "the values of a thread can't be read");
-        return null;
-      }
+      return { values: await readValues(thread, find, whenLarge), isHead };
     },
 
     async head(thread) {
@@ -167,7 +213,9 @@ export const createStateReader = ({
         if (thread === undefined) continue;
         let values: string;
         try {
-          values = await valuesOf(thread, await graphOf(thread, known), stored);
+          const written = asWritten(thread, stored);
+          const graph = await (written === thread ? graphOf(thread, known) : graphOf(written));
+          values = await valuesOf(written, graph, stored);
         } catch (error) {
           if (isPassing(error)) throw error;
           logger.error({ err: error, thread_id: stored.threadId }, "the values of a thread can't be read");
