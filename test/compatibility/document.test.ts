@@ -29,6 +29,8 @@ const [threads, browser] = tablesOf(RESULTS);
 test("the document says of each cell what its test showed, each reason once, and how many cells there are", () => {
   const document = render(tablesOf(RESULTS));
   expect(document).toContain("**6 cells: 3 green (✓), 3 other (2 differs, 1 skipped).**");
+  expect(document).toContain("| [Threads](#threads) | 4 | 2 | 2 differs |");
+  expect(document).toContain("| [Browser](#browser) | 2 | 1 | 1 skipped |");
   expect(document).toContain("|  | success | 404 | 422 |");
   expect(document).toContain("| GET /threads/{thread_id} | ✓ | ✓ | differs (1) |");
   expect(document).toContain("| POST /threads |  |  | differs (1) |");

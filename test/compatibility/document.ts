@@ -64,12 +64,26 @@ export const keepingSkipped = (run: Table, written: Table | undefined): Table =>
 
 const HEAD = `# Compatibility
 
-What this server does for clients of the hosted Agent Server, operation by operation and client by client. Each cell is
-the result of a test that ran against the real server and a real PostgreSQL; none is written by hand:
+Does a client that you have for the hosted Agent Server work here, and does each operation of its API? This page answers by
+tests: each cell is the result of one that ran an official client, or a request, against the real server and a real
+PostgreSQL. None is written by hand.
 
-\`\`\`sh
-UPDATE_COMPATIBILITY=1 npm run test:clients
-\`\`\`
+| A cell | means |
+| --- | --- |
+| ${GREEN} | it works as it does with the hosted server: the client gets what it expects, the answer is as the published contract has it |
+| differs | it works, but the answer is another one than the contract's, on purpose; the number leads to the reason below the table |
+| not yet | it is not built; the reason says what happens instead |
+| skipped | the machine that wrote this page could not show it |
+| (empty) | there is nothing to show: the contract has no such answer for this operation |
+
+Tables of clients have what a person or a program does with it in their rows, and the versions of the client in their
+columns. Tables of operations have a column for each answer that the contract documents: \`success\`, and the statuses of errors,
+each of which a test provokes. The contract is the hosted server's OpenAPI document (\`test/contract/openapi.json\`); "Description
+of the API" compares this server's own \`/openapi.json\` with it, a row for each kind of difference.
+`;
+
+const TAIL = `The tests write this page: \`UPDATE_COMPATIBILITY=1 npm run test:clients\`, and a run that finds it otherwise
+fails ([CONTRIBUTING.md](../CONTRIBUTING.md)).
 `;
 
 const escaped = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ");
@@ -100,22 +114,61 @@ const renderTable = ({ name, files, columns, rows }: Table): string => {
   ].join("\n");
 };
 
-const countsOf = (tables: readonly Table[]): string => {
+/** How many cells there are of each kind, those that are not green by their names. */
+const countCells = (tables: readonly Table[]): { all: number; green: number; others: string } => {
   const cells = tables.flatMap(({ rows }) => [...rows.values()].flatMap((row) => [...row.values()]));
   const kinds = new Map<string, number>();
   for (const cell of cells) {
-    const kind = cell === GREEN ? "green" : cell.slice(0, cell.indexOf(":"));
+    const kind = cell === GREEN ? GREEN : cell.slice(0, cell.indexOf(":"));
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
   }
-  const green = kinds.get("green") ?? 0;
-  kinds.delete("green");
-  const others = [...kinds].map(([kind, count]) => `${count} ${kind}`).join(", ");
-  const rest = cells.length - green;
-  return `**${cells.length} cells: ${green} green (${GREEN}), ${rest} other${rest === 0 ? "" : ` (${others})`}.** The reason of each that is not green stands below its table.\n`;
+  const green = kinds.get(GREEN) ?? 0;
+  kinds.delete(GREEN);
+  return {
+    all: cells.length,
+    green,
+    others: [...kinds].map(([kind, count]) => `${count} ${kind}`).join(", "),
+  };
+};
+
+const isOfContract = ({ files: [file = ""] }: Table): boolean => file.startsWith("test/contract/");
+
+/** As GitHub makes the address of a heading. */
+const anchorOf = (name: string): string =>
+  name
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+
+/** All tables with their counts: clients first, which most readers come for. It stands before the first heading, so `parse` skips it. */
+const renderOverview = (tables: readonly Table[]): string => {
+  const { all, green, others } = countCells(tables);
+  const rowsOf = (title: string, some: readonly Table[]): string[] =>
+    some.length === 0
+      ? []
+      : [
+          line([title, "cells", GREEN, "other"]),
+          line(["---", "---", "---", "---"]),
+          ...some.map((table) => {
+            const counts = countCells([table]);
+            const link = `[${table.name}](#${anchorOf(table.name)})`;
+            return line([link, String(counts.all), String(counts.green), counts.others]);
+          }),
+          "",
+        ];
+  return [
+    `**${all} cells: ${green} green (${GREEN}), ${all - green} other${others === "" ? "" : ` (${others})`}.**`,
+    "",
+    ...rowsOf(
+      "Clients",
+      tables.filter((table) => !isOfContract(table)),
+    ),
+    ...rowsOf("The API", tables.filter(isOfContract)),
+  ].join("\n");
 };
 
 export const render = (tables: readonly Table[]): string =>
-  [HEAD, countsOf(tables), ...tables.map(renderTable)].join("\n");
+  [HEAD, renderOverview(tables), TAIL, ...tables.map(renderTable)].join("\n");
 
 const unescapedCells = (text: string): string[] =>
   text

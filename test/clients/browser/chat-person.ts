@@ -45,6 +45,10 @@ export const personAt = ({ page }: Tab) => {
       const alert = page.getByRole("alert");
       return (await alert.count()) > 0 ? alert.first().innerText() : undefined;
     },
+    /** Waits until what sending promised has settled, one way or the other. */
+    async untilSent(): Promise<void> {
+      await expect.poll(() => main.getAttribute("data-sending"), PATIENCE).toBe("false");
+    },
     threadId: async (): Promise<string> => (await main.getAttribute("data-thread")) ?? "",
 
     /** Waits until the thread is there and nothing runs. */

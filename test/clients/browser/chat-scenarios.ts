@@ -178,6 +178,14 @@ export const describeChat = (client: string, source: PageSource, traits: HookTra
       expect(await apiOf(server).thread(await person.threadId())).toMatchObject({ status: "error" });
     });
 
+    test("says that there is no such assistant, and is quiet then", async () => {
+      const person = await aPerson("no-such-assistant");
+      await person.say("hello");
+      await person.until(() => person.error()).toContain("no-such-assistant");
+      await person.untilSent();
+      await person.untilQuiet();
+    });
+
     test("lets two tabs have the same thread, and send at the same time", async () => {
       const one = await aPerson("agent");
       await one.say(LONG_TEXT);

@@ -27,7 +27,8 @@ export interface Chat {
   isThreadLoading: boolean;
   error: unknown;
   interrupt: unknown;
-  send(text: string): void;
+  /** Settles as the hook's own promise does. */
+  send(text: string): Promise<unknown>;
   stop(): void;
   resume(answer: unknown): void;
 }
@@ -64,8 +65,19 @@ const describe = (error: unknown): string =>
 
 export function ChatPage({ chat }: { chat: Chat }): ReactNode {
   const [text, setText] = useState("");
+  const [unsettled, setUnsettled] = useState(0);
+  const send = (): void => {
+    const settle = (): void => setUnsettled((count) => count - 1);
+    setUnsettled((count) => count + 1);
+    chat.send(text).then(settle, settle);
+  };
   return (
-    <main data-loading={chat.isLoading} data-thread={chat.threadId ?? ""} data-ready={!chat.isThreadLoading}>
+    <main
+      data-sending={unsettled > 0}
+      data-loading={chat.isLoading}
+      data-thread={chat.threadId ?? ""}
+      data-ready={!chat.isThreadLoading}
+    >
       <ol aria-label="messages">
         {chat.messages.map((message, index) => (
           <li key={message.id || index} data-type={message.type}>
@@ -97,7 +109,7 @@ export function ChatPage({ chat }: { chat: Chat }): ReactNode {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          chat.send(text);
+          send();
         }}
       >
         <input aria-label="text" value={text} onChange={(event) => setText(event.target.value)} />

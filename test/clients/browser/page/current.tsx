@@ -53,7 +53,7 @@ function CurrentChat() {
     isThreadLoading: stream.isThreadLoading,
     error: stream.error,
     interrupt: stream.interrupt?.value,
-    send: (text) => void stream.submit(say(text)),
+    send: (text) => stream.submit(say(text)),
     stop: () => void stream.stop(),
     resume: (answer) => void stream.respond(answer),
   };

@@ -30,7 +30,7 @@ function LegacyChat() {
   /** As agent-chat-ui has it: what was typed is shown at once. */
   const send = (text: string) => {
     const input = say(text);
-    void stream.submit(input, {
+    return stream.submit(input, {
       streamSubgraphs: true,
       streamResumable: true,
       optimisticValues: ({ messages = [], ...previous }: Partial<Values>) => ({
