@@ -153,6 +153,7 @@ const ENTRIES = [
   "app/graph-process.ts",
   "app/schema-process.ts",
   "cli/import.ts",
+  "cli/schemas.ts",
   "config/config.ts",
 ];
 

@@ -59,10 +59,17 @@ const onRunCompleted = optional(z.enum(["delete", "keep"])).describe(
   "What becomes of a run's own thread; 'delete' if it isn't said.",
 );
 
+const YEAR_1_MS = -62_135_596_800_000;
+const END_OF_9999_MS = 253_402_300_799_999;
+
 /** Python sends a time without an offset where its caller gave none; that is UTC, as in the hosted service. */
 const moment = z.iso
   .datetime({ offset: true, local: true, error: "must be an ISO 8601 time" })
-  .transform((text) => new Date(/(z|[+-]\d\d(:?\d\d)?)$/i.test(text) ? text : `${text}Z`));
+  .transform((text) => new Date(/(z|[+-]\d\d(:?\d\d)?)$/i.test(text) ? text : `${text}Z`))
+  // An offset may take the first and the last year of four digits beyond what answers can say.
+  .refine((time) => time.getTime() >= YEAR_1_MS && time.getTime() <= END_OF_9999_MS, {
+    error: "must be a time of the years 1 to 9999",
+  });
 
 /** Kept with the cron, and asked for with each of its runs. */
 const runFields = {

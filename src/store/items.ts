@@ -37,8 +37,6 @@ export interface ItemQuery extends Omit<ItemSearch, "near"> {
 
 /** Items as clients and graphs store and look for them, with their meaning where that is configured. */
 export interface Items {
-  /** Whether items can be looked for by meaning. */
-  readonly isIndexed: boolean;
   /** Stores items, whole, and what they are found by. Throws `unavailable` if the embedding model fails. */
   put(visibility: Visibility<"store">, items: readonly ItemToStore[]): Promise<void>;
   /**
@@ -57,12 +55,11 @@ export interface Items {
 
 /** An embedding takes a request to somebody else's server: never while a transaction is open. */
 export const createItems = ({ repository, vectors, index, logger }: ItemsOptions): Items => {
-  let isTold = false;
+  const told = new Set<string>();
   /** As the hosted service and LangGraph's own stores answer. What they find has no `score`. */
-  const tellIgnored = (): void => {
-    if (!isTold)
-      logger.warn("a search of the store has a 'query', which is ignored: 'store.index' is not configured");
-    isTold = true;
+  const tellIgnored = (what: string): void => {
+    if (!told.has(what)) logger.warn(`${what}, which is ignored: 'store.index' is not configured`);
+    told.add(what);
   };
 
   const vectorsOf = async (texts: ReadonlyMap<string, string>): Promise<Map<string, string>> => {
@@ -75,7 +72,7 @@ export const createItems = ({ repository, vectors, index, logger }: ItemsOptions
     const queries = [...new Set(searches.flatMap(({ query = "" }) => (query === "" ? [] : [query])))];
     if (queries.length === 0) return searches;
     if (index === undefined) {
-      tellIgnored();
+      tellIgnored("a search of the store has a 'query'");
       return searches;
     }
     const { embed, embedder } = index;
@@ -89,9 +86,9 @@ export const createItems = ({ repository, vectors, index, logger }: ItemsOptions
   };
 
   return {
-    isIndexed: index !== undefined,
-
     async put(visibility, items) {
+      const namesPaths = index === undefined && items.some((item) => Array.isArray(item.index));
+      if (namesPaths) tellIgnored("an item of the store has an 'index' with paths");
       if (vectors === undefined) return await repository.put(visibility, items);
       /** All texts by their hashes. */
       const texts = new Map<string, string>();

@@ -37,8 +37,8 @@ export const itemPutBody = z
       .union([z.literal(false), z.array(storableText)], { error: "must be false, a list of paths or null" })
       .nullish()
       .describe(
-        "Paths of the texts that semantic search is to find it by; false for none; null for the configured ones. A list " +
-          "is refused if no semantic search is configured.",
+        "Paths of the texts that semantic search is to find it by; false for none; null for the configured ones. Without " +
+          "effect where no semantic search is configured.",
       ),
     ttl: z
       .number()

@@ -1,7 +1,6 @@
 import type { Authorize } from "../access/authorize.ts";
 import type { Caller } from "../access/caller.ts";
 import type { WhenLarge } from "../lib/large-answers.ts";
-import { invalid } from "../domain/errors.ts";
 import { timestamp } from "../lib/timestamps.ts";
 import type { StoreExpiry } from "../project/item-expiry.ts";
 import { filterConditions } from "./filters.ts";
@@ -31,8 +30,8 @@ export interface ItemPage {
 
 export interface StoreService {
   /**
-   * Stores an item, or replaces it with its time to live. Throws `invalid` if it's to be indexed and no semantic
-   * search is configured, `unavailable` if its texts can't be embedded.
+   * Stores an item, or replaces it with its time to live. Paths to index are ignored where no semantic search
+   * is configured. Throws `unavailable` if its texts can't be embedded.
    */
   put(caller: Caller, request: ItemPut): Promise<void>;
   /** `whenLarge` is awaited before a large item is read. */
@@ -66,9 +65,6 @@ export const createStoreService = ({
 }: StoreServiceOptions): StoreService => ({
   async put(caller, { namespace, key, value, index, ttl }) {
     const visibility = await authorize(caller, "store", "put");
-    if (!items.isIndexed && Array.isArray(index) && index.length > 0) {
-      throw invalid("'index': this server has no semantic search configured; leave it out, or send false.");
-    }
     const ttlMinutes = ttl === null ? undefined : (ttl ?? expiry.defaultMinutes);
     const valueJson = JSON.stringify(value);
     await items.put(visibility, [

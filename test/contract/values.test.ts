@@ -94,10 +94,6 @@ const REFUSALS: Refusal[] = [
       /^POST \/threads\/\{thread_id\}\/(state|history|runs): (checkpoint|before) \{"checkpoint_(id|ns)":"text"\}$/,
     because: "a checkpoint that can't be there is refused",
   },
-  {
-    refused: /^PUT \/store\/items: index \["text"\]$/,
-    because: "paths to index are refused where `store.index` is not configured",
-  },
 ];
 
 for (const operation of operations) {

@@ -101,6 +101,8 @@ test("what can't be kept is refused in one sentence", async () => {
       `'timezone': '${timezone}' is no IANA time zone, such as 'Europe/Berlin'.`,
     ]);
   expect((await refused({ end_time: "soon" }))[0]).toBe(422);
+  for (const end_time of ["0000-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-01:00"])
+    expect((await refused({ end_time }))[0]).toBe(422);
   expect((await refused({ config: { recursion_limit: 10_001 } }))[0]).toBe(422);
   const missing = newId();
   expect(await refused({ assistant_id: missing })).toEqual([404, `Assistant '${missing}' not found.`]);

@@ -139,6 +139,32 @@ test("a busy thread is left alone by a cron that rejects, and interrupted by one
   expect((await api.runs(threadId)).map(({ status }) => status)).toEqual(["success", "interrupted"]);
 });
 
+test("a cron that is due while its former run still waits makes no other, and the log says so once", async () => {
+  const threadId = await api.aThread();
+  const busy = { assistant_id: "sleep", input: { ...saying("busy"), milliseconds: 600_000 } };
+  const running = await api.aRun(threadId, busy);
+  await api.untilRunIs(threadId, running.run_id, "running");
+  const path = `/threads/${threadId}/runs/crons`;
+  const [cron, rejecting] = [await aCron({}, path), await aCron({ multitask_strategy: "reject" }, path)];
+  for (let times = 0; times < 3; times += 1) {
+    for (const one of [cron, rejecting]) {
+      await makeDue(one.cron_id);
+      await untilAdvanced(one);
+    }
+  }
+  expect(await runsOf(cron.cron_id)).toMatchObject([{ status: "pending" }]);
+  const told = ({ cron_id }: CronRecord) =>
+    server.lines.filter((line) => line.includes(cron_id) && line.includes("a cron was due while"));
+  expect([told(cron).length, told(rejecting).length]).toEqual([1, 1]);
+
+  await api.cancel(threadId, running.run_id, "wait=1");
+  await api.untilQuiet(threadId);
+  await makeDue(cron.cron_id);
+  await untilAdvanced(cron);
+  await api.untilQuiet(threadId);
+  expect((await runsOf(cron.cron_id)).map(({ status }) => status)).toEqual(["success", "success"]);
+});
+
 test("one run makes up for all the times that were missed", async () => {
   const cron = await aCron({ schedule: "* * * * *", on_run_completed: "keep" });
   await makeDue(cron.cron_id, 3_600);

@@ -11,7 +11,13 @@ export interface Look {
 }
 
 /** A cron that is due, held until the transaction is over. */
-export type DueCron = CronRow & { next_run_date: Date; now: Date; assistant_is_there: boolean };
+export type DueCron = CronRow & {
+  next_run_date: Date;
+  now: Date;
+  assistant_is_there: boolean;
+  /** A run that it has made waits for its thread. */
+  former_run_waits: boolean;
+};
 
 /** What became of a due time. */
 export interface Advance {
@@ -37,10 +43,12 @@ const LOOK = `select clock_timestamp() as now, (
 
 /**
  * Those that another process holds are passed over: they are its to fire, and nobody waits. A row that was advanced since the
- * snapshot is read afresh, and is not due any more. Index: crons_due.
+ * snapshot is read afresh, and is not due any more. Indexes: crons_due; of the runs that wait: runs_pending_of_thread.
  */
 const CLAIM = `with due as materialized (
-  select ${COLUMNS.map((column) => `c.${column}`).join(", ")}, now() as now, a.assistant_id is not null as assistant_is_there
+  select ${COLUMNS.map((column) => `c.${column}`).join(", ")}, now() as now, a.assistant_id is not null as assistant_is_there,
+    c.thread_id is not null and exists (select from threadloom.runs r where r.thread_id = c.thread_id and r.status = 'pending'
+      and r.metadata ->> 'cron_id' = c.cron_id::text) as former_run_waits
   from threadloom.crons c ${HOSTED}
   where c.next_run_date <= now() and ${isHosted("$1")} and not c.cron_id = any($2::uuid[])
     and ($3::uuid[] is null or c.cron_id = any($3))

@@ -7,10 +7,11 @@ import type { Faults } from "../../domain/faults.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { CreationRights } from "../../queue/sql/create.ts";
 import type { RequestedRun } from "../../runs/creation/requests.ts";
-import type { Scheduled, StoreScheduledRuns } from "../../runs/creation/scheduled.ts";
+import type { StoreScheduledRuns } from "../../runs/creation/scheduled.ts";
 import { readSchedule } from "../schedule.ts";
 import type { Advance, ClaimOptions, DueCron, DueCrons } from "./due.ts";
 import { requestOf } from "./requests.ts";
+import { createTelling } from "./telling.ts";
 
 export interface FiringParts {
   database: Database;
@@ -31,13 +32,13 @@ const HELD_ELSEWHERE_MS = 50;
 const LOOKS_FOR_HELD = 5;
 /** Runs that wait need not wait for a long queue of crons. */
 const HOLD_AT_MOST_MS = 1_000;
-/** A run that is so late makes up for times at which no process was there to fire it. */
-const MISSED_SECONDS = 60;
 
-/** What is done about a due time: a run, or none for the reason in `error`, or since the cron's time is over. */
+/** What is done about a due time: a run, or none for the reason in `error`, since `waits`, or since the cron's time is over. */
 interface Plan {
   cron: DueCron;
   requested: RequestedRun | undefined;
+  /** Its former run still waits for the thread: another one would only stand behind it. */
+  waits: boolean;
   next: Date | null;
   error: string | null;
 }
@@ -64,11 +65,13 @@ const createTimes = () => {
 };
 
 const planOf = (cron: DueCron, nextOf: (cron: DueCron) => Date | null): Plan => {
-  const nothing = { cron, requested: undefined, next: null };
+  const nothing = { cron, requested: undefined, waits: false, next: null };
   if (cron.end_time !== null && cron.end_time <= cron.now) return { ...nothing, error: null };
   if (!cron.assistant_is_there) return { ...nothing, error: `Assistant '${cron.assistant_id}' not found.` };
   try {
-    return { cron, requested: requestOf(cron), next: nextOf(cron), error: null };
+    const requested = requestOf(cron);
+    const waits = cron.former_run_waits && requested.run.multitaskStrategy === "enqueue";
+    return { cron, requested: waits ? undefined : requested, waits, next: nextOf(cron), error: null };
   } catch (error) {
     // What a newer or an older version has stored. Anything else is a fault of ours: see `skip`.
     if (error instanceof ThreadloomError) return { ...nothing, error: error.message };
@@ -85,18 +88,7 @@ const planOf = (cron: DueCron, nextOf: (cron: DueCron) => Date | null): Plan => 
 export const createFiring = (parts: FiringParts) => {
   const { database, due, storeRuns, holdRuns, rights, faults, logger } = parts;
 
-  const tell = ({ cron, requested, error }: Plan, outcome: Scheduled | undefined): void => {
-    const fields = { cron_id: cron.cron_id, due: cron.next_run_date.toISOString() };
-    const lateSeconds = (cron.now.getTime() - cron.next_run_date.getTime()) / 1_000;
-    if (error !== null) logger.warn({ ...fields, reason: error }, "a cron can't be run and was disabled");
-    else if (outcome === "rejected")
-      logger.info(fields, "a cron was due while its thread was busy, so nothing is run");
-    else if (requested !== undefined && lateSeconds > MISSED_SECONDS)
-      logger.info(
-        fields,
-        "a cron was due while no server ran it; one run makes up for all times that were missed",
-      );
-  };
+  const tell = createTelling(logger);
 
   /** `onHeld`: told the ids of those that were due, before anything can fail for one of them. */
   const fireSome = async (options: ClaimOptions, onHeld: (ids: string[]) => void): Promise<Fired> => {
@@ -129,7 +121,12 @@ export const createFiring = (parts: FiringParts) => {
     });
     if (done === undefined) return NOTHING;
     faults.reached("after-firing");
-    for (const { plan, outcome } of done.settled) if (outcome !== "not now") tell(plan, outcome);
+    for (const { plan, outcome } of done.settled) {
+      if (outcome === "not now") continue;
+      const { cron, error, waits, requested } = plan;
+      const leftOut = waits ? "waits" : outcome === "rejected" ? "busy" : undefined;
+      tell({ cron, error, leftOut, isRun: requested !== undefined });
+    }
     const notNow = done.settled.flatMap(({ plan, outcome }) =>
       outcome === "not now" ? plan.cron.cron_id : [],
     );
@@ -209,8 +206,11 @@ export const createFiring = (parts: FiringParts) => {
         }
       } finally {
         clearTimeout(releasing);
-        for (const announce of announcements) announce();
-        release();
+        try {
+          for (const announce of announcements) announce();
+        } finally {
+          release();
+        }
       }
       return isSome;
     },

@@ -1,5 +1,6 @@
 import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 import { newId } from "../../lib/ids.ts";
 import type { Extraction, ExtractionRequest } from "./extraction.ts";
@@ -23,6 +24,13 @@ const keptSchema = z.object({
       Array.isArray(value.origins),
   ),
 });
+
+/** Beside the project's packages, as other tools do: whoever installs them anew removes it. Undefined if there are none. */
+export const cacheFolderOf = (folder: string): string | undefined => {
+  const packages = join(folder, "node_modules");
+  if (existsSync(packages)) return join(packages, ".cache", "threadloom");
+  return dirname(folder) === folder ? undefined : cacheFolderOf(dirname(folder));
+};
 
 /**
  * Keeps the last extraction of each project in a file, so that a server that starts again reads no source. What is kept

@@ -1,8 +1,7 @@
-import { existsSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { Logger } from "../../lib/logger.ts";
 import { messageOf, readGraphConfig } from "../../project/langgraph-json.ts";
-import { createExtractionCache } from "./cache.ts";
+import { cacheFolderOf, createExtractionCache } from "./cache.ts";
 import { startExtraction, type ExtractionProcess } from "./extraction-process.ts";
 import type { Extraction, ExtractionRequest, SourceSchemas } from "./extraction.ts";
 
@@ -38,13 +37,6 @@ const RETRY_MS = 60_000;
 
 const NOTHING: GraphSourceSchemas = new Map();
 
-/** As other tools do; whoever installs the packages anew removes it. */
-const cacheFolderOf = (folder: string): string | undefined => {
-  const packages = join(folder, "node_modules");
-  if (existsSync(packages)) return join(packages, ".cache", "threadloom");
-  return dirname(folder) === folder ? undefined : cacheFolderOf(dirname(folder));
-};
-
 export const createSourceReader = (options: SourceReaderOptions): SourceReader => {
   const { entry, logger, patienceMs = PATIENCE_MS } = options;
   const folder = dirname(resolve(options.configPath));
@@ -69,7 +61,12 @@ export const createSourceReader = (options: SourceReaderOptions): SourceReader =
     if (extraction.isComplete) {
       await cache
         .write(request, extraction)
-        .catch((error: unknown) => logger.debug({ err: error }, "schemas from source are not kept"));
+        .catch((error: unknown) =>
+          logger.warn(
+            { reason: messageOf(error) },
+            "schemas from source can't be kept, so each start reads them anew (README: Schemas of graphs)",
+          ),
+        );
     }
     return extraction;
   };

@@ -162,11 +162,20 @@ describe("a start that fails", () => {
     expect(worn.isClosed).toBe(true);
   });
 
-  test("is one line of the log, with its cause", () => {
+  test("is one line of the log, with its cause, however often it is tried again", async () => {
     aPool();
-    started[0]!.options.onEnd("start", "could not be started", new Error("spawn EMFILE"));
-    expect(lines.filter((line) => line.includes("could not be started"))).toHaveLength(1);
+    const toldOf = (text: string) => lines.filter((line) => line.includes(text));
+    for (let tries = 0; tries < 5; tries += 1) {
+      started.at(-1)!.options.onEnd("start", "could not be started", new Error("spawn EMFILE"));
+      const before = started.length;
+      while (started.length === before) await vi.advanceTimersByTimeAsync(1_000);
+    }
+    expect(toldOf("could not be started")).toHaveLength(1);
     expect(lines.join()).toContain("spawn EMFILE");
+    ready(started.at(-1)!);
+    expect(toldOf("graph processes start again")).toHaveLength(1);
+    started.at(-1)!.options.onEnd("exit", "exited with 1");
+    expect(toldOf("exited with 1")).toHaveLength(1); // the end of one that was ready is always told
   });
 
   test("of a process for a suspect alone delays no other start", async () => {

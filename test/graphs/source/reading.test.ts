@@ -1,9 +1,12 @@
+import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { createSourceReader, type SourceReaderOptions } from "../../../src/graphs/source/source-schemas.ts";
 import { startTestServer } from "../../helpers/app.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
 import { loadConfig, logger } from "../helpers.ts";
 import { aProject, graphText, SCHEMA_PROCESS } from "./project.ts";
 
@@ -108,6 +111,33 @@ test("the loop turns while source is read; a restart asks no process; a change o
   const third = await started(noProcess);
   expect((await third.schemas("one")).input_schema).toEqual(unknown);
 }, 120_000);
+
+test("what `npm run schemas` has kept, for an image, a server finds and starts no process", async () => {
+  const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON, "one.ts": graphText("number") });
+  const configPath = join(folder, "langgraph.json");
+  const { stdout } = await promisify(execFile)("npm", ["run", "schemas", "--", "--config", configPath], {
+    cwd: fileURLToPath(new URL("../../../", import.meta.url)),
+  });
+  expect(stdout).toContain("Kept the schemas of 1 of 1 graphs");
+  const entry = new URL("file:///no/such/program.js");
+  const graphs = await loadConfig(configPath, {
+    source: createSourceReader({ entry, configPath, patienceMs: PATIENCE_MS, logger }),
+  });
+  expect((await graphs.schemas("one")).input_schema).toEqual({
+    type: "object",
+    properties: { value: { type: "number" } },
+  });
+}, 120_000);
+
+test("the log says once that schemas can't be kept", async () => {
+  const { logger, lines } = listeningLogger();
+  const { reader } = await aReader(ANSWERS, { cacheFolder: "/dev/null/cache", logger });
+  await reader.of("one");
+  await reader.of("one");
+  const told = lines.filter((line) => line.includes("can't be kept"));
+  expect(told).toHaveLength(1);
+  expect(JSON.parse(told[0]!)).toMatchObject({ level: 40 });
+});
 
 test("servers with and without graph processes tell the fields of graphs and subgraphs", async () => {
   const folder = await aProject({

@@ -1,7 +1,8 @@
 import type { DeathReason } from "./deaths.ts";
+import { createEndTelling } from "./telling-ends.ts";
 import type { ExecutionThere } from "./execution-there.ts";
 import { startGraphProcess, type GraphProcessOptions } from "./graph-process.ts";
-import { idsOf, isRegular, isSpare, type Member } from "./member.ts";
+import { isRegular, isSpare, type Member } from "./member.ts";
 import type { FromGraphProcess } from "./messages.ts";
 import { createRestarts } from "./restarts.ts";
 
@@ -24,6 +25,7 @@ export const createMembers = (options: MembersOptions, { onMessage, onEnd }: Mem
   const { processes, spares, logger } = options;
   const members = new Set<Member>();
   const restarts = createRestarts();
+  const ends = createEndTelling(logger);
   let pause: NodeJS.Timeout | undefined;
   let isClosing = false;
 
@@ -35,10 +37,7 @@ export const createMembers = (options: MembersOptions, { onMessage, onEnd }: Mem
         ...options,
         onMessage: (message) => onMessage(member, message),
         onEnd: (reason, how, cause) => {
-          logger.error(
-            { graph_process: member.process.id, runs: idsOf(member), err: cause },
-            `a graph process ${how}`,
-          );
+          ends.ended(member, how, cause);
           onEnd(member, reason, how);
         },
       }),
@@ -100,13 +99,17 @@ export const createMembers = (options: MembersOptions, { onMessage, onEnd }: Mem
     replaceWorn();
     startMissing();
   };
+  const hasStarted = (): void => {
+    ends.started();
+    useReady();
+  };
 
   return {
     all: members as ReadonlySet<Member>,
     count,
     startMissing,
     /** As `startMissing`, after one has become ready: it may be what a worn one waits for. */
-    useReady,
+    hasStarted,
     leave,
 
     /** Another takes its place as soon as one is warm; then it leaves. */

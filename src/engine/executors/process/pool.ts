@@ -72,7 +72,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     member.state = "ready";
     member.readyAt = performance.now();
     placing.beginSuspect(member);
-    members.useReady();
+    members.hasStarted();
     placing.placeWaiting();
   };
 

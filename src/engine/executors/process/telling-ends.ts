@@ -1,0 +1,32 @@
+import type { Logger } from "../../../lib/logger.ts";
+import { idsOf, type Member } from "./member.ts";
+
+/** While no process gets ready. Tries come every few seconds then, as when the database is away: the log has said why. */
+const TELL_AGAIN_MS = 60_000;
+
+/** Tells the log how graph processes end. Starts that fail one after the other are told once, and then now and again. */
+export const createEndTelling = (logger: Logger) => {
+  let failed = 0;
+  let toldAt = -Infinity;
+  return {
+    ended(member: Member, how: string, cause: unknown): void {
+      const fields = { graph_process: member.process.id, runs: idsOf(member), err: cause };
+      if (member.state !== "starting") return logger.error(fields, `a graph process ${how}`);
+      failed += 1;
+      if (performance.now() - toldAt < TELL_AGAIN_MS) {
+        return logger.debug(fields, `a graph process ${how} before it was ready`);
+      }
+      toldAt = performance.now();
+      logger.error(
+        { ...fields, failed_starts: failed },
+        `a graph process ${how} before it was ready; it is tried again`,
+      );
+    },
+    /** One is ready: whatever was in the way is over. */
+    started(): void {
+      if (failed > 1) logger.info({ failed_starts: failed }, "graph processes start again");
+      failed = 0;
+      toldAt = -Infinity;
+    },
+  };
+};
