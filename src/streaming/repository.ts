@@ -24,6 +24,8 @@ export interface NewestRun {
   error: JsonObject | null;
   /** Milliseconds since 1970. */
   endedAt: number;
+  /** Milliseconds between then and now, by the clock of the database. */
+  endedAgo: number;
   /** Whether its events, or some of them, are in the log. */
   isLogged: boolean;
   /** Runs of the thread that have not ended, as of the same moment. */
@@ -53,6 +55,7 @@ const ENDED_AT = `extract(epoch from r.updated_at)::float8 * 1000 as "endedAt"`;
 
 /** Looks at all runs of the thread, by runs_by_thread, as turns.ts does (8 ms for 10,000). Also run_events_pkey, threads_pkey. */
 const NEWEST = `select r.run_id as "runId", r.assistant_id as "assistantId", r.graph_id as "graphId", r.turn, r.status, r.error, ${ENDED_AT},
+    extract(epoch from now() - r.updated_at)::float8 * 1000 as "endedAgo",
     exists (select from threadloom.run_events e where e.thread_id = r.thread_id and e.run_id = r.run_id) as "isLogged",
     (select t.unfinished_runs from threadloom.threads t where t.thread_id = $1) as unfinished
   from threadloom.runs r where r.thread_id = $1 and r.turn > 0 order by r.turn desc limit 1`;

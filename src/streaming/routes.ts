@@ -68,12 +68,10 @@ const streamRoutes =
       },
       async (request, reply) => {
         const { "last-event-id": lastEventId } = request.headers;
-        const reader = await service.reading.read(
-          request.caller,
-          request.params.thread_id,
-          request.body,
-          typeof lastEventId === "string" && lastEventId !== "" ? lastEventId : undefined,
-        );
+        const reader = await service.reading.read(request.caller, request.params.thread_id, request.body, {
+          hasFlushed: () => reply.raw.writableLength === 0,
+          lastEventId: typeof lastEventId === "string" && lastEventId !== "" ? lastEventId : undefined,
+        });
         request.releaseBody();
         const merged = mergeReaders();
         merged.add(reader);

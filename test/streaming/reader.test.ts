@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
 import { createAudiences } from "../../src/streaming/reading/audiences.ts";
+import { lastSeqOf } from "../../src/streaming/reading/ends.ts";
 import { createFilter } from "../../src/streaming/reading/filter.ts";
 import { NOTHING_YET } from "../../src/streaming/reading/opening.ts";
 import { readSubscription, type SubscriptionReaderOptions } from "../../src/streaming/reading/reader.ts";
@@ -11,7 +12,7 @@ import { eventStreamBody } from "../../src/streaming/schemas.ts";
 const away = (): Error => Object.assign(new Error("The server stops."), { code: "57P01" });
 
 /** A reader of a thread whose only run has ended. */
-const aReader = (repository: SubscriptionReaderOptions["repository"]) => {
+const aReader = (repository: Pick<SubscriptionReaderOptions["repository"], "ended">) => {
   const threadId = newId();
   const run = { threadId, runId: newId(), turn: 1, attempt: 1, resumable: false };
   const news = [{ runId: run.runId, run, events: [], isOver: true }];
@@ -22,8 +23,9 @@ const aReader = (repository: SubscriptionReaderOptions["repository"]) => {
     threadId,
     filter: createFilter(eventStreamBody.parse({ channels: ["lifecycle"] })),
     hub: { readThread: () => thread } as unknown as SubscriptionReaderOptions["hub"],
-    repository,
+    repository: { ...repository, newestRun: async () => undefined },
     audiences: createAudiences(),
+    hasFlushed: () => true,
     open: async () => NOTHING_YET,
     isStillSeen,
     onClose: () => undefined,
@@ -39,6 +41,7 @@ test("the end of a run is told when the database is back", async () => {
   expect(await reader.next()).toMatchObject({
     events: [{ method: "lifecycle", params: expect.stringContaining('"completed"') }],
   });
+  expect(await reader.next()).toEqual({ events: [], upTo: lastSeqOf(1) });
   expect(await reader.next()).toBe("ended");
 });
 

@@ -48,4 +48,22 @@ for (const [line, Line] of [
       expect(state.values.messages).toHaveLength(2 * (session + 1));
     }
   });
+
+  test(`a session of the SDK ${line} that subscribes first, on a thread that has run before, reads its own run to its end`, async () => {
+    const client = new Line({ apiUrl: server.url, apiKey: null });
+    const threadId = newId();
+    for (let session = 0; session < SESSIONS; session += 1) {
+      const thread = client.threads.stream(threadId, { assistantId: "approval" });
+      const events = await thread.subscribe(["values", "lifecycle"]);
+      // By turns a run that asks, and the answer to what it has asked.
+      const input = session % 2 === 0 ? saying(`topic ${session}`) : true;
+      const { run_id: runId = "" } = await thread.run.start({ input });
+      const told: string[] = [];
+      for await (const event of events) told.push(event.event_id ?? "");
+      expect(told).toContain(`synth:${runId}:running`);
+      const ends = told.filter((id) => /:(interrupted|completed)$/.test(id));
+      expect(ends).toEqual([`synth:${runId}:${session % 2 === 0 ? "interrupted" : "completed"}`]);
+      await thread.close();
+    }
+  });
 }

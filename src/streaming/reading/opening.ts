@@ -1,6 +1,7 @@
 import { beforeTurn, turnOf } from "../../events/event-ids.ts";
 import type { Hub } from "../../events/hub.ts";
 import type { StreamingRepository } from "../repository.ts";
+import { JUST_NOW_MS } from "./audiences.ts";
 import { END_EVENTS_AT_MOST, lastSeqOf, type EndedRun } from "./ends.ts";
 import { endedRun } from "./ended-run.ts";
 
@@ -14,6 +15,8 @@ export interface Opening {
   endedTurn: number;
   /** Of those runs the one whose beginning and end are told: no other has begun or waits since. */
   newestTurn: number | undefined;
+  /** That run ended so lately that the client may have started it himself. */
+  hasEndedJustNow: boolean;
   /** That run, if it waits for an answer and none of its events can be read. */
   unreadable: EndedRun | undefined;
 }
@@ -24,6 +27,7 @@ export const NOTHING_YET: Opening = {
   since: 0,
   endedTurn: 0,
   newestTurn: undefined,
+  hasEndedJustNow: false,
   unreadable: undefined,
 };
 
@@ -47,7 +51,7 @@ export const createOpenings = ({ repository, hub }: OpeningParts) => {
     // In the middle of a run's end: what it asked for stands among its events, so these are read once more.
     const isWithinEnd = since < last && since > last - END_EVENTS_AT_MOST;
     const after = isWithinEnd ? beforeTurn(turnOf(since)) : since;
-    return { after, since, endedTurn: 0, newestTurn: undefined, unreadable: undefined };
+    return { ...NOTHING_YET, after, since };
   };
 
   return {
@@ -85,6 +89,7 @@ export const createOpenings = ({ repository, hub }: OpeningParts) => {
         since: 0,
         endedTurn,
         newestTurn: isTold ? newest.turn : undefined,
+        hasEndedJustNow: isTold && newest.endedAgo < JUST_NOW_MS,
         unreadable: row?.waiting ? endedRun(newest?.runId ?? "", row.turn, row) : undefined,
       };
     },

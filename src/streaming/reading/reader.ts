@@ -6,9 +6,10 @@ import type { ThreadEvents, ThreadReader } from "../../events/readers/thread-rea
 import type { BegunRun } from "../../events/turns.ts";
 import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../../events/wires.ts";
 import type { EndedRow, StreamingRepository } from "../repository.ts";
-import type { Audiences } from "./audiences.ts";
+import type { Attendance, Audiences } from "./audiences.ts";
 import { endedRun } from "./ended-run.ts";
-import { endEventsOf, lastSeqOf, synthesizedId, type EndedRun } from "./ends.ts";
+import { lastSeqOf, synthesizedId, type EndedRun } from "./ends.ts";
+import { createEndTelling, isTold } from "./end-telling.ts";
 import type { EventFilter } from "./filter.ts";
 import { namespaceOf, type ThreadEvent } from "./frames.ts";
 import type { SubscriptionReader, Told } from "./merged-reader.ts";
@@ -21,8 +22,9 @@ export interface SubscriptionReaderOptions {
   threadId: string;
   filter: EventFilter;
   hub: Pick<Hub, "readThread">;
-  repository: Pick<StreamingRepository, "ended">;
+  repository: Pick<StreamingRepository, "ended" | "newestRun">;
   audiences: Audiences;
+  hasFlushed: Attendance["hasFlushed"];
   /** Resolves when the thread is there and may be seen, with where to begin. */
   open(signal: AbortSignal): Promise<Opening>;
   /** Whether the caller may still see the thread; asked with each run that begins. */
@@ -55,10 +57,12 @@ const toThreadEvent = (runId: string, { event, data, threadSeq = 0 }: RunEvent):
 export const readSubscription = (options: SubscriptionReaderOptions): SubscriptionReader => {
   const { threadId, filter, hub, repository, audiences, open } = options;
   const closing = new AbortController();
-  const seat = audiences.join(threadId, filter.isWatcher);
+  const seat = audiences.join(threadId, { isWatcher: filter.isWatcher, hasFlushed: options.hasFlushed });
   let thread: ThreadReader | undefined;
   /** What the run that is being read has told of what it leaves waiting. */
   let interrupted: { runId: string; told: string } | undefined;
+  /** What the thread tells next, where it is waited for already. */
+  let upcoming: ReturnType<ThreadReader["next"]> | undefined;
 
   /** What is asked of the database waits while that is away, as the reading of events does. */
   const patiently = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
@@ -66,12 +70,22 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   const rowOf = (runId: string): Promise<EndedRow | undefined> =>
     patiently(() => repository.ended(threadId, runId));
 
+  /** The thread's next news, which may be looked for before they are read. */
+  const ahead = async (): Promise<void> => {
+    upcoming = thread?.next();
+    // A failure is told where they are read.
+    await upcoming?.catch(() => undefined);
+  };
+  const ends = createEndTelling({
+    filter,
+    seat,
+    ahead,
+    newestRun: () => patiently(() => repository.newestRun(threadId)),
+    signal: closing.signal,
+  });
+
   const wanted = (events: readonly ThreadEvent[]): ThreadEvent[] =>
     events.filter((event) => filter.matches(event));
-
-  /** Whether a run's beginning and end are told; its data always are. */
-  const isTold = (turn: number, { endedTurn, newestTurn }: Opening): boolean =>
-    turn > endedTurn || (turn === newestTurn && !filter.isWatcher);
 
   const ownEventsOf = ({ runId, events }: ThreadEvents, opening: Opening): ThreadEvent[] => {
     const told: ThreadEvent[] = [];
@@ -79,29 +93,19 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
       const { threadSeq = 0 } = event;
       if (event.event === INTERRUPTED_EVENT) interrupted = { runId, told: event.data };
       if (threadSeq <= opening.since) continue;
-      if (event.event === "metadata" && !isTold(turnOf(threadSeq), opening)) continue;
+      if (event.event === "metadata" && !isTold(turnOf(threadSeq), opening, filter)) continue;
       const made = toThreadEvent(runId, event);
       if (made !== undefined) told.push(made);
     }
     return wanted(told);
   };
 
-  const tellEnd = (run: EndedRun, opening: Opening): ThreadEvent[] => {
-    const waits = run.interrupts !== undefined && run.interrupts.length > 0;
-    // Who only watches would take the end of an earlier run for that of his own; but not what still waits for an answer.
-    if (!isTold(run.turn, opening) && !(run.turn === opening.newestTurn && waits)) return [];
-    return wanted(endEventsOf(run).filter(({ seq }) => seq > opening.since));
-  };
-
-  const endOf = async ({ runId, run }: ThreadEvents, opening: Opening): Promise<ThreadEvent[]> => {
+  const endOf = async ({ runId, run }: ThreadEvents): Promise<EndedRun> => {
     const told = interrupted?.runId === runId ? interrupted.told : undefined;
     interrupted = undefined;
     const ended = endedRun(runId, run.turn, await rowOf(runId), told);
     seat.reached(ended.turn);
-    const events = tellEnd(ended, opening);
-    const asks = events.some(({ method }) => method === "input.requested");
-    if (asks && ended.turn > opening.endedTurn) await seat.whenDataTaken(ended.turn, closing.signal);
-    return events;
+    return ended;
   };
 
   /**
@@ -113,22 +117,23 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     opening: Opening,
   ): Promise<ThreadEvent[] | undefined> => {
     if (run === undefined || (await rowOf(run.runId)) !== undefined) return undefined;
-    return tellEnd(endedRun(run.runId, run.turn, undefined), opening);
+    return ends.of(endedRun(run.runId, run.turn, undefined), opening);
   };
 
   async function* read(): AsyncGenerator<Told, "ended" | "lost", undefined> {
     let opening = await patiently(() => open(closing.signal));
     if (closing.signal.aborted) return "ended";
     thread = hub.readThread(threadId, opening.after, "protocol");
-    const { unreadable } = opening;
-    const events = unreadable === undefined ? [] : tellEnd(unreadable, opening);
-    yield { events, upTo: Math.max(opening.after, opening.since) };
+    yield { events: [], upTo: Math.max(opening.after, opening.since) };
+    if (opening.unreadable !== undefined)
+      for await (const events of ends.tell(opening.unreadable, opening)) yield { events, upTo: -1 };
     let current: BegunRun | undefined;
     let isAnew = false;
     /** The ids of a thread that was made anew are smaller than those before: no other subscription is to wait for them. */
     const told = (events: ThreadEvent[], upTo: number): Told => ({ events, upTo: isAnew ? Infinity : upTo });
     for (;;) {
-      const news = await thread.next();
+      const news: Awaited<ReturnType<ThreadReader["next"]>> = await (upcoming ?? thread.next());
+      upcoming = undefined;
       if (news === "lost") {
         const end = await endOfGone(current, opening);
         if (end === undefined || current === undefined) return news;
@@ -146,10 +151,15 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
         yield told([], Infinity);
         continue;
       }
-      if (news.runId !== current?.runId && !(await patiently(options.isStillSeen))) return "lost";
+      if (news.runId !== current?.runId) {
+        if (!(await patiently(options.isStillSeen))) return "lost";
+        seat.began(news.run.turn);
+      }
       current = news.run;
-      if (news.isOver) yield told(await endOf(news, opening), lastSeqOf(news.run.turn));
-      else yield told(ownEventsOf(news, opening), news.events.at(-1)?.threadSeq ?? 0);
+      if (news.isOver) {
+        for await (const events of ends.tell(await endOf(news), opening)) yield told(events, -1);
+        yield told([], lastSeqOf(news.run.turn));
+      } else yield told(ownEventsOf(news, opening), news.events.at(-1)?.threadSeq ?? 0);
     }
   }
 

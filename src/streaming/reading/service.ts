@@ -69,13 +69,13 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
 
     /**
      * Reads a thread from `since` of the request on; without that from after the event that `lastEventId` names, or from the
-     * beginning. The thread may not exist yet. Never ends by itself.
+     * beginning. The thread may not exist yet. Never ends by itself. `hasFlushed`: see Attendance.
      */
     async read(
       caller: Caller,
       threadId: string,
       request: EventStream,
-      lastEventId?: string,
+      { hasFlushed, lastEventId }: { hasFlushed: () => boolean; lastEventId?: string | undefined },
     ): Promise<SubscriptionReader> {
       const visibility = await authorize(caller, "threads", "read");
       const since = request.since ?? lastEventId;
@@ -92,6 +92,7 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
         hub,
         repository,
         audiences,
+        hasFlushed,
         open,
         isStillSeen: async () => visibility.hidesNothing || (await repository.isThere(visibility, threadId)),
         onClose() {

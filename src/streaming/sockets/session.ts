@@ -84,7 +84,9 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
       );
     }
     const request = validated(eventStreamBody, params, "The params");
-    const reader = await service.reading.read(caller, threadId, request);
+    const reader = await service.reading.read(caller, threadId, request, {
+      hasFlushed: () => socket.bufferedAmount === 0,
+    });
     const subscriptionId = newId();
     // Nothing is told before the answer, which `merged` waits for.
     subscriptions.set(subscriptionId, merged.add(reader));

@@ -1,0 +1,64 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { NewestRun } from "../repository.ts";
+import type { Seat } from "./audiences.ts";
+import { endEventsOf, type EndedRun } from "./ends.ts";
+import type { EventFilter } from "./filter.ts";
+import type { ThreadEvent } from "./frames.ts";
+import type { Opening } from "./opening.ts";
+
+/** How long a client that is told what it has missed is waited for to start a run, before it is told the end of the last one. */
+const RUN_STARTED_WITHIN_MS = 1_000;
+
+export interface EndTellingParts {
+  filter: EventFilter;
+  seat: Seat;
+  /** Resolves when the thread tells something more. */
+  ahead(): Promise<void>;
+  newestRun(): Promise<NewestRun | undefined>;
+  /** Nobody reads any more. */
+  signal: AbortSignal;
+}
+
+/** Whether a run's beginning and end are told; its data always are. */
+export const isTold = (
+  turn: number,
+  { endedTurn, newestTurn }: Opening,
+  { isWatcher }: Pick<EventFilter, "isWatcher">,
+): boolean => turn > endedTurn || (turn === newestTurn && !isWatcher);
+
+/** How and when a subscription is told that runs have ended: docs/decisions/027 and 040. */
+export const createEndTelling = ({ filter, seat, ahead, newestRun, signal }: EndTellingParts) => {
+  /** What is told of a run's end, without a wait. */
+  const of = (run: EndedRun, opening: Opening): ThreadEvent[] => {
+    const waits = run.interrupts !== undefined && run.interrupts.length > 0;
+    // Who only watches would take the end of an earlier run for that of his own; but not what still waits for an answer.
+    if (!isTold(run.turn, opening, filter) && !(run.turn === opening.newestTurn && waits)) return [];
+    return endEventsOf(run).filter((event) => event.seq > opening.since && filter.matches(event));
+  };
+
+  /** Whether a run has been created since, or is while its client is waited for. */
+  const isFollowed = async (turn: number, opening: Opening): Promise<boolean> => {
+    if (opening.hasEndedJustNow && seat.awaitsEnd(turn)) return false;
+    await Promise.race([ahead(), delay(RUN_STARTED_WITHIN_MS, undefined, { signal })]);
+    const newest = await newestRun();
+    return newest?.turn !== turn || newest.unfinished > 0;
+  };
+
+  /**
+   * JavaScript that subscribes before it starts a run takes the end that comes first for its own run's, so that of an earlier run waits
+   * whether one begins. What still waits for an answer does not.
+   */
+  async function* tell(run: EndedRun, opening: Opening): AsyncGenerator<ThreadEvent[], void, undefined> {
+    let events = of(run, opening);
+    const questions = events.filter(({ method }) => method === "input.requested");
+    if (questions.length > 0 && run.turn > opening.endedTurn) await seat.whenDataTaken(run.turn, signal);
+    if (run.turn === opening.newestTurn && events.length > 0 && !filter.isWatcher) {
+      if (questions.length > 0) yield questions;
+      events = (await isFollowed(run.turn, opening)) ? [] : events.slice(questions.length);
+    }
+    if (events.length > 0) seat.toldEnd(run.turn);
+    yield events;
+  }
+
+  return { of, tell };
+};
