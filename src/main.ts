@@ -208,17 +208,18 @@ const main = async (): Promise<void> => {
     if (stopping) return;
     const embeddedFolder = opened.postgres?.dataFolder;
     const graphs = opened.server?.graphs ?? [];
+    const hasKeys = opened.server?.asksForKeys === true;
     if (pretty) {
       const inputSchema =
         graphs[0] === undefined
           ? undefined
           : await opened.server?.inputSchemaOf(graphs[0]).catch(() => undefined);
-      process.stdout.write(bannerText({ config, address, embeddedFolder, graphs, inputSchema }));
+      process.stdout.write(bannerText({ config, hasKeys, address, embeddedFolder, graphs, inputSchema }));
     } else {
       const database = embeddedFolder ?? databaseName(config.databaseUrl ?? "");
-      const access = config.apiKeys.length === 0 ? "open" : "API keys";
+      const access = hasKeys ? "API keys" : "open";
       if (access === "open")
-        logger.warn("no API keys are set: whoever can connect may read, run and delete everything");
+        logger.warn("there are no API keys: whoever can connect may read, run and delete everything");
       logger.info(
         { address, docs: `${address}/docs`, graphs, database, role: config.role, access },
         `listening on ${address}`,

@@ -9,6 +9,9 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const SOURCE = join(ROOT, "src");
 
 const WRITERS: Record<string, readonly string[]> = {
+  // A trigger of its migration.
+  api_key_changes: [],
+  api_keys: ["access"],
   assistants: ["assistants"],
   assistant_versions: ["assistants"],
   checkpoints: ["checkpoints"],
@@ -52,7 +55,9 @@ test("each table has one writer, or a reason", () => {
     for (const table of tablesWrittenIn(text)) (writers[table] ??= new Set()).add(room);
   }
   const found = Object.entries(writers).map(([table, rooms]) => [table, [...rooms].sort()]);
-  expect(Object.fromEntries(found)).toEqual(WRITERS);
+  expect(Object.fromEntries(found)).toEqual(
+    Object.fromEntries(Object.entries(WRITERS).filter(([, rooms]) => rooms.length > 0)),
+  );
 });
 
 test("every table that a migration makes has a writer", () => {

@@ -1,6 +1,8 @@
-import { createHash, timingSafeEqual } from "node:crypto";
-import { forbidden, unauthenticated } from "../domain/errors.ts";
+import { timingSafeEqual } from "node:crypto";
+import { keyNeeded, unknownKey } from "../domain/errors.ts";
 import { ANONYMOUS, KEY_SCOPES, type Caller } from "./caller.ts";
+import type { KeyBook, KeyCaller } from "./keys/key-book.ts";
+import { hashOf, idOf } from "./keys/key-text.ts";
 
 /** What of a request decides about access. */
 export interface AccessRequest {
@@ -15,19 +17,18 @@ export interface AccessRequest {
  */
 export type Authenticate = (request: AccessRequest) => Caller | Promise<Caller>;
 
-/** Health probes carry no key, and a page can't send one with what it loads by an address: scripts and styles of `/ui`. */
-const OPEN_PATHS = /^\/ok\/?$|^\/ui\/[^/]+\/[^/]+$/;
+/**
+ * Health probes carry no key, and a page can't send one with what it loads by an address: scripts and styles of `/ui`, and the
+ * page `/docs`, which asks for a key. What it shows, `/docs/json`, is not open.
+ */
+const OPEN_PATHS =
+  /^\/ok\/?$|^\/ui\/[^/]+\/[^/]+$|^\/(?:docs\/?)?$|^\/docs\/static\/(?:theme\/)?[\w-]+(?:\.[\w-]+)+$/;
 
 const isOpen = (method: string, url: string): boolean =>
   (method === "GET" || method === "HEAD") && OPEN_PATHS.test(url.split("?")[0] ?? "");
 
-/** Hexadecimal digits of a key's digest that name the key: enough to tell an operator's keys apart. */
-const ID_DIGITS = 12;
-
 /** Begins a subprotocol that is a key. */
 export const KEY_PROTOCOL = "x-api-key.";
-
-const digest = (key: string): Buffer => createHash("sha256").update(key).digest();
 
 /**
  * Browsers can give a WebSocket no headers: the key comes as a subprotocol (`x-api-key.` and the key, percent-encoded where it
@@ -57,33 +58,73 @@ const presentedKey = (request: AccessRequest): string | undefined => {
   return bearer?.[1] ?? keyOfWebSocket(request);
 };
 
+/** The keys of a server: those of its configuration, and those in the table. */
+export interface ApiKeys {
+  /** Whether callers have to say who they are. What was open may be controlled a moment later, as the first key is made. */
+  readonly areAsked: boolean;
+  /** Whose key a request carries; undefined if it carries none, or one that is not known. */
+  callerOf(request: AccessRequest): KeyCaller | undefined | Promise<KeyCaller | undefined>;
+  /** Whether a caller still has its key; those of the configuration hold as long as the server runs. */
+  hold(caller: KeyCaller): boolean;
+  authenticate: Authenticate;
+}
+
+export interface ApiKeysOptions {
+  /** `API_KEYS`. */
+  configured: readonly string[];
+  /** Left out: there is no table. */
+  stored?: Pick<KeyBook, "find" | "holds" | "isInUse">;
+  /** Nobody is let in without a key, though there be none: the server can be reached by strangers. */
+  neverOpen?: boolean;
+}
+
 /**
- * The check of API keys. Without any key configured everything is open. Keys are kept and compared as SHA-256
- * digests, each in constant time and all of them always, so that neither length nor position tells anything.
+ * The check of API keys. Without any key everything is open. Keys are kept and compared as SHA-256 digests in constant time;
+ * those of the configuration all of them always, so that neither length nor position tells anything.
  */
-export const createAuthenticate = (apiKeys: readonly string[]): ((request: AccessRequest) => Caller) => {
-  if (apiKeys.length === 0) return () => ANONYMOUS;
-  const known = apiKeys.map((key) => {
-    const keyDigest = digest(key);
-    const caller: Caller = Object.freeze({
-      kind: "key",
-      id: keyDigest.toString("hex").slice(0, ID_DIGITS),
-      scopes: KEY_SCOPES,
-    });
-    return { keyDigest, caller };
+export const createApiKeys = ({ configured, stored, neverOpen = false }: ApiKeysOptions): ApiKeys => {
+  const known = configured.map((key) => {
+    const hash = hashOf(key);
+    const caller: KeyCaller = Object.freeze({ kind: "key", id: idOf(hash), scopes: KEY_SCOPES });
+    return { hash, caller };
   });
-  return (request) => {
-    const { method, url } = request;
-    // A preflight can't carry a key; the request that follows it does.
-    if (method === "OPTIONS" || isOpen(method, url)) return ANONYMOUS;
-    const key = presentedKey(request);
-    if (key === undefined) {
-      throw unauthenticated("This server needs an API key: send it as X-Api-Key or Authorization: Bearer.");
-    }
-    const presented = digest(key);
-    let found: Caller | undefined;
-    for (const { keyDigest, caller } of known) found = timingSafeEqual(keyDigest, presented) ? caller : found;
-    if (found === undefined) throw forbidden("The API key is not known to this server.");
-    return found;
+  const ids = new Set(known.map(({ caller }) => caller.id));
+
+  const findKey = (key: string): KeyCaller | undefined | Promise<KeyCaller | undefined> => {
+    const presented = hashOf(key);
+    let found: KeyCaller | undefined;
+    for (const { hash, caller } of known) found = timingSafeEqual(hash, presented) ? caller : found;
+    return found ?? stored?.find(presented);
+  };
+  const admit = (caller: KeyCaller | undefined): KeyCaller => {
+    if (caller === undefined) throw unknownKey();
+    return caller;
+  };
+  const areAsked = (): boolean => neverOpen || known.length > 0 || stored?.isInUse === true;
+  return {
+    get areAsked() {
+      return areAsked();
+    },
+    callerOf(request) {
+      const key = presentedKey(request);
+      return key === undefined ? undefined : findKey(key);
+    },
+    hold: (caller) => ids.has(caller.id) || stored?.holds(caller) === true,
+    authenticate(request) {
+      // A preflight can't carry a key; the request that follows it does.
+      if (!areAsked() || request.method === "OPTIONS" || isOpen(request.method, request.url)) {
+        return ANONYMOUS;
+      }
+      const key = presentedKey(request);
+      if (key === undefined) {
+        throw keyNeeded();
+      }
+      const caller = findKey(key);
+      return caller instanceof Promise ? caller.then(admit) : admit(caller);
+    },
   };
 };
+
+/** The check of the keys of a configuration alone. */
+export const createAuthenticate = (apiKeys: readonly string[]): ((request: AccessRequest) => Caller) =>
+  createApiKeys({ configured: apiKeys }).authenticate as (request: AccessRequest) => Caller;

@@ -1,7 +1,6 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { createAuthenticate } from "../access/api-keys.ts";
-import { createAuthorize, type Authorize } from "../access/authorize.ts";
+import type { Authorize } from "../access/authorize.ts";
 import { createAssistantRoutes } from "../assistants/routes.ts";
 import { createCronRoutes } from "../crons/routes.ts";
 import type { Config } from "../config/config.ts";
@@ -37,7 +36,7 @@ export interface ServerParts {
   recordEnds?: RecordEnds | undefined;
   /** For tests that don't wait for half a minute. */
   answerRoom?: AnswerRoom | undefined;
-  /** What callers may do; everything if left out. */
+  /** What callers may do; as the keys say if left out. */
   authorize?: Authorize | undefined;
 }
 
@@ -47,6 +46,8 @@ const RUNS_NAMED = 10;
 /** A whole server; several can live in one process. */
 export interface Server {
   readonly app: FastifyInstance;
+  /** Whether callers need an API key, as it stands. */
+  readonly asksForKeys: boolean;
   /** Ids of the graphs that it hosts. */
   readonly graphs: readonly string[];
   /** JSON schema of what a graph takes; undefined if that isn't known without building it, as of a factory. */
@@ -65,19 +66,20 @@ export interface Server {
 const createServerApp = (
   config: Config,
   services: Services,
-  { answerRoom, cors, logger }: { answerRoom: AnswerRoom; cors: Foundation["cors"]; logger: Logger },
+  { answerRoom, foundation, logger }: { answerRoom: AnswerRoom; foundation: Foundation; logger: Logger },
 ): Promise<FastifyInstance> => {
   const { assistants, threads, runs, crons, streaming, store, ui, status } = services;
-  const hasKeys = config.apiKeys.length > 0;
+  const { apiKeys, cors } = foundation;
+  const hasKeys = (): boolean => apiKeys.areAsked;
   const origins = originsOf({ named: config.corsAllowOrigins, rules: cors, hasKeys });
   return createApp({
     logger,
     answerRoom,
-    authenticate: createAuthenticate(config.apiKeys),
+    authenticate: apiKeys.authenticate,
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
     cors: { origins, rules: cors },
     socketsSettled: () => streaming.settled(),
-    ...(hasKeys ? {} : { siteCheck: createSiteCheck({ ...config, origins, logger }) }),
+    siteCheck: createSiteCheck({ ...config, origins, hasKeys, logger }),
     routes: [
       createStatusRoutes(status),
       ...(config.role === "worker"
@@ -97,13 +99,13 @@ const createServerApp = (
 
 const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): Promise<Server> => {
   const { connectionString, logger, faults = NO_FAULTS, recordEnds } = parts;
-  const { answerRoom = createAnswerRoom(), authorize = createAuthorize() } = parts;
+  const { answerRoom = createAnswerRoom() } = parts;
   let ready = false;
   const foundation = await openFoundation({
     config,
     connectionString,
     processId: newId(),
-    authorize,
+    authorize: parts.authorize,
     lifecycle,
     logger,
   });
@@ -119,9 +121,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   const services = await createServices({ foundation, execution, isReady, faults, lifecycle, logger });
   startSweeps({ foundation, execution, services, lifecycle, logger });
   if (config.role !== "worker") services.ui.prepare();
-  const app = lifecycle.closing(
-    await createServerApp(config, services, { answerRoom, cors: foundation.cors, logger }),
-  );
+  const app = lifecycle.closing(await createServerApp(config, services, { answerRoom, foundation, logger }));
   const { worker } = execution;
   // First of all: runs end or are handed back while their readers are still connected.
   lifecycle.onClose((options) => worker.close(config.shutdownGraceSeconds, options));
@@ -131,9 +131,12 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   worker.open();
   if (config.role !== "api") services.scheduler.open();
 
-  const { graphs } = foundation;
+  const { graphs, apiKeys } = foundation;
   return {
     app,
+    get asksForKeys() {
+      return apiKeys.areAsked;
+    },
     graphs: graphs.ids,
     async inputSchemaOf(graphId) {
       return graphs.isFactory(graphId) ? undefined : await graphs.declaredInput(graphId);

@@ -1,7 +1,10 @@
-import type { Authorize } from "../access/authorize.ts";
+import { createApiKeys } from "../access/api-keys.ts";
+import { createAuthorize, type Authorize } from "../access/authorize.ts";
 import { THE_SERVER } from "../access/caller.ts";
+import { openKeyBook } from "../access/keys/key-book.ts";
+import { createKeyRepository } from "../access/keys/repository.ts";
 import { createCheckpointStorage } from "../checkpoints/storage.ts";
-import type { Config } from "../config/config.ts";
+import { assertMayListen, isExposed, type Config } from "../config/config.ts";
 import { acceleratorsOf } from "../database/accelerators.ts";
 import { openDatabase } from "../database/database.ts";
 import { migrate } from "../database/migrate.ts";
@@ -24,14 +27,15 @@ export interface FoundationParts {
   config: Config;
   connectionString: string;
   processId: string;
-  authorize: Authorize;
+  /** See ServerParts. */
+  authorize: Authorize | undefined;
   lifecycle: Lifecycle;
   logger: Logger;
 }
 
 /** What everything else stands on: the database, what is stored in it beside runs, and the project's graphs. */
 export const openFoundation = async (parts: FoundationParts) => {
-  const { config, connectionString, processId, authorize, lifecycle, logger } = parts;
+  const { config, connectionString, processId, lifecycle, logger } = parts;
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
   const { databasePreparedStatements: preparedStatements } = config;
   const accelerators = acceleratorsOf(config);
@@ -48,6 +52,10 @@ export const openFoundation = async (parts: FoundationParts) => {
       logger,
     }),
   );
+  const stored = lifecycle.closing(await openKeyBook({ repository: createKeyRepository(database), logger }));
+  assertMayListen(config, { hasStoredKeys: stored.isInUse });
+  const apiKeys = createApiKeys({ configured: config.apiKeys, stored, neverOpen: isExposed(config) });
+  const { authorize = createAuthorize({ keys: apiKeys }) } = parts;
   const signals = lifecycle.closing(
     await openSignals({
       database,
@@ -83,6 +91,7 @@ export const openFoundation = async (parts: FoundationParts) => {
     config,
     connectionString,
     processId,
+    apiKeys,
     authorize,
     accelerators,
     database,

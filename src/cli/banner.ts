@@ -4,6 +4,8 @@ import type { JsonObject, JsonValue } from "../lib/json.ts";
 /** What a person at the terminal wants to know once the server is up. */
 export interface BannerFacts {
   config: Config;
+  /** Whether callers need an API key. */
+  hasKeys: boolean;
   /** Where the server listens, e.g. `http://127.0.0.1:8123`. */
   address: string;
   /** Folder of the embedded PostgreSQL; undefined: the one of `config.databaseUrl`. */
@@ -61,8 +63,8 @@ const exampleInput = (schema: JsonObject | undefined): JsonObject => {
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** A first request that works by copy and paste (with a key of the server's in $API_KEY, if it wants one). */
-const firstRequest = ({ config, address, graphs, inputSchema }: BannerFacts): string[] => {
-  const header = config.apiKeys.length === 0 ? "" : ' -H "x-api-key: $API_KEY"';
+const firstRequest = ({ hasKeys, address, graphs, inputSchema }: BannerFacts): string[] => {
+  const header = !hasKeys ? "" : ' -H "x-api-key: $API_KEY"';
   const post = (path: string, body: unknown) => [
     `curl -N ${callable(address)}${path}${header} \\`,
     `  -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`,
@@ -79,14 +81,14 @@ const firstRequest = ({ config, address, graphs, inputSchema }: BannerFacts): st
 
 /** The lines that are printed when the server is up. */
 export const bannerText = (facts: BannerFacts): string => {
-  const { config, address, embeddedFolder, graphs } = facts;
+  const { config, hasKeys, address, embeddedFolder, graphs } = facts;
   const database =
     embeddedFolder === undefined
       ? `PostgreSQL at ${databaseName(config.databaseUrl ?? "")}`
       : `embedded PostgreSQL in ${embeddedFolder}`;
   const here = callable(address);
   const shown = here === address ? address : `${address} (every address of this machine; from here: ${here})`;
-  const access = config.apiKeys.length === 0 ? "open: no API keys are set" : "with an API key";
+  const access = hasKeys ? "with an API key" : "open: there are no API keys";
   const rows = [
     ["Address", `${shown}${config.role === "all" ? "" : ` (role: ${config.role})`}`],
     ["Docs", `${callable(address)}/docs`],

@@ -107,6 +107,7 @@ export const graphConfigFileOf = (argv: readonly string[], environment: Environm
 const exampleOf = (name: string): string =>
   Object.values(OPTIONS).find((option) => option.flag === name)?.default ?? "value";
 
+/** Not told by the bound address: what is refused has to be refused before anything listens. */
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 
@@ -146,18 +147,25 @@ const assertRelations = (config: Config): void => {
     );
   }
   if (isLoopback(config.host)) return;
-  if (config.apiKeys.length === 0 && !config.unsafeNoAuth) {
-    throw new StartError(
-      `Refusing to listen on ${config.host} without API keys: whoever reaches this machine could run your graphs. ` +
-        "Set API_KEYS, or pass --unsafe-no-auth if something in front of this server checks access.",
-    );
-  }
   if (config.apiKeys.some((key) => key.length < KEY_LENGTH_AT_LEAST)) {
     throw new StartError(
       `Refusing to listen on ${config.host} with an API key of less than ${KEY_LENGTH_AT_LEAST} characters, ` +
         "which can be guessed. Make one with: openssl rand -hex 32",
     );
   }
+};
+
+/** Whether strangers can reach this server, and nobody said that something in front of it checks access. */
+export const isExposed = ({ host, unsafeNoAuth }: Config): boolean => !isLoopback(host) && !unsafeNoAuth;
+
+/** Asked when the database is open: keys may stand there alone. Throws StartError. */
+export const assertMayListen = (config: Config, { hasStoredKeys }: { hasStoredKeys: boolean }): void => {
+  if (!isExposed(config) || config.apiKeys.length > 0 || hasStoredKeys) return;
+  throw new StartError(
+    `Refusing to listen on ${config.host} without API keys: whoever reaches this machine could run your graphs. ` +
+      "Make one with 'npm run keys -- create --name admin --scopes admin', set API_KEYS, or pass --unsafe-no-auth " +
+      "if something in front of this server checks access.",
+  );
 };
 
 /** Longer than what is slow, and no longer than runs beside an endless loop should wait: it costs one process of several. */

@@ -12,7 +12,7 @@ export type ErrorKind =
   | "malformed"
   /** No API key was given. HTTP 401. */
   | "unauthenticated"
-  /** An API key was given and is not one of ours. HTTP 403. */
+  /** An API key was given and is not one of ours, or it may not do this. HTTP 403. */
   | "forbidden"
   /** The thing does not exist, or is not the caller's. HTTP 404. */
   | "not_found"
@@ -49,6 +49,12 @@ const refusal = (kind: ErrorKind) => (message: string, cause?: unknown) =>
 export const malformed = refusal("malformed");
 export const unauthenticated = refusal("unauthenticated");
 export const forbidden = refusal("forbidden");
+export const keyNeeded = () =>
+  unauthenticated("This server needs an API key: send it as X-Api-Key or Authorization: Bearer.");
+/** Revoked and expired ones, too: who has one is not told that it was good once. */
+export const unknownKey = () => forbidden("The API key is not known to this server.");
+export const scopeMissing = (action: string, needed: string) =>
+  forbidden(`This API key may not do that: '${action}' needs the scope '${needed}'.`);
 export const invalid = refusal("invalid");
 export const conflict = refusal("conflict");
 export const unavailable = refusal("unavailable");

@@ -21,7 +21,7 @@ export interface AppOptions {
   authenticate: Authenticate;
   bodyLimits: BodyLimits;
   cors: CorsOptions;
-  /** Undefined if callers bring a key: then it doesn't matter where they come from. */
+  /** Left out: it doesn't matter where callers come from. */
   siteCheck?: SiteCheck;
   /** Of answers that are large. */
   answerRoom: AnswerRoom;

@@ -15,6 +15,8 @@ const EXPOSED_HEADERS = [
 /** Headers that a page may always send, by the rules of the web. */
 const SAFE_HEADERS = ["Accept", "Accept-Language", "Content-Language", "Content-Type"];
 
+const ANY = "*";
+
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /** What holds where langgraph.json says nothing: 600 s are what the hosted service has. */
@@ -58,8 +60,12 @@ export const allowOrigins = async (app: FastifyInstance, options: CorsOptions): 
   });
   await app.register(cors, {
     origin: origins.any
-      ? "*"
-      : (origin, done) => done(null, origin !== undefined && origins.allows(origin) ? origin : []),
+      ? ANY
+      : (origin, done) => {
+          // The first key may have been made since.
+          if (origins.any) return done(null, ANY);
+          return done(null, origin !== undefined && origins.allows(origin) ? origin : []);
+        },
     credentials: takesCredentials(options),
     methods: [...(rules.methods ?? METHODS)],
     ...(rules.headers === undefined ? {} : { allowedHeaders: [...SAFE_HEADERS, ...rules.headers] }),
@@ -73,7 +79,7 @@ export const allowOrigins = async (app: FastifyInstance, options: CorsOptions): 
 export const allowOriginOf = (request: FastifyRequest, reply: FastifyReply, options: CorsOptions): void => {
   const { origins } = options;
   const { origin } = request.headers;
-  if (origins.any) reply.header("access-control-allow-origin", "*");
+  if (origins.any) reply.header("access-control-allow-origin", ANY);
   else if (origin !== undefined && origins.allows(origin)) {
     reply.header("access-control-allow-origin", origin).header("vary", "Origin");
     if (takesCredentials(options)) reply.header("access-control-allow-credentials", "true");

@@ -17,21 +17,33 @@ export interface AllowedOrigins {
 }
 
 /** A key keeps strangers out whatever page they come from; without one, only pages of this machine are let in. */
-const usualOrigins = (hasKeys: boolean): readonly string[] => [hasKeys ? ANY : LOOPBACK];
+const usualOrigins = (hasKeys: () => boolean): AllowedOrigins => {
+  const [withKeys, without] = [allowedOrigins([ANY]), allowedOrigins([LOOPBACK])];
+  const now = (): AllowedOrigins => (hasKeys() ? withKeys : without);
+  return {
+    get any() {
+      return now().any;
+    },
+    allows: (origin) => now().allows(origin),
+  };
+};
 
 export interface OriginsOptions {
   /** CORS_ALLOW_ORIGINS; empty if it is not set. It wins: whoever runs the server knows where its pages are. */
   named: readonly string[];
   /** `http.cors` of langgraph.json. */
   rules: Pick<CorsRules, "origins" | "originPattern"> | undefined;
-  hasKeys: boolean;
+  /** Asked for each request: the first key may be made while the server runs. */
+  hasKeys: () => boolean;
 }
 
 /** The origins that may call a server: as its environment says, else as its langgraph.json says, else the usual ones. */
 export const originsOf = ({ named, rules, hasKeys }: OriginsOptions): AllowedOrigins =>
   named.length > 0
     ? allowedOrigins(named)
-    : allowedOrigins(rules?.origins ?? usualOrigins(hasKeys), rules?.originPattern);
+    : rules?.origins === undefined
+      ? usualOrigins(hasKeys)
+      : allowedOrigins(rules.origins, rules.originPattern);
 
 /** Longer than any origin that a browser sends; a pattern of an operator's own may take long over a long text. */
 const ORIGIN_CHARACTERS_AT_MOST = 500;

@@ -4,7 +4,7 @@ import type { Logger } from "../lib/logger.ts";
 import { isLoopbackName, isUnforgeableName, nameOfHost, type AllowedOrigins } from "./origins.ts";
 
 /**
- * Who may call a server that has no API keys. Whoever can connect may, and every web page in a browser on that
+ * Who may call a server while it has no API keys. Whoever can connect may, and every web page in a browser on that
  * machine can connect:
  *
  * - with a POST of `text/plain`, for which a browser asks nobody first. CORS only keeps the page from reading the
@@ -25,6 +25,8 @@ export interface SiteCheckOptions {
   host: string;
   /** Names that were configured; `.example.com` stands for all below it, `*` for any. */
   allowedHosts: readonly string[];
+  /** Whether callers bring a key at the moment: then it doesn't matter where they come from. */
+  hasKeys: () => boolean;
   logger: Logger;
 }
 
@@ -44,7 +46,13 @@ const isFollowedLink = (method: string, headers: IncomingHttpHeaders): boolean =
   headers["sec-fetch-dest"] === "document" &&
   headers.origin === undefined;
 
-export const createSiteCheck = ({ origins, host, allowedHosts, logger }: SiteCheckOptions): SiteCheck => {
+export const createSiteCheck = ({
+  origins,
+  host,
+  allowedHosts,
+  hasKeys,
+  logger,
+}: SiteCheckOptions): SiteCheck => {
   const anyHost = allowedHosts.includes("*");
   const names = new Set([nameOfHost(host), ...allowedHosts.map((name) => nameOfHost(name))]);
   const suffixes = [...names].filter((name) => name.startsWith("."));
@@ -72,7 +80,7 @@ export const createSiteCheck = ({ origins, host, allowedHosts, logger }: SiteChe
 
   return {
     assertFromHere({ method, url, headers }) {
-      if (OPEN_PATHS.test(url)) return;
+      if (hasKeys() || OPEN_PATHS.test(url)) return;
       if (!anyHost && headers.host !== undefined && !isOwnName(nameOfHost(headers.host))) {
         throw refusal(
           `This server has no API keys and is not known by the name '${headers.host.slice(0, QUOTED_AT_MOST)}': ` +

@@ -24,6 +24,9 @@ const everyRoute = (): { method: string; path: string }[] => {
   const further = [
     "/docs",
     "/docs/json",
+    "/docs/json/",
+    "/docs/yaml",
+    "/docs/jsonx",
     "/docs/static/swagger-ui.css",
     "/openapi.json",
     "/nope",
@@ -33,9 +36,9 @@ const everyRoute = (): { method: string; path: string }[] => {
   return [...described, ...further.map((path) => ({ method: "GET", path }))];
 };
 
-/** Health probes, and what a page loads by an address, carry no key. */
+/** Health probes, and what a page loads by an address, carry no key. The page of the API is empty without one. */
 const isOpen = (method: string, path: string): boolean =>
-  path === "/ok" || (method === "GET" && path.startsWith("/ui/"));
+  path === "/ok" || (method === "GET" && /^\/ui\/|^\/docs$|^\/docs\/static\//.test(path));
 
 test("without a key every route but open ones is a 401, with a wrong one a 403", async () => {
   const routes = everyRoute();

@@ -13,7 +13,7 @@ type Owner = keyof typeof KEYS;
 
 const authenticate = createAuthenticate(Object.values(KEYS));
 const idOf = (owner: Owner): string => {
-  const caller = authenticate({ method: "GET", url: "/", headers: { "x-api-key": KEYS[owner] } });
+  const caller = authenticate({ method: "GET", url: "/info", headers: { "x-api-key": KEYS[owner] } });
   return caller.kind === "key" ? caller.id : "";
 };
 

@@ -2,8 +2,11 @@ import { describe, expect, test } from "vitest";
 import { OPTIONS } from "../../src/config/options.ts";
 import { environmentWarning } from "../../src/config/hosted-environment.ts";
 import {
+  assertMayListen,
+  type Config,
   graphConfigFileOf,
   helpText,
+  isExposed,
   parseConfig,
   readCommandLine,
   type Surroundings,
@@ -223,10 +226,15 @@ describe("relations", () => {
   test.each(["0.0.0.0", "::", "192.168.1.2", "example.org"])(
     "%s is not listened on without API keys",
     (host) => {
-      expect(() => parse(["--host", host])).toThrow(`Refusing to listen on ${host} without API keys`);
-      expect(parse(["--host", host], { API_KEYS: KEY }).host).toBe(host);
-      expect(parse(["--host", host, "--unsafe-no-auth"]).host).toBe(host);
-      expect(parse(["--host", host], { UNSAFE_NO_AUTH: "true" }).host).toBe(host);
+      const mayListen = (config: Config, hasStoredKeys = false) =>
+        expect(() => assertMayListen(config, { hasStoredKeys }));
+      mayListen(parse(["--host", host])).toThrow(`Refusing to listen on ${host} without API keys`);
+      mayListen(parse(["--host", host]), true).not.toThrow();
+      mayListen(parse(["--host", host], { API_KEYS: KEY })).not.toThrow();
+      mayListen(parse(["--host", host, "--unsafe-no-auth"])).not.toThrow();
+      mayListen(parse(["--host", host], { UNSAFE_NO_AUTH: "true" })).not.toThrow();
+      expect(isExposed(parse(["--host", host]))).toBe(true);
+      expect(isExposed(parse(["--host", host, "--unsafe-no-auth"]))).toBe(false);
     },
   );
 

@@ -57,7 +57,7 @@ export const aBareApp = async (options: TestAppOptions = {}) => {
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },
-    cors: { origins: originsOf({ named, rules, hasKeys: true }), rules },
+    cors: { origins: originsOf({ named, rules, hasKeys: () => true }), rules },
     routes: options.routes ?? [],
   });
   return { app, lines, client: supertest(app.server) };

@@ -160,6 +160,7 @@ describe("without API keys", () => {
 test("without API keys, a server beyond loopback is called by addresses, machine names and what is configured", async () => {
   const server = await startTestServer({
     host: "0.0.0.0",
+    unsafeNoAuth: true,
     corsAllowOrigins: ["loopback"],
     allowedHosts: ["api.example", ".internal.example"],
   });
@@ -189,7 +190,13 @@ test("without API keys, a server beyond loopback is called by addresses, machine
 test("what was refused is in the log, for a browser hides the answer from its page's author: once each, not for ever", () => {
   const { logger, lines } = listeningLogger();
   const origins = allowedOrigins(["loopback"]);
-  const { assertFromHere } = createSiteCheck({ origins, host: "127.0.0.1", allowedHosts: [], logger });
+  const { assertFromHere } = createSiteCheck({
+    origins,
+    host: "127.0.0.1",
+    allowedHosts: [],
+    hasKeys: () => false,
+    logger,
+  });
   const ask = (headers: Record<string, string>) => () =>
     assertFromHere({ method: "POST", url: "/threads", headers: { host: "localhost", ...headers } });
   for (let time = 0; time < 3; time++) {
@@ -211,6 +218,7 @@ test("an address of IPv6 to listen on is loopback, too", () => {
     origins,
     host: "::1",
     allowedHosts: ["FD00::5"],
+    hasKeys: () => false,
     logger: listeningLogger().logger,
   });
   const from = (host: string) => () => assertFromHere({ method: "GET", url: "/info", headers: { host } });

@@ -82,7 +82,6 @@ describe("what needs no server", () => {
   test.each([
     [["--prot", "1"], {}, "There is no option --prot. Did you mean --port?"],
     [["--config", "/nowhere/langgraph.json"], {}, "/nowhere/langgraph.json can't be read"],
-    [["--host", "0.0.0.0"], {}, "Refusing to listen on 0.0.0.0 without API keys"],
     [["--host", "203.0.113.1", "--unsafe-no-auth"], {}, "203.0.113.1 is not an address of this machine"],
     [
       ["--port", "0"],
@@ -94,6 +93,13 @@ describe("what needs no server", () => {
     expect(await server.exit()).toBe(1);
     expect(server.output()).toContain(`threadloom: ${sentence}`);
     expect(server.output()).not.toMatch(/\n\s+at |hunter2/);
+  });
+
+  test("beyond loopback a server without any key is refused, once it knows that there is none", async () => {
+    const server = await aServer({ HOST: "0.0.0.0" });
+    expect(await server.exit()).toBe(1);
+    expect(server.output()).toContain("threadloom: Refusing to listen on 0.0.0.0 without API keys");
+    expect(server.output()).not.toMatch(/\n\s+at /);
   });
 
   test("a port in use is named with the flag to change it, and nothing is left running", async () => {

@@ -56,7 +56,7 @@ describe("the JSON log of a start", () => {
     await server.address();
     const log = logOf(server);
     expect(log.find(({ msg }) => String(msg).startsWith("listening on"))).toMatchObject({ access });
-    const open = log.filter(({ msg }) => String(msg).startsWith("no API keys are set: "));
+    const open = log.filter(({ msg }) => String(msg).startsWith("there are no API keys: "));
     expect(open.map(({ level }) => level)).toEqual(Array<number>(warnings).fill(40));
   });
 });

@@ -1,0 +1,136 @@
+import type { Database } from "../../database/database.ts";
+import type { KeyScope } from "../caller.ts";
+
+/** What is told of a key; the key itself is stored nowhere. */
+export interface KeyRecord {
+  key_id: string;
+  name: string;
+  scopes: KeyScope[];
+  expires_at: Date | null;
+  created_at: Date;
+  last_used_at: Date | null;
+  revoked_at: Date | null;
+  /** By the clock of the database. */
+  status: "active" | "expired" | "revoked";
+}
+
+export interface NewKey {
+  keyId: string;
+  keyHash: Buffer;
+  name: string;
+  scopes: readonly KeyScope[];
+  /** Seconds from now; undefined: never. */
+  expiresInSeconds: number | undefined;
+}
+
+/** A key that is not revoked, as servers compare it. */
+export interface UsableKey {
+  id: string;
+  /** SHA-256, hexadecimal. */
+  hash: string;
+  /** As stored: a newer version may know others. */
+  scopes: string[];
+  /** Null: never. Negative: it has expired. */
+  expiresInSeconds: number | null;
+}
+
+/** All that a server has to know of the keys. */
+export interface KeysAsStored {
+  version: number;
+  /** Null if nothing has changed since the version that was asked for. */
+  usable: UsableKey[] | null;
+  /** Whether there is a key, or was one. Null as above. */
+  any: boolean | null;
+}
+
+/** A connection that is dead and does not say so must not keep a server from its keys. */
+const ANSWER_MS = 2_000;
+
+/** Keys that are not revoked: a server keeps them all in memory, a few hundred bytes each. */
+export const KEYS_AT_MOST = 10_000;
+
+const STATUS = `case when revoked_at is not null then 'revoked' when expires_at <= now() then 'expired' else 'active' end`;
+const RECORD = `key_id, name, scopes, expires_at, created_at, last_used_at, revoked_at, ${STATUS} as status`;
+
+/** The SQL of the keys. Times are those of the database: the clocks of the processes differ. */
+export const createKeyRepository = (database: Pick<Database, "query">) => ({
+  /** Undefined if there are too many already. Rejects with `UNIQUE_VIOLATION` for a name that is taken. */
+  async insert(key: NewKey): Promise<KeyRecord | undefined> {
+    const rows = await database.query<KeyRecord>(
+      `insert into threadloom.api_keys (key_id, key_hash, name, scopes, expires_at)
+       select $1, $2, $3, $4::text[], now() + make_interval(secs => $5::float8)
+       where (select count(*) from threadloom.api_keys where revoked_at is null) < $6
+       returning ${RECORD}`,
+      [key.keyId, key.keyHash, key.name, key.scopes, key.expiresInSeconds ?? null, KEYS_AT_MOST],
+    );
+    return rows[0];
+  },
+
+  /** The oldest first; without `withRevoked` those that are not revoked. */
+  async list({ withRevoked }: { withRevoked: boolean }): Promise<KeyRecord[]> {
+    return await database.query<KeyRecord>(
+      `select ${RECORD} from threadloom.api_keys where $1 or revoked_at is null order by created_at, key_id`,
+      [withRevoked],
+    );
+  },
+
+  /** The key with this id, else the one with this name that is not revoked. */
+  async find(reference: string): Promise<KeyRecord | undefined> {
+    const rows = await database.query<KeyRecord>(
+      `select ${RECORD} from threadloom.api_keys where key_id = $1 or (name = $1 and revoked_at is null)
+       order by key_id = $1 desc limit 1`,
+      [reference],
+    );
+    return rows[0];
+  },
+
+  /** Undefined if it is revoked already. */
+  async revoke(keyId: string): Promise<KeyRecord | undefined> {
+    const rows = await database.query<KeyRecord>(
+      `update threadloom.api_keys set revoked_at = now() where key_id = $1 and revoked_at is null returning ${RECORD}`,
+      [keyId],
+    );
+    return rows[0];
+  },
+
+  /** Deletes all of them, if all are revoked. Returns how many there were; undefined if one is not revoked. */
+  async forgetRevoked(): Promise<number | undefined> {
+    const [row] = await database.query<{ inUse: boolean; deleted: number }>(
+      `with in_use as (select exists (select from threadloom.api_keys where revoked_at is null) as yes),
+         deleted as (delete from threadloom.api_keys where not (select yes from in_use) returning 1)
+       select yes as "inUse", (select count(*)::int from deleted) as deleted from in_use`,
+    );
+    return row === undefined || row.inUse ? undefined : row.deleted;
+  },
+
+  /** One row, by its primary key, unless something has changed: 0.1 ms. `version` 0 asks for everything. */
+  async readSince(version: number): Promise<KeysAsStored> {
+    const [row] = await database.query<KeysAsStored>(
+      `select version::float8 as version,
+         case when version <> $1::bigint then (
+           select coalesce(json_agg(json_build_object('id', key_id, 'hash', encode(key_hash, 'hex'), 'scopes', scopes,
+             'expiresInSeconds', extract(epoch from expires_at - clock_timestamp()))), '[]')
+           from threadloom.api_keys where revoked_at is null) end as usable,
+         case when version <> $1::bigint then exists (select from threadloom.api_keys) end as "any"
+       from threadloom.api_key_changes`,
+      [version],
+      { answerMs: ANSWER_MS },
+    );
+    if (row === undefined) throw new Error("The table api_key_changes has no row.");
+    return row;
+  },
+
+  /** Notes when keys were used last. Each key at most once in `everySeconds`, however many servers note it. */
+  async recordUse(used: readonly { id: string; secondsAgo: number }[], everySeconds: number): Promise<void> {
+    await database.query(
+      `update threadloom.api_keys key set last_used_at = used.at
+       from (select id, now() - make_interval(secs => ago) as at
+             from unnest($1::text[], $2::float8[]) as given (id, ago)) used
+       where key.key_id = used.id
+         and (key.last_used_at is null or key.last_used_at < used.at - make_interval(secs => $3::float8))`,
+      [used.map(({ id }) => id), used.map(({ secondsAgo }) => secondsAgo), everySeconds],
+    );
+  },
+});
+
+export type KeyRepository = ReturnType<typeof createKeyRepository>;
