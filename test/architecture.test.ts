@@ -154,6 +154,7 @@ const ENTRIES = [
   "app/schema-process.ts",
   "cli/import.ts",
   "cli/schemas.ts",
+  "cli/keys.ts",
   "config/config.ts",
 ];
 

@@ -20,7 +20,7 @@ export interface Config extends DatabaseConfig, ExecutionConfig {
   readonly dataFolder: string;
   /** `api` answers requests, `worker` executes runs, `all` does both. */
   readonly role: "all" | "api" | "worker";
-  /** Empty: everything is open. */
+  /** Empty, and none in the database: everything is open. */
   readonly apiKeys: readonly string[];
   readonly unsafeNoAuth: boolean;
   /** Starts although `auth` of langgraph.json, which has no effect here yet, names who may do what. */
@@ -137,7 +137,8 @@ export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = 
     secret: true,
     ...commaSeparated,
     description:
-      "Keys that callers send as X-Api-Key, separated by commas. None: open to whoever can connect.",
+      "Keys that callers send as X-Api-Key, separated by commas, beside those of 'keys create'. No key at all: open to " +
+      "whoever can connect.",
   },
   ...DATABASE_OPTIONS,
   ...EXECUTION_OPTIONS,

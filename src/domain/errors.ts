@@ -76,6 +76,8 @@ export const runNotFound = (runId: string) =>
   new ThreadloomError("not_found", `Run '${runId}' not found.`, { missing: "run" });
 export const cronNotFound = (cronId: string) =>
   new ThreadloomError("not_found", `Cron '${cronId}' not found.`);
+export const apiKeyNotFound = (reference: string) =>
+  new ThreadloomError("not_found", `There is no API key ${reference}; 'keys list' shows them.`);
 export const eventNotKept = (runId: string, eventId: number) =>
   new ThreadloomError(
     "not_found",

@@ -1,6 +1,7 @@
 import swagger from "@fastify/swagger";
 import swaggerUi from "@fastify/swagger-ui";
 import type { FastifyInstance } from "fastify";
+import { readFileSync } from "node:fs";
 import { STATUS_CODES } from "node:http";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
 import { serverVersion } from "../lib/package-versions.ts";
@@ -56,7 +57,9 @@ const withCommonRefusals = ({
   ...(requestBody === undefined
     ? {}
     : { 400: refusal("The body is no JSON."), 413: refusal("The body is too large.") }),
-  ...(security?.length === 0 ? {} : { 401: refusal("No API key."), 403: refusal("An unknown API key.") }),
+  ...(security?.length === 0
+    ? {}
+    : { 401: refusal("No API key."), 403: refusal("An unknown API key, or one that may not do this.") }),
   ...(parameters?.some((parameter) => parameter.in === "path") === true
     ? { 404: refusal("What the path names does not exist.") }
     : {}),
@@ -80,7 +83,8 @@ const describeAnswers = (document: Document): Document => {
 
 /**
  * Serves `/docs` and `/openapi.json`, made from the zod schemas that validate. The page's scripts and styles come
- * from this server, and its content policy allows no other: it works without internet. Register before the routes.
+ * from this server, and its content policy allows no other: it works without internet. They need no API key and tell nothing
+ * of the deployment; the document needs one, for which the page asks (docs-key.js). Register before the routes.
  */
 export const describeApi = async (app: FastifyInstance): Promise<void> => {
   await app.register(swagger, {
@@ -103,7 +107,12 @@ export const describeApi = async (app: FastifyInstance): Promise<void> => {
   await app.register(swaggerUi, {
     routePrefix: "/docs",
     staticCSP: PAGE_POLICY,
-    theme: { title: "Threadloom API" },
+    theme: {
+      title: "Threadloom API",
+      js: [
+        { filename: "docs-key.js", content: readFileSync(new URL("./docs-key.js", import.meta.url), "utf8") },
+      ],
+    },
     uiConfig: { docExpansion: "list", defaultModelsExpandDepth: 0 },
   });
   app.get("/", { schema: { hide: true } }, (_request, reply) => reply.redirect("/docs"));

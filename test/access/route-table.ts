@@ -26,6 +26,7 @@ export const ROUTES: Record<string, Expected> = {
   "GET /docs": NOTHING,
   "GET /docs/static/index.html": NOTHING,
   "GET /docs/static/swagger-initializer.js": NOTHING,
+  "GET /docs/static/theme/docs-key.js": NOTHING,
   "GET /docs*": NOTHING,
   "GET /docs/json": NOTHING,
   "GET /docs/yaml": NOTHING,

@@ -7,7 +7,10 @@ import { build } from "esbuild";
 import { chromium, type Browser, type Page } from "playwright-core";
 
 /** Debian's package; CHROMIUM names another one. */
-const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium";
+export const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium";
+
+/** In a container Chromium can't make a sandbox of its own. */
+export const LAUNCH_ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage"];
 
 /** Why no page can be opened here; undefined if one can. */
 export const reasonForNoBrowser = (): string | undefined => {
@@ -75,8 +78,7 @@ export const startPageHost = async (source: PageSource): Promise<PageHost> => {
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const browser: Browser = await chromium.launch({
     executablePath: EXECUTABLE,
-    // In a container Chromium can't make a sandbox of its own.
-    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+    args: LAUNCH_ARGUMENTS,
   });
   let profile = await browser.newContext();
   return {

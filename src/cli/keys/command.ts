@@ -1,0 +1,109 @@
+import { Command, InvalidArgumentError, Option } from "commander";
+import { KEY_SCOPES, type KeyScope } from "../../access/caller.ts";
+import { isScope } from "../../access/keys/scopes.ts";
+import type { KeyService } from "../../access/keys/service.ts";
+import type { DatabaseFlags } from "../own-database.ts";
+import { createdText, jsonOf, listText } from "./answers.ts";
+import { parseExpiry } from "./expiry.ts";
+
+export interface KeysCommandParts {
+  /** Does something with the keys of the deployment that the flags name, and closes its database. */
+  withKeys<Result>(flags: DatabaseFlags, work: (keys: KeyService) => Promise<Result>): Promise<Result>;
+  /** What a script reads. */
+  write(text: string): void;
+  /** What a person reads beside it. */
+  tell(text: string): void;
+}
+
+interface Output {
+  json?: true;
+}
+
+const parseScopes = (text: string): KeyScope[] => {
+  const scopes = text.split(",").map((scope) => scope.trim());
+  const known = scopes.filter((scope): scope is KeyScope => isScope(scope));
+  if (known.length < scopes.length) {
+    throw new InvalidArgumentError(`They are ${KEY_SCOPES.join(", ")}, separated by commas.`);
+  }
+  return known;
+};
+
+const EXAMPLES = `
+Examples:
+  $ npm run keys -- create --name ci --scopes read,run --expires 30d
+  $ npm run keys -- list --json
+  $ npm run keys -- revoke ci
+
+Scopes (each includes those before it):
+  read   sees everything that is stored: threads, runs, assistants, crons, items of the store
+  run    makes and changes threads, starts and cancels runs, writes to the store
+  admin  everything: assistants, crons, deleting threads
+
+A server knows a new key, and refuses a revoked one, within a second. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+
+const onDatabase = (command: Command): Command =>
+  command
+    .option("--database-url <url>", "the database, not through a pooler in transaction mode")
+    .option("--database-schema <name>", "the schema of its tables")
+    .option("--data <folder>", "folder of the embedded PostgreSQL, where no database is named")
+    .option("--config <path>", "the langgraph.json whose env may name the database")
+    .addOption(new Option("--json", "answer as JSON"));
+
+/** `keys create|list|revoke|forget`: a command of its own, or one of a larger program. */
+export const createKeysCommand = ({ withKeys, write, tell }: KeysCommandParts): Command => {
+  const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
+  const keys = new Command("keys").description("Makes, lists and revokes the API keys of a deployment.");
+  keys.addHelpText("after", EXAMPLES);
+
+  onDatabase(keys.command("create"))
+    .description("Makes a key and shows it this once.")
+    .requiredOption("--name <name>", "what it is called")
+    .requiredOption("--scopes <scopes>", "what it may do: read, run, admin", parseScopes)
+    .option(
+      "--expires <when>",
+      "after how long, or when: 12h, 30d, 1y, 2027-01-31 (default: never)",
+      (text) => parseExpiry(text),
+    )
+    .action(
+      async (flags: DatabaseFlags & Output & { name: string; scopes: KeyScope[]; expires?: number }) => {
+        const { name, scopes, expires: expiresInSeconds } = flags;
+        const { key, record } = await withKeys(flags, (service) =>
+          service.create({ name, scopes, expiresInSeconds }),
+        );
+        if (flags.json) return json({ ...jsonOf(record), key });
+        tell(createdText(record));
+        write(`${key}\n`);
+      },
+    );
+
+  onDatabase(keys.command("list"))
+    .description("Lists the keys, the oldest first; never what they are.")
+    .option("--all", "revoked ones, too")
+    .action(async (flags: DatabaseFlags & Output & { all?: true }) => {
+      const records = await withKeys(flags, (service) => service.list({ withRevoked: flags.all === true }));
+      if (flags.json) json(records.map(jsonOf));
+      else write(listText(records));
+    });
+
+  onDatabase(keys.command("revoke"))
+    .description("Revokes a key for good. Revoking the last one does not open the server.")
+    .argument("<key>", "its name, its id, or the key itself")
+    .action(async (reference: string, flags: DatabaseFlags & Output) => {
+      const record = await withKeys(flags, (service) => service.revoke(reference));
+      if (flags.json) json(jsonOf(record));
+      else
+        tell(`The key '${record.name}' (${record.key_id}) is revoked: servers refuse it within a second.\n`);
+    });
+
+  onDatabase(keys.command("forget"))
+    .description(
+      "Deletes the list of revoked keys. Servers on loopback without API_KEYS are open to everybody again.",
+    )
+    .requiredOption("--yes", "yes, open them")
+    .action(async (flags: DatabaseFlags & Output) => {
+      const forgotten = await withKeys(flags, (service) => service.forget());
+      if (flags.json) json({ forgotten });
+      else tell(`${forgotten} revoked keys are forgotten.\n`);
+    });
+  return keys;
+};

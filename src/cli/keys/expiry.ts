@@ -1,0 +1,25 @@
+import { InvalidArgumentError } from "commander";
+
+const SECONDS_OF: Readonly<Record<string, number>> = {
+  m: 60,
+  h: 3_600,
+  d: 86_400,
+  w: 7 * 86_400,
+  y: 365 * 86_400,
+};
+const DURATION = /^(\d{1,6})([mhdwy])$/;
+
+/**
+ * What `--expires` says, as seconds from now: a duration (`90m`, `12h`, `30d`, `2w`, `1y`) or a time (`2027-01-31`, ISO 8601).
+ * Undefined for `never`. Throws InvalidArgumentError.
+ */
+export const parseExpiry = (text: string, now = new Date()): number | undefined => {
+  if (text === "never") return undefined;
+  const [, count, unit = ""] = DURATION.exec(text) ?? [];
+  if (count !== undefined) return Number(count) * (SECONDS_OF[unit] ?? 0);
+  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : NaN;
+  if (Number.isNaN(time)) {
+    throw new InvalidArgumentError("It has to be like 90m, 12h, 30d, 2w, 1y, 2027-01-31 or never.");
+  }
+  return (time - now.getTime()) / 1_000;
+};

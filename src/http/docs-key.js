@@ -1,0 +1,97 @@
+/* global window, document, location, sessionStorage, URL, fetch */
+/**
+ * Runs in the page `/docs`, before Swagger UI starts: asks for an API key where the server wants one, and sends it with all that
+ * the page asks of this server. The key stays in the session of the tab. Whoever signs in otherwise writes `Bearer …`.
+ */
+(() => {
+  const STORED = "threadloom-api-key";
+  const documentUrl = new URL(`${location.pathname.replace(/\/$/, "")}/json`, location.origin);
+  const startInterface = window.onload;
+
+  const credentialsOf = (key) =>
+    /^Bearer /i.test(key) ? { name: "Authorization", value: key } : { name: "X-Api-Key", value: key };
+
+  const withKey = (request) => {
+    const key = sessionStorage.getItem(STORED);
+    if (key === null || new URL(request.url, location.href).origin !== location.origin) return request;
+    const { name, value } = credentialsOf(key);
+    request.headers ??= {};
+    // What somebody has given to Swagger UI's own dialog wins.
+    const isGiven = Object.keys(request.headers).some(
+      (header) => header.toLowerCase() === name.toLowerCase(),
+    );
+    if (!isGiven) request.headers[name] = value;
+    return request;
+  };
+
+  const Bundle = window.SwaggerUIBundle;
+  window.SwaggerUIBundle = Object.assign(
+    (options) => Bundle({ ...options, requestInterceptor: withKey }),
+    Bundle,
+  );
+
+  /** Whether the server shows the document; true also where it has another fault, which Swagger UI tells then. */
+  const isLetIn = async (key) => {
+    const { name, value } = credentialsOf(key ?? "");
+    const headers = key === null ? {} : { [name]: value };
+    // What can't be a header is no key, either.
+    const answer = await fetch(documentUrl, { method: "HEAD", headers }).catch(() => ({ status: 403 }));
+    return answer.status !== 401 && answer.status !== 403;
+  };
+
+  const element = (name, properties, ...children) => {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  };
+  const column = "max-width: 32rem; margin: 4rem auto; font-family: sans-serif; display: grid; gap: 0.8rem";
+
+  const offerToForget = () => {
+    const button = element("button", {
+      id: "forget-api-key",
+      type: "button",
+      textContent: "Forget the API key",
+    });
+    button.style.cssText = "position: absolute; top: 1rem; right: 1rem; z-index: 1";
+    button.addEventListener("click", () => {
+      sessionStorage.removeItem(STORED);
+      location.reload();
+    });
+    document.body.append(button);
+  };
+
+  const askForKey = () => {
+    const input = element("input", { id: "api-key", type: "password", autocomplete: "off", required: true });
+    const refusal = element("p", { id: "api-key-refused", role: "alert" });
+    const form = element(
+      "form",
+      { id: "api-key-form" },
+      element("label", { htmlFor: "api-key", textContent: "This server wants an API key:" }),
+      input,
+      element("button", { type: "submit", textContent: "Show the API" }),
+      refusal,
+    );
+    form.style.cssText = column;
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const key = input.value.trim();
+      if (!(await isLetIn(key))) {
+        refusal.textContent = "The server does not know this key.";
+        return;
+      }
+      sessionStorage.setItem(STORED, key);
+      form.remove();
+      offerToForget();
+      startInterface();
+    });
+    document.body.prepend(form);
+    input.focus();
+  };
+
+  window.onload = async () => {
+    const key = sessionStorage.getItem(STORED);
+    if (!(await isLetIn(key))) return askForKey();
+    if (key !== null) offerToForget();
+    startInterface();
+  };
+})();
