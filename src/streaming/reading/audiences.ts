@@ -26,8 +26,8 @@ export interface Seat {
   /** The connection is about to be told how the run with this turn ended. */
   toldEnd(turn: number): void;
   /**
-   * Of a run that ended just now, whether its end is to be told at once to who asks for what he has missed: he has started that run
-   * himself, or changes his connection for a wider one. No: he may be about to start another run.
+   * Of a run that ended just now, whether its end was told to nobody yet: then its own client comes for it. Not whether another
+   * connection is open: that of a session before may be, whose client has closed it already.
    */
   awaitsEnd(turn: number): boolean;
   /**
@@ -139,7 +139,7 @@ export const createAudiences = () => {
         toldEnd(turn) {
           if (!member.isWatcher) toldEnds.note(threadId, turn);
         },
-        awaitsEnd: (turn) => others().length > 0 || !toldEnds.has(threadId, turn),
+        awaitsEnd: (turn) => !toldEnds.has(threadId, turn),
         async whenDataTaken(turn, signal) {
           if (!member.isWatcher) return;
           const takenBy = performance.now() + TAKEN_WITHIN_MS;
