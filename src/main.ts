@@ -20,6 +20,7 @@ import {
 import type { EmbeddedPostgres } from "./database/embedded/embedded.ts";
 import { isUnusable } from "./database/passing-faults.ts";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "./project/langgraph-json.ts";
+import { projectKeysIn } from "./config/project-keys.ts";
 import { environmentWarning } from "./config/hosted-environment.ts";
 import { sqlState, StartError } from "./domain/errors.ts";
 import { prettyLines } from "./lib/pretty-lines.ts";
@@ -130,12 +131,14 @@ const main = async (): Promise<void> => {
   if (commandLine.help) return void process.stdout.write(helpText());
   if (commandLine.version) return void process.stdout.write(`${serverVersion()}\n`);
 
-  const project = await readGraphConfig(graphConfigFileOf(argv, process.env));
-  loadEnvironment(project);
+  const configFile = graphConfigFileOf(argv, process.env);
+  loadEnvironment(await readGraphConfig(configFile, projectKeysIn(process.env)));
   const config = parseConfig(argv, process.env, {
     terminal: process.stdout.isTTY === true,
     readText: (path) => readFileSync(path, "utf8"),
   });
+  // Once more, since the file may have named more of the environment, which may say more of the file.
+  const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
   if (project.namesAuth) assertAuthMayBeIgnored(`auth of ${project.path}`, config);
   const pretty = config.logFormat === "pretty";
   const logger = createLogger({

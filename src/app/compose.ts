@@ -7,15 +7,18 @@ import type { Config } from "../config/config.ts";
 import { createAnswerRoom, type AnswerRoom } from "../http/answer-room.ts";
 import { createApp } from "../http/app.ts";
 import { originsOf } from "../http/origins.ts";
+import type { RoutePlugin } from "../http/route-plugin.ts";
 import { createSiteCheck } from "../http/sites.ts";
 import { NO_FAULTS, type Faults } from "../domain/faults.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
+import type { ApiPart } from "../project/http.ts";
 import type { RecordEnds } from "../queue/sql/ended.ts";
 import { createRunRoutes } from "../runs/routes.ts";
 import { createStatusRoutes } from "../status/routes.ts";
 import { createStoreRoutes } from "../store/routes.ts";
+import { createThreadStreamRoutes } from "../streaming/joining/routes.ts";
 import { createStreamingRoutes } from "../streaming/routes.ts";
 import { createThreadRoutes } from "../threads/routes.ts";
 import { createUiRoutes } from "../ui/routes.ts";
@@ -62,37 +65,53 @@ export interface Server {
   close(options?: { failed?: boolean }): Promise<void>;
 }
 
-/** The HTTP side. A worker answers health probes and executes runs, nothing else. */
-const createServerApp = (
+/** The parts of the API that langgraph.json leaves. */
+const apiRoutes = (
   config: Config,
   services: Services,
-  { answerRoom, foundation, logger }: { answerRoom: AnswerRoom; foundation: Foundation; logger: Logger },
-): Promise<FastifyInstance> => {
-  const { assistants, threads, runs, crons, streaming, store, ui, status } = services;
-  const { apiKeys, cors } = foundation;
+  { answerRoom, foundation }: HttpParts,
+): RoutePlugin[] => {
+  const { assistants, threads, runs, crons, streaming, store, ui } = services;
+  const has = (part: ApiPart): boolean => !foundation.http.disabled.has(part);
+  return [
+    ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
+    ...(has("threads")
+      ? [createThreadRoutes(threads, answerRoom), createThreadStreamRoutes(streaming.joining)]
+      : []),
+    ...(has("runs") ? [createRunRoutes(runs, answerRoom), createCronRoutes(crons)] : []),
+    // Its commands start runs, and read threads.
+    ...(has("threads") && has("runs")
+      ? [createStreamingRoutes(streaming, answerRoom, config.bodyElementsAtMost)]
+      : []),
+    ...(has("store") ? [createStoreRoutes(store, answerRoom)] : []),
+    ...(has("ui") ? [createUiRoutes(ui)] : []),
+  ];
+};
+
+interface HttpParts {
+  answerRoom: AnswerRoom;
+  foundation: Foundation;
+  logger: Logger;
+}
+
+/** The HTTP side. A worker answers health probes and executes runs, nothing else. */
+const createServerApp = (config: Config, services: Services, parts: HttpParts): Promise<FastifyInstance> => {
+  const { answerRoom, foundation, logger } = parts;
+  const { apiKeys, http } = foundation;
   const hasKeys = (): boolean => apiKeys.areAsked;
-  const origins = originsOf({ named: config.corsAllowOrigins, rules: cors, hasKeys });
+  const origins = originsOf({ named: config.corsAllowOrigins, rules: http.cors, hasKeys });
   return createApp({
     logger,
     answerRoom,
     authenticate: apiKeys.authenticate,
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
-    cors: { origins, rules: cors },
-    socketsSettled: () => streaming.settled(),
+    cors: { origins, rules: http.cors },
+    rules: http,
+    socketsSettled: () => services.streaming.settled(),
     siteCheck: createSiteCheck({ ...config, origins, hasKeys, logger }),
     routes: [
-      createStatusRoutes(status),
-      ...(config.role === "worker"
-        ? []
-        : [
-            createAssistantRoutes(assistants),
-            createThreadRoutes(threads, answerRoom),
-            createRunRoutes(runs, answerRoom),
-            createCronRoutes(crons),
-            createStreamingRoutes(streaming, answerRoom, config.bodyElementsAtMost),
-            createStoreRoutes(store, answerRoom),
-            createUiRoutes(ui),
-          ]),
+      createStatusRoutes(services.status, { meta: !http.disabled.has("meta") }),
+      ...(config.role === "worker" ? [] : apiRoutes(config, services, parts)),
     ],
   });
 };
@@ -146,7 +165,8 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
       await app.listen({ host: config.host, port: config.port });
       ready = true;
       const { address, port, family } = app.server.address() as AddressInfo;
-      return { address: `http://${family === "IPv6" ? `[${address}]` : address}:${port}` };
+      const host = family === "IPv6" ? `[${address}]` : address;
+      return { address: `http://${host}:${port}${foundation.http.mountPrefix}` };
     },
     async close(options) {
       ready = false;

@@ -66,8 +66,9 @@ export const openFoundation = async (parts: FoundationParts) => {
     }),
   );
 
-  const { threadExpiry, storeExpiry, storeIndex, cors, ui, entries } = await readGraphConfig(
+  const { threadExpiry, storeExpiry, storeIndex, http, ui, entries } = await readGraphConfig(
     config.graphConfigFile,
+    config.projectKeys,
   );
   const repository = createStoreRepository(database, database);
   const items = lifecycle.closing(
@@ -78,9 +79,15 @@ export const openFoundation = async (parts: FoundationParts) => {
   const graphs = lifecycle.closing(
     await loadGraphs({
       configPath: config.graphConfigFile,
+      projectKeys: config.projectKeys,
       logger,
       source: config.sourceSchemas
-        ? createSourceReader({ entry: SCHEMA_PROCESS, configPath: config.graphConfigFile, logger })
+        ? createSourceReader({
+            entry: SCHEMA_PROCESS,
+            configPath: config.graphConfigFile,
+            projectKeys: config.projectKeys,
+            logger,
+          })
         : undefined,
       checkpointer: checkpoints.saver,
       store: new PostgresStore({ ...storeParts, visibility: await authorize(THE_SERVER, "store", "search") }),
@@ -101,7 +108,7 @@ export const openFoundation = async (parts: FoundationParts) => {
     store,
     threadExpiry,
     storeExpiry,
-    cors,
+    http,
     ui,
     entries,
   };

@@ -66,7 +66,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
   Object.assign(console, createLogConsole(logger));
 
-  const { connectionString, schema, poolSize, preparedStatements, graphConfigFile } = setup;
+  const { connectionString, schema, poolSize, preparedStatements, graphConfigFile, projectKeys } = setup;
   const database = openDatabase({
     connectionString,
     schema,
@@ -75,7 +75,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
     preparedStatements,
     logger,
   });
-  const { storeExpiry, storeIndex } = await readGraphConfig(graphConfigFile);
+  const { storeExpiry, storeIndex } = await readGraphConfig(graphConfigFile, projectKeys);
   const repository = createStoreRepository(database, database);
   const items = await openItems({ database, repository, index: storeIndex, logger });
   const authorize = createAuthorize();
@@ -84,6 +84,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
   const checkpoints = createCheckpointStorage({ database, logger });
   const graphs = await loadGraphs({
     configPath: graphConfigFile,
+    projectKeys,
     logger,
     checkpointer: checkpoints.saver,
     store: new PostgresStore({ repository, items, expiry: storeExpiry, visibility }),

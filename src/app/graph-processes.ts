@@ -81,6 +81,7 @@ export const openGraphExecutor = (
       preparedStatements: config.databasePreparedStatements,
       poolSize,
       graphConfigFile: config.graphConfigFile,
+      projectKeys: config.projectKeys,
       recursionLimitMax,
       logLevel: config.logLevel,
     },

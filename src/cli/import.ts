@@ -34,8 +34,11 @@ const explain = async <Result>(name: string, work: Promise<Result>): Promise<Res
 };
 
 /** A typing mistake would be kept with every thread, and found out when the first of them is to go on. */
-const assertGraph = async (graphId: string, graphConfigFile: string): Promise<void> => {
-  const { path, entries } = await readGraphConfig(graphConfigFile);
+const assertGraph = async (
+  graphId: string,
+  { graphConfigFile, projectKeys }: Pick<ImportCommand, "graphConfigFile" | "projectKeys">,
+): Promise<void> => {
+  const { path, entries } = await readGraphConfig(graphConfigFile, projectKeys);
   const ids = entries.map(({ id }) => id);
   if (ids.includes(graphId)) return;
   const nearest = nearestWord(graphId, ids);
@@ -87,7 +90,7 @@ const run = async (command: ImportCommand, signal: AbortSignal): Promise<number>
     return { database, checkpoints: createCheckpointStorage({ database, logger }) };
   };
   try {
-    if (graphId !== undefined) await assertGraph(graphId, command.graphConfigFile);
+    if (graphId !== undefined) await assertGraph(graphId, command);
     const source = openSource({
       connectionString: from,
       schema,

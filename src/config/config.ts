@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { list, type Option, type Translation } from "./option.ts";
 import { OPTIONS, type Config } from "./options.ts";
 import { StartError } from "../domain/errors.ts";
+import { PROJECT_VARIABLES, projectKeysIn } from "./project-keys.ts";
 import { nearestWord } from "../lib/nearest-word.ts";
 
 export type { Config };
@@ -206,7 +207,8 @@ export const parseConfig = (
   });
   const asGiven = Object.fromEntries(entries) as Config;
   const usual = Object.entries(USUAL).map(([key, usualOf]) => [key, usualOf(asGiven, surroundings)]);
-  const read = { ...Object.fromEntries(usual), ...asGiven } as Config;
+  const projectKeys = projectKeysIn(environment);
+  const read = { ...Object.fromEntries(usual), ...asGiven, projectKeys } as Config;
   const keyFile = environment["API_KEYS_FILE"] ?? "";
   const config =
     keyFile === ""
@@ -260,6 +262,10 @@ export const helpText = (): string => {
     ...rows
       .filter((row) => row.flag === undefined)
       .map((row) => line(row.environment.join(", "), withDefault(row))),
+    line(
+      PROJECT_VARIABLES.join(", "),
+      "As JSON, keys of langgraph.json (MOUNT_PREFIX: a path); they win over the file.",
+    ),
     line("API_KEYS_FILE", "File with API keys, one per line; added to API_KEYS."),
     "",
   ].join("\n");

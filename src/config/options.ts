@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { storableConfig } from "../domain/json-schemas.ts";
 import type { JsonObject } from "../lib/json.ts";
+import type { ProjectKeys } from "./project-keys.ts";
 import { DATABASE_OPTIONS, type DatabaseConfig } from "./database-options.ts";
 import { EXECUTION_OPTIONS, type ExecutionConfig } from "./execution-options.ts";
 import { BYTES_PER_MEGABYTE, commaSeparated, flag, oneOf, text, wholeNumber, type Option } from "./option.ts";
@@ -9,6 +10,8 @@ import { BYTES_PER_MEGABYTE, commaSeparated, flag, oneOf, text, wholeNumber, typ
 export interface Config extends DatabaseConfig, ExecutionConfig {
   /** Path of langgraph.json, as given. */
   readonly graphConfigFile: string;
+  /** What the environment says of langgraph.json. */
+  readonly projectKeys: ProjectKeys;
   /** Graph id -> the config that the graph's own assistant is made with. */
   readonly assistantConfigs: Readonly<Record<string, JsonObject>>;
   /** Reads the types of graphs whose state is declared by types from their source, in another process. */
@@ -43,7 +46,10 @@ const PYTHON_LEVELS = new Map([
   ["critical", "fatal"],
 ]);
 
-export const OPTIONS: { readonly [Key in keyof Config]: Option<Config[Key]> } = {
+/** One row for each, but for those that several variables make together. */
+export const OPTIONS: {
+  readonly [Key in Exclude<keyof Config, "projectKeys">]: Option<Config[Key]>;
+} = {
   graphConfigFile: {
     flag: "config",
     environment: ["LANGGRAPH_CONFIG"],

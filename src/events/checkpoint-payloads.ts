@@ -45,10 +45,15 @@ const checkpointOf = (config: PayloadConfig | undefined): unknown => {
 const isInternal = (key: string): boolean => key.startsWith("__");
 
 /** What a run was configured with. Callbacks, LangGraph's internals and the number of the attempt are left out. */
-const shownConfig = ({ configurable = {}, metadata = {}, ...config }: PayloadConfig): unknown => {
+const shownConfig = (
+  { configurable = {}, metadata = {}, ...config }: PayloadConfig,
+  hidden: ReadonlySet<string>,
+): unknown => {
   const { tags, recursion_limit, max_concurrency, run_id, run_name } = config;
   const { run_attempt: _, ...shownMetadata } = metadata;
-  const given = Object.entries(withoutServerOwned(configurable)).filter(([key]) => !isInternal(key));
+  const given = Object.entries(withoutServerOwned(configurable)).filter(
+    ([key]) => !isInternal(key) && !hidden.has(key),
+  );
   const ofServer = SHOWN_OF_SERVER.filter((key) => configurable[key] !== undefined);
   return {
     tags,
@@ -64,14 +69,15 @@ const shownConfig = ({ configurable = {}, metadata = {}, ...config }: PayloadCon
 /**
  * A checkpoint as debuggers read it. The hosted service sends it in two forms: `checkpoint` and `parent_checkpoint` name
  * the places, `config` and `parent_config` are LangGraph's own configs, which the SDK's types and its own tests read.
+ * `hidden`: keys of `configurable` that are not sent, since who reads a run is not always who has made it.
  */
-export const checkpointPayload = (payload: unknown): unknown => {
+export const checkpointPayload = (payload: unknown, hidden: ReadonlySet<string>): unknown => {
   if (typeof payload !== "object" || payload === null) return payload;
   const { config, parentConfig, tasks, ...rest } = payload as CheckpointPayload;
   return {
     ...rest,
-    config: config === undefined ? null : shownConfig(config),
-    parent_config: parentConfig === undefined ? null : shownConfig(parentConfig),
+    config: config === undefined ? null : shownConfig(config, hidden),
+    parent_config: parentConfig === undefined ? null : shownConfig(parentConfig, hidden),
     checkpoint: checkpointOf(config),
     parent_checkpoint: checkpointOf(parentConfig),
     tasks: (tasks ?? []).map(({ state, ...task }) => ({ ...task, checkpoint: checkpointOf(state) })),
@@ -79,7 +85,9 @@ export const checkpointPayload = (payload: unknown): unknown => {
 };
 
 /** What the mode `debug` sends of a checkpoint, a task, or a task's result. */
-export const debugPayload = (payload: unknown): unknown => {
+export const debugPayload = (payload: unknown, hidden: ReadonlySet<string>): unknown => {
   const { type, payload: inner } = payload as { type?: string; payload?: unknown };
-  return type === "checkpoint" ? { ...(payload as object), payload: checkpointPayload(inner) } : payload;
+  return type === "checkpoint"
+    ? { ...(payload as object), payload: checkpointPayload(inner, hidden) }
+    : payload;
 };

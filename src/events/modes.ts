@@ -88,8 +88,8 @@ const createMessageAccumulator = (emit: Emit) => {
   };
 };
 
-/** Turns the chunks of one run into its events; it has a memory, so make one per attempt. */
-export const createChunkConverter = (modes: readonly string[], emit: Emit) => {
+/** Turns the chunks of one run into its events; it has a memory, so make one per attempt. `hidden`: see `checkpointPayload`. */
+export const createChunkConverter = (modes: readonly string[], emit: Emit, hidden: ReadonlySet<string>) => {
   const wanted = new Set(modes);
   const accumulator = wanted.has("messages") ? createMessageAccumulator(emit) : undefined;
 
@@ -105,10 +105,10 @@ export const createChunkConverter = (modes: readonly string[], emit: Emit) => {
         if (namespace.length === 0) accumulator?.addState(payload);
         return;
       case "checkpoints":
-        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(checkpointPayload(payload)));
+        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(checkpointPayload(payload, hidden)));
         return;
       case "debug":
-        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(debugPayload(payload)));
+        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(debugPayload(payload, hidden)));
         return;
       default:
         if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(payload));

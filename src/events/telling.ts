@@ -7,6 +7,8 @@ import type { GraphEnd } from "./protocol/subgraphs.ts";
 export interface AskedModes {
   stream_mode: readonly string[];
   stream_subgraphs: boolean;
+  /** See RunKwargs. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 /** What an attempt tells, and what its graph is asked for so that it can. */
@@ -44,7 +46,8 @@ const withoutSubgraphs = (chunk: StreamChunk): StreamChunk | undefined => {
  */
 export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: Emit): Telling => {
   const { langGraph, events } = requestModes(asked.stream_mode);
-  const convert = createChunkConverter(asked.stream_mode, emit);
+  const hidden = new Set(Object.keys(asked.headers ?? {}));
+  const convert = createChunkConverter(asked.stream_mode, emit, hidden);
   if (!tellsProtocol) {
     return {
       options: { streamMode: langGraph, subgraphs: asked.stream_subgraphs },

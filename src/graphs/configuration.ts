@@ -13,6 +13,8 @@ export const isEmpty = (value: object): boolean => Object.keys(value).length ===
 export interface Given {
   /** What clients gave as `config.configurable`: the assistant's, the thread's and, in a run, the request's. */
   configurable: Record<string, unknown>;
+  /** Headers of the request that made the run; they win over what its body says: a proxy sets them. */
+  headers?: Readonly<Record<string, string>> | undefined;
   /** The same of `context`. */
   context: Record<string, unknown>;
   /** The server's own: `thread_id`, `graph_id` and the like. */
@@ -25,12 +27,13 @@ export interface Given {
  */
 export const toGraphConfiguration = ({
   configurable,
+  headers,
   context,
   ids,
 }: Given): Required<Pick<GraphConfiguration, "configurable" | "context">> => {
   const own = withoutServerOwned(configurable);
   return {
     context: isEmpty(context) ? own : context,
-    configurable: { ...withoutServerOwned(context), ...own, ...ids },
+    configurable: { ...withoutServerOwned(context), ...own, ...headers, ...ids },
   };
 };

@@ -1,3 +1,4 @@
+import type { ProjectKeys } from "../config/project-keys.ts";
 import { graphNotFound, invalid } from "../domain/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -59,6 +60,8 @@ export interface Graphs {
 export interface LoadGraphsOptions extends GraphBindings {
   /** Path of `langgraph.json`. */
   configPath: string;
+  /** What the environment says of it. */
+  projectKeys?: ProjectKeys | undefined;
   logger: Logger;
   /** Without one, schemas say what the graphs themselves tell. Closed with the graphs. */
   source?: SourceReader | undefined;
@@ -81,12 +84,13 @@ interface LoadedGraph {
  */
 export async function loadGraphs({
   configPath,
+  projectKeys,
   logger,
   checkpointer,
   store,
   source,
 }: LoadGraphsOptions): Promise<Graphs> {
-  const { entries } = await readGraphConfig(configPath);
+  const { entries } = await readGraphConfig(configPath, projectKeys);
   const own: GraphBindings = { checkpointer, store };
   const modules = await createModuleLoader(entries);
 

@@ -11,6 +11,10 @@ import { acceptBodies, type BodyLimits } from "./bodies.ts";
 import { allowOriginOf, allowOrigins, type CorsOptions } from "./cors.ts";
 import { answerUnknownRoute, answerUnreadable, createAnswerError } from "./errors.ts";
 import { describeApi } from "./openapi.ts";
+import { offerConfigurableHeaders } from "./header-choice.ts";
+import { logRequests } from "./request-lines.ts";
+import { nameMountPrefix, withoutPrefix } from "./mount-prefix.ts";
+import type { HttpRules } from "../project/http.ts";
 import type { SiteCheck } from "./sites.ts";
 import { validatorCompiler } from "./validation.ts";
 import { answerBeforeClosing } from "./unanswered.ts";
@@ -26,6 +30,8 @@ export interface AppOptions {
   /** Of answers that are large. */
   answerRoom: AnswerRoom;
   routes: RoutePlugin[];
+  /** `http` of langgraph.json. */
+  rules?: HttpRules | undefined;
   /** Resolves when what clients have asked over WebSockets is answered; a server that stops waits a moment for it. */
   socketsSettled?: () => Promise<void>;
 }
@@ -37,6 +43,9 @@ const PATH_PARAMETER_AT_MOST = 1_000;
 
 /** Builds the HTTP application; it does not listen yet. */
 export const createApp = async (options: AppOptions): Promise<FastifyInstance> => {
+  const { rules } = options;
+  const mountPrefix = rules?.mountPrefix ?? "";
+  const rewriteUrl = withoutPrefix(mountPrefix);
   const answerError = createAnswerError();
   const app: FastifyInstance = Fastify({
     // Fastify's own news (it listens) would stand beside the line that main prints.
@@ -49,6 +58,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     bodyLimit: options.bodyLimits.bytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
     genReqId: () => newId(),
+    ...(rewriteUrl === undefined ? {} : { rewriteUrl }),
     // Streams are ended by the server itself before it closes; see events/transports/.
     forceCloseConnections: true,
     // Fastify's own answer while closing has another form than our errors; see the hook below.
@@ -66,6 +76,9 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(answerUnknownRoute);
 
+  nameMountPrefix(app, mountPrefix);
+  offerConfigurableHeaders(app, rules?.configurableHeaders);
+  logRequests(app, options.logger, rules?.loggingHeaders);
   const { siteCheck } = options;
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
@@ -113,7 +126,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     budget,
     settled: options.socketsSettled ?? (async () => undefined),
   });
-  await describeApi(app);
+  if (rules?.disabled.has("meta") !== true) await describeApi(app, mountPrefix);
   for (const routes of options.routes) await app.register(routes);
   await app.ready();
   return app;

@@ -135,7 +135,7 @@ const DETAIL_AT_MOST = 2_000;
 const PATH_AT_MOST = 200;
 
 export const answerUnknownRoute = (request: FastifyRequest, reply: FastifyReply): void => {
-  const path = request.url.split("?")[0]?.slice(0, PATH_AT_MOST);
+  const path = request.originalUrl.split("?")[0]?.slice(0, PATH_AT_MOST);
   void reply.code(404).send({ detail: `There is no route ${request.method} ${path}.` });
 };
 

@@ -86,7 +86,7 @@ const describeAnswers = (document: Document): Document => {
  * from this server, and its content policy allows no other: it works without internet. They need no API key and tell nothing
  * of the deployment; the document needs one, for which the page asks (docs-key.js). Register before the routes.
  */
-export const describeApi = async (app: FastifyInstance): Promise<void> => {
+export const describeApi = async (app: FastifyInstance, mountPrefix: string): Promise<void> => {
   await app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
@@ -99,6 +99,7 @@ export const describeApi = async (app: FastifyInstance): Promise<void> => {
         securitySchemes: { apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" } },
       },
       security: [{ apiKey: [] }],
+      ...(mountPrefix === "" ? {} : { servers: [{ url: mountPrefix }] }),
     },
     transform: jsonSchemaTransform,
     transformObject: (input) =>
@@ -106,6 +107,8 @@ export const describeApi = async (app: FastifyInstance): Promise<void> => {
   });
   await app.register(swaggerUi, {
     routePrefix: "/docs",
+    // Behind it the path that a request has here.
+    indexPrefix: mountPrefix,
     staticCSP: PAGE_POLICY,
     theme: {
       title: "Threadloom API",
@@ -115,6 +118,6 @@ export const describeApi = async (app: FastifyInstance): Promise<void> => {
     },
     uiConfig: { docExpansion: "list", defaultModelsExpandDepth: 0 },
   });
-  app.get("/", { schema: { hide: true } }, (_request, reply) => reply.redirect("/docs"));
+  app.get("/", { schema: { hide: true } }, (_request, reply) => reply.redirect(`${mountPrefix}/docs`));
   app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
 };

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import type { ChosenHeaders } from "./header-choice.ts";
 import type { Caller } from "../access/caller.ts";
 
 /** What a room's `routes.ts` makes: a Fastify plugin whose handlers' types come from the zod schemas. */
@@ -21,5 +22,11 @@ declare module "fastify" {
      * among what this server has taken in at the moment.
      */
     releaseBody(): void;
+    /** Headers of this request that its runs find in `config.configurable`, as langgraph.json says; undefined for none. */
+    configurableHeaders(): ChosenHeaders | undefined;
+  }
+  interface FastifyInstance {
+    /** What stands in front of each path of this server: for addresses that routes send. Empty, or without a slash at its end. */
+    mountPrefix: string;
   }
 }

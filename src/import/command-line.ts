@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { OPTIONS } from "../config/options.ts";
 import { graphConfigFileOf } from "../config/config.ts";
+import { projectKeysIn, type ProjectKeys } from "../config/project-keys.ts";
 import { StartError } from "../domain/errors.ts";
 
 export interface ImportCommand {
@@ -16,6 +17,8 @@ export interface ImportCommand {
   graphId: string | undefined;
   /** Path of langgraph.json, which knows the graphs. */
   graphConfigFile: string;
+  /** What the environment says of it. */
+  projectKeys: ProjectKeys;
   dryRun: boolean;
 }
 
@@ -76,6 +79,7 @@ export const parseImportCommand = (
     threadId: values.thread,
     graphId: values.graph,
     graphConfigFile: values.config ?? graphConfigFileOf([], environment),
+    projectKeys: projectKeysIn(environment),
     dryRun: values["dry-run"] === true,
   };
 };

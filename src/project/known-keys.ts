@@ -17,6 +17,8 @@ type Keys = { readonly [key: string]: Meaning };
 const IMAGE = "for building an image";
 const NOT_BUILT = "not built yet";
 
+const HEADERS: Keys = { includes: true, excludes: true, include: true, exclude: true };
+
 const HTTP: Keys = {
   app: NOT_BUILT,
   cors: {
@@ -28,21 +30,21 @@ const HTTP: Keys = {
     expose_headers: true,
     max_age: true,
   },
-  disable_assistants: NOT_BUILT,
-  disable_threads: NOT_BUILT,
-  disable_runs: NOT_BUILT,
-  disable_store: NOT_BUILT,
-  disable_meta: NOT_BUILT,
+  disable_assistants: true,
+  disable_threads: true,
+  disable_runs: true,
+  disable_store: true,
+  disable_meta: true,
   // These are not here, so they are as good as switched off.
   disable_mcp: true,
   disable_a2a: true,
   disable_ui: true,
   disable_webhooks: true,
-  configurable_headers: NOT_BUILT,
-  logging_headers: NOT_BUILT,
+  configurable_headers: HEADERS,
+  logging_headers: HEADERS,
   middleware_order: NOT_BUILT,
   enable_custom_route_auth: NOT_BUILT,
-  mount_prefix: "let a proxy take the prefix off",
+  mount_prefix: true,
 };
 
 const KEYS: Keys = {

@@ -5,8 +5,10 @@ import { z } from "zod";
 import type { StoreExpiry } from "./item-expiry.ts";
 import type { ThreadExpiry } from "./thread-expiry.ts";
 import type { GraphDefaults } from "./assistant-defaults.ts";
-import { corsRulesOf, corsSchema, corsWarning, type CorsRules } from "./cors.ts";
+import { httpRulesOf, httpSchema, httpWarnings, type HttpRules } from "./http.ts";
 import { keyWarning, reviewKeys } from "./known-keys.ts";
+import { withKeys } from "./keys-given.ts";
+import type { ProjectKeys } from "../config/project-keys.ts";
 import { checkpointerSchema, storeExpiryOf, storeTtlSchema, threadExpiryOf } from "./expiry.ts";
 import { uiConfigOf, uiConfigSchema, uiSchema, type UiConfig } from "./ui.ts";
 import { storableConfig, storableObject } from "../domain/json-schemas.ts";
@@ -37,8 +39,7 @@ export interface GraphConfig {
   storeExpiry: StoreExpiry;
   /** `store.index`; undefined for no semantic search. */
   storeIndex: StoreIndexConfig | undefined;
-  /** `http.cors`; undefined if the file says nothing of it. */
-  cors: CorsRules | undefined;
+  http: HttpRules;
   /** `ui` and `ui_config`. */
   ui: UiConfig;
   /** It names handlers that decide who may do what (`auth`). */
@@ -74,27 +75,31 @@ const fileSchema = z.object({
     })
     .optional(),
   checkpointer: checkpointerSchema,
-  http: z.object({ cors: corsSchema, disable_ui: z.boolean().nullish() }).nullish(),
+  http: httpSchema,
   ui: uiSchema,
   ui_config: uiConfigSchema,
   store: z.object({ ttl: storeTtlSchema, index: storeIndexSchema }).nullish(),
 });
 
 /**
- * Reads `langgraph.json` (or a file of another name). Paths in it are relative to the file.
+ * Reads `langgraph.json` (or a file of another name). Paths in it are relative to the file. `given`: keys that the environment
+ * says; they win. With `graphs` among them the file may be missing.
  * @throws GraphLoadError if the file is missing, is not JSON, or says something we do not understand.
  */
-export async function readGraphConfig(configPath: string): Promise<GraphConfig> {
+export async function readGraphConfig(configPath: string, given: ProjectKeys = {}): Promise<GraphConfig> {
   const path = resolve(configPath);
   const folder = dirname(path);
-  const json = await readJson(path);
+  const json = withKeys(await readJson(path, { mayBeMissing: given["graphs"] !== undefined }), given);
   const review = reviewKeys(json);
   const parsed = fileSchema.safeParse(json);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const field = issue?.path.join(".") || "the file";
     const sentences = [`${field}: ${issue?.message ?? "unknown error"}`, ...review.unknown];
-    throw new GraphLoadError(`${path} is not valid: ${sentences.join("; ")}.`);
+    // What an operator has put into the environment is not to be sought in the file.
+    const isGiven = Object.keys(given).some((key) => `${field}.`.startsWith(`${key}.`));
+    const source = isGiven ? `${path} with what the environment says of it` : path;
+    throw new GraphLoadError(`${source} is not valid: ${sentences.join("; ")}.`);
   }
   const entries = Object.entries(parsed.data.graphs).map(([id, value]): GraphEntry => {
     const graph = typeof value === "string" ? { path: value } : value;
@@ -120,8 +125,8 @@ export async function readGraphConfig(configPath: string): Promise<GraphConfig> 
     };
   });
   if (entries.length === 0) throw new GraphLoadError(`${path} names no graphs.`);
-  const cors = corsRulesOf(parsed.data.http?.cors);
-  const warnings = [keyWarning(review), corsWarning(cors)].filter((warning) => warning !== undefined);
+  const keys = keyWarning(review);
+  const warnings = [...(keys === undefined ? [] : [keys]), ...httpWarnings(parsed.data.http)];
   return {
     path,
     entries,
@@ -130,14 +135,15 @@ export async function readGraphConfig(configPath: string): Promise<GraphConfig> 
     storeExpiry: storeExpiryOf(parsed.data.store?.ttl),
     storeIndex: storeIndexOf(parsed.data.store?.index, folder),
     namesAuth: review.namesAuth,
-    cors,
+    http: httpRulesOf(parsed.data.http, folder),
     ui: uiConfigOf(parsed.data, folder),
     warning: warnings.length === 0 ? undefined : warnings.join("; "),
   };
 }
 
-async function readJson(path: string): Promise<unknown> {
+async function readJson(path: string, { mayBeMissing }: { mayBeMissing: boolean }): Promise<unknown> {
   const text = await readFile(path, "utf8").catch((cause: unknown) => {
+    if (mayBeMissing && (cause as NodeJS.ErrnoException).code === "ENOENT") return "{}";
     throw new GraphLoadError(`${path} can't be read: ${messageOf(cause)}.`, { cause });
   });
   try {

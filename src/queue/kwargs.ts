@@ -35,6 +35,11 @@ export interface RunKwargs {
   webhook?: string;
   /** Refuse a resume that answers an interrupt which does not wait, instead of ignoring the answer. */
   strict_resume?: boolean;
+  /**
+   * Headers of the request that made it, which its graph finds in its configuration. Apart from `config`: neither the thread
+   * keeps them for later runs, nor do checkpoints have them, nor are clients shown them.
+   */
+  headers?: Record<string, string>;
   /** Its events are told over the protocol wire, too. The server's own: clients are not shown it. */
   event_streaming?: true;
 }

@@ -23,6 +23,6 @@ export const toRunSummary = (row: RunSummaryRow): RunSummary => ({
 
 /** A run as the API shows it: without what of `kwargs` is the server's own. */
 export const toRunRecord = (row: RunRow): RunRecord => {
-  const { event_streaming: _, ...kwargs } = row.kwargs;
+  const { event_streaming: _, headers: __, ...kwargs } = row.kwargs;
   return { ...toRunSummary(row), kwargs: { ...kwargs, config: row.config, context: row.context } };
 };

@@ -8,8 +8,8 @@ import type { StatusService } from "./service.ts";
 const tags = ["System"];
 const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** `/ok` (open, for probes), `/info` and `/metrics`. */
-export const createStatusRoutes =
+/** Open, for probes. */
+const healthRoutes =
   (service: StatusService): RoutePlugin =>
   async (app) => {
     app.get(
@@ -28,7 +28,11 @@ export const createStatusRoutes =
         return { ok: true as const };
       },
     );
+  };
 
+const metaRoutes =
+  (service: StatusService): RoutePlugin =>
+  async (app) => {
     app.get(
       "/info",
       { schema: { tags, summary: "Versions and abilities", response: { 200: serverInfo } } },
@@ -59,4 +63,12 @@ export const createStatusRoutes =
         return await reply.type(PROMETHEUS_TYPE).send(toPrometheus(metrics));
       },
     );
+  };
+
+/** `/ok`, and with `meta` also `/info` and `/metrics`. */
+export const createStatusRoutes =
+  (service: StatusService, { meta = true }: { meta?: boolean } = {}): RoutePlugin =>
+  async (app) => {
+    await app.register(healthRoutes(service));
+    if (meta) await app.register(metaRoutes(service));
   };

@@ -7,7 +7,6 @@ import { answerUnknownRoute, refusalOf } from "../http/errors.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
 import { validated } from "../http/validation.ts";
 import { commandAnswer, commandEnvelope, eventStreamBody, threadPath } from "./schemas.ts";
-import { createThreadStreamRoutes } from "./joining/routes.ts";
 import { mergeReaders } from "./reading/merged-reader.ts";
 import type { StreamingService } from "./service.ts";
 import { serveSession } from "./sockets/session.ts";
@@ -36,6 +35,7 @@ const commandRoutes =
           {
             caller: request.caller,
             threadId: request.params.thread_id,
+            headers: request.configurableHeaders(),
             whenLarge: (bytes) => room.reserve(reply.raw, bytes, { isRefusable: true }),
             onFault: (error) =>
               request.log.error(
@@ -112,6 +112,7 @@ const socketRoutes =
             service,
             caller: request.caller,
             threadId,
+            headers: request.configurableHeaders(),
             elementsAtMost,
             onFault,
             onIdle,
@@ -128,12 +129,11 @@ const socketRoutes =
     });
   };
 
-/** Event streaming over HTTP. `room`: for answers that hold a large state; `elementsAtMost`: of a socket's message. */
+/** Commands to a thread and what it tells, over HTTP and WebSockets. `room`: for answers that hold a large state; `elementsAtMost`: of a socket's message. */
 export const createStreamingRoutes =
   (service: StreamingService, room: AnswerRoom, elementsAtMost: number): RoutePlugin =>
   async (app) => {
     await app.register(commandRoutes(service, room));
     await app.register(streamRoutes(service));
     await app.register(socketRoutes(service, elementsAtMost));
-    await app.register(createThreadStreamRoutes(service.joining));
   };

@@ -38,7 +38,7 @@ export const createUiRoutes =
           throw malformed("The request has no Host that a page could load files from.");
         const fragment = await service.fragment(request.caller, request.params.assistant_id, {
           component: request.body.name,
-          address,
+          address: `${address}${app.mountPrefix}`,
         });
         return await reply.type("text/html; charset=utf-8").send(fragment);
       },

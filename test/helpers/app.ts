@@ -14,6 +14,7 @@ const isOn = (name: string): boolean => process.env[name] !== "false";
 /** What tests want unless they say otherwise: one process that does all, on a free port, and quick to notice things. */
 const TEST_CONFIG: Config = {
   graphConfigFile: FIXTURE_GRAPHS,
+  projectKeys: {},
   assistantConfigs: {},
   sourceSchemas: false,
   host: "127.0.0.1",

@@ -34,7 +34,7 @@ describe("the keys of langgraph.json", () => {
     [{ encryption: { path: "./e.ts:e" } }, "'encryption' (nothing is encrypted here) has no effect here"],
     [
       { http: { app: "./app.ts:app", cors: { allow_origin: ["*"] }, disable_store: true } },
-      "'http.app', 'http.disable_store' (not built yet) have no effect here; " +
+      "'http.app' (not built yet) has no effect here; " +
         "'http.cors.allow_origin' is unknown, perhaps 'http.cors.allow_origins' was meant",
     ],
     [{ grahps: {} }, "'grahps' is unknown, perhaps 'graphs' was meant"],

@@ -52,6 +52,7 @@ const aSession = async () => {
     service,
     caller: ANONYMOUS,
     threadId: newId(),
+    headers: undefined,
     elementsAtMost: 100,
     onFault,
     onIdle,

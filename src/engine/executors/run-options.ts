@@ -40,7 +40,8 @@ export const graphConfiguration = (run: RunRow) => {
     assistant_id: run.assistant_id,
   };
   const configurable = (run.config.configurable as JsonObject | undefined) ?? {};
-  return { ids, ...toGraphConfiguration({ configurable, context: run.context, ids }) };
+  const { headers } = run.kwargs as unknown as RunKwargs;
+  return { ids, ...toGraphConfiguration({ configurable, headers, context: run.context, ids }) };
 };
 
 /**

@@ -1,5 +1,6 @@
 import { dirname, resolve } from "node:path";
 import type { Logger } from "../../lib/logger.ts";
+import type { ProjectKeys } from "../../config/project-keys.ts";
 import { messageOf, readGraphConfig } from "../../project/langgraph-json.ts";
 import { cacheFolderOf, createExtractionCache } from "./cache.ts";
 import { startExtraction, type ExtractionProcess } from "./extraction-process.ts";
@@ -23,6 +24,8 @@ export interface SourceReaderOptions {
   entry: URL;
   /** Path of `langgraph.json`. */
   configPath: string;
+  /** What the environment says of it. */
+  projectKeys?: ProjectKeys | undefined;
   /** Where the last result is kept; beside the project's packages if left out, and nowhere if it has none. */
   cacheFolder?: string;
   /** How long questions wait, counted from the first: later ones get their answer at once, even if it is none yet. */
@@ -73,7 +76,7 @@ export const createSourceReader = (options: SourceReaderOptions): SourceReader =
 
   const read = async (): Promise<ReadonlyMap<string, GraphSourceSchemas> | undefined> => {
     try {
-      const { entries } = await readGraphConfig(options.configPath);
+      const { entries } = await readGraphConfig(options.configPath, options.projectKeys);
       const graphs = entries.map(({ id, file, exportName }) => ({ id, file, exportName }));
       const extraction = await extracted({ folder, entries: graphs });
       return extraction && new Map(extraction.graphs.map(([id, schemas]) => [id, new Map(schemas)]));

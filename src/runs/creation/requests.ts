@@ -44,7 +44,11 @@ const rootCheckpointId = (checkpoint: RunBody["checkpoint"]): string | undefined
 
 const toKwargs = (
   body: RunBody | ThreadlessRunBody,
-  { isOnThread, eventStreaming }: { isOnThread: boolean; eventStreaming: boolean },
+  {
+    isOnThread,
+    eventStreaming,
+    headers,
+  }: { isOnThread: boolean } & Pick<BesideBody, "eventStreaming" | "headers">,
 ): RunKwargs => {
   const checkpoint = isOnThread ? body.checkpoint : undefined;
   const checkpointId =
@@ -67,7 +71,8 @@ const toKwargs = (
     on_disconnect: body.on_disconnect,
     ...(body.feedback_keys === undefined ? {} : { feedback_keys: body.feedback_keys }),
     ...(body.strict_resume === true ? { strict_resume: true } : {}),
-    ...(eventStreaming ? { event_streaming: true } : {}),
+    ...(headers === undefined ? {} : { headers: withoutServerOwned(headers) as Record<string, string> }),
+    ...(eventStreaming === true ? { event_streaming: true } : {}),
   };
 };
 
@@ -92,6 +97,8 @@ export interface BesideBody {
   eventStreaming?: boolean;
   /** See NewRun. */
   turnsSeen?: number | undefined;
+  /** Headers of its request that its graph finds in its configuration. */
+  headers?: Readonly<Record<string, string>> | undefined;
   /** Kept with the run; nobody calls it yet, so requests for runs refuse it. */
   webhook?: string;
 }
@@ -103,10 +110,10 @@ export interface BesideBody {
 export const requestedRun = (
   body: RunBody | ThreadlessRunBody,
   placement: Placement,
-  { readerId, eventStreaming = false, turnsSeen, webhook }: BesideBody,
+  { readerId, eventStreaming = false, turnsSeen, headers, webhook }: BesideBody,
 ): RequestedRun => {
   const isOnThread = placement.kind === "thread";
-  const asked = toKwargs(body, { isOnThread, eventStreaming });
+  const asked = toKwargs(body, { isOnThread, eventStreaming, headers });
   const kwargs: RunKwargs = webhook === undefined ? asked : { ...asked, webhook };
   return {
     run: {

@@ -24,7 +24,9 @@ const threadRoutes =
       async (request, reply) =>
         answers.created(
           reply,
-          await service.createOnThread(request.caller, request.params.thread_id, request.body),
+          await service.createOnThread(request.caller, request.params.thread_id, request.body, {
+            headers: request.configurableHeaders(),
+          }),
         ),
     );
 
@@ -46,6 +48,7 @@ const threadRoutes =
         const { on_disconnect: onDisconnect } = request.body;
         const created = await service.createOnThread(request.caller, request.params.thread_id, request.body, {
           streamed: true,
+          headers: request.configurableHeaders(),
         });
         request.releaseBody();
         await answers.stream(reply, created, { namespaces: request.query.namespace, onDisconnect });
@@ -66,7 +69,9 @@ const threadRoutes =
       },
       async (request, reply) => {
         const { on_disconnect: onDisconnect } = request.body;
-        const created = await service.createOnThread(request.caller, request.params.thread_id, request.body);
+        const created = await service.createOnThread(request.caller, request.params.thread_id, request.body, {
+          headers: request.configurableHeaders(),
+        });
         request.releaseBody();
         return await answers.wait(reply, created, onDisconnect);
       },
@@ -89,7 +94,12 @@ const threadlessRoutes =
         },
       },
       async (request, reply) =>
-        answers.created(reply, await service.createThreadless(request.caller, request.body)),
+        answers.created(
+          reply,
+          await service.createThreadless(request.caller, request.body, {
+            headers: request.configurableHeaders(),
+          }),
+        ),
     );
 
     app.post(
@@ -107,7 +117,10 @@ const threadlessRoutes =
       },
       async (request, reply) => {
         const { on_disconnect: onDisconnect } = request.body;
-        const created = await service.createThreadless(request.caller, request.body, { streamed: true });
+        const created = await service.createThreadless(request.caller, request.body, {
+          streamed: true,
+          headers: request.configurableHeaders(),
+        });
         request.releaseBody();
         await answers.stream(reply, created, { namespaces: request.query.namespace, onDisconnect });
       },
@@ -126,7 +139,9 @@ const threadlessRoutes =
       },
       async (request, reply) => {
         const { on_disconnect: onDisconnect } = request.body;
-        const created = await service.createThreadless(request.caller, request.body);
+        const created = await service.createThreadless(request.caller, request.body, {
+          headers: request.configurableHeaders(),
+        });
         request.releaseBody();
         return await answers.wait(reply, created, onDisconnect);
       },
@@ -143,7 +158,8 @@ const threadlessRoutes =
           response: { 200: z.array(runRecord), ...conflicts },
         },
       },
-      async (request) => await service.createBatch(request.caller, request.body),
+      async (request) =>
+        await service.createBatch(request.caller, request.body, { headers: request.configurableHeaders() }),
     );
   };
 

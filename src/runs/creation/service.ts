@@ -13,6 +13,13 @@ export interface CreationServiceParts {
   processId: string;
 }
 
+/** What a request says of a run beside its body. */
+export interface CreationManner {
+  streamed?: boolean;
+  /** Those of its headers that the run's graph finds in its configuration. */
+  headers?: Readonly<Record<string, string>> | undefined;
+}
+
 /** On a thread of the run's own, unless the body names one. */
 const placementOf = (body: ThreadlessRunBody): Placement =>
   body.thread_id === undefined
@@ -39,34 +46,47 @@ export const createCreationService = ({ authorize, creation, processId }: Creati
         streamed = false,
         eventStreaming = false,
         turnsSeen,
-      }: { streamed?: boolean; eventStreaming?: boolean; turnsSeen?: number | undefined } = {},
+        headers,
+      }: CreationManner & {
+        eventStreaming?: boolean;
+        turnsSeen?: number | undefined;
+      } = {},
     ): Promise<CreatedRun> {
       const createIfMissing = body.if_not_exists === "create";
       const placement: Placement = { kind: "thread", threadId, createIfMissing };
       const rights = await rightsOf(caller);
       return await creation.create(
         rights,
-        requestedRun(body, placement, { readerId: streamed ? processId : null, eventStreaming, turnsSeen }),
+        requestedRun(body, placement, {
+          readerId: streamed ? processId : null,
+          eventStreaming,
+          turnsSeen,
+          headers,
+        }),
       );
     },
 
     async createThreadless(
       caller: Caller,
       body: ThreadlessRunBody,
-      { streamed = false }: { streamed?: boolean } = {},
+      { streamed = false, headers }: CreationManner = {},
     ): Promise<CreatedRun> {
       const rights = await rightsOf(caller);
       return await creation.create(
         rights,
-        requestedRun(body, placementOf(body), { readerId: streamed ? processId : null }),
+        requestedRun(body, placementOf(body), { readerId: streamed ? processId : null, headers }),
       );
     },
 
     /** All of them or, if one is refused, none. */
-    async createBatch(caller: Caller, bodies: ThreadlessRunBody[]): Promise<RunRecord[]> {
+    async createBatch(
+      caller: Caller,
+      bodies: ThreadlessRunBody[],
+      { headers }: Pick<CreationManner, "headers"> = {},
+    ): Promise<RunRecord[]> {
       const rows = await creation.createAll(
         await rightsOf(caller),
-        bodies.map((body) => requestedRun(body, placementOf(body), { readerId: null })),
+        bodies.map((body) => requestedRun(body, placementOf(body), { readerId: null, headers })),
       );
       return rows.map(toRunRecord);
     },

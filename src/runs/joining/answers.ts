@@ -15,7 +15,8 @@ import type { JoiningService } from "./service.ts";
 type OnDisconnect = "cancel" | "continue";
 
 const selectorOf = ({ row }: CreatedRun): RunSelector => ({ threadId: row.thread_id, runId: row.run_id });
-const runAddress = ({ threadId, runId }: RunSelector): string => `/threads/${threadId}/runs/${runId}`;
+const runAddress = ({ server }: FastifyReply, { threadId, runId }: RunSelector): string =>
+  `${server.mountPrefix}/threads/${threadId}/runs/${runId}`;
 
 /** Which events of a run a client asked for; `after`: those behind this one. */
 interface Asked {
@@ -37,8 +38,8 @@ const sendEvents = async (
   if (after !== undefined) parameters.set("last_event_id", String(after));
   const query = parameters.toString();
   void reply.headers({
-    "content-location": runAddress(selector),
-    location: `${runAddress(selector)}/stream${query === "" ? "" : `?${query}`}`,
+    "content-location": runAddress(reply, selector),
+    location: `${runAddress(reply, selector)}/stream${query === "" ? "" : `?${query}`}`,
   });
   return await sendRunEvents(reply, reader, { modes: modes && new Set(modes), namespaces });
 };
@@ -89,8 +90,8 @@ export const createRunAnswers = (
     result: (asking: ResultAsking) => Promise<string>,
   ): Promise<FastifyReply> => {
     void reply.headers({
-      "content-location": runAddress(selector),
-      location: `${runAddress(selector)}/join`,
+      "content-location": runAddress(reply, selector),
+      location: `${runAddress(reply, selector)}/join`,
     });
     // The run is stored: clients would repeat what is refused.
     const whenLarge = (bytes: number) => room.reserve(reply.raw, bytes, { isRefusable: false });
@@ -100,7 +101,7 @@ export const createRunAnswers = (
   return {
     /** The record of a run that was just created. */
     created(reply: FastifyReply, created: CreatedRun): RunRecord {
-      void reply.header("content-location", runAddress(selectorOf(created)));
+      void reply.header("content-location", runAddress(reply, selectorOf(created)));
       return toRunRecord(created.row);
     },
 

@@ -17,6 +17,13 @@ export interface RunCommandParts {
   creation: RunService["creation"];
 }
 
+/** Who starts a run, and on which thread. */
+export interface Starting {
+  caller: Caller;
+  threadId: string;
+  headers: Readonly<Record<string, string>> | undefined;
+}
+
 /** What a command made, and the id within the thread before which nothing of it is told. */
 export interface Done {
   result: JsonObject;
@@ -57,13 +64,12 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
     await repository.standing(await authorize(caller, "threads", "read"), threadId);
 
   const create = async (
-    caller: Caller,
-    threadId: string,
+    { caller, threadId, headers }: Starting,
     body: RunBody,
     standing: ThreadStanding | undefined,
     turnsSeen?: number,
   ): Promise<{ runId: string; appliedThroughSeq: number }> => {
-    const how = { eventStreaming: true, turnsSeen };
+    const how = { eventStreaming: true, turnsSeen, headers };
     const { row } = await creation.createOnThread(caller, threadId, body, how);
     const before = row.turn > 0 ? row.turn - 1 : (standing?.begun ?? 0);
     return { runId: row.run_id, appliedThroughSeq: before === 0 ? 0 : beforeTurn(before + 1) };
@@ -86,14 +92,13 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
    * was over before his was created.
    */
   const createAnswering = async (
-    caller: Caller,
-    threadId: string,
+    starting: Starting,
     body: RunBody,
     standing: ThreadStanding,
   ): Promise<Done> => {
     const turnsSeen = body.strict_resume === true ? undefined : standing.turns;
     try {
-      const { runId, appliedThroughSeq } = await create(caller, threadId, body, standing, turnsSeen);
+      const { runId, appliedThroughSeq } = await create(starting, body, standing, turnsSeen);
       return { result: { run_id: runId }, appliedThroughSeq };
     } catch (error) {
       if (!(error instanceof ThreadloomError) || error.kind !== "conflict") throw error;
@@ -106,7 +111,8 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
 
   return {
     /** `run.start`. On an interrupted thread the input is the answer to what waits, unless the run starts elsewhere. */
-    async start(caller: Caller, threadId: string, params: JsonObject): Promise<Done> {
+    async start(starting: Starting, params: JsonObject): Promise<Done> {
+      const { caller, threadId } = starting;
       const body = startBody(params);
       const mayAnswer = body.input != null && body.command === undefined && !namesCheckpoint(body);
       for (let tries = 1; ; tries += 1) {
@@ -115,7 +121,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
         const asked = isAnswer ? { ...body, command: { resume: body.input } } : body;
         const turnsSeen = isAnswer ? standing.turns : undefined;
         try {
-          const made = await create(caller, threadId, asked as RunBody, standing, turnsSeen);
+          const made = await create(starting, asked as RunBody, standing, turnsSeen);
           return { result: { run_id: made.runId }, appliedThroughSeq: made.appliedThroughSeq };
         } catch (error) {
           // Somebody else has answered: nothing waits for this input, which is one like any other then.
@@ -129,7 +135,8 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
      * `input.respond`: answers one interrupt, or several at once. The assistant is the interrupted run's. With `strict_resume`
      * an answer to what does not wait is a run that fails: SDK 1.15 reads the refusal in its end, not in that of a command.
      */
-    async respond(caller: Caller, threadId: string, params: JsonObject): Promise<Done> {
+    async respond(starting: Starting, params: JsonObject): Promise<Done> {
+      const { caller, threadId } = starting;
       const { responses } = validated(respondParams, params, PARAMS);
       const more = validated(respondUpdate, params, PARAMS);
       const { standing, newest } = await knownThread(caller, threadId);
@@ -149,11 +156,12 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
         ...{ command: { ...more, resume }, strict_resume: isStrict },
         multitask_strategy: isStrict ? "enqueue" : "reject",
       };
-      return await createAnswering(caller, threadId, validated(runBody, body, PARAMS), standing);
+      return await createAnswering(starting, validated(runBody, body, PARAMS), standing);
     },
 
     /** `state.fork`: goes on from an earlier checkpoint. */
-    async fork(caller: Caller, threadId: string, params: JsonObject): Promise<Done> {
+    async fork(starting: Starting, params: JsonObject): Promise<Done> {
+      const { caller, threadId } = starting;
       const { checkpoint_id, input, config } = validated(forkParams, params, PARAMS);
       const { standing, newest } = await knownThread(caller, threadId);
       const body = {
@@ -163,7 +171,7 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
         checkpoint_id,
         stream_mode: ["values"],
       };
-      const made = await create(caller, threadId, validated(runBody, body, PARAMS), standing);
+      const made = await create(starting, validated(runBody, body, PARAMS), standing);
       return {
         result: { run_id: made.runId, thread_id: threadId },
         appliedThroughSeq: made.appliedThroughSeq,

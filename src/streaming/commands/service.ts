@@ -10,6 +10,8 @@ import { createStateCommands, type StateCommandParts } from "./states.ts";
 export interface Commanding {
   caller: Caller;
   threadId: string;
+  /** Headers of its request that a run finds in its configuration. */
+  headers: Readonly<Record<string, string>> | undefined;
   /** Awaited before a large state is read for the answer. */
   whenLarge: WhenLarge;
   /** Told what was our fault; the caller learns no more than that. */
@@ -31,8 +33,8 @@ export const createCommandService = (parts: RunCommandParts & StateCommandParts)
   const ofSocket = notSupported("Subscriptions are for WebSockets: POST /threads/{thread_id}/stream/events.");
 
   const commands = new Map<string, Command>([
-    ["run.start", ({ caller, threadId }, params) => runs.start(caller, threadId, params)],
-    ["input.respond", ({ caller, threadId }, params) => runs.respond(caller, threadId, params)],
+    ["run.start", (commanding, params) => runs.start(commanding, params)],
+    ["input.respond", (commanding, params) => runs.respond(commanding, params)],
     ["input.inject", notSupported("Nothing can be put into a run that goes on: start another one.")],
     ["agent.getTree", ({ caller, threadId }, params) => states.tree(caller, threadId, params)],
     [
@@ -44,7 +46,7 @@ export const createCommandService = (parts: RunCommandParts & StateCommandParts)
       ({ caller, threadId, whenLarge }, params) =>
         states.listCheckpoints(caller, threadId, params, whenLarge),
     ],
-    ["state.fork", ({ caller, threadId }, params) => runs.fork(caller, threadId, params)],
+    ["state.fork", (commanding, params) => runs.fork(commanding, params)],
     ["subscription.subscribe", ofSocket],
     ["subscription.unsubscribe", ofSocket],
     ["subscription.reconnect", ofSocket],

@@ -58,7 +58,10 @@ export const createThreadStreamRoutes =
         const { reader, from } = await service.read(request.caller, threadId, modes, after);
         const query = new URLSearchParams([...modes].map((mode): [string, string] => ["stream_mode", mode]));
         query.set("last_event_id", String(from));
-        void reply.header("location", `/threads/${threadId}/stream?${query.toString()}`);
+        void reply.header(
+          "location",
+          `${reply.server.mountPrefix}/threads/${threadId}/stream?${query.toString()}`,
+        );
         await deliver(reader, createEventStream(reply, {}), (error) => {
           request.log.error(
             { err: error },

@@ -20,6 +20,8 @@ export interface SessionParts {
   service: StreamingService;
   caller: Caller;
   threadId: string;
+  /** Headers of the request that opened it, which runs find in their configuration. */
+  headers: Readonly<Record<string, string>> | undefined;
   /** Elements that a message may hold. */
   elementsAtMost: number;
   onFault: (error: unknown) => void;
@@ -62,7 +64,7 @@ const keepAlive = (socket: WebSocket): void => {
 
 /** A client's socket: commands come in and are answered one after the other, events of its subscriptions go out. */
 export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
-  const { service, caller, threadId, elementsAtMost, onFault, onIdle } = parts;
+  const { service, caller, threadId, headers, elementsAtMost, onFault, onIdle } = parts;
   const shared = shareSocket(socket);
   /** What ends each. */
   const subscriptions = new Map<string, () => void>();
@@ -116,7 +118,9 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
     } catch (error) {
       return await answer(refusalOf(envelope.id, error, onFault));
     }
-    await answer(await service.commands.overSocket({ caller, threadId, whenLarge, onFault }, envelope));
+    await answer(
+      await service.commands.overSocket({ caller, threadId, headers, whenLarge, onFault }, envelope),
+    );
   };
 
   const receive = async (text: string): Promise<void> => {

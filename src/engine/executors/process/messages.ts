@@ -1,4 +1,5 @@
 import type { AttemptSaver } from "../../../checkpoints/types.ts";
+import type { ProjectKeys } from "../../../config/project-keys.ts";
 import type { ClaimedRunRow } from "../../../database/tables.ts";
 import type { StopReason } from "../executor.ts";
 import type { ResumeRefusal } from "../strict-resume.ts";
@@ -18,6 +19,8 @@ export interface GraphProcessSetup {
   poolSize: number;
   /** Path of langgraph.json. */
   graphConfigFile: string;
+  /** What the environment says of it. */
+  projectKeys: ProjectKeys;
   recursionLimitMax: number;
   logLevel: string;
 }

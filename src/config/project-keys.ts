@@ -1,0 +1,62 @@
+import { StartError } from "../domain/errors.ts";
+import type { JsonObject, JsonValue } from "../lib/json.ts";
+
+/**
+ * Keys of langgraph.json that the environment says, as an image of the hosted service carries them: they win over the file.
+ * `http.cors`, with a dot, is one key of an object, whose others stay.
+ */
+export type ProjectKeys = Readonly<Record<string, JsonValue>>;
+
+/** Variables that hold keys of langgraph.json, as images of the hosted service set them. */
+const VARIABLES: Readonly<Record<string, string>> = {
+  LANGSERVE_GRAPHS: "graphs",
+  LANGGRAPH_STORE: "store",
+  LANGGRAPH_CHECKPOINTER: "checkpointer",
+  LANGGRAPH_AUTH: "auth",
+  LANGGRAPH_ENCRYPTION: "encryption",
+  LANGGRAPH_WEBHOOKS: "webhooks",
+  LANGGRAPH_UI: "ui",
+  LANGGRAPH_UI_CONFIG: "ui_config",
+  LANGGRAPH_HTTP: "http",
+  CORS_CONFIG: "http.cors",
+  LANGGRAPH_THREAD_TTL: "checkpointer.ttl",
+};
+const MOUNT_PREFIX = "MOUNT_PREFIX";
+
+/** The names, for whoever describes them. */
+export const PROJECT_VARIABLES: readonly string[] = [...Object.keys(VARIABLES), MOUNT_PREFIX];
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const objectIn = (name: string, text: string): JsonObject => {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new StartError(
+      `${name} must be JSON, as '${VARIABLES[name]}' of langgraph.json: ${(error as Error).message}.`,
+    );
+  }
+  if (isObject(value)) return value;
+  throw new StartError(`${name} must be a JSON object, as '${VARIABLES[name]}' of langgraph.json.`);
+};
+
+/** The minutes alone are the older form of a thread's time to live. */
+const ttlIn = (name: string, text: string): JsonValue =>
+  /^\s*[\d.]+\s*$/.test(text) ? { default_ttl: Number(text) } : objectIn(name, text);
+
+/**
+ * The keys of langgraph.json that an environment gives; an empty variable counts as not set. Throws StartError for what is
+ * no JSON object; what stands in it is checked with the file.
+ */
+export const projectKeysIn = (environment: Readonly<Record<string, string | undefined>>): ProjectKeys => {
+  const keys: Record<string, JsonValue> = {};
+  for (const [name, key] of Object.entries(VARIABLES)) {
+    const text = environment[name] ?? "";
+    if (text !== "") keys[key] = name === "LANGGRAPH_THREAD_TTL" ? ttlIn(name, text) : objectIn(name, text);
+  }
+  const prefix = environment[MOUNT_PREFIX] ?? "";
+  if (prefix !== "") keys["http.mount_prefix"] = prefix;
+  return Object.freeze(keys);
+};

@@ -1,0 +1,107 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { IncomingHttpHeaders } from "node:http";
+import type { HeaderChoice } from "../project/headers.ts";
+import { KEY_PROTOCOL } from "../access/api-keys.ts";
+
+/** Those of a request that were chosen, by their names in small letters. */
+export type ChosenHeaders = Record<string, string>;
+export type ChooseHeaders = (headers: IncomingHttpHeaders) => ChosenHeaders | undefined;
+
+/** What runs find in their configuration if langgraph.json does not say: as the hosted service. */
+export const USUAL_CONFIGURABLE: HeaderChoice = { includes: ["x-*", "user-agent"], excludes: [] };
+
+/**
+ * Headers that say who somebody is, or prove it: chosen only by their whole name. A pattern that happens to take them in (`x-*`,
+ * `*`) would write secrets into the database or the log.
+ */
+const SECRETS: ReadonlySet<string> = new Set([
+  "authorization",
+  "proxy-authorization",
+  "cookie",
+  "x-api-key",
+  "x-tenant-id",
+  "x-service-key",
+]);
+
+/** A browser's WebSocket has its key here; see access/api-keys.ts. */
+const PROTOCOLS = "sec-websocket-protocol";
+
+/** Names whose fate is remembered. Clients may make them up for ever. */
+const REMEMBERED_AT_MOST = 1_000;
+/** Characters of one value. Node takes 16 KiB of headers in all. */
+const VALUE_AT_MOST = 8_192;
+
+const matcherOf = (patterns: readonly string[]): ((name: string) => boolean) => {
+  const names = new Set(patterns.filter((pattern) => !pattern.includes("*")));
+  const parts = patterns.filter((pattern) => pattern.includes("*")).map((pattern) => pattern.split("*"));
+  return (name) => names.has(name) || parts.some((between) => fits(name, between));
+};
+
+/**
+ * Whether the parts of a pattern, between its wildcards, stand in a name one after the other. No regular expression: one of
+ * several `.*` takes a time that grows with a power of the name's length, and names come from strangers.
+ */
+const fits = (name: string, parts: readonly string[]): boolean => {
+  const first = parts[0] ?? "";
+  const last = parts.at(-1) ?? "";
+  if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last))
+    return false;
+  const end = name.length - last.length;
+  let at = first.length;
+  for (const part of parts.slice(1, -1)) {
+    const found = name.indexOf(part, at);
+    if (found === -1 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return true;
+};
+
+/**
+ * Picks headers out of requests; undefined where nothing can be picked. `usual`: what counts where a choice has no
+ * `includes`. Excludes win.
+ */
+export const headerChooser = (
+  choice: HeaderChoice | undefined,
+  usual: HeaderChoice | undefined,
+): ChooseHeaders | undefined => {
+  const includes = choice?.includes ?? usual?.includes ?? [];
+  const excludes = [...(choice?.excludes ?? []), ...(usual?.excludes ?? [])];
+  const named = new Set(includes);
+  const isIncluded = matcherOf(includes);
+  const isExcluded = matcherOf(excludes);
+  if (includes.length === 0 || excludes.includes("*")) return undefined;
+
+  const known = new Map<string, boolean>();
+  const isChosen = (name: string): boolean => {
+    const before = known.get(name);
+    if (before !== undefined) return before;
+    const isSecret = SECRETS.has(name) || name === PROTOCOLS;
+    const is = !isExcluded(name) && (isSecret ? named.has(name) : isIncluded(name));
+    if (known.size >= REMEMBERED_AT_MOST) known.clear();
+    known.set(name, is);
+    return is;
+  };
+
+  return (headers) => {
+    let chosen: ChosenHeaders | undefined;
+    for (const name in headers) {
+      if (!isChosen(name) || name === "__proto__") continue;
+      const value = headers[name];
+      const text = Array.isArray(value) ? value.join(", ") : value;
+      if (text === undefined || text.length > VALUE_AT_MOST) continue;
+      // A subprotocol that is a key is none of what was asked for, whoever asked.
+      if (name === PROTOCOLS && text.includes(KEY_PROTOCOL)) continue;
+      chosen ??= {};
+      chosen[name] = text;
+    }
+    return chosen;
+  };
+};
+
+/** Gives each request a method that tells what its runs are configured by; asked for by the routes that make runs. */
+export const offerConfigurableHeaders = (app: FastifyInstance, choice: HeaderChoice | undefined): void => {
+  const choose = headerChooser(choice, USUAL_CONFIGURABLE);
+  app.decorateRequest("configurableHeaders", function configurableHeaders(this: FastifyRequest) {
+    return choose?.(this.raw.headers);
+  });
+};
