@@ -103,6 +103,8 @@ export const createNormalizer = (): ((text: string) => string) => {
     text
       .replaceAll(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b[0-9a-f]{32}\b/g, numbered)
       .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, "<time>")
+      .replaceAll(/"timestamp":\d{13}/g, '"timestamp":<time>')
+      .replaceAll(/^id: \d{5,}|"(?:seq|event_id)":"?\d+"?/gm, (place) => place.replace(/\d+/, "<place>"))
       .replaceAll(/^ +(?=\d+ event:)/gm, "")
       .trimEnd();
 };

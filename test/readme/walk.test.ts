@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { temporaryFolder, type TemporaryFolder } from "../helpers/temporary-folder.ts";
 import {
   configurationTable,
   createNormalizer,
@@ -16,6 +18,11 @@ import {
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const README = `${ROOT}README.md`;
 const WALK = "## A walk with curl";
+/** Goes on in the shell of the walk. */
+const CRONS = "## Crons";
+/** Both need a project: their own json blocks are its `langgraph.json`. */
+const ORIGINS = "### Pages of other origins";
+const INTERFACES = "## Generative user interfaces";
 const JAVASCRIPT = "### JavaScript";
 const CONFIGURATION = "## Configuration";
 /** Where the README's server is. */
@@ -28,15 +35,38 @@ const WALK_MS = 60_000;
 const updating = (process.env["UPDATE_README"] ?? "") !== "";
 
 let server: TestServer;
+let project: TestServer;
+let folder: TemporaryFolder;
 beforeAll(async () => {
+  folder = await temporaryFolder();
   server = await startTestServer({ graphConfigFile: `${ROOT}langgraph.json` });
+  project = await startTestServer({
+    graphConfigFile: await aProject(await readFile(README, "utf8")),
+    corsAllowOrigins: [],
+  });
 });
 afterAll(async () => {
-  await server.close();
+  await Promise.all([server.close(), project.close()]);
+  await folder.remove();
 });
 
+/** The project that the README describes in two sections, with one of the examples for a graph; its `langgraph.json`. */
+const aProject = async (document: string): Promise<string> => {
+  const json = [ORIGINS, INTERFACES].flatMap((heading) => readSteps(document, heading, "json"));
+  const config = Object.assign({}, ...json.map(({ command }) => JSON.parse(command) as object)) as object;
+  const [component] = readSteps(document, INTERFACES, "tsx");
+  const files = {
+    "langgraph.json": JSON.stringify({ ...config, graphs: { agent: `${ROOT}graphs/agent.ts:graph` } }),
+    "src/ui.tsx": component?.command ?? "",
+    "src/ui.css": ".weather { color: green; }",
+  };
+  await mkdir(join(folder.path, "src"));
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder.path, name), text);
+  return join(folder.path, "langgraph.json");
+};
+
 /** Everything that a program prints, as the README shows it: with its address, without space at the end of lines. */
-const run = async (program: string, argv: string[], input: string): Promise<string> => {
+const run = async (program: string, argv: string[], input: string, at = server): Promise<string> => {
   const child = spawn(program, argv, {
     cwd: ROOT,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"] },
@@ -48,15 +78,15 @@ const run = async (program: string, argv: string[], input: string): Promise<stri
   }
   child.stdin.end(input);
   await once(child, "close");
-  return printed.replaceAll(server.url, ADDRESS).replaceAll(/[ \t]+$/gm, "");
+  return printed.replaceAll(at.url, ADDRESS).replaceAll(/[ \t]+$/gm, "");
 };
 
-const atServer = (text: string): string => text.replaceAll(ADDRESS, server.url);
+const atServer = (text: string, at = server): string => text.replaceAll(ADDRESS, at.url);
 
 /** Runs all blocks in one shell, as a reader who pastes them one after the other does. */
-const walk = async (steps: readonly Step[]): Promise<string[]> => {
+const walk = async (steps: readonly Step[], at = server): Promise<string[]> => {
   const script = ["exec 2>&1", ...steps.map(({ command }) => `${command}\nprintf '${MARK}%s${MARK}' $?`)];
-  const printed = await run("bash", ["-c", atServer(script.join("\n"))], "");
+  const printed = await run("bash", ["-c", atServer(script.join("\n"), at)], "", at);
   const parts = printed.split(MARK);
   return steps.map(({ line }, index) => {
     expect(parts[2 * index + 1], `exit code of the block at line ${line} of the README`).toBe("0");
@@ -99,10 +129,26 @@ describe("the README", () => {
     async () => {
       const steps = readSteps(await readFile(README, "utf8"), WALK, "sh");
       expect(steps.length).toBeGreaterThan(10);
-      await settle(WALK, "sh", steps, await walk(steps));
+      const crons = readSteps(await readFile(README, "utf8"), CRONS, "sh");
+      expect(crons).toHaveLength(1);
+      const printed = await walk([...steps, ...crons]);
+      await settle(WALK, "sh", steps, printed.slice(0, steps.length));
+      await settle(CRONS, "sh", crons, printed.slice(steps.length));
     },
     WALK_MS,
   );
+
+  test.each([
+    ["what a page of another origin may do", ORIGINS],
+    ["what a page gets that asks for a component", INTERFACES],
+  ])("shows %s", async (_, heading) => {
+    const document = await readFile(README, "utf8");
+    const [definitions] = readSteps(document, WALK, "sh");
+    const steps = readSteps(document, heading, "sh").filter(({ output }) => output !== undefined);
+    expect(steps).toHaveLength(1);
+    const [, ...printed] = await walk([definitions!, ...steps], project);
+    await settle(heading, "sh", steps, printed);
+  });
 
   test("shows what its JavaScript prints", async () => {
     const steps = readSteps(await readFile(README, "utf8"), JAVASCRIPT, "js");
