@@ -115,3 +115,26 @@ export const ROUTES: Record<string, Expected> = {
   "POST /store/items/search": given({}, "store:search"),
   "POST /store/namespaces": given({}, "store:list_namespaces"),
 };
+
+/**
+ * Why a route asks for no event: it is `open` to everybody, or answers nobody's records to each caller who has a key. A route
+ * stands here or has events.
+ */
+export const WITHOUT_EVENTS: Record<string, "open" | "any key"> = {
+  "GET /": "open",
+  "GET /docs": "open",
+  "GET /docs/static/index.html": "open",
+  "GET /docs/static/swagger-initializer.js": "open",
+  "GET /docs/static/theme/docs-key.js": "open",
+  "GET /docs*": "any key",
+  "GET /docs/json": "any key",
+  "GET /docs/yaml": "any key",
+  "GET /openapi.json": "any key",
+  "OPTIONS *": "open",
+  "GET /ok": "open",
+  "GET /ui/:assistant_id/:file": "open",
+  "GET /info": "any key",
+  "GET /metrics": "any key",
+  // A WebSocket asks as it is used; any other request finds nothing there.
+  "GET /threads/:thread_id/stream/events": "any key",
+};

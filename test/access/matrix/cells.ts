@@ -1,0 +1,133 @@
+import { once } from "node:events";
+import WebSocket from "ws";
+
+/** The cells of the matrix of access: one request each, its answer, and what must not stand in it. */
+
+export interface Answer {
+  status: number;
+  /** All but those that differ with each answer. */
+  headers: Record<string, string>;
+  text: string;
+}
+
+export interface Asked {
+  method: string;
+  /** With its query. */
+  path: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+const OF_EACH_ANSWER = new Set(["date", "x-request-id", "keep-alive", "connection", "content-length"]);
+
+/** What an answer that never ends has told by now is not waited for: its status and headers are its answer. */
+export const send = async (
+  url: string,
+  { method, path, body, headers = {} }: Asked,
+  { isEndless = false }: { isEndless?: boolean | undefined } = {},
+): Promise<Answer> => {
+  const answer = await fetch(`${url}${path}`, {
+    method,
+    redirect: "manual",
+    headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const isStream = isEndless && answer.headers.get("content-type")?.startsWith("text/event-stream") === true;
+  if (isStream) await answer.body?.cancel();
+  return {
+    status: answer.status,
+    headers: Object.fromEntries([...answer.headers].filter(([name]) => !OF_EACH_ANSWER.has(name))),
+    text: isStream ? "" : await answer.text(),
+  };
+};
+
+/** The status with which a WebSocket is refused; 101 if it is accepted. */
+export const handshake = async (
+  url: string,
+  path: string,
+  headers: Record<string, string> = {},
+  protocols: string[] = [],
+): Promise<Answer> => {
+  const socket = new WebSocket(`${url.replace("http", "ws")}${path}`, protocols, { headers });
+  return await new Promise((resolve, reject) => {
+    socket.on("open", () => {
+      socket.terminate();
+      resolve({ status: 101, headers: {}, text: "" });
+    });
+    socket.on("unexpected-response", (_request, response) => {
+      let text = "";
+      response.on("data", (data: Buffer) => (text += data.toString()));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: {}, text }));
+    });
+    socket.on("error", reject);
+  });
+};
+
+/** What each command is answered over one WebSocket, one after the other; `closed CODE REASON` where it is closed instead. */
+export const overSocket = async (
+  url: string,
+  threadId: string,
+  headers: Record<string, string>,
+  commands: readonly (readonly [method: string, params: object])[],
+): Promise<string[]> => {
+  const socket = new WebSocket(`${url.replace("http", "ws")}/threads/${threadId}/stream/events`, { headers });
+  const answers: string[] = [];
+  let wake: () => void = () => undefined;
+  socket.on("message", (data) => {
+    answers.push(String(data as Buffer));
+    wake();
+  });
+  let closed: string | undefined;
+  socket.on("close", (code, reason) => {
+    closed = `closed ${code} ${String(reason)}`;
+    wake();
+  });
+  await once(socket, "open");
+  for (const [index, [method, params]] of commands.entries()) {
+    if (closed === undefined) socket.send(JSON.stringify({ id: index, method, params }));
+    while (answers.length <= index && closed === undefined)
+      await new Promise<void>((resolve) => (wake = resolve));
+    if (answers.length <= index) answers.push(closed ?? "");
+  }
+  socket.terminate();
+  return answers;
+};
+
+/** Counts cells, and keeps those that leak. */
+export const createMatrix = () => {
+  const counts = new Map<string, number>();
+  const leaks: string[] = [];
+  let taken = 0;
+  return {
+    /** Those since it was asked last. */
+    takeLeaks(): string[] {
+      const fresh = leaks.slice(taken);
+      taken = leaks.length;
+      return fresh;
+    },
+    /** `fault`: what is wrong with the cell; undefined or an empty text if nothing is. */
+    cell(column: string, name: string, fault: string | undefined): void {
+      counts.set(column, (counts.get(column) ?? 0) + 1);
+      if (fault !== undefined && fault !== "") leaks.push(`${column} | ${name}: ${fault}`);
+    },
+    summary(): string {
+      const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
+      const columns = [...counts].map(([column, count]) => `${count} ${column}`).join(", ");
+      return `access matrix: ${all} cells, ${leaks.length} leaks (${columns})\n`;
+    },
+  };
+};
+
+/** Why two answers differ; empty if they don't. `ids`: those of one and of the other, which are the same then. */
+export const difference = (
+  one: Answer,
+  other: Answer,
+  ids: readonly (readonly [string, string])[] = [],
+): string => {
+  const normal = ({ status, headers, text }: Answer): string =>
+    ids.reduce(
+      (all, [first, second], index) => all.replaceAll(first, `<${index}>`).replaceAll(second, `<${index}>`),
+      JSON.stringify({ status, headers: Object.entries(headers).toSorted(), text }),
+    );
+  return normal(one) === normal(other) ? "" : `${normal(one)} is not ${normal(other)}`.slice(0, 1_000);
+};

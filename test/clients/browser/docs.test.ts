@@ -1,0 +1,92 @@
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { EXECUTABLE, LAUNCH_ARGUMENTS, reasonForNoBrowser } from "./chromium.ts";
+
+const KEY = "canary-3f7a-the-key";
+/** Swagger UI draws all operations, three times here: 35 s on a machine that is busy. */
+const SLOW_MS = 120_000;
+const missing = reasonForNoBrowser();
+
+describe.skipIf(missing !== undefined)("the page /docs in Chromium, of a server with API keys", () => {
+  let server: TestServer;
+  let browser: Browser;
+  let page: Page;
+  const asked: { url: string; key: string | undefined }[] = [];
+  beforeAll(async () => {
+    server = await startTestServer({ apiKeys: [KEY] });
+    browser = await chromium.launch({ executablePath: EXECUTABLE, args: LAUNCH_ARGUMENTS });
+    page = await browser.newPage();
+    page.on("request", (request) => asked.push({ url: request.url(), key: request.headers()["x-api-key"] }));
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+
+  test("asks for a key, and shows nothing of the API before", async () => {
+    await page.goto(server.url);
+    expect(new URL(page.url()).pathname).toBe("/docs");
+    await page.waitForSelector("#api-key-form");
+    expect(await page.locator("#swagger-ui .opblock").count()).toBe(0);
+    await page.fill("#api-key", "wrong");
+    await page.click("#api-key-form button");
+    await page.waitForFunction("document.querySelector('#api-key-refused')?.textContent !== ''");
+    expect(await page.textContent("#api-key-refused")).toBe("The server does not know this key.");
+    expect(await page.locator("#swagger-ui .opblock").count()).toBe(0);
+  });
+
+  test(
+    "uses it for the document and to try operations out, for the session of the tab",
+    async () => {
+      await page.fill("#api-key", KEY);
+      await page.click("#api-key-form button");
+      await page.waitForSelector("#swagger-ui .opblock");
+      expect(await page.locator("#api-key-form").count()).toBe(0);
+      await page.reload();
+      await page.waitForSelector("#swagger-ui .opblock");
+
+      const operation = page.locator(".opblock", { has: page.locator('[data-path="/info"]') });
+      await operation.locator(".opblock-summary").click();
+      await operation.getByRole("button", { name: "Try it out" }).click();
+      await operation.getByRole("button", { name: "Execute" }).click();
+      await operation.locator(".live-responses-table .response-col_status", { hasText: "200" }).waitFor();
+      expect(asked.find(({ url }) => url === `${server.url}/info`)?.key).toBe(KEY);
+      expect(asked.filter(({ url, key }) => key !== undefined && !url.startsWith(server.url))).toEqual([]);
+      expect(page.url()).not.toContain(KEY);
+      const another = await browser.newPage();
+      await another.goto(`${server.url}/docs`);
+      await another.waitForSelector("#api-key-form");
+      await another.close();
+    },
+    SLOW_MS,
+  );
+
+  test("forgets it when it is told to", async () => {
+    await page.click("#forget-api-key");
+    await page.waitForSelector("#api-key-form");
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
+  });
+
+  test("no key reached the log", () => {
+    expect(server.lines.filter((line) => line.includes("canary"))).toEqual([]);
+  });
+});
+
+test.skipIf(missing !== undefined)(
+  "without keys the page shows the API at once",
+  async () => {
+    const server = await startTestServer();
+    const browser = await chromium.launch({ executablePath: EXECUTABLE, args: LAUNCH_ARGUMENTS });
+    try {
+      const page = await browser.newPage();
+      await page.goto(`${server.url}/docs`);
+      await page.waitForSelector("#swagger-ui .opblock");
+      expect(await page.locator("#api-key-form").count()).toBe(0);
+    } finally {
+      await browser.close();
+      await server.close();
+    }
+  },
+  SLOW_MS,
+);
