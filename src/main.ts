@@ -112,6 +112,7 @@ const open = async (config: Config, logger: Logger, opened: Opened): Promise<str
     connectionString: database.value,
     logger,
     endsBlockedProcess: true,
+    environment: process.env,
   });
   return (await opened.server.listen()).address;
 };

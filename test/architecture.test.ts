@@ -30,6 +30,8 @@ const ROOMS = [
   "runs",
   "crons",
   "streaming",
+  "outbox",
+  "webhooks",
   "status",
   "store",
   "ui",

@@ -26,6 +26,7 @@ const WRITERS: Record<string, readonly string[]> = {
   runs: ["queue"],
   store_items: ["store"],
   store_vectors: ["store"],
+  webhook_deliveries: ["outbox"],
   workers: ["queue"],
   // threads/ writes the record. queue/ takes a thread for a run and frees it, in the statement that writes the run: a
   // second one would be a round trip for every run; so it also makes the thread of a run that has none, and deletes those

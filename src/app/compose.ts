@@ -14,7 +14,6 @@ import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { ApiPart } from "../project/http.ts";
-import type { RecordEnds } from "../queue/sql/ended.ts";
 import { createRunRoutes } from "../runs/routes.ts";
 import { createStatusRoutes } from "../status/routes.ts";
 import { createStoreRoutes } from "../store/routes.ts";
@@ -26,6 +25,7 @@ import { openExecution } from "./execution.ts";
 import { openFoundation, type Foundation } from "./foundation.ts";
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts";
 import { createServices, type Services } from "./services.ts";
+import { createWebhooks } from "./webhooks.ts";
 import { startSweeps } from "./sweeps.ts";
 
 export interface ServerParts {
@@ -35,8 +35,8 @@ export interface ServerParts {
   endsBlockedProcess?: boolean;
   /** For the fault tests. */
   faults?: Faults;
-  /** For the tests of how runs end, until something is stored of every end. */
-  recordEnds?: RecordEnds | undefined;
+  /** The environment, for what the headers of webhooks name of it. */
+  environment?: Readonly<Record<string, string | undefined>>;
   /** For tests that don't wait for half a minute. */
   answerRoom?: AnswerRoom | undefined;
   /** What callers may do; as the keys say if left out. */
@@ -116,8 +116,14 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
   });
 };
 
+/** Where a server that listens here reaches itself: not all that is listened on can be called. */
+const ownAddressOf = (address: string, port: number): string => {
+  const called = { "0.0.0.0": "127.0.0.1", "::": "::1" }[address] ?? address;
+  return `http://${called.includes(":") ? `[${called}]` : called}:${port}`;
+};
+
 const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): Promise<Server> => {
-  const { connectionString, logger, faults = NO_FAULTS, recordEnds } = parts;
+  const { connectionString, logger, faults = NO_FAULTS, environment = {} } = parts;
   const { answerRoom = createAnswerRoom() } = parts;
   let ready = false;
   const foundation = await openFoundation({
@@ -128,19 +134,32 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     lifecycle,
     logger,
   });
+  const own: { address?: string } = {};
+  const ownAddress = (): string | undefined => own.address;
+  const webhooks = createWebhooks({ foundation, environment, ownAddress, faults, logger });
   const execution = await openExecution({
     foundation,
-    recordEnds,
+    webhooks,
     endsBlockedProcess: parts.endsBlockedProcess,
     faults,
     lifecycle,
     logger,
   });
   const isReady = (): boolean => ready;
-  const services = await createServices({ foundation, execution, isReady, faults, lifecycle, logger });
-  startSweeps({ foundation, execution, services, lifecycle, logger });
+  const services = await createServices({
+    foundation,
+    execution,
+    webhooks,
+    isReady,
+    faults,
+    lifecycle,
+    logger,
+  });
+  startSweeps({ foundation, execution, services, deliveries: webhooks.deliveries, lifecycle, logger });
   if (config.role !== "worker") services.ui.prepare();
   const app = lifecycle.closing(await createServerApp(config, services, { answerRoom, foundation, logger }));
+  // After the runs, whose ends it is told of; before the routes, some of which are receivers.
+  if (webhooks.courier !== undefined) lifecycle.closing(webhooks.courier);
   const { worker } = execution;
   // First of all: runs end or are handed back while their readers are still connected.
   lifecycle.onClose((options) => worker.close(config.shutdownGraceSeconds, options));
@@ -149,6 +168,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   // Last of all, for what fails before this must leave nothing behind that takes runs.
   worker.open();
   if (config.role !== "api") services.scheduler.open();
+  webhooks.courier?.open();
 
   const { graphs, apiKeys } = foundation;
   return {
@@ -165,6 +185,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
       await app.listen({ host: config.host, port: config.port });
       ready = true;
       const { address, port, family } = app.server.address() as AddressInfo;
+      own.address = ownAddressOf(address, port);
       const host = family === "IPv6" ? `[${address}]` : address;
       return { address: `http://${host}:${port}${foundation.http.mountPrefix}` };
     },

@@ -4,15 +4,23 @@ import { createFiring, type FiringParts } from "../crons/firing/firing.ts";
 import { createScheduler } from "../crons/firing/scheduler.ts";
 import { createCronRepository } from "../crons/repository.ts";
 import { createCronSearcher } from "../crons/search.ts";
-import { createCronService } from "../crons/service.ts";
+import { createCronService, type CronServiceParts } from "../crons/service.ts";
 import type { Foundation } from "./foundation.ts";
 
 export interface CronParts extends Pick<FiringParts, "storeRuns" | "holdRuns" | "faults" | "logger"> {
   foundation: Foundation;
+  checkWebhook: CronServiceParts["checkWebhook"];
 }
 
 /** The API of crons, and what fires those of this process's graphs once it is opened. */
-export const createCrons = async ({ foundation, storeRuns, holdRuns, faults, logger }: CronParts) => {
+export const createCrons = async ({
+  foundation,
+  storeRuns,
+  holdRuns,
+  checkWebhook,
+  faults,
+  logger,
+}: CronParts) => {
   const { config, database, authorize, graphs } = foundation;
   const rights = {
     threads: await authorize(THE_SERVER, "threads", "create_run"),
@@ -27,6 +35,7 @@ export const createCrons = async ({ foundation, storeRuns, holdRuns, faults, log
     repository: createCronRepository(database),
     searcher: createCronSearcher(database),
     recursionLimitMax: config.recursionLimitMax,
+    checkWebhook,
     onChanged: () => scheduler.wake(),
   });
   return { crons, scheduler };

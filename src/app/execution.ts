@@ -16,15 +16,15 @@ import { createQueue } from "../queue/queue.ts";
 import type { RunSelector } from "../queue/attempts.ts";
 import { announceReader } from "../queue/sql/announce-reader.ts";
 import { noteUnlogged } from "../queue/sql/note-unlogged.ts";
-import type { RecordEnds } from "../queue/sql/ended.ts";
 import { createRunRepository } from "../runs/repository.ts";
 import type { Foundation } from "./foundation.ts";
 import { openGraphExecutor } from "./graph-processes.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import type { Webhooks } from "./webhooks.ts";
 
 export interface ExecutionParts {
   foundation: Foundation;
-  recordEnds: RecordEnds | undefined;
+  webhooks: Pick<Webhooks, "recordEnds" | "outbox">;
   /** See ServerParts. */
   endsBlockedProcess: boolean | undefined;
   faults: Faults;
@@ -34,12 +34,12 @@ export interface ExecutionParts {
 
 /** What takes runs from the queue, executes them, tells what they do, and ends them. Takes none before `worker.open()`. */
 export const openExecution = async (parts: ExecutionParts) => {
-  const { foundation, recordEnds, endsBlockedProcess, faults, lifecycle, logger } = parts;
+  const { foundation, webhooks, endsBlockedProcess, faults, lifecycle, logger } = parts;
   const { config, connectionString, processId, authorize, accelerators } = foundation;
   const { database, signals, checkpoints, graphs } = foundation;
   const runRepository = createRunRepository(database);
   const everyThread = await authorize(THE_SERVER, "threads", "read");
-  const ends = createRunEnds(database, { checkpoints, recordEnds });
+  const ends = createRunEnds(database, { checkpoints, recordEnds: webhooks.recordEnds });
   const queue = createQueue(database, {
     ...config,
     graphIds: graphs.ids,
@@ -75,6 +75,7 @@ export const openExecution = async (parts: ExecutionParts) => {
     database,
     queue,
     ends,
+    outbox: webhooks.outbox,
     graphs,
     checkpoints,
     graphExecutor,

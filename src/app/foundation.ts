@@ -66,7 +66,7 @@ export const openFoundation = async (parts: FoundationParts) => {
     }),
   );
 
-  const { threadExpiry, storeExpiry, storeIndex, http, ui, entries } = await readGraphConfig(
+  const { threadExpiry, storeExpiry, storeIndex, http, webhooks, ui, entries } = await readGraphConfig(
     config.graphConfigFile,
     config.projectKeys,
   );
@@ -109,6 +109,7 @@ export const openFoundation = async (parts: FoundationParts) => {
     threadExpiry,
     storeExpiry,
     http,
+    webhooks,
     ui,
     entries,
   };

@@ -16,10 +16,12 @@ import { createCrons } from "./crons.ts";
 import type { ServerExecution } from "./execution.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import type { Webhooks } from "./webhooks.ts";
 
 export interface ServiceParts {
   foundation: Foundation;
   execution: ServerExecution;
+  webhooks: Pick<Webhooks, "checkWebhook" | "deliveries">;
   /** Whether this server answers requests by now, and goes on with that. */
   isReady(): boolean;
   faults: Faults;
@@ -29,7 +31,7 @@ export interface ServiceParts {
 
 /** What the routes ask: one service for each resource. */
 export const createServices = async (parts: ServiceParts) => {
-  const { foundation, execution, isReady, faults, lifecycle, logger } = parts;
+  const { foundation, execution, webhooks, isReady, faults, lifecycle, logger } = parts;
   const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;
   const { store, threadExpiry } = foundation;
   const { runRepository, everyThread, ends, eventLog, hub, endings, worker, hosting, graphProcesses } =
@@ -80,6 +82,7 @@ export const createServices = async (parts: ServiceParts) => {
     processId,
     threadTtl: threadExpiry.defaultTtl,
     recursionLimitMax: config.recursionLimitMax,
+    checkWebhook: webhooks.checkWebhook,
     threads,
     checkpoints: {
       async assertExists(threadId, checkpointNs, checkpointId) {
@@ -93,6 +96,7 @@ export const createServices = async (parts: ServiceParts) => {
     foundation,
     storeRuns: runs.storeScheduled,
     holdRuns: () => worker.hold(),
+    checkWebhook: webhooks.checkWebhook,
     faults,
     logger,
   });

@@ -1,4 +1,5 @@
 import { startEventRetention } from "../events/retention.ts";
+import { startOutboxRetention, type OutboxRetentionParts } from "../outbox/retention.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startItemExpiry } from "../store/expiry.ts";
 import { startRetention } from "../threads/upkeep/retention.ts";
@@ -12,6 +13,7 @@ export interface SweepParts {
   foundation: Foundation;
   execution: ServerExecution;
   services: Services;
+  deliveries: OutboxRetentionParts["deliveries"];
   lifecycle: Lifecycle;
   logger: Logger;
 }
@@ -20,7 +22,8 @@ export interface SweepParts {
  * What removes what has outlived its time, each in a rhythm of its own. Every process sweeps; what one has locked the
  * others pass over. Runs whose process died are no waste: engine/recovery.ts.
  */
-export const startSweeps = ({ foundation, execution, services, lifecycle, logger }: SweepParts): void => {
+export const startSweeps = (parts: SweepParts): void => {
+  const { foundation, execution, services, deliveries, lifecycle, logger } = parts;
   const { config, database, authorize, checkpoints, store, threadExpiry, storeExpiry } = foundation;
   const { queue, eventLog } = execution;
   const { threads, onThreadsDeleted } = services;
@@ -29,6 +32,9 @@ export const startSweeps = ({ foundation, execution, services, lifecycle, logger
   );
   lifecycle.closing(
     startEventRetention({ eventLog, retentionSeconds: config.eventRetentionSeconds, logger }),
+  );
+  lifecycle.closing(
+    startOutboxRetention({ deliveries, retentionSeconds: config.webhookRetentionSeconds, logger }),
   );
   lifecycle.closing(
     startItemExpiry({ store, sweepIntervalMinutes: storeExpiry.sweepIntervalMinutes, logger }),

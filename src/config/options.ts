@@ -2,12 +2,13 @@ import { z } from "zod";
 import { storableConfig } from "../domain/json-schemas.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { ProjectKeys } from "./project-keys.ts";
+import { WEBHOOK_OPTIONS, type WebhookOptions } from "./webhook-options.ts";
 import { DATABASE_OPTIONS, type DatabaseConfig } from "./database-options.ts";
 import { EXECUTION_OPTIONS, type ExecutionConfig } from "./execution-options.ts";
 import { BYTES_PER_MEGABYTE, commaSeparated, flag, oneOf, text, wholeNumber, type Option } from "./option.ts";
 
 /** The configuration of a server: read-only, complete, every value checked. */
-export interface Config extends DatabaseConfig, ExecutionConfig {
+export interface Config extends DatabaseConfig, ExecutionConfig, WebhookOptions {
   /** Path of langgraph.json, as given. */
   readonly graphConfigFile: string;
   /** What the environment says of langgraph.json. */
@@ -148,6 +149,7 @@ export const OPTIONS: {
   },
   ...DATABASE_OPTIONS,
   ...EXECUTION_OPTIONS,
+  ...WEBHOOK_OPTIONS,
   corsAllowOrigins: {
     environment: ["CORS_ALLOW_ORIGINS"],
     default: "", // then langgraph.json decides, or whether there are keys; see originsOf

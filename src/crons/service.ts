@@ -32,6 +32,8 @@ export interface CronServiceParts {
   repository: CronRepository;
   searcher: CronSearcher;
   recursionLimitMax: number;
+  /** Throws `invalid` for a webhook that may not be called. */
+  checkWebhook(webhook: string | undefined): void;
   /** A cron was made or changed: it may be due before anything else. */
   onChanged: () => void;
 }
@@ -61,7 +63,7 @@ const nextOf = (now: Date, timing: Timing, before?: Timing): Date | null => {
 
 /** Crons: runs that are created again and again. What a caller may not see is as if it were not there. */
 export const createCronService = (parts: CronServiceParts) => {
-  const { database, authorize, repository, searcher, recursionLimitMax, onChanged } = parts;
+  const { database, authorize, repository, searcher, recursionLimitMax, checkWebhook, onChanged } = parts;
 
   /** Its runs are created for whoever creates or enables it. */
   const runRights = async (caller: Caller): Promise<CreationRights> => ({
@@ -75,6 +77,7 @@ export const createCronService = (parts: CronServiceParts) => {
       const visibility = await authorize(caller, "crons", "create");
       const rights = await runRights(caller);
       assertRecursionLimit(body.config, recursionLimitMax);
+      checkWebhook(body.webhook);
       const assistantId = assistantIdOf(body.assistant_id);
       const timing: Timing = {
         schedule: body.schedule,
@@ -133,6 +136,7 @@ export const createCronService = (parts: CronServiceParts) => {
       const visibility = await authorize(caller, "crons", "update");
       const rights = await runRights(caller);
       assertRecursionLimit(body.config, recursionLimitMax);
+      checkWebhook(body.webhook);
       const row = await database.transaction(async (transaction) => {
         const before = await repository.lock(transaction, visibility, cronId);
         if (before === undefined) throw cronNotFound(cronId);

@@ -97,6 +97,8 @@ export interface RunsTable {
   available_at: Timestamp;
   /** When the first attempt began. */
   started_at: NullableTimestamp;
+  /** Whom its end is told; for the statements that end runs alone. `kwargs` has it as it was given. */
+  webhook: ColumnType<never, string | null | undefined, never>;
   /** For a rollback alone, see queue/sql/forget.ts. */
   replaced_metadata: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
   /** The same of its thread's config. */
@@ -135,6 +137,44 @@ export interface CronsTable {
   error: string | null;
   created_at: Timestamp;
   updated_at: Timestamp;
+}
+
+/** What is to be told of a run that ended, and what became of that; see src/outbox/README.md. */
+export interface WebhookDeliveriesTable {
+  run_id: string;
+  thread_id: string;
+  assistant_id: string;
+  graph_id: string;
+  url: string;
+  /** Host and port of `url`; empty for this server's own routes. */
+  receiver: string;
+  /** An `EndStatus` of queue/attempts.ts. */
+  run_status: string;
+  error: JsonObject | null;
+  metadata: Json;
+  config: Json;
+  context: Json;
+  kwargs: Json;
+  multitask_strategy: MultitaskStrategy;
+  run_created_at: Timestamp;
+  run_started_at: NullableTimestamp;
+  run_ended_at: Timestamp;
+  /** JSON, as outbox/final-values.ts stores it; null: the run had none, or they were too large. */
+  final_values: Buffer | null;
+  values_omitted: boolean;
+  state: "pending" | "delivered" | "failed";
+  /** The fence: grows with each claim and each replay. */
+  attempts: number;
+  failures: number;
+  /** When it is sent next; while it is being sent: when its holder counts as dead. */
+  due_at: Timestamp;
+  give_up_at: Timestamp;
+  last_attempt_at: NullableTimestamp;
+  /** What the receiver answered last. */
+  last_status: number | null;
+  last_error: string | null;
+  /** When it was delivered or given up. */
+  settled_at: NullableTimestamp;
 }
 
 export interface StoreItemsTable {
@@ -207,6 +247,7 @@ export interface Tables {
   run_events: RunEventsTable;
   crons: CronsTable;
   store_items: StoreItemsTable;
+  webhook_deliveries: WebhookDeliveriesTable;
 }
 
 /** What is read of an assistant. */
@@ -225,5 +266,6 @@ export type EndedRun = Pick<
   "run_id" | "thread_id" | "graph_id" | "assistant_id" | "attempt" | "available_at" | "started_at"
 >;
 export type CronRow = Selectable<CronsTable>;
+export type WebhookDeliveryRow = Selectable<WebhookDeliveriesTable>;
 export type StoreItemRow = Selectable<StoreItemsTable>;
 export type { JsonObject, JsonValue };

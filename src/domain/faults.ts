@@ -16,7 +16,11 @@ export type FaultPoint =
   /** Crons are held and their runs are stored, none of it committed. */
   | "before-firing"
   /** The runs of crons are committed; no worker was told. */
-  | "after-firing";
+  | "after-firing"
+  /** A webhook's delivery is taken; nothing is sent. */
+  | "before-sending"
+  /** The receiver has answered; it is not stored that it has. */
+  | "after-sending";
 
 export interface Faults {
   reached(point: FaultPoint): void;

@@ -10,6 +10,7 @@ import { keyWarning, reviewKeys } from "./known-keys.ts";
 import { withKeys } from "./keys-given.ts";
 import type { ProjectKeys } from "../config/project-keys.ts";
 import { checkpointerSchema, storeExpiryOf, storeTtlSchema, threadExpiryOf } from "./expiry.ts";
+import { webhookConfigOf, webhooksSchema, type WebhookConfig } from "./webhooks.ts";
 import { uiConfigOf, uiConfigSchema, uiSchema, type UiConfig } from "./ui.ts";
 import { storableConfig, storableObject } from "../domain/json-schemas.ts";
 import { storeIndexOf, storeIndexSchema, type StoreIndexConfig } from "./store-embedding.ts";
@@ -40,6 +41,8 @@ export interface GraphConfig {
   /** `store.index`; undefined for no semantic search. */
   storeIndex: StoreIndexConfig | undefined;
   http: HttpRules;
+  /** `webhooks`, and `http.disable_webhooks`. */
+  webhooks: WebhookConfig;
   /** `ui` and `ui_config`. */
   ui: UiConfig;
   /** It names handlers that decide who may do what (`auth`). */
@@ -76,6 +79,7 @@ const fileSchema = z.object({
     .optional(),
   checkpointer: checkpointerSchema,
   http: httpSchema,
+  webhooks: webhooksSchema,
   ui: uiSchema,
   ui_config: uiConfigSchema,
   store: z.object({ ttl: storeTtlSchema, index: storeIndexSchema }).nullish(),
@@ -136,6 +140,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
     storeIndex: storeIndexOf(parsed.data.store?.index, folder),
     namesAuth: review.namesAuth,
     http: httpRulesOf(parsed.data.http, folder),
+    webhooks: webhookConfigOf(parsed.data.webhooks, parsed.data.http?.disable_webhooks === true),
     ui: uiConfigOf(parsed.data, folder),
     warning: warnings.length === 0 ? undefined : warnings.join("; "),
   };

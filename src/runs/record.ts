@@ -21,8 +21,11 @@ export const toRunSummary = (row: RunSummaryRow): RunSummary => ({
   multitask_strategy: row.multitask_strategy,
 });
 
-/** A run as the API shows it: without what of `kwargs` is the server's own. */
-export const toRunRecord = (row: RunRow): RunRecord => {
+/** What a run was asked to do, as it is shown: without what of `kwargs` is the server's own. */
+export const shownKwargs = (row: Pick<RunRow, "kwargs" | "config" | "context">): RunRecord["kwargs"] => {
   const { event_streaming: _, headers: __, ...kwargs } = row.kwargs;
-  return { ...toRunSummary(row), kwargs: { ...kwargs, config: row.config, context: row.context } };
+  return { ...kwargs, config: row.config, context: row.context };
 };
+
+/** A run as the API shows it. */
+export const toRunRecord = (row: RunRow): RunRecord => ({ ...toRunSummary(row), kwargs: shownKwargs(row) });

@@ -69,9 +69,9 @@ const commonFields = {
   checkpoint_during: optional(z.boolean()),
   durability: optional(z.enum(["sync", "async", "exit"])),
   on_disconnect: optional(z.enum(["cancel", "continue"])).transform((value) => value ?? "continue"),
-  webhook: optional(storableText).refine((value) => value === undefined, {
-    error: "webhooks are not supported by this version",
-  }),
+  webhook: optional(storableText.min(1).max(65_536)).describe(
+    "An http or https address, or a path of this server, that is sent the run's record and values when it has ended.",
+  ),
 };
 
 const threadFields = {

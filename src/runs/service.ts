@@ -36,6 +36,7 @@ export interface RunServiceParts {
   processId: string;
   threadTtl: RunCreationParts["threadTtl"];
   recursionLimitMax: RunCreationParts["recursionLimitMax"];
+  checkWebhook: RunCreationParts["checkWebhook"];
   threads: RunResultsParts["threads"];
   checkpoints: RunCreationParts["checkpoints"];
 }

@@ -75,16 +75,12 @@ const NAMES: Record<string, unknown[]> = {
 };
 
 interface Refusal {
-  /** Matches `POST /runs: webhook "https://example.com"`. */
+  /** Matches `POST /runs: durability "sync"`. */
   refused: RegExp;
   because: string;
 }
 
 const REFUSALS: Refusal[] = [
-  {
-    refused: /^POST (\/threads\/\{thread_id\})?\/runs: webhook /,
-    because: "webhooks are not there yet; a run that asks for one is refused",
-  },
   {
     refused: /^(POST \/threads|PATCH \/threads\/\{thread_id\}): ttl \{("strategy":"\w+")?\}$/,
     because: "`ttl` without minutes is refused: there is no time to live that it could mean",

@@ -152,6 +152,7 @@ const anExecutor = (situation: Situation) => {
   const executor = createExecutor({
     database,
     queue: { ...opened.queueOn(database), ...situation.queue },
+    outbox: undefined,
     ends: { ...createRunEnds(database, { checkpoints }), ...situation.ends },
     graphs,
     checkpoints,

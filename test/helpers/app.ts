@@ -1,5 +1,4 @@
 import type { AnswerRoom } from "../../src/http/answer-room.ts";
-import type { RecordEnds } from "../../src/queue/sql/ended.ts";
 import supertest from "supertest";
 import type { Authorize } from "../../src/access/authorize.ts";
 import type { Config } from "../../src/config/config.ts";
@@ -34,6 +33,8 @@ const TEST_CONFIG: Config = {
   graphProcessHeapMegabytes: 256,
   graphProcessRuns: 10_000,
   graphProcessResidentBytes: 1_000_000_000,
+  webhookSecrets: [],
+  webhookRetentionSeconds: 3_600,
   apiKeys: [],
   unsafeNoAuth: false,
   unsafeIgnoreAuth: false,
@@ -61,7 +62,8 @@ export interface TestServerOptions extends Partial<Config> {
   answerRoom?: AnswerRoom;
   /** What callers may do; everything if left out. */
   authorize?: Authorize;
-  recordEnds?: RecordEnds;
+  /** For what the headers of webhooks name. */
+  environment?: Record<string, string>;
 }
 
 /**
@@ -72,7 +74,7 @@ export const startTestServer = async ({
   connectionString,
   answerRoom,
   authorize,
-  recordEnds,
+  environment,
   ...overrides
 }: TestServerOptions = {}) => {
   const fresh = connectionString === undefined ? await freshDatabase() : undefined;
@@ -82,7 +84,7 @@ export const startTestServer = async ({
   try {
     const server = await createServer(
       { ...TEST_CONFIG, ...overrides },
-      { connectionString: address, logger, answerRoom, authorize, recordEnds },
+      { connectionString: address, logger, answerRoom, authorize, ...(environment && { environment }) },
     );
     const { address: url } = await server.listen();
     return {

@@ -30,7 +30,10 @@ describe("the keys of langgraph.json", () => {
       { dependencies: ["."], node_version: "20" },
       "'dependencies', 'node_version' (for building an image) have no effect here",
     ],
-    [{ webhooks: { env_prefix: "X" } }, "'webhooks' (not built yet) has no effect here"],
+    [
+      { webhooks: { env_prefx: "X" } },
+      "'webhooks.env_prefx' is unknown, perhaps 'webhooks.env_prefix' was meant",
+    ],
     [{ encryption: { path: "./e.ts:e" } }, "'encryption' (nothing is encrypted here) has no effect here"],
     [
       { http: { app: "./app.ts:app", cors: { allow_origin: ["*"] }, disable_store: true } },

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { RecordEnds } from "../../src/queue/sql/ended.ts";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
@@ -12,7 +11,6 @@ import { query } from "../helpers/query.ts";
 
 const WATCH = `
   create table threadloom.truly_ended (run_id uuid not null, status text);
-  create table threadloom.recorded_ends (run_id uuid not null, status text not null, error jsonb);
   create function threadloom.watch_ends() returns trigger language plpgsql as $$
   begin
     if tg_op = 'DELETE' then
@@ -28,24 +26,23 @@ const WATCH = `
   create trigger watch_deletions after delete on threadloom.runs for each row
     when (old.status in ('pending', 'running')) execute function threadloom.watch_ends();`;
 
-const recordEnds: RecordEnds = (ended) => `recorded as (
-  insert into threadloom.recorded_ends select run_id, status, error from ${ended})`;
-
-const COUNT = { assistant_id: "counter", input: saying("hello") };
-const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
+/** Nobody is there; what is to be told waits in the table. */
+const webhook = "/nobody-is-here";
+const COUNT = { assistant_id: "counter", input: saying("hello"), webhook };
+const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 }, webhook };
 
 let server: TestServer;
 let api: Api;
 /** Executes nothing: what is created there waits until it is taken by the other. */
 let front: TestServer;
 beforeAll(async () => {
-  server = await startTestServer({ recordEnds, sweepSeconds: 0.2, runTimeoutSeconds: 3 });
-  front = await startTestServer({ recordEnds, role: "api", connectionString: server.connectionString });
+  server = await startTestServer({ sweepSeconds: 0.2, runTimeoutSeconds: 3 });
+  front = await startTestServer({ role: "api", connectionString: server.connectionString });
   api = apiOf(server);
   await query(server, WATCH);
 });
 beforeEach(async () => {
-  await query(server, "truncate threadloom.truly_ended, threadloom.recorded_ends");
+  await query(server, "truncate threadloom.truly_ended, threadloom.webhook_deliveries");
 });
 afterEach(async () => {
   await api.post("/runs/cancel", { status: "all" });
@@ -69,7 +66,7 @@ const expectEnds = async (expected: Record<string, string>): Promise<void> => {
   });
   const recorded = await query<{ run_id: string; status: string }>(
     server,
-    "select run_id, status from threadloom.recorded_ends",
+    "select run_id, run_status as status from threadloom.webhook_deliveries",
   );
   const trulyEnded = await query<{ run_id: string; status: string | null }>(
     server,
@@ -98,7 +95,7 @@ const twoRuns = async (threadId: string): Promise<{ running: string; waiting: st
 describe("a run's end is recorded with it, and told, once:", () => {
   test.each([
     ["success", COUNT],
-    ["error", { assistant_id: "failing", input: saying("hello") }],
+    ["error", { ...COUNT, assistant_id: "failing" }],
     ["timeout", LONG],
   ])("%s", async (status, fields) => {
     const threadId = await api.aThread();
@@ -106,7 +103,7 @@ describe("a run's end is recorded with it, and told, once:", () => {
     await expectEnds({ [run.run_id]: status });
     const [recorded] = await query<{ error: object | null }>(
       server,
-      "select error from threadloom.recorded_ends",
+      "select error from threadloom.webhook_deliveries",
     );
     expect(recorded?.error === null).toBe(status === "success");
   });
@@ -142,7 +139,7 @@ describe("a run's end is recorded with it, and told, once:", () => {
   test("deleted with its thread, in progress and waiting; one that had ended does not end again", async () => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, COUNT);
-    await query(server, "truncate threadloom.truly_ended, threadloom.recorded_ends");
+    await query(server, "truncate threadloom.truly_ended, threadloom.webhook_deliveries");
     const { running, waiting } = await twoRuns(threadId);
     await api.remove(`/threads/${threadId}`);
     await expectEnds({ [running]: "deleted", [waiting]: "deleted" });
@@ -206,13 +203,15 @@ test("an end whose record can't be stored does not happen", async () => {
   const run = await api.aRun(threadId, { ...COUNT, after_seconds: 3_600 });
   await query(
     server,
-    "alter table threadloom.recorded_ends add constraint refused check (status = '') not valid",
+    `create function threadloom.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+     create trigger refuse before insert on threadloom.webhook_deliveries
+       for each row execute function threadloom.refuse();`,
   );
   try {
     expect((await api.cancel(threadId, run.run_id, "wait=0")).status).toBe(500);
     expect((await api.remove(`/threads/${threadId}`)).status).toBe(500);
     expect(await api.untilRunIs(threadId, run.run_id, "pending")).toMatchObject({ status: "pending" });
   } finally {
-    await query(server, "alter table threadloom.recorded_ends drop constraint refused");
+    await query(server, "drop trigger refuse on threadloom.webhook_deliveries");
   }
 });

@@ -67,6 +67,7 @@ const aNewRun = (threadId: string, given: Partial<NewRun> = {}): NewRun => ({
   config: {},
   context: {},
   keptConfig: undefined,
+  webhook: null,
   kwargs: "{}",
   resumable: false,
   deleteThread: false,

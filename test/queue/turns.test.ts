@@ -33,6 +33,7 @@ const aNewRun = (threadId: string, afterSeconds = 0): NewRun => ({
   config: {},
   context: {},
   keptConfig: undefined,
+  webhook: null,
   kwargs: "{}",
   resumable: false,
   deleteThread: false,

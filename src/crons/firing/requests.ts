@@ -8,10 +8,8 @@ import { runBody, threadlessRunBody } from "../../runs/schemas.ts";
  * if the stored request can't be read any more.
  */
 export const requestOf = (cron: CronRow): RequestedRun => {
-  // Requests for runs refuse a webhook while nobody calls it; a cron keeps its own until then.
-  const { webhook, ...payload } = JSON.parse(cron.payload) as JsonObject;
   const asked = {
-    ...payload,
+    ...(JSON.parse(cron.payload) as JsonObject),
     assistant_id: cron.assistant_id,
     metadata: { ...cron.metadata, cron_id: cron.cron_id },
   };
@@ -20,8 +18,5 @@ export const requestOf = (cron: CronRow): RequestedRun => {
       ? { kind: "threadless", keep: cron.on_run_completed === "keep" }
       : { kind: "thread", threadId: cron.thread_id, createIfMissing: false };
   const body = placement.kind === "thread" ? runBody.parse(asked) : threadlessRunBody.parse(asked);
-  return requestedRun(body, placement, {
-    readerId: null,
-    ...(typeof webhook === "string" ? { webhook } : {}),
-  });
+  return requestedRun(body, placement, { readerId: null });
 };

@@ -27,10 +27,20 @@ export interface RunEnding {
   othersWait: boolean;
 }
 
+/** What takes the ends of runs that have a webhook. */
+export interface EndsOutbox {
+  /** What is stored of a run's last values. */
+  toStoredValues(json: string | undefined): NonNullable<RunOutcome["told"]>;
+  /** An end was stored that is to be told. */
+  onRecorded(): void;
+}
+
 export interface ConclusionParts {
   queue: Queue;
   ends: RunEnds;
   outcomes: Outcomes;
+  /** Undefined if nobody is told of ends. */
+  outbox: EndsOutbox | undefined;
   processId: string;
   faults: Faults;
   logger: Logger;
@@ -48,7 +58,7 @@ export interface Circumstances {
  * stored is decided here, by which statement in queue/ending.ts.
  */
 export const createConclusion = (parts: ConclusionParts) => {
-  const { queue, ends, outcomes, processId, faults, logger } = parts;
+  const { queue, ends, outcomes, outbox, processId, faults, logger } = parts;
 
   /** Repeats while the database is away: an outcome that was reached must not be lost while the lease is held. */
   const persist = <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> =>
@@ -129,6 +139,15 @@ export const createConclusion = (parts: ConclusionParts) => {
     const refusal = await sealed(run, channel);
     if (refusal !== undefined && run.resumable) outcome = await outcomes.of(run, refusal);
     outcome = { ...outcome, unlogged: !channel.hasLog };
+    const completed = result.kind === "completed" ? result : undefined;
+    /** All who wait for the run share one text: 120 of 14 MB were more than a process has. */
+    let text: string | undefined;
+    const values = (): string | undefined => (text ??= completed?.values());
+    const told = outbox !== undefined && run.kwargs.webhook !== undefined ? outbox : undefined;
+    if (told !== undefined) {
+      const last = values() ?? (await persist(() => outcomes.valuesOf(run), isMine));
+      outcome = { ...outcome, told: told.toStoredValues(last) };
+    }
     const { error } = outcome;
     faults.reached("before-finish");
     const lastCheckpoint = result.kind === "completed" ? result.lastUnsafe : undefined;
@@ -145,14 +164,12 @@ export const createConclusion = (parts: ConclusionParts) => {
     }, isMine);
     faults.reached("after-finish");
     if (finished === undefined) return undefined;
+    told?.onRecorded();
     if (finished.waiting > 0) await letNextStart(run.thread_id);
-    const completed = result.kind === "completed" ? result : undefined;
-    /** All who wait for the run share one text: 120 of 14 MB were more than a process has. */
-    let text: string | undefined;
     return {
       status: outcome.status,
       error,
-      values: () => (text ??= completed?.values()),
+      values,
       interrupts: completed?.interrupts,
       othersWait: finished.waiting > 0,
     };

@@ -12,7 +12,7 @@ import { INTERRUPTED_EVENT } from "../../events/wires.ts";
 import { RunChannel } from "../../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { PassedFaultError } from "../executors/process/described-error.ts";
-import { createConclusion, type RunEnding } from "./conclusion.ts";
+import { createConclusion, type EndsOutbox, type RunEnding } from "./conclusion.ts";
 import { createOutcomes } from "./outcomes.ts";
 import { selectorOf } from "../../queue/attempts.ts";
 import type { RunEnds } from "../../queue/ending.ts";
@@ -42,6 +42,7 @@ export interface ExecutorParts {
   database: Database;
   queue: Queue;
   ends: RunEnds;
+  outbox: EndsOutbox | undefined;
   graphs: Graphs;
   checkpoints: CheckpointStorage;
   graphExecutor: GraphExecutor;
@@ -65,6 +66,7 @@ export const createExecutor = (parts: ExecutorParts) => {
     database,
     queue,
     ends,
+    outbox,
     graphs,
     checkpoints,
     graphExecutor,
@@ -77,7 +79,7 @@ export const createExecutor = (parts: ExecutorParts) => {
   } = parts;
   const outcomes = createOutcomes({ database, graphs, checkpoints, runTimeoutSeconds, logger });
 
-  const conclude = createConclusion({ queue, ends, outcomes, processId, faults, logger });
+  const conclude = createConclusion({ queue, ends, outcomes, outbox, processId, faults, logger });
 
   return {
     suspectsAtOnce: graphExecutor.suspectsAtOnce,
@@ -130,6 +132,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         tellsProtocol,
         onGraphEnded,
       });
+      if (outbox !== undefined && run.kwargs.webhook !== undefined) attempt.wantValues();
       let lost = false;
       const stop = (reason: StopReason): void => {
         if (reason.kind === "lease-lost") lost = true;

@@ -91,6 +91,24 @@ export const createOutcomes = ({
     }
   };
 
+  /**
+   * JSON of the values of a thread at the end of its run; undefined if it has none, or if the code of its graph does not
+   * let them be read. Throws if the database is away.
+   */
+  const valuesOf = async (run: RunRow): Promise<string | undefined> => {
+    try {
+      const { configurable, context } = graphConfiguration(run);
+      const configuration = { configurable, context };
+      const graph = await graphs.resolve(run.graph_id, configuration, { checkpointer: checkpoints.saver });
+      const state = await graph.getState({ configurable: { thread_id: run.thread_id } });
+      return toWireJson(state.values);
+    } catch (error) {
+      if (database.isLoss(error)) throw error;
+      logger.warn({ err: error, run_id: run.run_id }, "the values of a run that ended could not be read");
+      return undefined;
+    }
+  };
+
   /** What an attempt's result means for the run and its thread. Throws if the database is away. */
   const of = async (run: RunRow, result: GraphResult): Promise<RunOutcome> => {
     const failed = (status: "error" | "timeout", error: JsonObject): RunOutcome => ({
@@ -128,7 +146,7 @@ export const createOutcomes = ({
     }
   };
 
-  return { of };
+  return { of, valuesOf };
 };
 
 export type Outcomes = ReturnType<typeof createOutcomes>;

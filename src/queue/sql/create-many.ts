@@ -21,6 +21,7 @@ const ASKED: readonly (readonly [type: string, column: string, valueOf: (run: Ne
   ["text", "multitask_strategy", (run) => run.multitaskStrategy],
   ["boolean", "resumable", (run) => run.resumable],
   ["boolean", "delete_thread", (run) => run.deleteThread],
+  ["text", "webhook", (run) => run.webhook],
 ];
 
 /** `a`: the assistants, as in the statements for one run. */
@@ -32,10 +33,10 @@ const asked = (visible: string): string => `asked as (
 
 /** `thread`: of each run, as in the statements for one run. */
 const INSERT = `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context, kwargs,
-    multitask_strategy, resumable, delete_thread, available_at, behind, replaced_metadata, replaced_config)
+    multitask_strategy, resumable, delete_thread, webhook, available_at, behind, replaced_metadata, replaced_config)
   select n.run_id, n.thread_id, n.assistant_id, n.graph_id, 'pending',
     ${mergedColumns({ metadata: "n.metadata", config: "n.config", context: "n.context" })},
-    n.kwargs::json, n.multitask_strategy, n.resumable, n.delete_thread, now(), t.behind,
+    n.kwargs::json, n.multitask_strategy, n.resumable, n.delete_thread, n.webhook, now(), t.behind,
     case when not t.before @> ${GRAPH} then jsonb_strip_nulls(
       jsonb_build_object('graph_id', t.before -> 'graph_id', 'assistant_id', t.before -> 'assistant_id')) end,
     case when n.kept_config is not null and t.config <> t.config_before then t.config_before end

@@ -27,6 +27,8 @@ export interface NewRun {
   /** The thread exists for this run only and goes with it. */
   deleteThread: boolean;
   afterSeconds: number;
+  /** Whom its end is told: an address in its usual spelling, or a path of this server. */
+  webhook: string | null;
   /** The process that streams the run to its creator, if one does. */
   readerId: string | null;
   /** `threads.turns` as its creator saw it: if another run was created since, this one is not. Undefined: it does not matter. */
@@ -66,6 +68,7 @@ export const CREATE_PARAMETERS = {
   deleteThread: ["boolean", ({ run }: Creation) => run.deleteThread],
   afterSeconds: ["float8", ({ run }: Creation) => run.afterSeconds],
   readerId: ["uuid", ({ run }: Creation) => run.readerId],
+  webhook: ["text", ({ run }: Creation) => run.webhook],
   keptConfig: [
     "jsonb",
     ({ run: { keptConfig } }: Creation) => (keptConfig === undefined ? null : JSON.stringify(keptConfig)),
@@ -133,12 +136,12 @@ export const mergedColumns = (
 export const insertRun = (
   sql: Sql,
 ): string => `insert into threadloom.runs as r (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context,
-    kwargs, multitask_strategy, resumable, delete_thread, reader_id, attempt, worker_id,
+    kwargs, multitask_strategy, resumable, delete_thread, reader_id, webhook, attempt, worker_id,
     started_at, lease_until, available_at, behind, turn, replaced_metadata, replaced_config)
   select ${sql.runId}, ${sql.threadId}, a.assistant_id, a.graph_id,
     case when a.starts then 'running' else 'pending' end,
     ${mergedColumns(sql)},
-    ${sql.kwargs}, ${sql.multitaskStrategy}, ${sql.resumable}, ${sql.deleteThread}, ${sql.readerId},
+    ${sql.kwargs}, ${sql.multitaskStrategy}, ${sql.resumable}, ${sql.deleteThread}, ${sql.readerId}, ${sql.webhook},
     case when a.starts then 1 else 0 end, case when a.starts then ${sql.workerId} end,
     case when a.starts then now() end,
     case when a.starts then now() + make_interval(secs => ${sql.leaseSeconds}) end,

@@ -1,8 +1,10 @@
 import type { Queryable } from "../../database/database.ts";
 import { toJsonb } from "../../lib/jsonb.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
-import type { RunEnd } from "../attempts.ts";
+import type { RunEnd, RunOutcome } from "../attempts.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
+
+const TOLD = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };
 
 /**
  * Any status → the row is gone, with its thread. Runs and events hang on the thread and go with it. A run in progress
@@ -12,19 +14,21 @@ import { recorded, type RecordEnds } from "./ended.ts";
 export const deletingThreads = (record: RecordEnds | undefined) => {
   const DELETE_THREADS = `with ended as (
     select ${ENDED_COLUMNS}, $2::text as status, $3::jsonb as error from threadloom.runs r
-    where r.thread_id = any($1::uuid[]) and r.status in ('pending', 'running'))${recorded(record)}
+    where r.thread_id = any($1::uuid[]) and r.status in ('pending', 'running'))${recorded(record, TOLD)}
   delete from threadloom.threads where thread_id = any($1::uuid[])`;
 
   /** Deletes threads, whose runs end like this. The caller holds the locks of the threads and of their unfinished runs. */
   return async (
     transaction: Queryable,
     threadIds: readonly string[],
-    { status, error }: Pick<RunEnd, "status" | "error">,
+    { status, error, told }: Pick<RunEnd, "status" | "error"> & Pick<RunOutcome, "told">,
   ): Promise<void> => {
     await transaction.query(DELETE_THREADS, [
       threadIds,
       status,
       error === null ? null : toJsonb(JSON.stringify(error)).jsonb,
+      // A statement takes no parameters that its text does not name.
+      ...(record === undefined ? [] : [told?.values ?? null, told?.omitted ?? false]),
     ]);
   };
 };

@@ -32,15 +32,22 @@ const FINISH_PARAMETERS = {
   checkpointNs: ["text", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointNs ?? null],
 } as const;
 
+/** Of a run whose end is told. */
+const TELLING_PARAMETERS = {
+  ...FINISH_PARAMETERS,
+  finalValues: ["bytea", ({ outcome }: Finish) => outcome.told?.values ?? null],
+  valuesOmitted: ["boolean", ({ outcome }: Finish) => outcome.told?.omitted ?? false],
+} as const;
+
 /**
  * running → success, error, timeout or interrupted: ends an attempt's run and frees its thread, in one statement. The
  * thread's lock is taken first. `resting_status` by name: while others wait the status stays `busy`, and they may be
  * withdrawn, so that this was the last run. Indexes: threads_pkey, runs_pkey, checkpoints_pkey.
  */
-export const finishing = (record: RecordEnds | undefined) => {
-  const FINISH = nameParameters(
-    FINISH_PARAMETERS,
-    (sql) => `with thread as (
+const finishText = (
+  sql: Readonly<Record<keyof typeof FINISH_PARAMETERS, string>>,
+  recording: string,
+): string => `with thread as (
   select thread_id from threadloom.threads where thread_id = ${sql.threadId} for no key update),
 ended as (
   update threadloom.runs r set status = ${sql.status}, error = ${sql.error}, lease_until = null, updated_at = now(),
@@ -51,7 +58,7 @@ ended as (
       select from threadloom.checkpoints c
       where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs}
         and c.checkpoint_id = ${sql.checkpointId}))
-  returning ${ENDED_COLUMNS}, r.status, r.error)${recorded(record)}
+  returning ${ENDED_COLUMNS}, r.status, r.error)${recording}
 update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
   status = case when t.unfinished_runs > 1 then 'busy' else coalesce(${sql.threadStatus}, t.resting_status) end,
   resting_status = coalesce(${sql.threadStatus}, t.resting_status),
@@ -60,8 +67,14 @@ update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
   state_updated_at = case when ${sql.threadStatus} is null then t.state_updated_at else now() end,
   expires_at = now() + t.ttl_minutes * interval '1 minute', version = t.version + 1
 from ended where t.thread_id = ${sql.threadId}
-returning t.unfinished_runs`,
-  );
+returning t.unfinished_runs`;
+
+/** Of a run whose end nobody is told: most, so it pays for nothing else. */
+const FINISH = nameParameters(FINISH_PARAMETERS, (sql) => finishText(sql, ""));
+
+export const finishing = (record: RecordEnds | undefined) => {
+  const finishTelling =
+    record && nameParameters(TELLING_PARAMETERS, (sql) => finishText(sql, recorded(record, sql)));
 
   /**
    * Ends the run of an attempt. Undefined if the attempt no longer holds the run, or if `lastCheckpoint` is not there:
@@ -69,7 +82,8 @@ returning t.unfinished_runs`,
    * thread.
    */
   return async (queryable: Queryable, finish: Finish): Promise<{ waiting: number } | undefined> => {
-    const rows = await FINISH.query<{ unfinished_runs: number }>(queryable, finish);
+    const statement = finish.outcome.told === undefined ? FINISH : (finishTelling ?? FINISH);
+    const rows = await statement.query<{ unfinished_runs: number }>(queryable, finish);
     return rows[0] && { waiting: rows[0].unfinished_runs };
   };
 };

@@ -28,6 +28,8 @@ export interface RunCreationParts {
   threadTtl: ThreadTtl | undefined;
   /** See Config. */
   recursionLimitMax: number;
+  /** Throws `invalid` for a webhook that may not be called. */
+  checkWebhook(webhook: string | undefined): void;
   ends: Pick<RunEnds, "replaceWaiting">;
   checkpoints: {
     /** Throws `checkpointNotFound`. */
@@ -41,12 +43,14 @@ const APPEARANCES_AT_MOST = 10;
 /** Stores runs under the per-thread rule and starts them, here at once if there is a free slot. */
 export const createRunCreation = (parts: RunCreationParts) => {
   const { repository, worker, announcements, processId, recursionLimitMax, checkpoints, everyThread } = parts;
+  const { checkWebhook } = parts;
   const behindOthers = createBehindOthers(parts.ends);
   const place = createPlacing({ ...parts, behindOthers });
   const storeAll = createBatches({ ...parts, behindOthers });
 
   const assertStart = async (rights: CreationRights, { run, checkpointId }: RequestedRun): Promise<void> => {
     assertRecursionLimit(run.config, recursionLimitMax);
+    if (run.webhook !== null) checkWebhook(run.webhook);
     if (checkpointId === undefined) return;
     // Checkpoints know no caller, and must not tell what a hidden thread has.
     if (await repository.threadIsHidden(rights.threads, run.threadId)) throw checkpointNotFound(checkpointId);

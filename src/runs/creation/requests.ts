@@ -70,6 +70,7 @@ const toKwargs = (
     durability: durabilityOf(body),
     on_disconnect: body.on_disconnect,
     ...(body.feedback_keys === undefined ? {} : { feedback_keys: body.feedback_keys }),
+    ...(body.webhook === undefined ? {} : { webhook: body.webhook }),
     ...(body.strict_resume === true ? { strict_resume: true } : {}),
     ...(headers === undefined ? {} : { headers: withoutServerOwned(headers) as Record<string, string> }),
     ...(eventStreaming === true ? { event_streaming: true } : {}),
@@ -89,6 +90,10 @@ const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptC
   return isEmpty(kept) ? undefined : (kept as JsonObject);
 };
 
+/** One spelling for all that name the same receiver, as `http://127.1` and `http://2130706433` do. */
+const usualSpelling = (webhook: string): string =>
+  !webhook.startsWith("/") && URL.canParse(webhook) ? new URL(webhook).href : webhook;
+
 /** What a run has that its body does not say: who reads along from the first event on, above all. */
 export interface BesideBody {
   /** The process that streams the run to its creator over the first wire; null if none does. */
@@ -99,8 +104,6 @@ export interface BesideBody {
   turnsSeen?: number | undefined;
   /** Headers of its request that its graph finds in its configuration. */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** Kept with the run; nobody calls it yet, so requests for runs refuse it. */
-  webhook?: string;
 }
 
 /**
@@ -110,11 +113,10 @@ export interface BesideBody {
 export const requestedRun = (
   body: RunBody | ThreadlessRunBody,
   placement: Placement,
-  { readerId, eventStreaming = false, turnsSeen, headers, webhook }: BesideBody,
+  { readerId, eventStreaming = false, turnsSeen, headers }: BesideBody,
 ): RequestedRun => {
   const isOnThread = placement.kind === "thread";
-  const asked = toKwargs(body, { isOnThread, eventStreaming, headers });
-  const kwargs: RunKwargs = webhook === undefined ? asked : { ...asked, webhook };
+  const kwargs = toKwargs(body, { isOnThread, eventStreaming, headers });
   return {
     run: {
       runId: newId(),
@@ -129,6 +131,7 @@ export const requestedRun = (
       resumable: body.stream_resumable || eventStreaming,
       deleteThread: !isOnThread && !placement.keep,
       afterSeconds: body.after_seconds ?? 0,
+      webhook: body.webhook === undefined ? null : usualSpelling(body.webhook),
       readerId,
       turnsSeen,
     },

@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { list, wholeNumber, type Option } from "./option.ts";
+
+/** What is sent to the receivers of webhooks. Whom they may be: `webhooks` of langgraph.json. */
+export interface WebhookOptions {
+  /** Each signs; empty: nothing is signed. */
+  readonly webhookSecrets: readonly string[];
+  /** How long a delivery is kept after it was delivered or given up. */
+  readonly webhookRetentionSeconds: number;
+}
+
+/** Shorter ones are guessed. */
+const SECRET_LENGTH_AT_LEAST = 16;
+
+export const WEBHOOK_OPTIONS: { readonly [Key in keyof WebhookOptions]: Option<WebhookOptions[Key]> } = {
+  webhookSecrets: {
+    environment: ["WEBHOOK_SECRETS"],
+    default: "",
+    secret: true,
+    expected: `a list of secrets separated by commas, each of at least ${SECRET_LENGTH_AT_LEAST} characters`,
+    schema: z
+      .string()
+      .transform(list)
+      .pipe(z.array(z.string().min(SECRET_LENGTH_AT_LEAST)).max(10)),
+    description:
+      "Secrets that sign webhooks as Standard Webhooks does (whsec_ and base64, or any text), separated by commas; " +
+      "each signs, so that one can take another's place. None: webhooks are not signed.",
+  },
+  webhookRetentionSeconds: {
+    environment: ["WEBHOOK_RETENTION_SECONDS"],
+    default: "604800",
+    ...wholeNumber(0, 31_536_000),
+    description:
+      "How long a webhook's delivery can be looked at and replayed after it was delivered or given up.",
+  },
+};
