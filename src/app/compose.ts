@@ -6,6 +6,7 @@ import { createCronRoutes } from "../crons/routes.ts";
 import type { Config } from "../config/config.ts";
 import { createAnswerRoom, type AnswerRoom } from "../http/answer-room.ts";
 import { createApp } from "../http/app.ts";
+import type { CallerLimits } from "../http/limits/caller-limits.ts";
 import { originsOf } from "../http/origins.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
 import { createSiteCheck } from "../http/sites.ts";
@@ -23,6 +24,7 @@ import { createThreadRoutes } from "../threads/routes.ts";
 import { createUiRoutes } from "../ui/routes.ts";
 import { openExecution } from "./execution.ts";
 import { openFoundation, type Foundation } from "./foundation.ts";
+import { callerLimitsOf, connectionLimitsOf } from "./limits.ts";
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts";
 import { createServices, type Services } from "./services.ts";
 import { createWebhooks } from "./webhooks.ts";
@@ -90,13 +92,14 @@ const apiRoutes = (
 
 interface HttpParts {
   answerRoom: AnswerRoom;
+  callerLimits: CallerLimits;
   foundation: Foundation;
   logger: Logger;
 }
 
 /** The HTTP side. A worker answers health probes and executes runs, nothing else. */
 const createServerApp = (config: Config, services: Services, parts: HttpParts): Promise<FastifyInstance> => {
-  const { answerRoom, foundation, logger } = parts;
+  const { answerRoom, callerLimits, foundation, logger } = parts;
   const { apiKeys, http } = foundation;
   const hasKeys = (): boolean => apiKeys.areAsked;
   const origins = originsOf({ named: config.corsAllowOrigins, rules: http.cors, hasKeys });
@@ -105,6 +108,9 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
     answerRoom,
     authenticate: apiKeys.authenticate,
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
+    connectionLimits: connectionLimitsOf(config),
+    callerLimits,
+    trustedProxies: config.trustedProxies,
     cors: { origins, rules: http.cors },
     rules: http,
     socketsSettled: () => services.streaming.settled(),
@@ -146,10 +152,12 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     logger,
   });
   const isReady = (): boolean => ready;
+  const callerLimits = callerLimitsOf(config);
   const services = await createServices({
     foundation,
     execution,
     webhooks,
+    callerLimits,
     isReady,
     faults,
     lifecycle,
@@ -157,7 +165,9 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   });
   startSweeps({ foundation, execution, services, deliveries: webhooks.deliveries, lifecycle, logger });
   if (config.role !== "worker") services.ui.prepare();
-  const app = lifecycle.closing(await createServerApp(config, services, { answerRoom, foundation, logger }));
+  const app = lifecycle.closing(
+    await createServerApp(config, services, { answerRoom, callerLimits, foundation, logger }),
+  );
   // After the runs, whose ends it is told of; before the routes, some of which are receivers.
   if (webhooks.courier !== undefined) lifecycle.closing(webhooks.courier);
   const { worker } = execution;

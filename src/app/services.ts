@@ -3,6 +3,7 @@ import { createAssistantService } from "../assistants/service.ts";
 import { checkpointNotFound } from "../domain/errors.ts";
 import type { Faults } from "../domain/faults.ts";
 import type { Logger } from "../lib/logger.ts";
+import type { CallerLimits } from "../http/limits/caller-limits.ts";
 import { assistantDefaults } from "../project/assistant-defaults.ts";
 import type { RunEnd } from "../queue/attempts.ts";
 import { createRunSearcher } from "../runs/records/search.ts";
@@ -22,6 +23,7 @@ export interface ServiceParts {
   foundation: Foundation;
   execution: ServerExecution;
   webhooks: Pick<Webhooks, "checkWebhook" | "deliveries">;
+  callerLimits: CallerLimits;
   /** Whether this server answers requests by now, and goes on with that. */
   isReady(): boolean;
   faults: Faults;
@@ -31,7 +33,7 @@ export interface ServiceParts {
 
 /** What the routes ask: one service for each resource. */
 export const createServices = async (parts: ServiceParts) => {
-  const { foundation, execution, webhooks, isReady, faults, lifecycle, logger } = parts;
+  const { foundation, execution, webhooks, callerLimits, isReady, faults, lifecycle, logger } = parts;
   const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;
   const { store, threadExpiry } = foundation;
   const { runRepository, everyThread, ends, eventLog, hub, endings, worker, hosting, graphProcesses } =
@@ -117,6 +119,7 @@ export const createServices = async (parts: ServiceParts) => {
       readiness: () => (isReady() ? undefined : "is starting or stopping"),
       workers: () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active }),
       eventStreaming: () => streaming.figures(),
+      limits: () => callerLimits.figures(),
       graphProcesses: () => graphProcesses?.figures(),
     }),
   );

@@ -142,6 +142,12 @@ const assertRelations = (config: Config): void => {
         `(${config.leaseSeconds}): a loop that is blocked for less than a lease keeps its runs anyway.`,
     );
   }
+  if (config.headersTimeoutSeconds > config.requestTimeoutSeconds) {
+    throw new StartError(
+      `HEADERS_TIMEOUT_SECONDS (${config.headersTimeoutSeconds}) must be no more than REQUEST_TIMEOUT_SECONDS ` +
+        `(${config.requestTimeoutSeconds}): the headers are a part of the request.`,
+    );
+  }
   if (config.databaseDirectUrl !== undefined && config.databaseUrl === undefined) {
     throw new StartError(
       "DATABASE_DIRECT_URL needs a DATABASE_URL beside it: the way past a pooler to that database.",

@@ -5,10 +5,11 @@ import type { ProjectKeys } from "./project-keys.ts";
 import { WEBHOOK_OPTIONS, type WebhookOptions } from "./webhook-options.ts";
 import { DATABASE_OPTIONS, type DatabaseConfig } from "./database-options.ts";
 import { EXECUTION_OPTIONS, type ExecutionConfig } from "./execution-options.ts";
+import { LIMIT_OPTIONS, type LimitConfig } from "./limit-options.ts";
 import { BYTES_PER_MEGABYTE, commaSeparated, flag, oneOf, text, wholeNumber, type Option } from "./option.ts";
 
 /** The configuration of a server: read-only, complete, every value checked. */
-export interface Config extends DatabaseConfig, ExecutionConfig, WebhookOptions {
+export interface Config extends DatabaseConfig, ExecutionConfig, LimitConfig, WebhookOptions {
   /** Path of langgraph.json, as given. */
   readonly graphConfigFile: string;
   /** What the environment says of langgraph.json. */
@@ -189,6 +190,7 @@ export const OPTIONS: {
     ...wholeNumber(1_000, 10_000_000),
     description: "Items of lists and members of objects that a request's body may have, all levels together.",
   },
+  ...LIMIT_OPTIONS,
   logLevel: {
     environment: ["LOG_LEVEL"],
     default: "info",

@@ -22,6 +22,8 @@ export type ErrorKind =
   | "too_large"
   /** A field does not validate; the sentence names it. HTTP 422. */
   | "invalid"
+  /** The caller asks for more than one caller may have; nothing was done. HTTP 429 with Retry-After. */
+  | "too_many"
   /** The database can't be reached for now, or memory is short; nothing was stored. HTTP 503 with Retry-After. */
   | "unavailable";
 
@@ -31,15 +33,18 @@ export type Missing = "assistant" | "graph" | "thread" | "run" | "checkpoint";
 /** An error whose message is meant for the caller. */
 export class ThreadloomError extends Error {
   readonly missing: Missing | undefined;
+  /** When it is worth trying again; undefined: nobody knows, or never. */
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(
     readonly kind: ErrorKind,
     message: string,
-    options?: { cause?: unknown; missing?: Missing },
+    options?: { cause?: unknown; missing?: Missing; retryAfterSeconds?: number },
   ) {
     super(message, options);
     this.name = "ThreadloomError";
     this.missing = options?.missing;
+    this.retryAfterSeconds = options?.retryAfterSeconds;
   }
 }
 
@@ -58,6 +63,8 @@ export const scopeMissing = (action: string, needed: string) =>
 export const invalid = refusal("invalid");
 export const conflict = refusal("conflict");
 export const unavailable = refusal("unavailable");
+export const tooMany = (message: string, retryAfterSeconds: number) =>
+  new ThreadloomError("too_many", message, { retryAfterSeconds });
 export const tooLarge = (bytesAtMost: number) =>
   new ThreadloomError("too_large", `The body is larger than the ${bytesAtMost} bytes that are taken here.`);
 

@@ -10,6 +10,10 @@ import { boundAnswers } from "./answer-budget.ts";
 import { acceptBodies, type BodyLimits } from "./bodies.ts";
 import { allowOriginOf, allowOrigins, type CorsOptions } from "./cors.ts";
 import { answerUnknownRoute, answerUnreadable, createAnswerError } from "./errors.ts";
+import type { CallerLimits } from "./limits/caller-limits.ts";
+import { limitConnections, serverOptionsOf, type ConnectionLimits } from "./limits/connections.ts";
+import { limitRequests } from "./limits/limit-requests.ts";
+import { trackOpenAnswers } from "./open-answers.ts";
 import { describeApi } from "./openapi.ts";
 import { offerConfigurableHeaders } from "./header-choice.ts";
 import { logRequests } from "./request-lines.ts";
@@ -24,6 +28,11 @@ export interface AppOptions {
   logger: Logger;
   authenticate: Authenticate;
   bodyLimits: BodyLimits;
+  connectionLimits: ConnectionLimits;
+  /** Undefined: nobody is limited. */
+  callerLimits?: CallerLimits | undefined;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies?: readonly string[];
   cors: CorsOptions;
   /** Left out: it doesn't matter where callers come from. */
   siteCheck?: SiteCheck;
@@ -36,8 +45,6 @@ export interface AppOptions {
   socketsSettled?: () => Promise<void>;
 }
 
-/** A request must have arrived whole within this time; answering may take as long as a run does. */
-const REQUEST_TIMEOUT_MS = 60_000;
 /** Characters of an id in a path: UUIDs have 36, graph ids are names. */
 const PATH_PARAMETER_AT_MOST = 1_000;
 
@@ -47,6 +54,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   const mountPrefix = rules?.mountPrefix ?? "";
   const rewriteUrl = withoutPrefix(mountPrefix);
   const answerError = createAnswerError();
+  const { connectionLimits, trustedProxies = [] } = options;
   const app: FastifyInstance = Fastify({
     // Fastify's own news (it listens) would stand beside the line that main prints.
     loggerInstance: options.logger.child(
@@ -56,7 +64,10 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     // A line per request would cost as much as answering it; a proxy in front logs requests.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: options.bodyLimits.bytes,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    http: serverOptionsOf(connectionLimits),
+    requestTimeout: connectionLimits.requestMs,
+    keepAliveTimeout: connectionLimits.keepAliveMs,
+    ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
     genReqId: () => newId(),
     ...(rewriteUrl === undefined ? {} : { rewriteUrl }),
     // Streams are ended by the server itself before it closes; see events/transports/.
@@ -70,6 +81,8 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     clientErrorHandler: answerUnreadable,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PARAMETER_AT_MOST },
   });
+  const openAnswers = trackOpenAnswers(app);
+  limitConnections(app, openAnswers, connectionLimits);
   app.setValidatorCompiler(validatorCompiler);
   // Answers are built by the services, from the same types; the response schemas are documentation.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
@@ -118,7 +131,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
       done(error as Error);
     }
   });
-  answerBeforeClosing(app);
+  answerBeforeClosing(app, openAnswers);
   // Its own heartbeat would end in a blank line; see events/transports/server-sent-events.ts.
   await app.register(fastifySSE, { heartbeatInterval: 0 });
   await acceptWebSockets(app, {
@@ -126,6 +139,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     budget,
     settled: options.socketsSettled ?? (async () => undefined),
   });
+  limitRequests(app, options.callerLimits);
   if (rules?.disabled.has("meta") !== true) await describeApi(app, mountPrefix);
   for (const routes of options.routes) await app.register(routes);
   await app.ready();

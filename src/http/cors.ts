@@ -10,6 +10,10 @@ const EXPOSED_HEADERS = [
   "X-Pagination-Total",
   "X-Pagination-Next",
   "X-Request-Id",
+  "Retry-After",
+  "RateLimit-Limit",
+  "RateLimit-Remaining",
+  "RateLimit-Reset",
 ];
 
 /** Headers that a page may always send, by the rules of the web. */

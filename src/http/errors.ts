@@ -15,6 +15,7 @@ const STATUS: Record<ErrorKind, number> = {
   conflict: 409,
   too_large: 413,
   invalid: 422,
+  too_many: 429,
   unavailable: 503,
 };
 
@@ -116,6 +117,8 @@ export const createAnswerError = (): AnswerError => {
       void reply.code(500).send({ detail: "The server could not answer this request; its log says why." });
       return;
     }
+    if (error instanceof ThreadloomError && error.retryAfterSeconds !== undefined)
+      void reply.header("retry-after", error.retryAfterSeconds);
     if (refusal.status === 503) {
       tellRefusal(request, error, refusal.detail);
       void reply.header("retry-after", RETRY_AFTER_SECONDS);

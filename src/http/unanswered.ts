@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
+import type { OpenAnswers } from "./open-answers.ts";
 
 /** What a server that stops gives to requests that it has taken; those that are not for a run's end take milliseconds. */
 const ANSWERING_MS = 1_000;
@@ -10,15 +11,9 @@ const LOOK_EVERY_MS = 10;
  * his run was stored, and the SDKs up to 1.12 send every request again. An answer that has begun (a stream, whoever waits for
  * a run) is not waited for: what it tells can be read elsewhere. Register before what cuts connections.
  */
-export const answerBeforeClosing = (app: FastifyInstance): void => {
-  const taken = new Map<FastifyReply["raw"], FastifyRequest>();
-  app.addHook("onRequest", (request, reply, done) => {
-    taken.set(reply.raw, request);
-    reply.raw.once("close", () => taken.delete(reply.raw));
-    done();
-  });
+export const answerBeforeClosing = (app: FastifyInstance, open: OpenAnswers): void => {
   const isSomeUnanswered = (): boolean =>
-    [...taken].some(([response, { ws }]) => !ws && !response.headersSent && !response.destroyed);
+    [...open].some(([response, { ws }]) => !ws && !response.headersSent && !response.destroyed);
   app.addHook("preClose", async () => {
     const until = performance.now() + ANSWERING_MS;
     while (isSomeUnanswered() && performance.now() < until) await pause(LOOK_EVERY_MS);

@@ -1,6 +1,6 @@
 import websocket from "@fastify/websocket";
 import type { FastifyInstance } from "fastify";
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { KEY_PROTOCOL } from "../access/api-keys.ts";
 import type { BodyBudget } from "./body-budget.ts";
@@ -67,8 +67,15 @@ export const acceptWebSockets = async (
   /** What ends the sockets of requests that have been refused: nobody else has them. */
   const refusals = new WeakMap<IncomingMessage, () => void>();
   const handshakes = new WeakMap<IncomingMessage, NodeJS.Timeout>();
+  /** What was asked last over each connection. */
+  const answers = new WeakMap<Duplex, ServerResponse>();
+  app.server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
+    answers.set(request.socket, response);
+  });
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (request.headers.upgrade?.toLowerCase() !== "websocket") {
+      // Node has forgotten who asked before over it and is not answered: the answers would wait for each other for ever.
+      if (answers.get(socket)?.closed === false) return socket.destroy();
       return serveAsPlain(app.server, request, socket, head);
     }
     const timer = setTimeout(() => socket.destroy(), HANDSHAKE_MS);

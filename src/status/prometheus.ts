@@ -2,7 +2,7 @@ import type { Metrics } from "./schemas.ts";
 
 /** What a collector reads, one group of lines per figure: name, kind, meaning, value. */
 export const toPrometheus = (metrics: Metrics): string => {
-  const { process, database, queue, crons, event_streaming, workers, graph_processes } = metrics;
+  const { process, database, queue, crons, event_streaming, limits, workers, graph_processes } = metrics;
   const lines: string[] = [];
   const write = (name: string, kind: "gauge" | "counter", help: string, value: number, labels = ""): void => {
     const full = `threadloom_${name}`;
@@ -46,6 +46,13 @@ export const toPrometheus = (metrics: Metrics): string => {
     const streams = "Streams of threads that clients read here, over server-sent events and WebSockets.";
     write("event_streams", "gauge", streams, event_streaming.streams);
     write("websockets", "gauge", "WebSockets that clients hold open here.", event_streaming.sockets);
+  }
+  if (limits !== undefined) {
+    const open = "Streams, WebSockets and waiting requests that callers have open here.";
+    write("open_streams", "gauge", open, limits.open_streams);
+    const refused = "Requests that were refused since the start, by the limit that was reached.";
+    for (const [limit, value] of Object.entries(limits.refused))
+      write("refused_total", "counter", refused, value, `{limit="${limit}"}`);
   }
   if (workers !== undefined) {
     write("worker_slots", "gauge", "Runs that this process may execute at once.", workers.max);

@@ -15,6 +15,7 @@ const healthRoutes =
     app.get(
       "/ok",
       {
+        config: { rate: null },
         schema: {
           tags,
           summary: "Whether this server may get requests",

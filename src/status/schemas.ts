@@ -69,6 +69,8 @@ export interface Metrics {
   crons: { num_scheduled: number; num_due: number; late_seconds: number } | undefined;
   /** What clients read of threads from this process over event streaming; a WebSocket has a stream for each subscription. */
   event_streaming: { streams: number; sockets: number } | undefined;
+  /** Streams and waiting requests that callers have open here, and what was refused since the start, by the limit. */
+  limits: { open_streams: number; refused: Readonly<Record<string, number>> } | undefined;
   /** What this process executes; undefined if it is no worker. */
   workers: { max: number; active: number; available: number } | undefined;
   /** Processes that execute graphs for this one, and those that ended unasked, by the reason; undefined without WORKERS. */

@@ -15,6 +15,8 @@ export interface StatusServiceOptions {
   workers?: () => { max: number; active: number };
   /** What clients have open. */
   eventStreaming?: () => Metrics["event_streaming"];
+  /** What stays open, and what was refused. */
+  limits?: () => Metrics["limits"];
   /** Processes that execute graphs for this one; undefined if there are none. */
   graphProcesses?: () => Metrics["graph_processes"];
   /** Runs that wait, by their graph, and that no worker can execute. */
@@ -149,6 +151,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
         queue: counts?.queue,
         crons: counts?.crons,
         event_streaming: options.eventStreaming?.(),
+        limits: options.limits?.(),
         workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },
         graph_processes: options.graphProcesses?.(),
       };

@@ -7,6 +7,7 @@ import { answerUnknownRoute, refusalOf } from "../http/errors.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
 import { validated } from "../http/validation.ts";
 import { commandAnswer, commandEnvelope, eventStreamBody, threadPath } from "./schemas.ts";
+import { createsRun } from "./commands/envelope.ts";
 import { mergeReaders } from "./reading/merged-reader.ts";
 import type { StreamingService } from "./service.ts";
 import { serveSession } from "./sockets/session.ts";
@@ -19,7 +20,7 @@ const commandRoutes =
     app.post(
       "/threads/:thread_id/commands",
       {
-        config: { largeBody: true },
+        config: { largeBody: true, rate: "reads" },
         schema: {
           tags,
           summary: "Start a run, answer an interrupt, or look at a thread, by a command",
@@ -30,8 +31,9 @@ const commandRoutes =
           response: { 200: commandAnswer, 404: errorAnswer },
         },
       },
-      async (request, reply) =>
-        await service.commands.overHttp(
+      async (request, reply) => {
+        if (createsRun(request.body)) request.spend("runs");
+        return await service.commands.overHttp(
           {
             caller: request.caller,
             threadId: request.params.thread_id,
@@ -44,7 +46,8 @@ const commandRoutes =
               ),
           },
           request.body,
-        ),
+        );
+      },
     );
   };
 
@@ -114,6 +117,7 @@ const socketRoutes =
             threadId,
             headers: request.configurableHeaders(),
             elementsAtMost,
+            spend: (envelope) => request.spend(createsRun(envelope) ? "runs" : "reads"),
             onFault,
             onIdle,
           });

@@ -13,6 +13,8 @@ import { loadGraphs } from "../../src/graphs/graphs.ts";
 import { createApp } from "../../src/http/app.ts";
 import { allowedOrigins, originsOf } from "../../src/http/origins.ts";
 import { createLogger } from "../../src/lib/logger.ts";
+import type { CallerLimits } from "../../src/http/limits/caller-limits.ts";
+import type { ConnectionLimits } from "../../src/http/limits/connections.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
 import { createStatusRepository } from "../../src/status/repository.ts";
 import { createStatusRoutes } from "../../src/status/routes.ts";
@@ -40,10 +42,13 @@ export interface TestAppOptions {
   cors?: object;
   bodyLimit?: number;
   bodyElements?: number;
+  connectionLimits?: Partial<ConnectionLimits>;
+  callerLimits?: CallerLimits;
   /** Further routes. */
   routes?: RoutePlugin[];
 }
 
+export const CONNECTION_LIMITS = { atMost: 1_000, headersMs: 20_000, requestMs: 60_000, keepAliveMs: 72_000 };
 const BODY_LIMIT = 4 * 1024 * 1024;
 const BODY_ELEMENTS = 250_000;
 
@@ -57,6 +62,8 @@ export const aBareApp = async (options: TestAppOptions = {}) => {
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },
+    connectionLimits: { ...CONNECTION_LIMITS, ...options.connectionLimits },
+    callerLimits: options.callerLimits,
     cors: { origins: originsOf({ named, rules, hasKeys: () => true }), rules },
     routes: options.routes ?? [],
   });
@@ -89,6 +96,7 @@ export const startAssistants = async (options: TestAppOptions = {}) => {
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },
+    connectionLimits: CONNECTION_LIMITS,
     cors: { origins: allowedOrigins(options.corsAllowOrigins ?? ["*"]) },
     routes: [createAssistantRoutes(assistants), createStatusRoutes(status), ...(options.routes ?? [])],
   });

@@ -7,6 +7,7 @@ import { ANONYMOUS } from "../../src/access/caller.ts";
 import { createApp } from "../../src/http/app.ts";
 import { allowedOrigins } from "../../src/http/origins.ts";
 import { createStoreRoutes } from "../../src/store/routes.ts";
+import { CONNECTION_LIMITS } from "../helpers/parts.ts";
 import { logger, openStore, type OpenStore } from "./open-store.ts";
 
 describe("/store", () => {
@@ -18,6 +19,7 @@ describe("/store", () => {
       answerRoom: createAnswerRoom(),
       logger,
       authenticate: () => ANONYMOUS,
+      connectionLimits: CONNECTION_LIMITS,
       bodyLimits: { bytes: 1_000_000, elements: 250_000 },
       cors: { origins: allowedOrigins(["*"]) },
       routes: [createStoreRoutes(open.service, createAnswerRoom())],

@@ -54,6 +54,7 @@ const aSession = async () => {
     threadId: newId(),
     headers: undefined,
     elementsAtMost: 100,
+    spend: () => undefined,
     onFault,
     onIdle,
   });

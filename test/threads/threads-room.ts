@@ -15,6 +15,7 @@ import { createThreadRoutes } from "../../src/threads/routes.ts";
 import { createThreadService, type ThreadService } from "../../src/threads/service.ts";
 import { authorize } from "../helpers/access.ts";
 import { freshDatabase } from "../helpers/database.ts";
+import { CONNECTION_LIMITS } from "../helpers/parts.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
@@ -117,6 +118,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
     answerRoom: createAnswerRoom(),
     logger,
     authenticate: () => ANONYMOUS,
+    connectionLimits: CONNECTION_LIMITS,
     bodyLimits: { bytes: 10_000_000, elements: 250_000 },
     cors: { origins: allowedOrigins(["*"]) },
     routes: [createThreadRoutes(service, createAnswerRoom())],

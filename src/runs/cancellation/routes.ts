@@ -39,6 +39,7 @@ export const createCancellationRoutes =
     app.post(
       "/threads/:thread_id/runs/:run_id/cancel",
       {
+        config: { rate: "writes", waits: true },
         schema: {
           tags,
           summary: "Cancel a run",

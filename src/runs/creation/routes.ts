@@ -12,7 +12,7 @@ const threadRoutes =
     app.post(
       "/threads/:thread_id/runs",
       {
-        config: { largeBody: true },
+        config: { largeBody: true, rate: "runs" },
         schema: {
           tags,
           summary: "Create a run in the background",
@@ -33,7 +33,7 @@ const threadRoutes =
     app.post(
       "/threads/:thread_id/runs/stream",
       {
-        config: { largeBody: true },
+        config: { largeBody: true, rate: "runs" },
         sse: "manual",
         schema: {
           tags,
@@ -58,7 +58,7 @@ const threadRoutes =
     app.post(
       "/threads/:thread_id/runs/wait",
       {
-        config: { largeBody: true },
+        config: { largeBody: true, rate: "runs", waits: true },
         schema: {
           tags,
           summary: "Create a run and wait for its result",
@@ -85,7 +85,7 @@ const threadlessRoutes =
     app.post(
       "/runs",
       {
-        config: { largeBody: true },
+        config: { largeBody: true, rate: "runs" },
         schema: {
           tags: threadlessTags,
           summary: "Create a threadless run in the background",
@@ -105,7 +105,7 @@ const threadlessRoutes =
     app.post(
       "/runs/stream",
       {
-        config: { largeBody: true },
+        config: { largeBody: true, rate: "runs" },
         sse: "manual",
         schema: {
           tags: threadlessTags,
@@ -129,7 +129,7 @@ const threadlessRoutes =
     app.post(
       "/runs/wait",
       {
-        config: { largeBody: true },
+        config: { largeBody: true, rate: "runs", waits: true },
         schema: {
           tags: threadlessTags,
           summary: "Create a threadless run and wait for its result",
@@ -150,7 +150,7 @@ const threadlessRoutes =
     app.post(
       "/runs/batch",
       {
-        config: { largeBody: true },
+        config: { largeBody: true, rate: "runs" },
         schema: {
           tags: threadlessTags,
           summary: "Create several threadless runs in the background",
@@ -158,8 +158,12 @@ const threadlessRoutes =
           response: { 200: z.array(runRecord), ...conflicts },
         },
       },
-      async (request) =>
-        await service.createBatch(request.caller, request.body, { headers: request.configurableHeaders() }),
+      async (request) => {
+        request.charge("runs", request.body.length - 1);
+        return await service.createBatch(request.caller, request.body, {
+          headers: request.configurableHeaders(),
+        });
+      },
     );
   };
 

@@ -29,6 +29,7 @@ export const createJoiningRoutes =
     app.get(
       "/threads/:thread_id/runs/:run_id/join",
       {
+        config: { waits: true },
         schema: {
           tags,
           summary: "Wait until a run has ended",

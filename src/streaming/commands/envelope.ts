@@ -1,7 +1,11 @@
 import { isPassing } from "../../database/passing-faults.ts";
 import { CallerGoneError, ThreadloomError, type Missing } from "../../domain/errors.ts";
 import { refusalOf as refusalOverHttp } from "../../http/errors.ts";
-import type { CommandAnswer, ErrorCode } from "../schemas.ts";
+import type { CommandAnswer, CommandEnvelope, ErrorCode } from "../schemas.ts";
+
+const CREATING_RUNS = new Set(["run.start", "input.respond", "state.fork"]);
+/** Whether a command creates a run, and counts as one for the limits of its caller. */
+export const createsRun = ({ method }: CommandEnvelope): boolean => CREATING_RUNS.has(method);
 
 /** A command that can't be done, in the protocol's words. The caller is answered with status 200. */
 export class CommandError extends Error {
@@ -30,6 +34,7 @@ const codeOf = ({ kind, missing }: ThreadloomError): ErrorCode => {
     case "unauthenticated":
     case "forbidden":
       return "permission_denied";
+    case "too_many":
     case "unavailable":
       return "unknown_error";
     default:
@@ -42,7 +47,7 @@ export const isForHttp = (error: unknown): boolean =>
   error instanceof CallerGoneError ||
   isPassing(error) ||
   (error instanceof ThreadloomError &&
-    (["unauthenticated", "forbidden", "unavailable", "too_large"].includes(error.kind) ||
+    (["unauthenticated", "forbidden", "unavailable", "too_large", "too_many"].includes(error.kind) ||
       error.missing === "assistant" ||
       error.missing === "graph"));
 

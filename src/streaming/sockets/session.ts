@@ -24,6 +24,8 @@ export interface SessionParts {
   headers: Readonly<Record<string, string>> | undefined;
   /** Elements that a message may hold. */
   elementsAtMost: number;
+  /** Counts a command as a request of its caller; throws `tooMany`. */
+  spend: (envelope: CommandEnvelope) => void;
   onFault: (error: unknown) => void;
   /** Told whenever all that the client has sent is answered. */
   onIdle: () => void;
@@ -64,7 +66,7 @@ const keepAlive = (socket: WebSocket): void => {
 
 /** A client's socket: commands come in and are answered one after the other, events of its subscriptions go out. */
 export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
-  const { service, caller, threadId, headers, elementsAtMost, onFault, onIdle } = parts;
+  const { service, caller, threadId, headers, elementsAtMost, spend, onFault, onIdle } = parts;
   const shared = shareSocket(socket);
   /** What ends each. */
   const subscriptions = new Map<string, () => void>();
@@ -113,6 +115,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
 
   const perform = async (envelope: CommandEnvelope): Promise<void> => {
     try {
+      spend(envelope);
       if (envelope.method === "subscription.subscribe") return await subscribe(envelope);
       if (envelope.method === "subscription.unsubscribe") return await unsubscribe(envelope);
     } catch (error) {

@@ -1,0 +1,106 @@
+import ipaddr from "ipaddr.js";
+import { z } from "zod";
+import { commaSeparated, list, seconds, wholeNumber, type Option } from "./option.ts";
+
+/** What one caller may ask for, and for how long somebody may hold a connection. Where 0 is a value, it is no limit. */
+export interface LimitConfig {
+  /** Requests per minute of a user or an address, by what they do. */
+  readonly readsPerMinute: number;
+  readonly searchesPerMinute: number;
+  readonly writesPerMinute: number;
+  readonly runsPerMinute: number;
+  readonly streamsPerMinute: number;
+  /** How many times as much a caller with an API key may: it stands for an application with many users. */
+  readonly keyFactor: number;
+  /** Streams, WebSockets and waits that a caller may have open at the same time. */
+  readonly streamsPerCaller: number;
+  /** The same for all callers of this process together. */
+  readonly streamsAtMost: number;
+  /** Connections that this process takes. */
+  readonly connectionsAtMost: number;
+  /** Addresses of proxies whose `X-Forwarded-For` is believed: what Fastify's `trustProxy` takes. */
+  readonly trustedProxies: readonly string[];
+  /** Seconds in which the headers of a request must have come; also of the first of a connection. */
+  readonly headersTimeoutSeconds: number;
+  /** Seconds in which a request must have come whole. */
+  readonly requestTimeoutSeconds: number;
+  /** Seconds that a connection stays open between two requests. */
+  readonly keepAliveSeconds: number;
+}
+
+const perMinute = (what: string, standard: string, name: string): Option<number> => ({
+  environment: [name],
+  default: standard,
+  ...wholeNumber(0, 1_000_000_000),
+  description: `${what} a minute that a user or an address may make; 0: no limit.`,
+});
+
+/** Names of ranges that are no addresses. */
+const RANGES = ["loopback", "linklocal", "uniquelocal"];
+const isProxy = (text: string): boolean =>
+  RANGES.includes(text) || ipaddr.isValid(text) || ipaddr.isValidCIDR(text);
+
+export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitConfig[Key]> } = {
+  readsPerMinute: perMinute("Requests that read", "3000", "RATE_LIMIT_READS"),
+  searchesPerMinute: perMinute("Searches, counts and histories", "600", "RATE_LIMIT_SEARCHES"),
+  writesPerMinute: perMinute("Requests that change something", "1200", "RATE_LIMIT_WRITES"),
+  runsPerMinute: perMinute("Runs", "600", "RATE_LIMIT_RUNS"),
+  streamsPerMinute: perMinute("Streams, WebSockets and joins", "600", "RATE_LIMIT_STREAMS"),
+  keyFactor: {
+    environment: ["LIMITS_KEY_FACTOR"],
+    default: "20",
+    ...wholeNumber(1, 1_000_000),
+    description:
+      "How many times the limits of a user hold for an API key, which stands for an application with many users.",
+  },
+  streamsPerCaller: {
+    environment: ["STREAMS_PER_CALLER"],
+    default: "100",
+    ...wholeNumber(0, 1_000_000),
+    description:
+      "Streams, WebSockets and waiting requests that a user or an address may have open at once; 0: no limit.",
+  },
+  streamsAtMost: {
+    environment: ["STREAMS_MAX"],
+    default: "10000",
+    ...wholeNumber(1, 1_000_000),
+    description: "Streams, WebSockets and waiting requests that this process has open at once.",
+  },
+  connectionsAtMost: {
+    environment: ["CONNECTIONS_MAX"],
+    default: "15000",
+    ...wholeNumber(10, 1_000_000),
+    description: "Connections that this process takes; further ones are closed at once.",
+  },
+  trustedProxies: {
+    environment: ["TRUSTED_PROXIES"],
+    default: "",
+    expected:
+      "a list of addresses or networks (10.0.0.0/8) separated by commas, or loopback, linklocal, uniquelocal",
+    schema: z
+      .string()
+      .refine((text) => list(text).every(isProxy))
+      .pipe(commaSeparated.schema),
+    description:
+      "Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas; also loopback, linklocal, " +
+      "uniquelocal. Not set: callers without a name are counted by the address that connects.",
+  },
+  headersTimeoutSeconds: {
+    environment: ["HEADERS_TIMEOUT_SECONDS"],
+    default: "20",
+    ...seconds(1, 3_600),
+    description: "Seconds in which a new connection must have sent a request's headers.",
+  },
+  requestTimeoutSeconds: {
+    environment: ["REQUEST_TIMEOUT_SECONDS"],
+    default: "60",
+    ...seconds(1, 3_600),
+    description: "Seconds in which a request must have arrived whole; no less than HEADERS_TIMEOUT_SECONDS.",
+  },
+  keepAliveSeconds: {
+    environment: ["KEEP_ALIVE_SECONDS"],
+    default: "72", // longer than the minute that balancers keep theirs, or they send into a closed one
+    ...seconds(1, 3_600),
+    description: "Seconds that a connection stays open between two requests.",
+  },
+};

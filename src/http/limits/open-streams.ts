@@ -1,0 +1,60 @@
+import { tooMany } from "../../domain/errors.ts";
+import type { CountedCaller } from "./counted-callers.ts";
+
+/** What stays open: streams, WebSockets, and requests that wait for a run. */
+export interface OpenStreams {
+  readonly active: number;
+  /** Throws `tooMany`. Answers what ends it; that may be called again. */
+  open(caller: CountedCaller | undefined): () => void;
+}
+
+/** Nobody knows when one ends; most take seconds. */
+const RETRY_SECONDS = 5;
+
+/** `perCaller`: of one with `times` 1, 0 is no limit; `inAll`: of this process. */
+export const createOpenStreams = ({
+  perCaller,
+  inAll,
+}: {
+  perCaller: number;
+  inAll: number;
+}): OpenStreams => {
+  let active = 0;
+  /** Only of those who have some. */
+  const byCaller = new Map<string, number>();
+
+  return {
+    get active() {
+      return active;
+    },
+
+    open(caller) {
+      if (active >= inAll) {
+        throw tooMany("This server has as many streams and waiting requests open as it can.", RETRY_SECONDS);
+      }
+      const name = perCaller === 0 ? undefined : caller?.name;
+      if (caller !== undefined && name !== undefined) {
+        const mine = byCaller.get(name) ?? 0;
+        const atMost = perCaller * caller.times;
+        if (mine >= atMost) {
+          throw tooMany(
+            `At most ${atMost} streams, WebSockets and waiting requests of one caller are open at once; close one first.`,
+            RETRY_SECONDS,
+          );
+        }
+        byCaller.set(name, mine + 1);
+      }
+      active += 1;
+      let isOpen = true;
+      return () => {
+        if (!isOpen) return;
+        isOpen = false;
+        active -= 1;
+        if (name === undefined) return;
+        const others = (byCaller.get(name) ?? 1) - 1;
+        if (others === 0) byCaller.delete(name);
+        else byCaller.set(name, others);
+      };
+    },
+  };
+};
