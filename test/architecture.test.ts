@@ -155,6 +155,7 @@ const ENTRIES = [
   "app/graph-process.ts",
   "app/schema-process.ts",
   "cli/import.ts",
+  "cli/migrate.ts",
   "cli/schemas.ts",
   "cli/keys.ts",
   "config/config.ts",

@@ -60,37 +60,64 @@ const ensureSchema = async (client: pg.Client, schema: string): Promise<void> =>
   }
 };
 
+/** Names and checksums of those that have run; undefined in a schema that is not there, or has none yet. */
+const readRan = async (client: pg.Client, schema: string): Promise<Map<string, string> | undefined> => {
+  const { rows } = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [
+    `"${schema}".migrations`,
+  ]);
+  if (rows[0]?.found !== true) return undefined;
+  const ran = await client.query<{ name: string; checksum: string }>(
+    inSchema(schema)("select name, checksum from threadloom.migrations order by name"),
+  );
+  return new Map(ran.rows.map((row) => [row.name, row.checksum]));
+};
+
+/** Says what is to be done where a server's role may use the tables, and not change them. */
+const asOwner = (schema: string, cause: unknown): unknown =>
+  sqlState(cause) !== INSUFFICIENT_PRIVILEGE
+    ? cause
+    : new StartError(
+        `The database user may not change the tables in the schema ${schema}, which this version has to: run ` +
+          "'npm run migrate' as the role that owns them (docs/database-role.md).",
+        { cause },
+      );
+
 const migrateWith = async (
   client: pg.Client,
   { schema, logger, advisoryLocks = true }: MigrateOptions,
 ): Promise<string[]> => {
   const qualified = inSchema(schema);
   if (advisoryLocks) await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
+  const migrations = await readMigrations();
+  // Nothing to do: nothing is asked of the database that only the owner of the tables may do.
+  const known = await readRan(client, schema);
+  const isUpToDate =
+    known?.size === migrations.length &&
+    migrations.every(({ name, checksum }) => known.get(name) === checksum);
+  if (isUpToDate) return [];
   await ensureSchema(client, schema);
   // The migrations name no schema. Nothing of `public` is in sight of them: its tables may be of others.
   await client.query(`set local search_path to "${schema}"`);
   const moved = await moveFromPublic(client, schema);
   if (moved > 0) logger.info({ schema, tables: moved }, "moved the tables from the schema public");
-  await client.query(
-    qualified(
-      `create table if not exists threadloom.migrations (
-         name text primary key, checksum text not null, ran_at timestamptz not null default now())`,
-    ),
-  );
-  const { rows } = await client.query<{ name: string; checksum: string }>(
-    qualified("select name, checksum from threadloom.migrations order by name"),
-  );
-  const ran = new Map(rows.map((row) => [row.name, row.checksum]));
-  const migrations = await readMigrations();
-  const unknown = rows
-    .map(({ name }) => name)
-    .filter((name) => !migrations.some((known) => known.name === name));
+  const ran = (await readRan(client, schema)) ?? new Map<string, string>();
+  const unknown = [...ran.keys()].filter((name) => !migrations.some((migration) => migration.name === name));
   if (unknown.length > 0) {
     throw new StartError(
       `The schema ${schema} of the database was made by a newer version of this server (${unknown.at(-1)}), which ` +
         "this one would damage: start the newer version.",
     );
   }
+  await client
+    .query(
+      qualified(
+        `create table if not exists threadloom.migrations (
+         name text primary key, checksum text not null, ran_at timestamptz not null default now())`,
+      ),
+    )
+    .catch((error: unknown) => {
+      throw asOwner(schema, error);
+    });
   const done: string[] = [];
   for (const { name, text, checksum } of migrations) {
     const before = ran.get(name);

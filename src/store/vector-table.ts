@@ -67,7 +67,8 @@ export const prepareVectorTable = async (
     database.transaction(async (transaction) => {
       if (advisoryLocks) await transaction.query("select pg_advisory_xact_lock($1)", [VECTOR_TABLE_LOCK]);
       await ensureExtension(transaction);
-      await transaction.query(createTable(dims));
+      // Where it is there, nothing is asked that only its owner may do.
+      if (!(await hasVectorTable(transaction))) await transaction.query(createTable(dims));
       const [column] = await transaction.query<{ dims: number }>(
         `select atttypmod as dims from pg_attribute
        where attrelid = 'threadloom.store_vectors'::regclass and attname = 'embedding'`,

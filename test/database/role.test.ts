@@ -1,0 +1,129 @@
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { migrate } from "../../src/database/migrate.ts";
+import { apiOf, saying, textsOf } from "../helpers/api.ts";
+import { startTestServer } from "../helpers/app.ts";
+import { freshDatabase } from "../helpers/database.ts";
+import { listeningLogger } from "../helpers/parts.ts";
+import { readSteps } from "../readme/document.ts";
+
+/** The roles that docs/database-role.md tells administrators to make, by its own SQL. */
+
+const PAGE = fileURLToPath(new URL("../../docs/database-role.md", import.meta.url));
+const PASSWORD = randomBytes(8).toString("hex");
+/** Roles belong to the whole server, where other tests run. */
+const suffix = randomBytes(4).toString("hex");
+const ROLES = ["threadloom_user", "threadloom_owner", "threadloom_server"];
+
+const closers: (() => Promise<unknown>)[] = [];
+let administrator: pg.Client;
+let address: string;
+beforeEach(async () => {
+  const fresh = await freshDatabase();
+  closers.push(() => fresh.drop());
+  address = fresh.connectionString;
+  administrator = await connected(address);
+  await administrator.query("drop schema threadloom cascade");
+});
+afterEach(async () => {
+  for (const role of ROLES.map(roleNamed)) {
+    const { rowCount } = await administrator.query("select from pg_roles where rolname = $1", [role]);
+    if (rowCount === 1) await administrator.query(`drop owned by ${role} cascade; drop role ${role}`);
+  }
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const connected = async (connectionString: string): Promise<pg.Client> => {
+  const client = new pg.Client({ connectionString });
+  client.on("error", () => undefined);
+  await client.connect();
+  closers.push(() => client.end());
+  return client;
+};
+const roleNamed = (name: string): string => `${name}_${suffix}`;
+const addressAs = (role: string): string => {
+  const url = new URL(address);
+  url.username = roleNamed(role);
+  url.password = PASSWORD;
+  return url.href;
+};
+
+/** Runs the SQL of a section, as an administrator pastes it, with roles, password and database of this test. */
+const paste = async (heading: string): Promise<void> => {
+  const database = new URL(address).pathname.slice(1);
+  for (const { command } of readSteps(await readFile(PAGE, "utf8"), heading, "sql")) {
+    await administrator.query(
+      command
+        .replaceAll(new RegExp(ROLES.join("|"), "g"), roleNamed)
+        .replaceAll(/password '[^']*'/g, `password '${PASSWORD}'`)
+        .replaceAll("database app ", `database ${database} `),
+    );
+  }
+};
+
+/** Uses all that a server does: a run, its states, the store, a cron, a search, and the end of a thread. */
+const useServerAs = async (role: string): Promise<void> => {
+  const server = await startTestServer({ connectionString: addressAs(role) });
+  try {
+    const api = apiOf(server);
+    const threadId = await api.aThread({ metadata: { a: 1 } });
+    const input = saying("hello");
+    expect(
+      textsOf((await api.aFinishedRun(threadId, { assistant_id: "two-step", input })).messages),
+    ).toHaveLength(3);
+    expect((await api.state(threadId)).values.messages).toHaveLength(3);
+    const statuses = [
+      await api.post(`/threads/${threadId}/state`, { values: { messages: [] } }),
+      await api.post("/threads/search", { metadata: { a: 1 } }),
+      await api.post(`/threads/${threadId}/runs/crons`, { assistant_id: "two-step", schedule: "@daily" }),
+      await api.post("/store/items/search", { namespace_prefix: ["a"] }),
+      await api.post("/runs/wait", { assistant_id: "two-step", input }),
+      await api.remove(`/threads/${threadId}`),
+    ].map(({ status }) => status);
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 204]);
+    const severe = server.lines.filter((line) => Number((JSON.parse(line) as { level: number }).level) >= 50);
+    expect(severe).toEqual([]);
+  } finally {
+    await server.close();
+  }
+};
+const isRefused = async (client: pg.Client, statement: string): Promise<void> =>
+  expect(client.query(statement)).rejects.toMatchObject({ code: "42501" });
+
+test("a role that owns nothing but its schema is enough, and can't do more", async () => {
+  await administrator.query("create table public.others (secret text)");
+  await paste("## One role, which owns one schema");
+  await useServerAs("threadloom_user");
+  const client = await connected(addressAs("threadloom_user"));
+  await isRefused(client, "select * from public.others");
+  await isRefused(client, "create table public.mine (a int)");
+  await isRefused(client, "create schema other");
+  await isRefused(client, "create database other");
+  await isRefused(client, `create role other_${suffix}`);
+  await isRefused(client, "copy (select 1) to program 'true'");
+  await isRefused(client, "select pg_read_file('/etc/hostname')");
+});
+
+test("servers may have a role that can't change the tables, which their owner brings up to date", async () => {
+  await paste("## Two roles: one owns the tables, one serves");
+  const { logger } = listeningLogger();
+  const early = startTestServer({ connectionString: addressAs("threadloom_server") });
+  await expect(early).rejects.toThrow("npm run migrate");
+
+  await migrate(addressAs("threadloom_owner"), { schema: "threadloom", logger });
+  await useServerAs("threadloom_server");
+  const client = await connected(addressAs("threadloom_server"));
+  await isRefused(client, "drop table threadloom.runs");
+  await isRefused(client, "alter table threadloom.runs add column a int");
+  await isRefused(client, "create table threadloom.mine (a int)");
+
+  // An older version's tables, as a new version finds them.
+  await administrator.query(
+    "delete from threadloom.migrations where name = (select max(name) from threadloom.migrations)",
+  );
+  const old = startTestServer({ connectionString: addressAs("threadloom_server") });
+  await expect(old).rejects.toThrow("npm run migrate");
+});
