@@ -16,6 +16,7 @@ export const WITH_PROCESSES = [
   "test/database/embedded.test.ts",
   "test/database/pooler.test.ts",
   "test/database/pooling.test.ts",
+  "test/encryption/canary.test.ts",
   "test/engine/executors/deaths.test.ts",
   "test/engine/executors/orphans.test.ts",
   "test/engine/executors/output.test.ts",

@@ -13,6 +13,7 @@ import {
   assertAuthMayBeIgnored,
   graphConfigFileOf,
   helpText,
+  ownEncryption,
   parseConfig,
   readCommandLine,
   type Config,
@@ -140,6 +141,9 @@ const main = async (): Promise<void> => {
   });
   // Once more, since the file may have named more of the environment, which may say more of the file.
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
+  // Graphs, and what they start, have no business with them.
+  for (const name of ["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]) delete process.env[name];
+  if (project.namesEncryption) throw ownEncryption(`encryption of ${project.path}`);
   if (project.namesAuth) assertAuthMayBeIgnored(`auth of ${project.path}`, config);
   const pretty = config.logFormat === "pretty";
   const logger = createLogger({

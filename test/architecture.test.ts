@@ -13,6 +13,7 @@ const ROOMS = [
   "lib",
   "domain",
   "values",
+  "encryption",
   "database",
   "config",
   "project",

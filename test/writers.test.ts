@@ -20,6 +20,7 @@ const WRITERS: Record<string, readonly string[]> = {
   checkpoint_shapes: ["checkpoints"],
   checkpoint_writes: ["checkpoints"],
   crons: ["crons"],
+  encryption_keys: ["database"],
   migrations: ["database"],
   // queue/ removes the events of a run in the statement that removes the run.
   run_events: ["events", "queue"],

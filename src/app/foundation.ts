@@ -7,9 +7,11 @@ import { createCheckpointStorage } from "../checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../config/config.ts";
 import { acceleratorsOf } from "../database/accelerators.ts";
 import { openDatabase } from "../database/database.ts";
+import { assertEncryptionKeys } from "../database/encryption-keys.ts";
 import { migrate } from "../database/migrate.ts";
 import { assertSessions } from "../database/pooling.ts";
 import { openSignals } from "../database/signals.ts";
+import { openCipher } from "../encryption/setup.ts";
 import { loadGraphs } from "../graphs/graphs.ts";
 import { createSourceReader } from "../graphs/source/source-schemas.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -18,6 +20,7 @@ import { PostgresStore } from "../store/postgres-store.ts";
 import { createStoreRepository } from "../store/repository.ts";
 import { openItems } from "../store/semantic-search.ts";
 import { createStoreService } from "../store/service.ts";
+import { encryptionOf, assertNoVectors } from "./encryption.ts";
 import { planGraphProcesses } from "./graph-processes.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
@@ -49,9 +52,11 @@ export const openFoundation = async (parts: FoundationParts) => {
       poolSize: planGraphProcesses(config).mainPoolSize,
       applicationName: "threadloom",
       preparedStatements,
+      cipher: openCipher(encryptionOf(config)),
       logger,
     }),
   );
+  await assertEncryptionKeys(database);
   const stored = lifecycle.closing(await openKeyBook({ repository: createKeyRepository(database), logger }));
   assertMayListen(config, { hasStoredKeys: stored.isInUse });
   const apiKeys = createApiKeys({ configured: config.apiKeys, stored, neverOpen: isExposed(config) });
@@ -70,6 +75,7 @@ export const openFoundation = async (parts: FoundationParts) => {
     config.graphConfigFile,
     config.projectKeys,
   );
+  assertNoVectors(database.cipher, storeIndex);
   const repository = createStoreRepository(database, database);
   const items = lifecycle.closing(
     await openItems({ database, repository, index: storeIndex, ...accelerators, logger }),

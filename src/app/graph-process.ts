@@ -8,6 +8,7 @@ import { THE_SERVER } from "../access/caller.ts";
 import { createCheckpointStorage } from "../checkpoints/storage.ts";
 import { openDatabase } from "../database/database.ts";
 import { isPassing } from "../database/passing-faults.ts";
+import { openCipher } from "../encryption/setup.ts";
 import { createInlineExecutor } from "../engine/executors/inline.ts";
 import { createHost } from "../engine/executors/process/host.ts";
 import type { FromGraphProcess, ToGraphProcess } from "../engine/executors/process/messages.ts";
@@ -73,6 +74,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
     poolSize,
     applicationName: "threadloom graphs",
     preparedStatements,
+    cipher: openCipher(setup.encryption),
     logger,
   });
   const { storeExpiry, storeIndex } = await readGraphConfig(graphConfigFile, projectKeys);

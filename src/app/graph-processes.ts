@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { Config } from "../config/config.ts";
 import type { GraphExecutor } from "../engine/executors/executor.ts";
+import { encryptionOf } from "./encryption.ts";
 import { createInlineExecutor, type InlineExecutorParts } from "../engine/executors/inline.ts";
 import { createGraphProcesses, type GraphProcesses } from "../engine/executors/process/pool.ts";
 import { BYTES_PER_MEGABYTE } from "../config/option.ts";
@@ -84,6 +85,7 @@ export const openGraphExecutor = (
       projectKeys: config.projectKeys,
       recursionLimitMax,
       logLevel: config.logLevel,
+      encryption: encryptionOf(config),
     },
     heapMegabytes: graphProcessHeapMegabytes,
     blockedSeconds: config.blockedLoopSeconds,

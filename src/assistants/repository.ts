@@ -4,6 +4,7 @@ import { whereVisible } from "../access/where-visible.ts";
 import type { Database } from "../database/database.ts";
 import { compileOnce } from "../database/compile-once.ts";
 import type { AssistantRow } from "../database/tables.ts";
+import { storedConfig, storedContext, storedMetadata } from "../encryption/json.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { COLUMNS, contains, SNAPSHOT } from "./columns.ts";
 
@@ -54,9 +55,9 @@ export const createAssistantRepository = (database: Database) => {
         assistant.graphId,
         assistant.name,
         assistant.description,
-        JSON.stringify(assistant.config),
-        JSON.stringify(assistant.context),
-        JSON.stringify(assistant.metadata),
+        storedConfig(database.cipher, assistant.config),
+        storedContext(database.cipher, assistant.context),
+        storedMetadata(database.cipher, assistant.metadata),
       ]);
       return rows[0];
     },

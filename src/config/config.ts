@@ -129,6 +129,16 @@ export const assertAuthMayBeIgnored = (where: string, { unsafeIgnoreAuth }: Conf
   );
 };
 
+/**
+ * Whoever has handlers of his own for encryption must not find out later that everything was stored in the open.
+ * @param where what names them, e.g. "encryption of langgraph.json"
+ */
+export const ownEncryption = (where: string): StartError =>
+  new StartError(
+    `Refusing to start: ${where} names handlers of your own that encrypt what is stored, which this server does not call. ` +
+      "Take it out, and set LANGGRAPH_AES_KEY to have everything encrypted with a key of yours.",
+  );
+
 const assertRelations = (config: Config): void => {
   if (config.leaseSeconds <= 2 * config.heartbeatSeconds) {
     throw new StartError(
@@ -147,6 +157,15 @@ const assertRelations = (config: Config): void => {
       `HEADERS_TIMEOUT_SECONDS (${config.headersTimeoutSeconds}) must be no more than REQUEST_TIMEOUT_SECONDS ` +
         `(${config.requestTimeoutSeconds}): the headers are a part of the request.`,
     );
+  }
+  if (config.encryptionKeys.length === 0) {
+    const { encryptionFallbackKeys, encryptedMetadataKeys } = config;
+    const [name] = [
+      ...(encryptionFallbackKeys.length > 0 ? ["LANGGRAPH_AES_FALLBACK_KEYS"] : []),
+      ...(encryptedMetadataKeys.length > 0 ? ["LANGGRAPH_AES_JSON_KEYS"] : []),
+    ];
+    if (name !== undefined)
+      throw new StartError(`${name} needs a LANGGRAPH_AES_KEY beside it, which encrypts.`);
   }
   if (config.databaseDirectUrl !== undefined && config.databaseUrl === undefined) {
     throw new StartError(

@@ -4,12 +4,14 @@ import type { JsonObject } from "../lib/json.ts";
 import type { ProjectKeys } from "./project-keys.ts";
 import { WEBHOOK_OPTIONS, type WebhookOptions } from "./webhook-options.ts";
 import { DATABASE_OPTIONS, type DatabaseConfig } from "./database-options.ts";
+import { ENCRYPTION_OPTIONS, type EncryptionConfig } from "./encryption-options.ts";
 import { EXECUTION_OPTIONS, type ExecutionConfig } from "./execution-options.ts";
 import { LIMIT_OPTIONS, type LimitConfig } from "./limit-options.ts";
 import { BYTES_PER_MEGABYTE, commaSeparated, flag, oneOf, text, wholeNumber, type Option } from "./option.ts";
 
 /** The configuration of a server: read-only, complete, every value checked. */
-export interface Config extends DatabaseConfig, ExecutionConfig, LimitConfig, WebhookOptions {
+export interface Config
+  extends DatabaseConfig, EncryptionConfig, ExecutionConfig, LimitConfig, WebhookOptions {
   /** Path of langgraph.json, as given. */
   readonly graphConfigFile: string;
   /** What the environment says of langgraph.json. */
@@ -149,6 +151,7 @@ export const OPTIONS: {
       "whoever can connect.",
   },
   ...DATABASE_OPTIONS,
+  ...ENCRYPTION_OPTIONS,
   ...EXECUTION_OPTIONS,
   ...WEBHOOK_OPTIONS,
   corsAllowOrigins: {

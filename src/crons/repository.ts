@@ -1,8 +1,10 @@
 import type { Visibility } from "../access/visibility.ts";
 import { queriesOver } from "../database/queries.ts";
 import { whereVisible } from "../access/where-visible.ts";
-import type { Database, Records } from "../database/database.ts";
+import type { Database, Queryable, Records } from "../database/database.ts";
 import type { CronRow } from "../database/tables.ts";
+import { openText } from "../encryption/cipher.ts";
+import { storedMetadata } from "../encryption/json.ts";
 import type { CreationRights } from "../queue/sql/create.ts";
 
 /** What is read of a cron. */
@@ -39,6 +41,24 @@ export interface Surroundings {
   threadIsThere: boolean;
 }
 
+const payloadPlace = (cronId: string): string => `cron ${cronId}`;
+
+/** What of a cron may be sealed, as it is stored. */
+const stored = (
+  { cipher }: Queryable,
+  cronId: string,
+  { metadata, payload }: Pick<CronRow, "metadata" | "payload">,
+): { metadata: string; payload: string } => ({
+  metadata: storedMetadata(cipher, metadata),
+  payload: cipher === undefined ? payload : cipher.seal(payload, payloadPlace(cronId)),
+});
+
+/** A row as it was before it was sealed. */
+export const openCron = <Row extends Pick<CronRow, "cron_id" | "payload">>(
+  { cipher }: Queryable,
+  row: Row,
+): Row => ({ ...row, payload: openText(cipher, row.payload, payloadPlace(row.cron_id)) });
+
 /** The SQL of single crons. What a visibility hides is as if it were not there. */
 export const createCronRepository = (database: Database) => ({
   /** Indexes: assistants_pkey, threads_pkey. */
@@ -64,20 +84,22 @@ export const createCronRepository = (database: Database) => ({
   },
 
   async insert(_visibility: Visibility<"crons">, cron: NewCron): Promise<CronRow> {
-    return await queriesOver(database)
+    const row = await queriesOver(database)
       .insertInto("crons")
-      .values({ ...cron, metadata: JSON.stringify(cron.metadata) })
+      .values({ ...cron, ...stored(database, cron.cron_id, cron) })
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();
+    return openCron(database, row);
   },
 
   async find(visibility: Visibility<"crons">, cronId: string): Promise<CronRow | undefined> {
-    return await queriesOver(database)
+    const row = await queriesOver(database)
       .selectFrom("crons")
       .select(COLUMNS)
       .where("cron_id", "=", cronId)
       .where(whereVisible(visibility, "metadata"))
       .executeTakeFirst();
+    return row && openCron(database, row);
   },
 
   /** The same, locked: it is not fired before the transaction is over. */
@@ -86,13 +108,14 @@ export const createCronRepository = (database: Database) => ({
     visibility: Visibility<"crons">,
     cronId: string,
   ): Promise<CronRow | undefined> {
-    return await queriesOver(transaction)
+    const row = await queriesOver(transaction)
       .selectFrom("crons")
       .select(COLUMNS)
       .where("cron_id", "=", cronId)
       .where(whereVisible(visibility, "metadata"))
       .forUpdate()
       .executeTakeFirst();
+    return row && openCron(transaction, row);
   },
 
   /** The caller has locked it. */
@@ -102,17 +125,18 @@ export const createCronRepository = (database: Database) => ({
     cronId: string,
     fields: CronFields,
   ): Promise<CronRow> {
-    return await queriesOver(transaction)
+    const row = await queriesOver(transaction)
       .updateTable("crons")
       .set((expression) => ({
         ...fields,
-        metadata: JSON.stringify(fields.metadata),
+        ...stored(transaction, cronId, fields),
         updated_at: expression.fn<Date>("now"),
       }))
       .where("cron_id", "=", cronId)
       .where(whereVisible(visibility, "metadata"))
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();
+    return openCron(transaction, row);
   },
 
   /** False if there was none. */

@@ -1,9 +1,10 @@
 import type { Visibility } from "../access/visibility.ts";
 import { roomyPage, type PageColumns } from "../database/bounded-reads.ts";
 import type { Database } from "../database/database.ts";
+import { assertSearchable } from "../encryption/json.ts";
 import { assistantIdOf } from "../domain/assistant-ids.ts";
 import type { CronRowNow } from "./record.ts";
-import { COLUMNS } from "./repository.ts";
+import { COLUMNS, openCron } from "./repository.ts";
 import type { CronFilter, CronSearch } from "./schemas.ts";
 
 export interface CronPage {
@@ -16,9 +17,11 @@ export interface CronPage {
 const EMPTY = { metadata: "'{}'::jsonb", payload: "'{}'::text" } as const;
 
 const conditionsOf = (
+  { cipher }: Database,
   visibility: Visibility<"crons">,
   { assistant_id, thread_id, enabled, metadata }: CronFilter,
 ): { where: string; values: unknown[] } => {
+  assertSearchable(cipher, metadata);
   const values: unknown[] = [];
   const clauses: string[] = [];
   const add = (clause: (parameter: string) => string, value: unknown): void => {
@@ -44,7 +47,7 @@ export const createCronSearcher = (database: Database) => ({
     fields: readonly string[],
     signal?: AbortSignal,
   ): Promise<CronPage> {
-    const { where, values } = conditionsOf(visibility, search);
+    const { where, values } = conditionsOf(database, visibility, search);
     const order = search.sort_order ?? "desc";
     const sortBy = search.sort_by ?? "created_at";
     const columns = COLUMNS.map((column) =>
@@ -61,12 +64,12 @@ export const createCronSearcher = (database: Database) => ({
       [...values, search.limit, search.offset],
       signal,
     );
-    return { rows: found, total: found[0]?.total };
+    return { rows: found.map((row) => openCron(database, row)), total: found[0]?.total };
   },
 
   /** Rejects like `boundedRead`. */
   async count(visibility: Visibility<"crons">, filter: CronFilter, signal?: AbortSignal): Promise<number> {
-    const { where, values } = conditionsOf(visibility, filter);
+    const { where, values } = conditionsOf(database, visibility, filter);
     const rows = await database.boundedRead<{ count: number }>(
       `select count(*)::int as count from threadloom.crons ${where}`,
       values,

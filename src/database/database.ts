@@ -1,5 +1,7 @@
 import pg from "pg";
 import { sqlState } from "../domain/errors.ts";
+import type { Cipher } from "../encryption/cipher.ts";
+import { openJson } from "../encryption/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
 import { createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
@@ -19,11 +21,18 @@ export interface DatabaseOptions {
   preparedStatements: boolean;
   /** How long a connection and an answer are waited for; the usual times if left out. */
   timeoutMs?: number;
+  /** Seals what is stored; nothing is sealed if left out. */
+  cipher?: Cipher | undefined;
   logger: Logger;
 }
 
 /** Runs one statement with positional parameters; what a pool, a client and a transaction have in common. */
 export interface Queryable {
+  /**
+   * Whoever writes what users gave seals it with this, if it is there. Sealed values within `json` and `jsonb` are opened as
+   * they are read (encryption/json.ts); texts are opened by those who know their place.
+   */
+  readonly cipher?: Cipher | undefined;
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
@@ -77,15 +86,26 @@ const ANSWER_TIMEOUT_MS = 60_000;
 /** SQLSTATE: a statement that writes was sent to a standby. */
 const READ_ONLY = "25006";
 
+/** Their numbers in PostgreSQL: `json` and `jsonb`. */
+const JSON_TYPES: ReadonlySet<number> = new Set([pg.types.builtins.JSON, pg.types.builtins.JSONB]);
+
 /** An idle connection is probed after this time; the system's own setting is two hours. */
 const KEEP_ALIVE_MS = 10_000;
 
 /** A new connection costs 2 ms of this process and plans every statement anew: keep them between bursts. */
 const IDLE_TIMEOUT_MS = 300_000;
 
+/** As usual, but for JSON, whose sealed values are opened before it is parsed. */
+const openingTypes = (cipher: Cipher): pg.CustomTypesConfig => ({
+  getTypeParser: ((id: number, format?: "text" | "binary") =>
+    JSON_TYPES.has(id) && format !== "binary"
+      ? (text: string): unknown => JSON.parse(openJson(cipher, text))
+      : (pg.types.getTypeParser(id, format as "text") as unknown)) as pg.CustomTypesConfig["getTypeParser"],
+});
+
 export const openDatabase = (options: DatabaseOptions): Database => {
   const { connectionString, poolSize, applicationName, preparedStatements, timeoutMs, logger } = options;
-  const { schema = DEFAULT_SCHEMA } = options;
+  const { schema = DEFAULT_SCHEMA, cipher } = options;
   const qualified = inSchema(schema);
   const pool = new pg.Pool({
     connectionString,
@@ -96,6 +116,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     query_timeout: timeoutMs ?? ANSWER_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    ...(cipher && { types: openingTypes(cipher) }),
   });
   // Without these listeners a terminated backend ends the process: an idle client emits on the pool, a client
   // in a transaction on itself.
@@ -136,6 +157,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   };
   const recordsOver = (connection: pg.Pool | pg.PoolClient): Omit<Records, "query"> => ({
     schema,
+    cipher,
     async execute<Row>(text: string, values: unknown[]) {
       const { rows, rowCount } = await noting(connection.query(qualified(text), values));
       return { rows: rows as Row[], rowCount };

@@ -1,7 +1,15 @@
+import type { Cipher } from "../encryption/cipher.ts";
 import type { Queryable } from "./database.ts";
 
-/** The type in PostgreSQL, and how the value is made of what the statement is given. */
-export type Parameter<Source> = readonly [type: string, valueOf: (source: Source) => unknown];
+/**
+ * The type in PostgreSQL, how the value is made of what the statement is given, and how it is made where the database seals
+ * what is stored, if that is another.
+ */
+export type Parameter<Source> = readonly [
+  type: string,
+  valueOf: (source: Source) => unknown,
+  sealedOf?: (source: Source, cipher: Cipher) => unknown,
+];
 
 /** What adds a condition to a statement: SQL that is true where `column` allows it, and its values to `values`. */
 interface Conditioning {
@@ -22,7 +30,7 @@ type Conditions = Readonly<Record<string, ConditionOn<never>>>;
 
 /** All that the values of the parameters are made of. */
 type SourceOf<Named extends Parameters | Conditions> =
-  Named extends Readonly<Record<string, readonly [string, (source: infer Source) => unknown]>>
+  Named extends Readonly<Record<string, readonly [string, (source: infer Source) => unknown, ...unknown[]]>>
     ? Source
     : never;
 
@@ -53,11 +61,15 @@ export const nameParameters = <
     );
   };
   const text = textWith([]);
-  const valuesOf = entries.map(([, [, valueOf]]) => valueOf);
   return {
     text,
     query: <Row>(queryable: Queryable, source: SourceOf<Named> & SourceOf<Conditional>) => {
-      const values = valuesOf.map((valueOf) => valueOf(source as never));
+      const { cipher } = queryable;
+      const values = entries.map(([, [, valueOf, sealedOf]]) =>
+        cipher === undefined || sealedOf === undefined
+          ? valueOf(source as never)
+          : sealedOf(source as never, cipher),
+      );
       const said = conditional.map(([, [column, conditioningOf]]) =>
         conditioningOf(source as never).condition(column, values),
       );

@@ -17,6 +17,13 @@ export type RunStatus = "pending" | "running" | "error" | "success" | "timeout" 
 export type MultitaskStrategy = "reject" | "enqueue" | "interrupt" | "rollback";
 export type CancelAction = "interrupt" | "rollback";
 
+/** See migrations/0026_encryption.sql. */
+export interface EncryptionKeysTable {
+  key_id: string;
+  proof: string;
+  created_at: Timestamp;
+}
+
 export interface AssistantsTable {
   assistant_id: string;
   graph_id: string;
@@ -245,6 +252,7 @@ export interface Tables {
   threads: ThreadsTable;
   runs: RunsTable;
   run_events: RunEventsTable;
+  encryption_keys: EncryptionKeysTable;
   crons: CronsTable;
   store_items: StoreItemsTable;
   webhook_deliveries: WebhookDeliveriesTable;

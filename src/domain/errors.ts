@@ -142,6 +142,17 @@ export class StateStorageError extends Error {
   }
 }
 
+/**
+ * What is stored can't be opened with the keys of this server. For the log, whose reader can mend it; callers get a neutral
+ * sentence.
+ */
+export class EncryptionError extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "EncryptionError";
+  }
+}
+
 /** The database has crashed and lost what an attempt had stored last: it begins anew from what is there. */
 export class StateLostError extends Error {
   constructor(threadId: string) {

@@ -1,4 +1,5 @@
 import type { Database } from "../database/database.ts";
+import { openText } from "../encryption/cipher.ts";
 import { retryPassing } from "../database/passing-faults.ts";
 import { threadOffset, type Turn } from "./event-ids.ts";
 import { PROTOCOL_EVENT_PREFIX, type Wire } from "./wires.ts";
@@ -77,11 +78,17 @@ const OPENING = `select ${COLUMNS}, data from threadloom.run_events
 /** A row as it is answered; `data` is null of an event that was left out for its size. */
 type EventRow = Omit<RunEvent, "threadSeq" | "data"> & { threadSeq: number | null; data: string | null };
 
-const toEvent = ({ seq, threadSeq, event, data }: EventRow): RunEvent => ({
+const eventPlace = ({ runId }: RunAddress, seq: number): string => `event ${runId} ${seq}`;
+
+const toEvent = (
+  { seq, threadSeq, event, data }: EventRow,
+  address: RunAddress,
+  { cipher }: Database,
+): RunEvent => ({
   seq,
   ...(threadSeq === null ? {} : { threadSeq }),
   event,
-  data: data ?? "",
+  data: data === null ? "" : openText(cipher, data, eventPlace(address, seq)),
 });
 
 /** Longer than a failover of the database; then the run is left to be recovered. */
@@ -103,6 +110,7 @@ select (select count(*)::int from removed) as removed, max(created_at)::text as 
 export const createEventLog = (database: Database) => ({
   /** Throws LeaseLostError if the attempt no longer holds the run. Waits for a database that is away. */
   async append(source: EventSource, events: readonly RunEvent[]): Promise<void> {
+    const { cipher } = database;
     const write = async (isRetry: boolean): Promise<void> => {
       try {
         const rows = await database.query(APPEND, [
@@ -111,7 +119,9 @@ export const createEventLog = (database: Database) => ({
           source.attempt,
           events.map((event) => event.seq),
           events.map((event) => event.event),
-          events.map((event) => event.data),
+          cipher === undefined
+            ? events.map((event) => event.data)
+            : events.map(({ seq, data }) => cipher.seal(data, eventPlace(source, seq))),
           threadOffset(source) ?? null,
         ]);
         if (rows.length === 0) throw new LeaseLostError(source.runId, source.attempt);
@@ -129,20 +139,22 @@ export const createEventLog = (database: Database) => ({
    * of all that follow.
    */
   async read(
-    { threadId, runId }: RunAddress,
+    address: RunAddress,
     after: number,
     { events, bytes, largeToo, wire }: { events: number; bytes: number; largeToo: boolean; wire: Wire },
   ): Promise<RunEvent[] | "large"> {
     const rows = await database.query<EventRow>(READ, [
-      threadId,
-      runId,
+      address.threadId,
+      address.runId,
       after,
       events,
       bytes,
       largeToo,
       wire,
     ]);
-    return rows.some(({ data }) => data === null) ? "large" : rows.map(toEvent);
+    return rows.some(({ data }) => data === null)
+      ? "large"
+      : rows.map((row) => toEvent(row, address, database));
   },
 
   /** Whether all that came after the event with this id is kept; nothing came after one beyond the last. */
@@ -158,9 +170,9 @@ export const createEventLog = (database: Database) => ({
   },
 
   /** The first event of the newest attempt that has any; every stream begins with it, also one that is joined late. */
-  async opening({ threadId, runId }: RunAddress): Promise<RunEvent | undefined> {
-    const [row] = await database.query<EventRow>(OPENING, [threadId, runId]);
-    return row && toEvent(row);
+  async opening(address: RunAddress): Promise<RunEvent | undefined> {
+    const [row] = await database.query<EventRow>(OPENING, [address.threadId, address.runId]);
+    return row && toEvent(row, address, database);
   },
 
   /**

@@ -1,5 +1,6 @@
 import type { Database } from "../database/database.ts";
 import type { WebhookDeliveryRow } from "../database/tables.ts";
+import { openFinalValues } from "../queue/sql/final-values.ts";
 import { GIVE_UP_DAYS } from "./schedule.ts";
 
 /** A delivery in the hands of this process. `attempt` is the fence: whoever else takes it makes it grow. */
@@ -86,7 +87,9 @@ export const createDeliveries = (database: Database) => ({
   /** Undefined if it is no longer held. */
   async read({ runId, attempt }: HeldDelivery): Promise<WebhookDeliveryRow | undefined> {
     const text = `select * from threadloom.webhook_deliveries where ${OF_ATTEMPT}`;
-    return (await database.query<WebhookDeliveryRow>(text, [runId, attempt]))[0];
+    const [row] = await database.query<WebhookDeliveryRow>(text, [runId, attempt]);
+    if (row === undefined || database.cipher === undefined) return row;
+    return { ...row, final_values: openFinalValues(database.cipher, row.final_values, row.thread_id) };
   },
 
   async delivered({ runId, attempt }: HeldDelivery, status: number): Promise<void> {

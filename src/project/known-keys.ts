@@ -8,6 +8,8 @@ export interface KeyReview {
   unknown: readonly string[];
   /** There are handlers of its own that decide who may do what. */
   namesAuth: boolean;
+  /** There are handlers of its own that encrypt what is stored. */
+  namesEncryption: boolean;
 }
 
 /** `true`: honoured, or nothing to warn of. A text: why it has no effect. Else what may stand in it. */
@@ -63,7 +65,8 @@ const KEYS: Keys = {
     path: "this server keeps the checkpoints",
   },
   auth: { path: true, disable_studio_auth: NOT_BUILT, openapi: NOT_BUILT, cache: NOT_BUILT },
-  encryption: "nothing is encrypted here",
+  // The start is refused, see config/config.ts.
+  encryption: { path: true },
   http: HTTP,
   webhooks: {
     env_prefix: true,
@@ -117,9 +120,16 @@ export const reviewKeys = (file: unknown): KeyReview => {
     }
   };
   look(file, KEYS, "");
-  const { graphs, auth } = isObject(file) ? file : {};
+  const { graphs, auth, encryption } = isObject(file) ? file : {};
+  const namesHandlers = (section: unknown): boolean =>
+    isObject(section) ? (section.path ?? false) !== false : !!section;
   if (isObject(graphs)) for (const [id, graph] of Object.entries(graphs)) look(graph, GRAPH, `graphs.${id}.`);
-  return { withoutEffect, unknown, namesAuth: isObject(auth) ? (auth.path ?? false) !== false : !!auth };
+  return {
+    withoutEffect,
+    unknown,
+    namesAuth: namesHandlers(auth),
+    namesEncryption: namesHandlers(encryption),
+  };
 };
 
 /** A warning names this many keys. */

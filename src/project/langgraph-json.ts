@@ -47,6 +47,8 @@ export interface GraphConfig {
   ui: UiConfig;
   /** It names handlers that decide who may do what (`auth`). */
   namesAuth: boolean;
+  /** It names handlers that encrypt what is stored (`encryption`). */
+  namesEncryption: boolean;
   /** Names all that has no effect; undefined if everything has one. */
   warning: string | undefined;
 }
@@ -141,6 +143,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
     namesAuth: review.namesAuth,
     http: httpRulesOf(parsed.data.http, folder),
     webhooks: webhookConfigOf(parsed.data.webhooks, parsed.data.http?.disable_webhooks === true),
+    namesEncryption: review.namesEncryption,
     ui: uiConfigOf(parsed.data, folder),
     warning: warnings.length === 0 ? undefined : warnings.join("; "),
   };

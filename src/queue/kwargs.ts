@@ -1,3 +1,5 @@
+import type { Cipher } from "../encryption/cipher.ts";
+import { sealValue } from "../encryption/json.ts";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
 
 /** A jump to a node, with an input of its own or without. */
@@ -43,3 +45,18 @@ export interface RunKwargs {
   /** Its events are told over the protocol wire, too. The server's own: clients are not shown it. */
   event_streaming?: true;
 }
+
+/** What of it holds what users say; the rest says how to run. */
+const SEALED = [
+  "input",
+  "command",
+  "webhook",
+  "feedback_keys",
+] as const satisfies readonly (keyof RunKwargs)[];
+
+/** The JSON of kwargs as it is stored where the database is given keys. */
+export const sealKwargs = (cipher: Cipher, json: string): string => {
+  const kwargs = JSON.parse(json) as Record<string, unknown>;
+  for (const key of SEALED) if (kwargs[key] !== undefined) kwargs[key] = sealValue(cipher, kwargs[key]);
+  return JSON.stringify(kwargs);
+};

@@ -1,4 +1,6 @@
 import type { Visibility } from "../access/visibility.ts";
+import { invalid } from "../domain/errors.ts";
+import { sealJson } from "../encryption/json.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../lib/large-answers.ts";
 import { roomyPage, type BoundedReads, type PageColumns } from "../database/bounded-reads.ts";
 import type { Queryable } from "../database/database.ts";
@@ -189,7 +191,12 @@ const foundItemOf = (row: FoundRow): FoundItem =>
  * Reads that meet items with a time to live send one statement more, which refreshes them.
  */
 export const createStoreRepository = (database: Queryable, reads: BoundedReads): StoreRepository => {
+  const { cipher } = database;
   const query: Read = (text, values) => database.query(text, values);
+  const assertUnfiltered = ({ conditions }: ItemSearch): void => {
+    if (cipher === undefined || conditions.length === 0) return;
+    throw invalid("'filter': the values of items are encrypted, so nothing can be found by them.");
+  };
 
   const refreshExpiry = async (rows: readonly FoundRow[], refreshes: (ordinal: number) => boolean) => {
     const addresses = rows
@@ -224,6 +231,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
 
     async search(_visibility, searches) {
       const found: FoundItem[][] = searches.map(() => []);
+      searches.forEach(assertUnfiltered);
       const wanted = searches.map(wantedOf);
       const run = async (text: string, group: typeof wanted): Promise<void> => {
         if (group.length === 0) return;
@@ -245,6 +253,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
     },
 
     async searchPage(_visibility, search, signal) {
+      assertUnfiltered(search);
       const wanted = wantedOf(search, 0);
       const everywhere = wanted.upper === null;
       const statement = wanted.query === undefined ? searchItems(everywhere) : searchByMeaning(everywhere);
@@ -262,7 +271,8 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       // Joined by hand: the values are JSON text already, and may be large.
       const rows = items.map(({ namespace, key, valueJson, ttlMinutes }) => {
         const address = JSON.stringify({ namespace, key, ttl_minutes: ttlMinutes ?? null });
-        return `${address.slice(0, -1)},"value":${valueJson}}`;
+        const value = cipher === undefined ? valueJson : sealJson(cipher, valueJson);
+        return `${address.slice(0, -1)},"value":${value}}`;
       });
       await database.query(PUT, [`[${rows.join(",")}]`]);
     },

@@ -1,4 +1,5 @@
 import type { Queryable } from "../database/database.ts";
+import { storedInterrupts, storedMetadata } from "../encryption/json.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 import type { JsonObject } from "../lib/json.ts";
 
@@ -35,8 +36,8 @@ export const storeImported = async (queryable: Queryable, thread: ImportedThread
   await queryable.query(STORE, [
     thread.threadId,
     thread.status,
-    toJsonb(JSON.stringify(thread.metadata)).jsonb,
-    toJsonb(thread.interrupts).jsonb,
+    toJsonb(storedMetadata(queryable.cipher, thread.metadata)).jsonb,
+    storedInterrupts(queryable.cipher, thread.interrupts),
     thread.firstTime,
     thread.lastTime,
   ]);
@@ -48,5 +49,5 @@ export const mergeImported = async (
   threadId: string,
   metadata: JsonObject,
 ): Promise<void> => {
-  await queryable.query(MERGE, [threadId, toJsonb(JSON.stringify(metadata)).jsonb]);
+  await queryable.query(MERGE, [threadId, toJsonb(storedMetadata(queryable.cipher, metadata)).jsonb]);
 };

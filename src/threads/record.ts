@@ -1,4 +1,6 @@
 import { sql } from "kysely";
+import type { Queryable } from "../database/database.ts";
+import { openJson } from "../encryption/json.ts";
 import type { ThreadField } from "./schemas.ts";
 
 /**
@@ -90,6 +92,10 @@ export const RECORD_SELECTION = [
   sql.raw<string>(recordText(EVERY_LONG_PART)).as("record"),
   sql.raw<string | null>(TTL).as("ttl"),
 ] as const;
+
+/** Rows with sealed values of their records open: those are text, which nobody else opens. */
+export const openRecords = <Row extends ThreadRecordRow>({ cipher }: Queryable, rows: Row[]): Row[] =>
+  cipher === undefined ? rows : rows.map((row) => ({ ...row, record: openJson(cipher, row.record) }));
 
 export interface RecordOptions {
   /** JSON text of the newest checkpoint's values; null for a thread that never ran. */

@@ -5,15 +5,22 @@ import { whereVisible } from "../access/where-visible.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import { compileOnce } from "../database/compile-once.ts";
 import { hasRoomFor } from "../database/merging.ts";
+import { storedMetadata } from "../encryption/json.ts";
 import { threadNotFound } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
+import type { JsonObject } from "../lib/json.ts";
 import type { ThreadTtl } from "../project/thread-expiry.ts";
-import { EVERY_LONG_PART, RECORD_SELECTION, recordColumns, type ThreadRecordRow } from "./record.ts";
+import {
+  EVERY_LONG_PART,
+  RECORD_SELECTION,
+  openRecords,
+  recordColumns,
+  type ThreadRecordRow,
+} from "./record.ts";
 
 export interface NewThread {
   threadId?: string | undefined;
-  /** JSON text of an object. */
-  metadata: string;
+  metadata: JsonObject;
   ttl?: ThreadTtl | undefined;
 }
 
@@ -49,6 +56,7 @@ const insertCopy = (visible: string): string => `
  */
 export const createThreadRepository = (database: Database) => {
   const kysely = queriesOver(database);
+  const open = <Row extends ThreadRecordRow>(rows: Row[]) => openRecords(database, rows);
 
   const findOne = compileOnce(
     { threadId: ({ threadId }: { threadId: string }) => threadId },
@@ -63,7 +71,7 @@ export const createThreadRepository = (database: Database) => {
   const insertOne = compileOnce(
     {
       threadId: ({ threadId }: NewThread) => threadId ?? newId(),
-      metadata: ({ metadata }: NewThread) => metadata,
+      metadata: ({ metadata }: NewThread) => storedMetadata(database.cipher, metadata),
       strategy: ({ ttl }: NewThread) => ttl?.strategy ?? null,
       minutes: ({ ttl }: NewThread) => ttl?.minutes ?? null,
     },
@@ -84,7 +92,7 @@ export const createThreadRepository = (database: Database) => {
   const find = async (
     visibility: Visibility<"threads">,
     threadId: string,
-  ): Promise<ThreadRecordRow | undefined> => (await findOne(database, visibility, { threadId }))[0];
+  ): Promise<ThreadRecordRow | undefined> => open(await findOne(database, visibility, { threadId }))[0];
 
   return {
     /**
@@ -92,7 +100,7 @@ export const createThreadRepository = (database: Database) => {
      * creators of one id meet at the primary key.
      */
     async insert(visibility: Visibility<"threads">, thread: NewThread): Promise<ThreadRecordRow | undefined> {
-      return (await insertOne(database, visibility, thread))[0];
+      return open(await insertOne(database, visibility, thread))[0];
     },
 
     find,
@@ -105,18 +113,23 @@ export const createThreadRepository = (database: Database) => {
     },
 
     /**
-     * Merges `metadata` (JSON text) into the thread's; undefined if there is no such thread, or no room for them (see
+     * Merges `metadata` into the thread's; undefined if there is no such thread, or no room for them (see
      * database/merging.ts).
      */
     async patch(
       visibility: Visibility<"threads">,
       threadId: string,
-      metadata: string,
+      metadata: JsonObject,
       ttl: ThreadTtl | undefined,
     ): Promise<ThreadRecordRow | undefined> {
-      const values: unknown[] = [threadId, metadata, ttl?.strategy, ttl?.minutes];
+      const values: unknown[] = [
+        threadId,
+        storedMetadata(database.cipher, metadata),
+        ttl?.strategy,
+        ttl?.minutes,
+      ];
       const text = patch(visibility.condition("metadata", values));
-      return (await database.query<ThreadRecordRow>(text, values))[0];
+      return open(await database.query<ThreadRecordRow>(text, values))[0];
     },
 
     /** A new thread with the record of another; undefined if `readable` hides that one or it is not there. */
@@ -128,7 +141,7 @@ export const createThreadRepository = (database: Database) => {
     ): Promise<(ThreadRecordRow & { was_busy: boolean }) | undefined> {
       const values: unknown[] = [threadId, newId()];
       const text = insertCopy(readable.condition("metadata", values));
-      return (await transaction.query<ThreadRecordRow & { was_busy: boolean }>(text, values))[0];
+      return open(await transaction.query<ThreadRecordRow & { was_busy: boolean }>(text, values))[0];
     },
   };
 };

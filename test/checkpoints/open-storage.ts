@@ -2,6 +2,7 @@ import { pino } from "pino";
 import { randomUUID } from "node:crypto";
 import { createCheckpointStorage, type CheckpointStorage } from "../../src/checkpoints/storage.ts";
 import { openDatabase, type Database } from "../../src/database/database.ts";
+import { TEST_CIPHER } from "../helpers/encryption.ts";
 import { freshDatabase } from "../helpers/database.ts";
 
 const logger = pino({ level: "silent" });
@@ -22,6 +23,7 @@ export const openStorage = async (cacheBytes?: number): Promise<OpenStorage> => 
     poolSize: 4,
     applicationName: "test",
     preparedStatements: true,
+    cipher: TEST_CIPHER,
     logger,
   });
   const anotherProcess = () => createCheckpointStorage({ database, logger, cacheBytes });

@@ -1,6 +1,8 @@
 import * as vitest from "vitest";
 import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
 import { openDatabase, type Database } from "../../src/database/database.ts";
+import type { Cipher } from "../../src/encryption/cipher.ts";
+import { cipherOf } from "../helpers/encryption.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { pino } from "pino";
 
@@ -11,7 +13,7 @@ const { deltaChannelHistoryTests, specTest } = await import("@langchain/langgrap
 let fresh: FreshDatabase;
 let database: Database;
 
-const initializer = {
+const initializerWith = (cipher: Cipher | undefined) => ({
   checkpointerName: "Threadloom",
   async beforeAll() {
     fresh = await freshDatabase();
@@ -20,6 +22,7 @@ const initializer = {
       poolSize: 2,
       applicationName: "validation",
       preparedStatements: true,
+      cipher,
       logger: pino({ level: "silent" }),
     });
   },
@@ -34,9 +37,14 @@ const initializer = {
     );
     return createCheckpointStorage({ database, logger: pino({ level: "silent" }) }).saver;
   },
-};
+});
 
-vitest.describe("the official validation suite of checkpointers", () => {
+const initializers = [
+  ["", initializerWith(undefined)],
+  [", encrypted", initializerWith(cipherOf("a key of a test, of 32 bytes ..."))],
+] as const;
+
+vitest.describe.each(initializers)("the official validation suite of checkpointers%s", (_, initializer) => {
   vitest.beforeAll(() => initializer.beforeAll());
   vitest.afterAll(() => initializer.afterAll());
   specTest({ ...initializer, beforeAll: undefined, afterAll: undefined });

@@ -276,15 +276,15 @@ describe("the hosted server's environment", () => {
     const warning = environmentWarning({
       REDIS_URI: "redis://me:hunter2@redis",
       LANGGRAPH_CLOUD_LICENSE_KEY: "hunter2",
-      LANGGRAPH_AES_KEY: "0123456789abcdef",
-      LANGGRAPH_AES_JSON_KEYS: "token",
+      OTEL_SERVICE_NAME: "hunter2",
+      OTEL_EXPORTER_OTLP_ENDPOINT: "https://hunter2",
       PORT: "80",
       MOUNT_PREFIX: "",
     });
     expect(warning).toBe(
       "variables of the hosted server that have no effect here: REDIS_URI (there is no Redis), " +
         "LANGGRAPH_CLOUD_LICENSE_KEY (there is no license), " +
-        "LANGGRAPH_AES_KEY, LANGGRAPH_AES_JSON_KEYS (nothing is encrypted)",
+        "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME (the server traces nothing; graphs may)",
     );
   });
 

@@ -4,6 +4,7 @@ import type { Authorize } from "../../src/access/authorize.ts";
 import type { Config } from "../../src/config/config.ts";
 import { createServer } from "../../src/app/compose.ts";
 import { freshDatabase } from "./database.ts";
+import { IS_ENCRYPTED, TEST_KEYS } from "./encryption.ts";
 import { FIXTURE_GRAPHS, listeningLogger } from "./parts.ts";
 
 /** `npm run test:plain` has the accelerators off. */
@@ -28,6 +29,9 @@ const TEST_CONFIG: Config = {
   databaseListen: isOn("DATABASE_LISTEN"),
   databaseAdvisoryLocks: isOn("DATABASE_ADVISORY_LOCKS"),
   databaseSessions: isOn("DATABASE_SESSIONS"),
+  encryptionKeys: IS_ENCRYPTED ? TEST_KEYS : [],
+  encryptionFallbackKeys: [],
+  encryptedMetadataKeys: [],
   jobsPerWorker: 10,
   graphProcesses: 0,
   graphProcessHeapMegabytes: 256,

@@ -107,7 +107,7 @@ describe("the SQL of threads", () => {
       expect.objectContaining({ graphId: "counter", busy: false }),
       "not_found",
     ],
-    ["patch", (by, id) => repository.patch(by, id, '{"a":1}', undefined), found, undefined],
+    ["patch", (by, id) => repository.patch(by, id, { a: 1 }, undefined), found, undefined],
     ["insertCopy", (by, id) => repository.insertCopy(room.database, by, EVERY_THREAD, id), found, undefined],
     ["lockForPrune", (by, id) => removal.lockForPrune(room.database, by, id), true, false],
     [

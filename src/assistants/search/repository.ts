@@ -4,6 +4,7 @@ import { queriesOver } from "../../database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import { roomyPage } from "../../database/bounded-reads.ts";
 import type { Database } from "../../database/database.ts";
+import { assertSearchable } from "../../encryption/json.ts";
 import type { AssistantRow, Tables } from "../../database/tables.ts";
 import { contains, toRow, weightOf, type CountedRow } from "../columns.ts";
 import type { AssistantField, AssistantFilter, AssistantSearch } from "../schemas.ts";
@@ -26,6 +27,7 @@ const matches =
 /** The SQL that finds assistants. */
 export const createSearchRepository = (database: Database) => {
   const kysely = queriesOver(database);
+  const { cipher } = database;
 
   return {
     /** A page, and in the same round trip how many there are in all; undefined if the page is empty. */
@@ -37,6 +39,7 @@ export const createSearchRepository = (database: Database) => {
     ): Promise<{ rows: Partial<AssistantRow>[]; total: number | undefined }> {
       const order = search.sort_order ?? "desc";
       const sortBy = search.sort_by ?? "created_at";
+      assertSearchable(cipher, search.metadata);
       const filter = matches(visibility, search);
       let query = kysely
         .selectFrom("assistants")
@@ -61,6 +64,7 @@ export const createSearchRepository = (database: Database) => {
     },
 
     async count(visibility: Visibility<"assistants">, filter: Filter, signal?: AbortSignal): Promise<number> {
+      assertSearchable(cipher, filter.metadata);
       const { sql: text, parameters } = kysely
         .selectFrom("assistants")
         .select(sql<number>`count(*)::int`.as("count"))

@@ -5,6 +5,7 @@ import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Records } from "../../database/database.ts";
 import { hasRoomFor } from "../../database/merging.ts";
 import type { AssistantRow } from "../../database/tables.ts";
+import { storedConfig, storedContext, storedMetadata } from "../../encryption/json.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { COLUMNS, SNAPSHOT } from "../columns.ts";
 
@@ -69,9 +70,9 @@ export const createVersionRepository = (database: Database) => {
         version.graphId ?? null,
         version.name ?? null,
         version.description ?? null,
-        JSON.stringify(version.config),
-        JSON.stringify(version.context),
-        JSON.stringify(version.metadata),
+        storedConfig(transaction.cipher, version.config),
+        storedContext(transaction.cipher, version.context),
+        storedMetadata(transaction.cipher, version.metadata),
       ];
       const visible = visibility.condition("a.metadata", values);
       const rows = await transaction.query<AssistantRow>(addVersion(visible), values);

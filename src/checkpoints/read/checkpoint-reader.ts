@@ -2,7 +2,7 @@ import { LARGE_ANSWER_BYTES, type WhenLarge } from "../../lib/large-answers.ts";
 import type { Database } from "../../database/database.ts";
 import type { ElementCache, ThreadElements } from "../lists/element-cache.ts";
 import { readParts, readCheckpoint, type ReadParts, type WantedParts } from "./part-statements.ts";
-import type { CheckpointRow } from "./row-statements.ts";
+import { openRow, type CheckpointRow } from "./row-statements.ts";
 import { LINE } from "../rows/separators.ts";
 import { parseRowText, type TaskWrites } from "../rows/row-text.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
@@ -137,7 +137,8 @@ export class CheckpointReader {
     }
   }
 
-  private parse(row: CheckpointRow, only?: ReadonlySet<string>, withoutWrites = false): ParsedRow {
+  private parse(sealed: CheckpointRow, only?: ReadonlySet<string>, withoutWrites = false): ParsedRow {
+    const row = openRow(sealed);
     const { body, channels, writes } = parseRowText(row.record, this.shapes.parse(row.shape), row.segments);
     this.shapes.markStored(row.shape_hash);
     return {

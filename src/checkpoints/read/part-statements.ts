@@ -1,9 +1,11 @@
 /** The statements that read what checkpoints refer to: elements of lists and contents, with their row or without. */
 
 import type { Queryable } from "../../database/database.ts";
+import { openText, type Cipher } from "../../encryption/cipher.ts";
 import { LARGE_ANSWER_BYTES } from "../../lib/large-answers.ts";
 import type { Coverage, StoredElements } from "../lists/element-cache.ts";
 import { ELEMENTS_PER_ROW_AT_MOST } from "../rows/new-rows.ts";
+import { contentPlace, elementsPlace } from "../rows/sealing.ts";
 import { LINE, RECORD } from "../rows/separators.ts";
 import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } from "./row-statements.ts";
 
@@ -104,7 +106,8 @@ export const readCheckpoint = async (
   const { elements, contents, ...row } = raw;
   const heldBack = weightOf(elements) + weightOf(contents);
   const parts = { elements: withoutWeight(elements), contents: withoutWeight(contents) };
-  return { row: toRow(row), ...toParts(parts), heldBack };
+  const { cipher } = queryable;
+  return { row: toRow(row, cipher), ...toParts(parts, cipher), heldBack };
 };
 
 const weightOf = (text: string | null): number => (text?.startsWith(WEIGHED) ? Number(text.slice(1)) : 0);
@@ -190,27 +193,26 @@ export const readParts = async (
     isBounded,
   ]);
   return {
-    parts: rows.map((row) => [row.thread_id, toParts(row)]),
+    parts: rows.map((row) => [row.thread_id, toParts(row, queryable.cipher)]),
     leftOut: rows[0]?.left_out ?? undefined,
     bytesOfFirst: Number(rows[0]?.bytes_of_first ?? 0),
   };
 };
 
-const toParts = ({
-  elements,
-  contents,
-}: {
-  elements: string | null;
-  contents: string | null;
-}): ReadParts => ({
+const toParts = (
+  { elements, contents }: { elements: string | null; contents: string | null },
+  cipher: Cipher | undefined,
+): ReadParts => ({
   elements: (elements?.split(RECORD) ?? []).map((text) => {
-    const [head = "", ...texts] = text.split(LINE);
-    const [list, position] = head.split(",");
+    const end = text.indexOf(LINE);
+    const [list, position] = text.slice(0, end).split(",").map(Number) as [number, number];
+    const texts = openText(cipher, text.slice(end + 1), elementsPlace({ list, position })).split(LINE);
     // A row without elements holds the ordinal of pruned ones.
-    return { list: Number(list), position: Number(position), texts: texts[0] === "" ? [] : texts };
+    return { list, position, texts: texts[0] === "" ? [] : texts };
   }),
   contents: (contents?.split(RECORD) ?? []).map((text) => {
     const end = text.indexOf(LINE);
-    return { hash: text.slice(0, end), text: text.slice(end + 1) };
+    const hash = text.slice(0, end);
+    return { hash, text: openText(cipher, text.slice(end + 1), contentPlace(hash)) };
   }),
 });

@@ -1,8 +1,11 @@
 /** The statements that rows of checkpoints are read with. */
 
 import type { Queryable } from "../../database/database.ts";
+import type { Cipher } from "../../encryption/cipher.ts";
+import { assertSearchable, openJson } from "../../encryption/json.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { toJsonb } from "../../lib/jsonb.ts";
+import { checkpointPlace, openRecord, openWrites } from "../rows/sealing.ts";
 import { RECORD } from "../rows/separators.ts";
 import { parseTaskWrites, type TaskWrites } from "../rows/row-text.ts";
 
@@ -23,6 +26,8 @@ export interface CheckpointRow {
   shape_hash: string;
   /** What was written after the record, by task and run, in the order in which it was written. */
   writes: TaskWrites[];
+  /** What opens it, until it is open. */
+  cipher?: Cipher | undefined;
 }
 
 export type RawRow = Omit<CheckpointRow, "segments" | "writes"> & {
@@ -59,6 +64,7 @@ export interface RowFilter {
 
 /** The statement of a page of rows, newest first; `which` picks from them, which are `c`, what is read. */
 const rowsStatement = (
+  { cipher }: Queryable,
   filter: RowFilter,
   more: string,
   which: (rows: string, bind: (value: unknown, type: string) => string) => string,
@@ -76,6 +82,7 @@ const rowsStatement = (
   }
   if (filter.runId !== undefined) conditions.push(`c.run_id = ${bind(filter.runId, "uuid")}`);
   if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
+    assertSearchable(cipher, filter.metadata);
     const wanted = bind(toJsonb(JSON.stringify(filter.metadata)).jsonb, "jsonb");
     conditions.push(
       `(select s.metadata || c.metadata from threadloom.checkpoint_shapes s where s.hash = c.shape) @> ${wanted}`,
@@ -95,8 +102,8 @@ const rowsStatement = (
 
 /** Rows with their writes, newest first. */
 export const readRows = async (queryable: Queryable, filter: RowFilter): Promise<CheckpointRow[]> => {
-  const { text, values } = rowsStatement(filter, "", (rows) => rows);
-  return (await queryable.query<RawRow>(text, values)).map(toRow);
+  const { text, values } = rowsStatement(queryable, filter, "", (rows) => rows);
+  return (await queryable.query<RawRow>(text, values)).map((row) => toRow(row, queryable.cipher));
 };
 
 const WEIGHT_OF_C = `octet_length(c.record) + coalesce(octet_length(c.metadata_text), octet_length(c.metadata::text))`;
@@ -111,6 +118,7 @@ export const readRowsOf = async (
   bytesAtMost: number,
 ): Promise<{ rows: CheckpointRow[]; isEnd: boolean }> => {
   const { text, values } = rowsStatement(
+    queryable,
     filter,
     ", c.available",
     (rows, bind) => `
@@ -126,7 +134,7 @@ export const readRowsOf = async (
   );
   const raw = await queryable.query<RawRow & { available: string }>(text, values);
   return {
-    rows: raw.map(({ available: _, ...row }) => toRow(row)),
+    rows: raw.map(({ available: _, ...row }) => toRow(row, queryable.cipher)),
     isEnd: raw.length === Number(raw[0]?.available ?? 0),
   };
 };
@@ -163,7 +171,7 @@ export const readHeadRows = async (
   const last = raw.at(-1);
   const isEnd = last === undefined || last.ordinal === last.final;
   return {
-    rows: raw.map(({ ordinal: _, final: __, ...row }) => toRow(row)),
+    rows: raw.map(({ ordinal: _, final: __, ...row }) => toRow(row, queryable.cipher)),
     done: isEnd ? threadIds.length : Number(last.ordinal),
   };
 };
@@ -194,7 +202,9 @@ export const readAncestors = async (
   checkpointId: string,
   limit: number,
 ): Promise<CheckpointRow[]> =>
-  (await queryable.query<RawRow>(READ_ANCESTORS, [threadId, checkpointNs, checkpointId, limit])).map(toRow);
+  (await queryable.query<RawRow>(READ_ANCESTORS, [threadId, checkpointNs, checkpointId, limit])).map((row) =>
+    toRow(row, queryable.cipher),
+  );
 
 /** No index by run: a later attempt asks once, and what it looks for stands at the end of the primary key's range. */
 const LATEST_OF_RUN = `select checkpoint_id from threadloom.checkpoints
@@ -209,12 +219,27 @@ export const findLatestOfRun = async (
   return rows[0]?.checkpoint_id;
 };
 
-/** A row as it is worked with. */
-export const toRow = ({ segments, writes, ...raw }: RawRow): CheckpointRow => ({
+/** A row as it is worked with: open, but for what `openRecord` of the reader opens, so that one row fails alone. */
+export const toRow = ({ segments, writes, ...raw }: RawRow, cipher: Cipher | undefined): CheckpointRow => ({
   ...raw,
   segments: toNumbers(segments),
   writes: (writes?.split(RECORD) ?? []).map(parseTaskWrites),
+  cipher,
 });
+
+/** What of a row is sealed. Throws an `EncryptionError`. */
+export const openRow = ({ cipher, ...row }: CheckpointRow): CheckpointRow => {
+  const { checkpoint_ns: checkpointNs, checkpoint_id: checkpointId } = row;
+  return {
+    ...row,
+    metadata: cipher === undefined ? row.metadata : openJson(cipher, row.metadata),
+    record: openRecord(cipher, row.record, checkpointPlace(checkpointNs, checkpointId)),
+    writes: row.writes.map(([taskId, lines]) => [
+      taskId,
+      openWrites(cipher, lines, { checkpointNs, checkpointId, taskId }),
+    ]),
+  };
+};
 
 /** Of a bigint[] that `array_to_string` has put together with commas. */
 export const toNumbers = (text: string | null): number[] =>

@@ -1,7 +1,9 @@
 /** What the metadata of a run's checkpoints hold beside what LangGraph itself puts there. */
 
+import type { Cipher } from "../../encryption/cipher.ts";
+import { sealMetadata, sealValue } from "../../encryption/json.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import { TYPE } from "../../values/properties.ts";
+import { setProperty, TYPE } from "../../values/properties.ts";
 
 /**
  * Keys by which LangGraph and this room read a checkpoint: what a caller gives under them would be taken for theirs
@@ -53,4 +55,27 @@ export const ownMetadata = ({ graph_id, assistant_id, ...given }: JsonObject): O
     return true;
   });
   return { common, rest: Object.fromEntries(rest) };
+};
+
+/**
+ * As they are stored: of what the run gave the chosen keys are sealed, and all that LangGraph has added, but for what is its
+ * own. It copies the configuration there.
+ */
+export const sealOwnMetadata = (
+  cipher: Cipher | undefined,
+  metadata: JsonObject,
+  { common, rest }: OwnMetadata,
+): JsonObject => {
+  if (cipher === undefined) return metadata;
+  const sealed: JsonObject = {};
+  for (const [key, value] of Object.entries(sealMetadata(cipher, metadata))) {
+    const stays =
+      value === undefined ||
+      cipher.metadataKeys.has(key) ||
+      isReservedMetadata(key) ||
+      Object.hasOwn(rest, key) ||
+      Object.hasOwn(common, key);
+    setProperty(sealed, key, stays ? value : sealValue(cipher, value));
+  }
+  return sealed;
 };

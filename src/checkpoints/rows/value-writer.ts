@@ -1,5 +1,6 @@
 /** From live values to stored ones. */
 
+import type { Cipher } from "../../encryption/cipher.ts";
 import { encode, treeText, type ListHook } from "../../values/encoding.ts";
 import type { Segment } from "../lists/segments.ts";
 import type { ListReference, LiveList } from "../lists/stored-list.ts";
@@ -28,7 +29,10 @@ export class ValueWriter {
   private readonly storedHashes = new Set<string>();
   private contents: NewContent[] = [];
 
-  constructor(private readonly threadLists: ThreadLists) {}
+  constructor(
+    private readonly threadLists: ThreadLists,
+    private readonly cipher: Cipher | undefined,
+  ) {}
 
   takeNewContents(): NewContent[] {
     const taken = this.contents;
@@ -77,7 +81,7 @@ export class ValueWriter {
     const live = Array.isArray(value) && text === WHOLE_LIST ? lists[0] : undefined;
     const references = lists.map((list) => list.reference);
     if (text.length <= INLINE_CHARACTERS_AT_MOST) return { text, hash: undefined, lists: references, live };
-    const hash = contentHash(text);
+    const hash = contentHash(text, this.cipher);
     if (!this.storedHashes.has(hash)) {
       this.storedHashes.add(hash);
       this.contents.push({ hash, text });
@@ -108,7 +112,13 @@ export const storeWritten = (
     threadLists,
     isThere,
     contents,
-  }: { threadLists: ThreadLists; isThere: (segment: Segment) => boolean; contents: NewContent[] },
+    cipher,
+  }: {
+    threadLists: ThreadLists;
+    isThere: (segment: Segment) => boolean;
+    contents: NewContent[];
+    cipher: Cipher | undefined;
+  },
 ): StoredValue => {
   const found = array === undefined ? undefined : threadLists.findNew(array);
   if (found !== undefined && array !== undefined && isThere(found.segment)) {
@@ -119,7 +129,7 @@ export const storeWritten = (
     if (`[${withoutIds.join(",")}]` === text) return { ...stored, withoutIds: true };
   }
   if (text.length <= INLINE_CHARACTERS_AT_MOST) return { text, hash: undefined, lists, live: undefined };
-  const hash = contentHash(text);
+  const hash = contentHash(text, cipher);
   contents.push({ hash, text });
   return { text: undefined, hash, lists, live: undefined };
 };

@@ -17,7 +17,7 @@ import type { ElementCache } from "../lists/element-cache.ts";
 import type { CheckpointReader, LoadedCheckpoint } from "../read/checkpoint-reader.ts";
 import { readRows } from "../read/row-statements.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
-import { ownMetadata, type OwnMetadata } from "../rows/metadata.ts";
+import { ownMetadata, sealOwnMetadata, type OwnMetadata } from "../rows/metadata.ts";
 import type { TupleFilter } from "../types.ts";
 import { asStorageError } from "../write/storage-error.ts";
 import type { ThreadWriter } from "../write/thread-writer.ts";
@@ -140,6 +140,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const { queued, newShape } = toQueuedCheckpoint(given, channels, splitMetadata(metadata, this.own), {
       runId: this.options.runId,
       shapes: this.parts.shapes,
+      seal: (metadata) => sealOwnMetadata(this.parts.database.cipher, metadata, this.own),
     });
     const committed = writer.write({ checkpoint: queued }, newShape);
     await this.acknowledge(writer, committed);

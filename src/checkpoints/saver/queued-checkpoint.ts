@@ -25,18 +25,23 @@ export const toQueuedCheckpoint = (
   { checkpoint, checkpointNs, parentId }: GivenCheckpoint,
   channels: Map<string, StoredValue>,
   { common, rest }: OwnMetadata,
-  { runId, shapes }: { runId: string | null; shapes: KnownShapes },
+  {
+    runId,
+    shapes,
+    seal,
+  }: { runId: string | null; shapes: KnownShapes; seal: (metadata: JsonObject) => JsonObject },
 ): { queued: QueuedCheckpoint; newShape: NewShape | undefined } => {
   const { body, channelNames, shape } = composeBody(checkpoint);
   const { newShape, hash } = shapes.refer(shape, treeText(encode(common)));
-  const { jsonb, exact } = toJsonb(treeText(encode(rest)));
+  const stored = seal(encode(rest) as JsonObject);
+  const { jsonb, exact } = toJsonb(treeText(stored));
   const queued = {
     checkpointNs,
     checkpointId: checkpoint.id,
     parentId: parentId ?? null,
     runId,
     metadata: jsonb,
-    metadataText: exact === undefined ? "" : treeText(encode({ ...common, ...rest })),
+    metadataText: exact === undefined ? "" : treeText({ ...(encode(common) as JsonObject), ...stored }),
     body,
     channelNames,
     shape: hash,

@@ -1,5 +1,6 @@
 import type { Queryable } from "../../database/database.ts";
 import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../../database/merging.ts";
+import { sealMetadata } from "../../encryption/json.ts";
 import { invalid } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { encode, treeText } from "../../values/encoding.ts";
@@ -30,7 +31,13 @@ export const mergeHeadMetadata = async (
   if (head === undefined) return undefined;
   const reserved = Object.keys(metadata).find(isReservedMetadata);
   if (reserved !== undefined) throw invalid(`'metadata': the key '${reserved}' is reserved.`);
-  const merged = { ...(JSON.parse(head.metadata) as JsonObject), ...(encode(metadata) as JsonObject) };
+  const { cipher } = queryable;
+  const given = encode(metadata) as JsonObject;
+  // What is there stays as it is, sealed or not.
+  const merged = {
+    ...(JSON.parse(head.metadata) as JsonObject),
+    ...(cipher === undefined ? given : sealMetadata(cipher, given)),
+  };
   const text = treeText(merged);
   if (Buffer.byteLength(text) > MERGED_BYTES_AT_MOST) throw metadataTooLarge();
   const { jsonb, exact } = toJsonb(text);

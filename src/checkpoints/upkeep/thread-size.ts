@@ -3,11 +3,12 @@ import { setProperty } from "../../values/properties.ts";
 import { toSegments } from "../lists/segments.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
 import { parseRowText, writesOf } from "../rows/row-text.ts";
+import { checkpointPlace, openRecord } from "../rows/sealing.ts";
 import { LINE } from "../rows/separators.ts";
 import type { ValueRecord } from "../rows/stored-value.ts";
 import type { ThreadStorage } from "../types.ts";
 
-const READ_RECORDS = `select c.record, array_to_string(c.segments, ',') as segments, s.shape,
+const READ_RECORDS = `select c.checkpoint_ns, c.checkpoint_id, c.record, array_to_string(c.segments, ',') as segments, s.shape,
     octet_length(c.record) + octet_length(coalesce(c.metadata_text, c.metadata::text)) as bytes
   from threadloom.checkpoints c join threadloom.checkpoint_shapes s on s.hash = c.shape where c.thread_id = $1::uuid`;
 const READ_ELEMENT_SIZES = `select list_id, position, count, octet_length(elements) as bytes
@@ -19,6 +20,8 @@ const READ_WRITE_SIZES = `select coalesce(sum(array_length(string_to_array(write
   from threadloom.checkpoint_writes where thread_id = $1::uuid`;
 
 interface RecordRow {
+  checkpoint_ns: string;
+  checkpoint_id: string;
   record: string;
   segments: string | null;
   shape: string;
@@ -57,7 +60,11 @@ export const measureThread = async (
   threadId: string,
   shapes: KnownShapes,
 ): Promise<ThreadStorage> => {
-  const rows = await queryable.query<RecordRow>(READ_RECORDS, [key]);
+  const { cipher } = queryable;
+  const rows = (await queryable.query<RecordRow>(READ_RECORDS, [key])).map((row) => ({
+    ...row,
+    record: openRecord(cipher, row.record, checkpointPlace(row.checkpoint_ns, row.checkpoint_id)),
+  }));
   const elements = await queryable.query<ElementSize>(READ_ELEMENT_SIZES, [key]);
   const contents = await queryable.query<ContentSize>(READ_CONTENT_SIZES, [key]);
   const [writes = { count: 0, bytes: 0 }] = await queryable.query<Total>(READ_WRITE_SIZES, [key]);

@@ -1,5 +1,6 @@
 /** From what a saver was given to the rows of one statement. */
 
+import type { Cipher } from "../../encryption/cipher.ts";
 import type { ThreadElements } from "../lists/element-cache.ts";
 import type { ThreadLists } from "../lists/thread-lists.ts";
 import type { NewElements } from "../lists/stored-list.ts";
@@ -35,6 +36,7 @@ export interface BatchSurroundings {
   threadLists: ThreadLists;
   /** The elements of the thread that are committed. */
   committed: ThreadElements;
+  cipher: Cipher | undefined;
 }
 
 /**
@@ -43,7 +45,7 @@ export interface BatchSurroundings {
  */
 export const toBatch = (
   items: readonly QueueItem[],
-  { threadLists, committed }: BatchSurroundings,
+  { threadLists, committed, cipher }: BatchSurroundings,
 ): Batch => {
   const checkpoints = new Map<string, QueuedCheckpoint>();
   const tasks = new Map<string, QueuedWrites>();
@@ -66,7 +68,7 @@ export const toBatch = (
       (added) => added.list === list && added.position <= from && added.position + added.texts.length >= to,
     );
   const store = (written: WrittenValue): StoredValue =>
-    storeWritten(written, { threadLists, isThere, contents });
+    storeWritten(written, { threadLists, isThere, contents, cipher });
   for (const { channels } of checkpoints.values()) closeInside(elements, channels.values());
 
   const together = new Map<QueuedCheckpoint, Array<[taskId: string, writes: StoredWrites]>>();

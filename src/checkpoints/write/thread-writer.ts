@@ -20,13 +20,14 @@ const CHECKPOINTS_KNOWN_AT_MOST = 32;
 export class ThreadWriter {
   readonly threadId: string;
   readonly threadLists = new ThreadLists();
-  readonly values = new ValueWriter(this.threadLists);
+  readonly values: ValueWriter;
   readonly queue: WriteQueue;
   private readonly known = new Map<string, KnownCheckpoint>();
   private readonly writtenNs = new Set<string>();
 
   constructor(options: Omit<WriteQueueOptions, "threadLists">) {
     this.threadId = options.threadId;
+    this.values = new ValueWriter(this.threadLists, options.database.cipher);
     this.queue = new WriteQueue({ ...options, threadLists: this.threadLists });
   }
 

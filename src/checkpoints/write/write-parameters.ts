@@ -4,8 +4,10 @@
  */
 
 import type { Parameter } from "../../database/named-parameters.ts";
+import type { Cipher } from "../../encryption/cipher.ts";
 import { isUuid } from "../../lib/ids.ts";
 import type { Batch, NewWrites } from "../rows/new-rows.ts";
+import { checkpointPlace, contentPlace, elementsPlace, sealWrites } from "../rows/sealing.ts";
 import { LINE, RECORD, UNIT } from "../rows/separators.ts";
 import { threadKey } from "../rows/thread-key.ts";
 
@@ -21,14 +23,14 @@ const joined = <Item>(items: readonly Item[], text: (item: Item) => string): str
   items.map(text).join(RECORD);
 
 /** The columns of one row of `checkpoint_writes`, in the order in which the statement takes them apart. */
-const writesColumns = (task: NewWrites): string =>
+const writesColumns = (task: NewWrites, cipher?: Cipher): string =>
   [
     task.checkpointNs,
     task.checkpointId,
     threadKey(task.taskId),
     task.runId ?? NO_RUN,
     isUuid(task.taskId) ? "" : task.taskId,
-    task.writes,
+    cipher === undefined ? task.writes : sealWrites(cipher, task.writes, task),
     task.segments.join(),
     task.contents.join(),
   ].join(UNIT);
@@ -38,20 +40,40 @@ export const BATCH_PARAMETERS = {
   elementLists: ["bigint[]", ({ elements }) => elements.map((row) => row.list)],
   elementPositions: ["integer[]", ({ elements }) => elements.map((row) => row.position)],
   elementCounts: ["integer[]", ({ elements }) => elements.map((row) => row.texts.length)],
-  elementTexts: ["text", ({ elements }) => joined(elements, (row) => row.texts.join(LINE))],
+  elementTexts: [
+    "text",
+    ({ elements }) => joined(elements, (row) => row.texts.join(LINE)),
+    ({ elements }, cipher) =>
+      joined(elements, (row) => cipher.seal(row.texts.join(LINE), elementsPlace(row))),
+  ],
   contentHashes: ["uuid[]", ({ contents }) => contents.map((content) => content.hash)],
-  contentTexts: ["text", ({ contents }) => joined(contents, (content) => content.text)],
+  contentTexts: [
+    "text",
+    ({ contents }) => joined(contents, ({ text }) => text),
+    ({ contents }, cipher) => joined(contents, ({ text, hash }) => cipher.seal(text, contentPlace(hash))),
+  ],
   checkpointNsOfEach: ["text[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointNs)],
   checkpointIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointId)],
   checkpointParentIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.parentId)],
   checkpointRunIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.runId)],
   checkpointMetadata: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.metadata)],
   checkpointMetadataTexts: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.metadataText)],
-  checkpointRecords: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.record)],
+  checkpointRecords: [
+    "text",
+    ({ checkpoints }) => joined(checkpoints, (row) => row.record),
+    ({ checkpoints }, cipher) =>
+      joined(checkpoints, (row) =>
+        cipher.seal(row.record, checkpointPlace(row.checkpointNs, row.checkpointId)),
+      ),
+  ],
   checkpointSegments: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.segments.join())],
   checkpointContents: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.contents.join())],
   checkpointShapes: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.shape)],
-  writes: ["text", ({ writes }) => joined(writes, writesColumns)],
+  writes: [
+    "text",
+    ({ writes }) => joined(writes, (task) => writesColumns(task)),
+    ({ writes }, cipher) => joined(writes, (task) => writesColumns(task, cipher)),
+  ],
   asynchronous: ["boolean", ({ asynchronous }) => asynchronous],
 } satisfies Record<string, Parameter<BatchSource>>;
 

@@ -165,7 +165,7 @@ export class WriteQueue {
           return await writeBatch(
             database,
             { threadId, fence, asynchronous, ...(this.last && { last: this.last }) },
-            toBatch(items, { threadLists, committed: elements }),
+            toBatch(items, { threadLists, committed: elements, cipher: database.cipher }),
           );
         } catch (error) {
           if (sqlState(error) !== UNIQUE_VIOLATION || performance.now() > giveUpAt) throw error;

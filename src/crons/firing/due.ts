@@ -1,6 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import type { CronRow } from "../../database/tables.ts";
-import { COLUMNS } from "../repository.ts";
+import { COLUMNS, openCron } from "../repository.ts";
 
 /** When to look again. */
 export interface Look {
@@ -80,8 +80,10 @@ export const createDueCrons = (database: Database, graphIds: readonly string[]) 
     return look ?? { now: new Date(), due: null };
   },
 
-  claim: (transaction: Queryable, { except, only, limit }: ClaimOptions): Promise<DueCron[]> =>
-    transaction.query<DueCron>(CLAIM, [graphIds, except, only ?? null, limit]),
+  async claim(transaction: Queryable, { except, only, limit }: ClaimOptions): Promise<DueCron[]> {
+    const rows = await transaction.query<DueCron>(CLAIM, [graphIds, except, only ?? null, limit]);
+    return rows.map((row) => openCron(transaction, row));
+  },
 
   /** The caller holds them. */
   async advance(transaction: Queryable, advances: readonly Advance[]): Promise<void> {

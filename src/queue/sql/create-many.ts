@@ -1,7 +1,16 @@
 import type { Queryable } from "../../database/database.ts";
+import type { Cipher } from "../../encryption/cipher.ts";
 import type { ThreadTtl } from "../../project/thread-expiry.ts";
 import type { RunSelector } from "../attempts.ts";
-import { GRAPH, keptConfig, mergedColumns, WITH_GRAPH, type CreationRights, type NewRun } from "./create.ts";
+import {
+  GRAPH,
+  keptConfig,
+  mergedColumns,
+  SEALED,
+  WITH_GRAPH,
+  type CreationRights,
+  type NewRun,
+} from "./create.ts";
 
 /*
  * Many runs in one statement, for what creates them by the hundred: none starts at once. What `create-with-thread` and
@@ -9,15 +18,25 @@ import { GRAPH, keptConfig, mergedColumns, WITH_GRAPH, type CreationRights, type
  */
 
 /** Of each run: the type of its array of parameters, the column that is made of it, and its value. */
-const ASKED: readonly (readonly [type: string, column: string, valueOf: (run: NewRun) => unknown])[] = [
+const ASKED: readonly (readonly [
+  type: string,
+  column: string,
+  valueOf: (run: NewRun) => unknown,
+  sealedOf?: (asked: { run: NewRun }, cipher: Cipher) => unknown,
+])[] = [
   ["uuid", "run_id", (run) => run.runId],
   ["uuid", "thread_id", (run) => run.threadId],
   ["uuid", "assistant_id", (run) => run.assistantId],
-  ["jsonb", "metadata", (run) => JSON.stringify(run.metadata)],
-  ["jsonb", "config", (run) => JSON.stringify(run.config)],
-  ["jsonb", "context", (run) => JSON.stringify(run.context)],
-  ["jsonb", "kept_config", ({ keptConfig: kept }) => (kept === undefined ? null : JSON.stringify(kept))],
-  ["text", "kwargs", (run) => run.kwargs],
+  ["jsonb", "metadata", (run) => JSON.stringify(run.metadata), SEALED.metadata],
+  ["jsonb", "config", (run) => JSON.stringify(run.config), SEALED.config],
+  ["jsonb", "context", (run) => JSON.stringify(run.context), SEALED.context],
+  [
+    "jsonb",
+    "kept_config",
+    ({ keptConfig: kept }) => (kept === undefined ? null : JSON.stringify(kept)),
+    SEALED.keptConfig,
+  ],
+  ["text", "kwargs", (run) => run.kwargs, SEALED.kwargs],
   ["text", "multitask_strategy", (run) => run.multitaskStrategy],
   ["boolean", "resumable", (run) => run.resumable],
   ["boolean", "delete_thread", (run) => run.deleteThread],
@@ -72,7 +91,12 @@ thread as (
       and (x.status = 'running' or (x.status = 'pending' and x.available_at <= now()))) as behind)
 ${INSERT}`;
 
-const valuesOf = (runs: readonly NewRun[]): unknown[] => ASKED.map(([, , valueOf]) => runs.map(valueOf));
+const valuesOf = (runs: readonly NewRun[], { cipher }: Queryable): unknown[] =>
+  ASKED.map(([, , valueOf, sealedOf]) =>
+    cipher === undefined || sealedOf === undefined
+      ? runs.map(valueOf)
+      : runs.map((run) => sealedOf({ run }, cipher)),
+  );
 
 /** Those that were stored: runs of an assistant that is missing or hidden are not. `ttl`: of threads that stay after their run. */
 export const createThreadless = async (
@@ -82,7 +106,7 @@ export const createThreadless = async (
   ttl: ThreadTtl | undefined,
 ): Promise<RunSelector[]> => {
   if (runs.length === 0) return [];
-  const values = [...valuesOf(runs), ttl?.strategy ?? null, ttl?.minutes ?? null];
+  const values = [...valuesOf(runs, transaction), ttl?.strategy ?? null, ttl?.minutes ?? null];
   const text = createThreadlessOf(assistants.condition("a.metadata", values));
   return await transaction.query<RunSelector>(text, values);
 };
@@ -94,7 +118,7 @@ export const createOnThreads = async (
   runs: readonly NewRun[],
 ): Promise<RunSelector[]> => {
   if (runs.length === 0) return [];
-  const values = valuesOf(runs);
+  const values = valuesOf(runs, transaction);
   const text = createOnThreadsOf(assistants.condition("a.metadata", values));
   return await transaction.query<RunSelector>(text, values);
 };

@@ -1,8 +1,11 @@
 import type { Visibility } from "../../access/visibility.ts";
 import { hasRoomFor } from "../../database/merging.ts";
 import type { MultitaskStrategy } from "../../database/tables.ts";
+import type { Cipher } from "../../encryption/cipher.ts";
 import type { JsonObject } from "../../lib/json.ts";
+import { sealConfig, sealEach, sealMetadata } from "../../encryption/json.ts";
 import { RUN_COLUMNS } from "../columns.ts";
+import { sealKwargs } from "../kwargs.ts";
 
 /*
  * What the three statements that create a run have in common: create-on-idle-thread.ts, create-with-thread.ts and
@@ -55,14 +58,31 @@ export interface Creation {
   claim: ImmediateClaim | undefined;
 }
 
+/**
+ * What a run is given, sealed. Its configuration alike for all runs of a thread: the thread's is stored again only where it
+ * changes, which the database sees by comparing it.
+ */
+const sealed =
+  (seal: (run: NewRun, cipher: Cipher) => JsonObject) =>
+  ({ run }: Pick<Creation, "run">, cipher: Cipher): string =>
+    JSON.stringify(seal(run, cipher));
+export const SEALED = {
+  metadata: sealed(({ metadata }, cipher) => sealMetadata(cipher, metadata)),
+  config: sealed(({ config, threadId }, cipher) => sealConfig(cipher, config, threadId)),
+  context: sealed(({ context, threadId }, cipher) => sealEach(cipher, context, threadId)),
+  kwargs: ({ run }: Pick<Creation, "run">, cipher: Cipher): string => sealKwargs(cipher, run.kwargs),
+  keptConfig: ({ run: { keptConfig, threadId } }: Pick<Creation, "run">, cipher: Cipher): string | null =>
+    keptConfig === undefined ? null : JSON.stringify(sealConfig(cipher, keptConfig, threadId)),
+} as const;
+
 export const CREATE_PARAMETERS = {
   threadId: ["uuid", ({ run }: Creation) => run.threadId],
   assistantId: ["uuid", ({ run }: Creation) => run.assistantId],
   runId: ["uuid", ({ run }: Creation) => run.runId],
-  metadata: ["jsonb", ({ run }: Creation) => JSON.stringify(run.metadata)],
-  config: ["jsonb", ({ run }: Creation) => JSON.stringify(run.config)],
-  context: ["jsonb", ({ run }: Creation) => JSON.stringify(run.context)],
-  kwargs: ["json", ({ run }: Creation) => run.kwargs],
+  metadata: ["jsonb", ({ run }: Creation) => JSON.stringify(run.metadata), SEALED.metadata],
+  config: ["jsonb", ({ run }: Creation) => JSON.stringify(run.config), SEALED.config],
+  context: ["jsonb", ({ run }: Creation) => JSON.stringify(run.context), SEALED.context],
+  kwargs: ["json", ({ run }: Creation) => run.kwargs, SEALED.kwargs],
   multitaskStrategy: ["text", ({ run }: Creation) => run.multitaskStrategy],
   resumable: ["boolean", ({ run }: Creation) => run.resumable],
   deleteThread: ["boolean", ({ run }: Creation) => run.deleteThread],
@@ -72,6 +92,7 @@ export const CREATE_PARAMETERS = {
   keptConfig: [
     "jsonb",
     ({ run: { keptConfig } }: Creation) => (keptConfig === undefined ? null : JSON.stringify(keptConfig)),
+    SEALED.keptConfig,
   ],
   workerId: ["uuid", ({ claim }: Creation) => claim?.workerId ?? null],
   leaseSeconds: ["float8", ({ claim }: Creation) => claim?.leaseSeconds ?? null],

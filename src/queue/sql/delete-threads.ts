@@ -1,7 +1,8 @@
 import type { Queryable } from "../../database/database.ts";
-import { toJsonb } from "../../lib/jsonb.ts";
+import { storedError } from "../../encryption/json.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import type { RunEnd, RunOutcome } from "../attempts.ts";
+import { storedFinalValues } from "./final-values.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
 const TOLD = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };
@@ -26,9 +27,11 @@ export const deletingThreads = (record: RecordEnds | undefined) => {
     await transaction.query(DELETE_THREADS, [
       threadIds,
       status,
-      error === null ? null : toJsonb(JSON.stringify(error)).jsonb,
+      storedError(transaction.cipher, error),
       // A statement takes no parameters that its text does not name.
-      ...(record === undefined ? [] : [told?.values ?? null, told?.omitted ?? false]),
+      ...(record === undefined
+        ? []
+        : [storedFinalValues(transaction.cipher, told?.values, threadIds[0]), told?.omitted ?? false]),
     ]);
   };
 };

@@ -1,8 +1,10 @@
 import type { Queryable } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
-import { toJsonb } from "../../lib/jsonb.ts";
+import type { Cipher } from "../../encryption/cipher.ts";
+import { storedError, storedInterrupts } from "../../encryption/json.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
+import { storedFinalValues } from "./final-values.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
 interface Finish {
@@ -18,7 +20,8 @@ const FINISH_PARAMETERS = {
   status: ["text", ({ outcome }: Finish) => outcome.status],
   error: [
     "jsonb",
-    ({ outcome: { error } }: Finish) => (error === null ? null : toJsonb(JSON.stringify(error)).jsonb),
+    ({ outcome }: Finish) => storedError(undefined, outcome.error),
+    ({ outcome }: Finish, cipher: Cipher) => storedError(cipher, outcome.error),
   ],
   /** Null: the thread stays what it was. */
   threadStatus: [
@@ -26,7 +29,11 @@ const FINISH_PARAMETERS = {
     ({ outcome: { threadStatus } }: Finish) => (threadStatus === "unchanged" ? null : threadStatus),
   ],
   // What a graph shows may hold NUL; the checkpoint has it exactly.
-  interrupts: ["jsonb", ({ outcome }: Finish) => toJsonb(outcome.interrupts).jsonb],
+  interrupts: [
+    "jsonb",
+    ({ outcome }: Finish) => storedInterrupts(undefined, outcome.interrupts),
+    ({ outcome }: Finish, cipher: Cipher) => storedInterrupts(cipher, outcome.interrupts),
+  ],
   unlogged: ["boolean", ({ outcome }: Finish) => outcome.unlogged ?? false],
   checkpointId: ["uuid", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointId ?? null],
   checkpointNs: ["text", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointNs ?? null],
@@ -35,7 +42,12 @@ const FINISH_PARAMETERS = {
 /** Of a run whose end is told. */
 const TELLING_PARAMETERS = {
   ...FINISH_PARAMETERS,
-  finalValues: ["bytea", ({ outcome }: Finish) => outcome.told?.values ?? null],
+  finalValues: [
+    "bytea",
+    ({ outcome }: Finish) => outcome.told?.values ?? null,
+    ({ attempt, outcome }: Finish, cipher: Cipher) =>
+      storedFinalValues(cipher, outcome.told?.values, attempt.threadId),
+  ],
   valuesOmitted: ["boolean", ({ outcome }: Finish) => outcome.told?.omitted ?? false],
 } as const;
 

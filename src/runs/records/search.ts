@@ -2,6 +2,7 @@ import type { Visibility } from "../../access/visibility.ts";
 import { roomyPage, type PageColumns, type PageWeight } from "../../database/bounded-reads.ts";
 import type { Database } from "../../database/database.ts";
 import type { RunRow, RunStatus } from "../../database/tables.ts";
+import { assertSearchable } from "../../encryption/json.ts";
 import { ThreadloomError } from "../../domain/errors.ts";
 import { RUN_COLUMNS } from "../../queue/columns.ts";
 import { runVisible } from "../../queue/run-visible.ts";
@@ -50,6 +51,7 @@ const idAt = (time: number, rest: "0" | "f"): string => {
 };
 
 const conditions = (
+  { cipher }: Database,
   visibility: Visibility<"threads">,
   search: RunSearch,
 ): { where: string; values: unknown[] } => {
@@ -64,6 +66,7 @@ const conditions = (
   if (search.graph_id !== undefined) add("graph_id = ?", search.graph_id);
   if (search.assistant_id !== undefined) add("assistant_id = ?::uuid", search.assistant_id);
   if (search.thread_id !== undefined) add("thread_id = ?::uuid", search.thread_id);
+  assertSearchable(cipher, search.metadata);
   if (search.metadata !== undefined) add("metadata @> ?::jsonb", JSON.stringify(search.metadata));
   if (search.created_after !== undefined) {
     const from = search.created_after;
@@ -142,7 +145,7 @@ export const createRunSearcher = (database: Database) => {
 
     /** Rejects like `boundedRead`. */
     async page(visibility: Visibility<"threads">, search: RunSearch, signal?: AbortSignal): Promise<RunPage> {
-      const { where, values } = conditions(visibility, search);
+      const { where, values } = conditions(database, visibility, search);
       const { limit, offset } = search;
       const found = await database.boundedRead<RunSummaryRow & PageColumns>(
         roomyPage(

@@ -75,7 +75,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
       if (supersteps.length > 0) assertGraphOfStates(graphs, metadata.graph_id);
       const row = await repository.insert(visibility, {
         threadId: thread.thread_id,
-        metadata: JSON.stringify(metadata),
+        metadata,
         ttl: thread.ttl ?? defaultTtl,
       });
       if (row !== undefined) {
@@ -110,12 +110,11 @@ export const createRecordService = (options: RecordServiceOptions) => {
       whenLarge?: WhenLarge,
     ): Promise<string> {
       const visibility = await authorize(caller, "threads", "update");
-      const text = JSON.stringify(metadata);
-      let row = await repository.patch(visibility, threadId, text, ttl);
+      let row = await repository.patch(visibility, threadId, metadata, ttl);
       if (row === undefined) {
         await repository.get(visibility, threadId);
         // It may have been deleted and made again while the first try waited for it, which then saw neither.
-        row = await repository.patch(visibility, threadId, text, ttl);
+        row = await repository.patch(visibility, threadId, metadata, ttl);
         if (row === undefined) throw metadataTooLarge();
       }
       return await write(visibility, row, { whenLarge, includeTtl: ttl !== undefined });

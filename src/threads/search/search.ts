@@ -2,8 +2,10 @@ import type { Visibility } from "../../access/visibility.ts";
 import { roomyPage, type PageColumns, type PageWeight } from "../../database/bounded-reads.ts";
 import type { Database } from "../../database/database.ts";
 import type { ThreadStatus } from "../../database/tables.ts";
+import { assertSearchable } from "../../encryption/json.ts";
 import {
   CANDIDATE_COLUMNS,
+  openRecords,
   recordColumns,
   storedColumns,
   type LongParts,
@@ -98,6 +100,7 @@ const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
  * client sent becomes part of it. They are raw because they are built of such pieces.
  */
 const conditions = (
+  { cipher }: Database,
   visibility: Visibility<"threads">,
   filter: RowFilter,
 ): { where: string; values: unknown[] } => {
@@ -109,6 +112,7 @@ const conditions = (
   };
   // Whole filter in one jsonb: containment is answered by threads_by_metadata (gin, jsonb_path_ops).
   if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
+    assertSearchable(cipher, filter.metadata);
     add((parameter) => `metadata @> (select ${parameter}::jsonb)`, JSON.stringify(filter.metadata));
   }
   if (filter.status !== undefined) {
@@ -158,7 +162,7 @@ const orderBy = ({ sortBy, sortOrder }: RowOrder): string =>
 
 export const createThreadSearcher = (database: Database): ThreadSearcher => {
   const count: ThreadSearcher["count"] = async (visibility, filter, signal) => {
-    const { where, values } = conditions(visibility, filter);
+    const { where, values } = conditions(database, visibility, filter);
     const rows = await database.boundedRead<{ total: string }>(
       `select count(*) as total from threadloom.threads ${where}`,
       values,
@@ -172,10 +176,10 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
    * over ids and the sort key only; the page's rows are then fetched by primary key.
    */
   const selectivePage: ThreadSearcher["page"] = async (visibility, search, signal) => {
-    const { where, values } = conditions(visibility, search);
+    const { where, values } = conditions(database, visibility, search);
     const order = orderBy(search);
     const keys = sortKeys(search.sortBy).join(", ");
-    const rows = await database.boundedRead<CountedRow>(
+    const found = await database.boundedRead<CountedRow>(
       roomyPage(
         `select page.total, record.*
            from (select ${keys}, count(*) over () as total from threadloom.threads ${where}
@@ -188,7 +192,8 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
       [...values, search.limit, search.offset],
       signal,
     );
-    const first = rows[0];
+    const rows = openRecords(database, found);
+    const first = found[0];
     if (first !== undefined) return { rows, total: Number(first.total) };
     return { rows, total: search.offset === 0 ? 0 : await count(visibility, search, signal) };
   };
@@ -199,8 +204,8 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
    * total is counted (an index-only scan) only if it isn't.
    */
   const orderedPage: ThreadSearcher["page"] = async (visibility, search, signal) => {
-    const { where, values } = conditions(visibility, search);
-    const rows = await database.boundedRead<PageRow>(
+    const { where, values } = conditions(database, visibility, search);
+    const read = await database.boundedRead<PageRow>(
       roomyPage(
         `select ${storedColumns(search.parts)} from threadloom.threads ${where}
           order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
@@ -209,6 +214,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
       [...values, search.limit + 1, search.offset],
       signal,
     );
+    const rows = openRecords(database, read);
     const found = Number(rows[0]?.page_rows ?? 0);
     if (found > Math.min(search.limit, rows.length)) {
       return { rows: rows.slice(0, search.limit), total: await count(visibility, search, signal) };
@@ -224,7 +230,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
         : orderedPage(visibility, search, signal),
     count,
     async candidates(visibility, search, limit, signal) {
-      const { where, values } = conditions(visibility, search);
+      const { where, values } = conditions(database, visibility, search);
       const most = `(select $${values.length + 1}::int)`;
       const rows = await database.boundedRead<Candidate | Record<keyof Candidate, null>>(
         `select candidate.*
@@ -243,7 +249,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     async records(visibility, ids, parts, signal) {
       const values: unknown[] = [ids];
       const text = recordsOf(parts, visibility.condition("metadata", values));
-      return await database.boundedRead<ThreadRecordRow>(text, values, signal);
+      return openRecords(database, await database.boundedRead<ThreadRecordRow>(text, values, signal));
     },
   };
 };

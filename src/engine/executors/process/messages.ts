@@ -1,6 +1,7 @@
 import type { AttemptSaver } from "../../../checkpoints/types.ts";
 import type { ProjectKeys } from "../../../config/project-keys.ts";
 import type { ClaimedRunRow } from "../../../database/tables.ts";
+import type { EncryptionSetup } from "../../../encryption/setup.ts";
 import type { StopReason } from "../executor.ts";
 import type { ResumeRefusal } from "../strict-resume.ts";
 import type { DescribedError } from "./described-error.ts";
@@ -23,6 +24,8 @@ export interface GraphProcessSetup {
   projectKeys: ProjectKeys;
   recursionLimitMax: number;
   logLevel: string;
+  /** Over the pipe, and not in the environment, which graphs and their own processes see. */
+  encryption: EncryptionSetup;
 }
 
 export type ToGraphProcess =

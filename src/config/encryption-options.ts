@@ -1,0 +1,59 @@
+import { z } from "zod";
+import { parseKeys } from "../encryption/keys.ts";
+import { commaSeparated, list, type Option } from "./option.ts";
+
+/** What is stored sealed, and with which keys. */
+export interface EncryptionConfig {
+  /** In base64. The first seals, the others only open. Empty: nothing is sealed. */
+  readonly encryptionKeys: readonly string[];
+  /** In base64; they only open. */
+  readonly encryptionFallbackKeys: readonly string[];
+  /** The keys of metadata whose values are sealed. */
+  readonly encryptedMetadataKeys: readonly string[];
+}
+
+const KEYS = {
+  expected: "keys of 16, 24 or 32 bytes, or of 64 hexadecimal digits, separated by commas",
+  schema: z.string().transform((text, context): readonly string[] => {
+    const keys = text === "" ? [] : parseKeys(text);
+    if (keys !== undefined) return keys.map((key) => key.toString("base64"));
+    context.addIssue({ code: "custom", message: "no keys" });
+    return z.NEVER;
+  }),
+  secret: true,
+} as const;
+
+/** What the server itself finds records by, or the hosted one keeps open. */
+const ALWAYS_OPEN =
+  /^(langgraph_.*|graph_id|assistant_id|thread_id|run_id|cron_id|checkpoint_id|task_id|created_by|source|step|parents|run_attempt|owner|tenant_id)$/;
+
+export const ENCRYPTION_OPTIONS: { readonly [Key in keyof EncryptionConfig]: Option<EncryptionConfig[Key]> } =
+  {
+    encryptionKeys: {
+      environment: ["LANGGRAPH_AES_KEY"],
+      default: "",
+      ...KEYS,
+      description:
+        "Encrypts what users say, AES-256-GCM: states, events, inputs, configurations, items of the store. Several keys, " +
+        "separated by commas: the first encrypts, all decrypt. Make one with: openssl rand -hex 32",
+    },
+    encryptionFallbackKeys: {
+      environment: ["LANGGRAPH_AES_FALLBACK_KEYS"],
+      default: "",
+      ...KEYS,
+      description: "More keys that only decrypt, separated by commas.",
+    },
+    encryptedMetadataKeys: {
+      environment: ["LANGGRAPH_AES_JSON_KEYS"],
+      default: "",
+      ...commaSeparated,
+      expected:
+        "names of metadata, separated by commas, but none that the server needs, such as graph_id or langgraph_version",
+      schema: z
+        .string()
+        .transform(list)
+        .refine((names) => !names.some((name) => ALWAYS_OPEN.test(name))),
+      description:
+        "Keys of metadata whose values are encrypted, too, separated by commas. Nothing is found by them.",
+    },
+  };

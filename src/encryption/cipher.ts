@@ -1,0 +1,154 @@
+/** Seals texts before they are stored, and opens those that are read. */
+
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  randomBytes,
+  type KeyObject,
+} from "node:crypto";
+import { EncryptionError } from "../domain/errors.ts";
+import type { EncryptionKey } from "./keys.ts";
+
+/**
+ * `enc1:`, the key's id, a colon, and in base64: salt, nonce, ciphertext, tag. No JSON begins like that, so a column that
+ * holds JSON or lines of it shows by its first letter which of the two it has. Of characters that JSON need not escape,
+ * and without those that texts are joined by.
+ */
+const PREFIX = "enc1:";
+const SEALED = /^enc1:([\w-]{6}):([A-Za-z0-9+/]+={0,2})$/;
+const HEAD_CHARACTERS = PREFIX.length + 7;
+const SALT_BYTES = 6;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/**
+ * Nonces are random, and one key of AES must not have so many that two are equal (2^32, at 10,000 a second five days). So
+ * each process has a key of its own, made of the configured one and a salt, and takes another after so many.
+ */
+const SEALED_WITH_ONE_SALT = 2 ** 30;
+const DERIVED_AT_MOST = 1_000;
+
+export interface Cipher {
+  /** The id of the key that seals. */
+  readonly keyId: string;
+  readonly keyIds: readonly string[];
+  /** The keys of metadata whose values are sealed. */
+  readonly metadataKeys: ReadonlySet<string>;
+  /**
+   * `place`: what the text is of (a row and a column). It opens only there, so that one who can write to the database
+   * can't give one row the content of another.
+   */
+  seal(text: string, place: string): string;
+  /** Equal texts in the same place are sealed to equal ones: where the database compares what it has with what it is given. */
+  sealAlike(text: string, place: string, among: string): string;
+  /** A text that was not sealed comes back as it is. Throws an `EncryptionError` if the key is missing, or the text was changed. */
+  open(text: string, place: string): string;
+  /** True if one of the keys has sealed it, as it seems. */
+  canOpen(text: string): boolean;
+  /** A key for equal texts that says nothing of them: 32 hexadecimal digits. */
+  digest(text: string): string;
+}
+
+/** Whether a text of a column that holds JSON or lines of JSON is sealed. */
+export const isSealed = (text: string): boolean => text.startsWith(PREFIX);
+
+/** The first key seals; all of them open. */
+export const createCipher = (
+  keys: readonly [EncryptionKey, ...EncryptionKey[]],
+  metadataKeys: Iterable<string> = [],
+): Cipher => {
+  const ring = new Map(keys.map((key) => [key.id, key]));
+  const [current] = keys;
+  const derived = new Map<string, KeyObject>();
+  let salt = randomBytes(SALT_BYTES);
+  let sealedWithSalt = 0;
+
+  const derive = (key: EncryptionKey, salt: Buffer): KeyObject => {
+    const name = key.id + salt.toString("latin1");
+    let found = derived.get(name);
+    if (found === undefined) {
+      if (derived.size >= DERIVED_AT_MOST) derived.clear();
+      found = createSecretKey(createHmac("sha256", key.sealing).update(salt).digest());
+      derived.set(name, found);
+    }
+    return found;
+  };
+  const sealWith = (text: string, place: string, salt: Buffer, nonce: Buffer): string => {
+    const cipher = createCipheriv("aes-256-gcm", derive(current, salt), nonce);
+    cipher.setAAD(Buffer.from(place));
+    const sealed = Buffer.concat([
+      salt,
+      nonce,
+      cipher.update(text, "utf8"),
+      cipher.final(),
+      cipher.getAuthTag(),
+    ]);
+    return `${PREFIX}${current.id}:${sealed.toString("base64")}`;
+  };
+
+  return {
+    keyId: current.id,
+    keyIds: [...ring.keys()],
+    metadataKeys: new Set(metadataKeys),
+    seal(text, place) {
+      if (++sealedWithSalt > SEALED_WITH_ONE_SALT) {
+        salt = randomBytes(SALT_BYTES);
+        sealedWithSalt = 1;
+      }
+      return sealWith(text, place, salt, randomBytes(NONCE_BYTES));
+    },
+    sealAlike(text, place, among) {
+      const parts = JSON.stringify([place, among, text]);
+      const hash = createHmac("sha256", current.digesting).update("alike").update(parts).digest();
+      const nonce = hash.subarray(SALT_BYTES, SALT_BYTES + NONCE_BYTES);
+      return sealWith(text, place, hash.subarray(0, SALT_BYTES), nonce);
+    },
+    open(text, place) {
+      if (!isSealed(text)) return text;
+      const id = text.slice(PREFIX.length, HEAD_CHARACTERS - 1);
+      const key = ring.get(id);
+      if (key === undefined) throw missingKey(id);
+      const sealed = Buffer.from(text.slice(HEAD_CHARACTERS), "base64");
+      try {
+        const salt = sealed.subarray(0, SALT_BYTES);
+        const nonce = sealed.subarray(SALT_BYTES, SALT_BYTES + NONCE_BYTES);
+        const decipher = createDecipheriv("aes-256-gcm", derive(key, salt), nonce, {
+          authTagLength: TAG_BYTES,
+        });
+        decipher.setAAD(Buffer.from(place));
+        decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
+        const opened = decipher.update(sealed.subarray(SALT_BYTES + NONCE_BYTES, sealed.length - TAG_BYTES));
+        return Buffer.concat([opened, decipher.final()]).toString("utf8");
+      } catch (error) {
+        throw new EncryptionError(
+          `What is stored was changed, or stands where it was not stored (${kindOf(place)}).`,
+          {
+            cause: error,
+          },
+        );
+      }
+    },
+    canOpen(text) {
+      const id = SEALED.exec(text)?.[1];
+      return id !== undefined && ring.has(id);
+    },
+    digest: (text) =>
+      createHmac("sha256", current.digesting).update("digest").update(text).digest("hex").slice(0, 32),
+  };
+};
+
+/** The beginning of a place says what it is, the rest which one. */
+const kindOf = (place: string): string => place.split(" ", 1)[0] ?? "";
+
+/** A text from the database as it was before it was sealed, where the server may have no keys. */
+export const openText = (cipher: Cipher | undefined, text: string, place: string): string => {
+  if (cipher !== undefined) return cipher.open(text, place);
+  if (isSealed(text)) throw missingKey(text.slice(PREFIX.length, HEAD_CHARACTERS - 1));
+  return text;
+};
+
+const missingKey = (id: string): EncryptionError =>
+  new EncryptionError(
+    `What is stored is encrypted with the key '${id.replace(/[^\w-]/g, "")}', which this server was not given: set it in LANGGRAPH_AES_KEY.`,
+  );

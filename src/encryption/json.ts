@@ -1,0 +1,122 @@
+/**
+ * Sealed values within JSON. A value is replaced by a text, its sealed JSON, so keys stay where they are: the database
+ * merges objects by their keys, whose values it can't read. Any text of a JSON that one of the keys has sealed is opened
+ * when it is read, so readers need not know what was sealed.
+ */
+
+import { invalid } from "../domain/errors.ts";
+import type { JsonObject, JsonValue } from "../lib/json.ts";
+import { toJsonb } from "../lib/jsonb.ts";
+import { setProperty } from "../values/properties.ts";
+import type { Cipher } from "./cipher.ts";
+
+/** The database moves values from row to row, and a reader may ask for one alone: so their place is no more than this. */
+const PLACE = "json";
+
+/** A text that stands as a value in JSON; behind a backslash it would be part of another. */
+const SEALED_VALUE = /(?<!\\)"(enc1:[\w-]{6}:[A-Za-z0-9+/]+={0,2})"/g;
+
+/** JSON text with all of it open. A text that none of the keys has sealed is what somebody has written: it stays. */
+export const openJson = (cipher: Cipher, text: string): string =>
+  text.includes('"enc1:')
+    ? text.replace(SEALED_VALUE, (whole, sealed: string) =>
+        cipher.canOpen(sealed) ? cipher.open(sealed, PLACE) : whole,
+      )
+    : text;
+
+export const sealValue = (cipher: Cipher, value: unknown): string =>
+  cipher.seal(JSON.stringify(value), PLACE);
+
+/** JSON text that holds nothing but the sealed value: for a column of `json` or `jsonb` that nothing is looked for in. */
+export const sealJson = (cipher: Cipher, json: string): string => `"${cipher.seal(json, PLACE)}"`;
+
+/** Each value for itself; all keys stay. `among`: equal values that are sealed among the same are equal afterwards. */
+export const sealEach = (cipher: Cipher, object: JsonObject, among?: string): JsonObject => {
+  const sealed: JsonObject = {};
+  for (const [key, value] of Object.entries(object)) {
+    if (value === undefined) continue;
+    const text = JSON.stringify(value);
+    setProperty(
+      sealed,
+      key,
+      among === undefined ? cipher.seal(text, PLACE) : cipher.sealAlike(text, PLACE, among),
+    );
+  }
+  return sealed;
+};
+
+/**
+ * A configuration: each value of `configurable` and of `context` for itself, as the database merges those of assistant,
+ * thread and request; of everything else what stands at its top.
+ */
+export const sealConfig = (cipher: Cipher, config: JsonObject, among?: string): JsonObject => {
+  const sealed: JsonObject = {};
+  for (const [key, value] of Object.entries(config)) {
+    const isMerged = (key === "configurable" || key === "context") && isObject(value);
+    if (isMerged) setProperty(sealed, key, sealEach(cipher, value, among));
+    else setProperty(sealed, key, sealEach(cipher, { value }, among).value);
+  }
+  return sealed;
+};
+
+/** Metadata: the values of the chosen keys, wherever they stand. */
+export const sealMetadata = (cipher: Cipher, metadata: JsonObject): JsonObject =>
+  cipher.metadataKeys.size === 0 ? metadata : (sealChosen(cipher, metadata) as JsonObject);
+
+const sealChosen = (cipher: Cipher, value: JsonValue): JsonValue => {
+  if (Array.isArray(value)) return value.map((item) => sealChosen(cipher, item));
+  if (!isObject(value)) return value;
+  const sealed: JsonObject = {};
+  for (const [key, item] of Object.entries(value)) {
+    if (item === undefined) continue;
+    setProperty(
+      sealed,
+      key,
+      cipher.metadataKeys.has(key) ? sealValue(cipher, item) : sealChosen(cipher, item),
+    );
+  }
+  return sealed;
+};
+
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/*
+ * For who stores a column of `jsonb` and may have a cipher: its JSON text, sealed as it has to be.
+ */
+
+export const storedConfig = (cipher: Cipher | undefined, config: JsonObject): string =>
+  JSON.stringify(cipher === undefined ? config : sealConfig(cipher, config));
+
+export const storedContext = (cipher: Cipher | undefined, context: JsonObject): string =>
+  JSON.stringify(cipher === undefined ? context : sealEach(cipher, context));
+
+export const storedMetadata = (cipher: Cipher | undefined, metadata: JsonObject): string =>
+  JSON.stringify(cipher === undefined ? metadata : sealMetadata(cipher, metadata));
+
+/** Of a thread. None are `{}`, which the database asks for. */
+export const storedInterrupts = (cipher: Cipher | undefined, json: string): string =>
+  cipher === undefined || json === "{}" ? toJsonb(json).jsonb : sealJson(cipher, json);
+
+export const storedError = (cipher: Cipher | undefined, error: JsonObject | null): string | null =>
+  error === null
+    ? null
+    : cipher === undefined
+      ? toJsonb(JSON.stringify(error)).jsonb
+      : sealJson(cipher, JSON.stringify(error));
+
+/**
+ * Throws `invalid` if a filter on metadata names a key whose values are sealed: it would find nothing, and the caller would
+ * take that for an answer.
+ */
+export const assertSearchable = (cipher: Cipher | undefined, filter: JsonValue | undefined): void => {
+  if (cipher === undefined || cipher.metadataKeys.size === 0) return;
+  if (Array.isArray(filter)) for (const item of filter) assertSearchable(cipher, item);
+  else if (isObject(filter)) {
+    for (const [key, value] of Object.entries(filter)) {
+      if (cipher.metadataKeys.has(key))
+        throw invalid(`'metadata': the values of '${key}' are encrypted, so nothing can be found by them.`);
+      assertSearchable(cipher, value);
+    }
+  }
+};

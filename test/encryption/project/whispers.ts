@@ -1,0 +1,31 @@
+/** Puts words that it is given wherever a graph can put something; each stands in `words` under the name of the place. */
+import { AIMessage } from "@langchain/core/messages";
+import type { LangGraphRunnableConfig } from "@langchain/langgraph";
+import { Annotation, END, interrupt, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+
+const State = Annotation.Root({
+  ...MessagesAnnotation.spec,
+  words: Annotation<Record<string, string>>(),
+  large: Annotation<string>(),
+});
+
+const FILLER = "a value that is kept apart, ".repeat(100);
+
+export const graph = new StateGraph(State)
+  .addNode("say", async ({ words }, config: LangGraphRunnableConfig) => {
+    config.writer?.({ custom: words.custom });
+    await config.store?.put(["whispers", "graph"], "item", { said: words.item });
+    return { messages: [new AIMessage(words.message ?? "")], large: `${FILLER}${words.large}` };
+  })
+  .addNode("ask", ({ words }) => {
+    const answer: unknown = interrupt({ question: words.interrupt });
+    return { messages: [new AIMessage(`${words.answered} ${String(answer)}`)] };
+  })
+  .addNode("fail", ({ words }) => {
+    throw new Error(`It fails: ${words.error}`);
+  })
+  .addEdge(START, "say")
+  .addEdge("say", "ask")
+  .addEdge("ask", "fail")
+  .addEdge("fail", END)
+  .compile();

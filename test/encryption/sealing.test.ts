@@ -1,0 +1,153 @@
+import { describe, expect, test } from "vitest";
+import { isSealed, openText, type Cipher } from "../../src/encryption/cipher.ts";
+import {
+  assertSearchable,
+  openJson,
+  sealConfig,
+  sealJson,
+  sealMetadata,
+  sealValue,
+} from "../../src/encryption/json.ts";
+import { parseKeys } from "../../src/encryption/keys.ts";
+import { openCipher } from "../../src/encryption/setup.ts";
+import type { JsonObject } from "../../src/lib/json.ts";
+import { cipherOf } from "../helpers/encryption.ts";
+
+const OLD = "an old key of a test, 32 bytes .";
+const NEW = "a key of a test, of 32 bytes ...";
+const PLACE = "elements 1 2";
+const TEXTS = ["", "said", '{"a":"ü€😀"}', "line\nline", "a\u0000b", "x".repeat(100_000)];
+
+describe("a sealed text", () => {
+  const cipher = cipherOf(NEW);
+
+  test.each(TEXTS)("opens in its place, and nowhere else", (text) => {
+    const sealed = cipher.seal(text, PLACE);
+    expect(cipher.open(sealed, PLACE)).toBe(text);
+    expect(sealed).toMatch(/^enc1:[\w-]{6}:[A-Za-z0-9+/]+=*$/);
+    expect(() => cipher.open(sealed, "elements 1 3")).toThrow(
+      /was changed, or stands where it was not stored/,
+    );
+  });
+
+  test("is another one each time, unless it is to be alike", () => {
+    expect(cipher.seal("said", PLACE)).not.toBe(cipher.seal("said", PLACE));
+    const alike = cipher.sealAlike("said", PLACE, "thread");
+    expect(cipher.sealAlike("said", PLACE, "thread")).toBe(alike);
+    expect(cipher.sealAlike("said", PLACE, "another thread")).not.toBe(alike);
+    expect(cipher.sealAlike("meant", PLACE, "thread")).not.toBe(alike);
+    expect(cipher.open(alike, PLACE)).toBe("said");
+  });
+
+  test("can't be changed in any of its bytes, nor cut", () => {
+    const sealed = cipher.seal("said", PLACE);
+    const start = sealed.lastIndexOf(":") + 1;
+    const bytes = Buffer.from(sealed.slice(start), "base64");
+    for (let index = 0; index < bytes.length; index++) {
+      const changed = Buffer.from(bytes);
+      changed[index]! ^= 1;
+      const text = sealed.slice(0, start) + changed.toString("base64");
+      expect(() => cipher.open(text, PLACE)).toThrow("was changed");
+    }
+    for (let length = 0; length < bytes.length; length += 7) {
+      const cut = sealed.slice(0, start) + bytes.subarray(0, length).toString("base64");
+      expect(() => cipher.open(cut, PLACE)).toThrow("was changed");
+    }
+  });
+
+  test("needs its key, and an error says which without saying any", () => {
+    const sealed = cipherOf(OLD).seal("said", PLACE);
+    const told = (open: () => unknown): string => {
+      try {
+        return String(open());
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    for (const text of [
+      told(() => cipher.open(sealed, PLACE)),
+      told(() => openText(undefined, sealed, PLACE)),
+    ]) {
+      expect(text).toContain(`with the key '${cipherOf(OLD).keyId}', which this server was not given`);
+      expect(text).not.toContain(OLD);
+    }
+    expect(openText(undefined, "[1]", PLACE)).toBe("[1]");
+  });
+
+  test("of an older key opens beside a newer one, which seals", () => {
+    const both = openCipher({ keys: [NEW, OLD].map(base64), metadataKeys: [] }) as Cipher;
+    expect(both.open(cipherOf(OLD).seal("said", PLACE), PLACE)).toBe("said");
+    expect(cipherOf(NEW).open(both.seal("said", PLACE), PLACE)).toBe("said");
+  });
+
+  test("says nothing of what it is the digest of, without the key", () => {
+    expect(cipher.digest("said")).toMatch(/^[0-9a-f]{32}$/);
+    expect(cipher.digest("said")).toBe(cipherOf(NEW).digest("said"));
+    expect(cipher.digest("said")).not.toBe(cipherOf(OLD).digest("said"));
+  });
+});
+
+describe("keys", () => {
+  test.each([
+    [
+      "of 16, 24 or 32 bytes are taken as they stand, as on the hosted server",
+      "k".repeat(24),
+      ["k".repeat(24)],
+    ],
+    ["may hold commas", "k,k,k,k,k,k,k,k,", ["k,k,k,k,k,k,k,k,"]],
+    ["are separated by commas", `${"a".repeat(16)}, ${"b".repeat(32)}`, ["a".repeat(16), "b".repeat(32)]],
+    ["may be hexadecimal", "61".repeat(32), ["a".repeat(32)]],
+    ["may be base64", Buffer.from("a".repeat(32)).toString("base64"), ["a".repeat(32)]],
+    ["of another length are none", "short", undefined],
+    ["are none if one of several is none", `${"a".repeat(16)},short`, undefined],
+  ])("%s", (_, text, keys) => {
+    expect(parseKeys(text)?.map(String)).toEqual(keys);
+  });
+});
+
+describe("sealed values in JSON", () => {
+  const cipher = cipherOf(NEW, ["secret"]);
+  const parsed = (text: string): unknown => JSON.parse(openJson(cipher, text));
+
+  test("are opened wherever they stand, and may be of any type", () => {
+    for (const value of ["said", 'a "quote"\\', 1, null, [1, { deep: true }], { a: "ü" }]) {
+      expect(parsed(sealJson(cipher, JSON.stringify(value)))).toEqual(value);
+      const around = JSON.stringify({ a: [sealValue(cipher, value)], b: "open" });
+      expect(parsed(around)).toEqual({ a: [value], b: "open" });
+    }
+  });
+
+  test("keep the keys of a configuration, and are alike for one thread", () => {
+    const config: JsonObject = {
+      tags: ["said"],
+      configurable: { model: "said", constructor: 1, ["__proto__"]: "said" },
+    };
+    const sealed = sealConfig(cipher, config, "thread");
+    expect(JSON.stringify(sealed)).not.toContain("said");
+    expect(Object.keys(sealed.configurable as object)).toEqual(["model", "constructor", "__proto__"]);
+    expect(sealConfig(cipher, config, "thread")).toEqual(sealed);
+    expect(openJson(cipher, JSON.stringify(sealed))).toBe(JSON.stringify(config));
+  });
+
+  test("are those of the chosen keys, in metadata", () => {
+    const metadata = { secret: { a: 1 }, open: ["said", { secret: "hidden" }] };
+    const sealed = JSON.stringify(sealMetadata(cipher, metadata));
+    expect(sealed).toContain('"open":["said",{"secret":"enc1:');
+    expect(parsed(sealed)).toEqual(metadata);
+    expect(() => assertSearchable(cipher, { open: [{ secret: 1 }] })).toThrow("'secret' are encrypted");
+    expect(() => assertSearchable(cipher, { open: "said" })).not.toThrow();
+  });
+
+  test("are not what somebody wrote who would like them to be", () => {
+    const other = cipherOf(OLD);
+    const planted = { a: sealValue(other, "said"), 'b"enc1:': `"${sealValue(other, "x")}`, c: "enc1:" };
+    expect(parsed(JSON.stringify(planted))).toEqual(planted);
+    const quoted = { text: `he wrote "${sealValue(cipher, "said")}" there` };
+    expect(parsed(JSON.stringify(quoted))).toEqual(quoted);
+    expect(isSealed('"enc1:')).toBe(false);
+  });
+});
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}
