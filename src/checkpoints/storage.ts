@@ -77,11 +77,11 @@ const createSavers = (parts: SaverParts): Savers => ({
     return saver;
   },
   saverForAttempt(options) {
-    const { threadId, runId, attempt, durability = "async", metadata = {} } = options;
+    const { threadId, runId, attempt, durability = "async", metadata = {}, searchableMetadata } = options;
     const { threadIsEmpty = false, beforeNextStep } = options;
     return new FencedSaver(
       parts,
-      { metadata, runId, waits: durability === "sync" },
+      { metadata, searchable: searchableMetadata, runId, waits: durability === "sync" },
       { kind: "attempt", runId, attempt },
       threadKey(threadId),
       threadIsEmpty ? threadKey(threadId) : undefined,

@@ -32,6 +32,8 @@ export interface AttemptOptions {
    * keys that have a meaning of their own there, values above 1,000 characters, and what comes after 8,000.
    */
   metadata?: JsonObject;
+  /** The keys of `metadata` that are found by a filter though what is stored is encrypted: those that no configuration gave. */
+  searchableMetadata?: readonly string[];
 }
 
 /**

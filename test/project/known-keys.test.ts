@@ -34,7 +34,6 @@ describe("the keys of langgraph.json", () => {
       { webhooks: { env_prefx: "X" } },
       "'webhooks.env_prefx' is unknown, perhaps 'webhooks.env_prefix' was meant",
     ],
-    [{ encryption: { path: "./e.ts:e" } }, "'encryption' (nothing is encrypted here) has no effect here"],
     [
       { http: { app: "./app.ts:app", cors: { allow_origin: ["*"] }, disable_store: true } },
       "'http.app' (not built yet) has no effect here; " +

@@ -58,23 +58,19 @@ export const ownMetadata = ({ graph_id, assistant_id, ...given }: JsonObject): O
 };
 
 /**
- * As they are stored: of what the run gave the chosen keys are sealed, and all that LangGraph has added, but for what is its
- * own. It copies the configuration there.
+ * As they are stored: sealed are the chosen keys, wherever they stand, and all but what is LangGraph's own and what the run
+ * has under `searchable`: the configuration is copied there, too.
  */
 export const sealOwnMetadata = (
   cipher: Cipher | undefined,
   metadata: JsonObject,
-  { common, rest }: OwnMetadata,
+  searchable: ReadonlySet<string>,
 ): JsonObject => {
   if (cipher === undefined) return metadata;
   const sealed: JsonObject = {};
   for (const [key, value] of Object.entries(sealMetadata(cipher, metadata))) {
     const stays =
-      value === undefined ||
-      cipher.metadataKeys.has(key) ||
-      isReservedMetadata(key) ||
-      Object.hasOwn(rest, key) ||
-      Object.hasOwn(common, key);
+      value === undefined || cipher.metadataKeys.has(key) || isReservedMetadata(key) || searchable.has(key);
     setProperty(sealed, key, stays ? value : sealValue(cipher, value));
   }
   return sealed;

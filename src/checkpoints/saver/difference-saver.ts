@@ -45,6 +45,8 @@ export interface SaverParts {
 export interface SaverOptions {
   /** Goes into the metadata of every checkpoint, under LangGraph's own; see rows/metadata.ts. */
   metadata: JsonObject;
+  /** The keys of metadata that are found by a filter though what is stored is encrypted; see rows/metadata.ts. */
+  searchable?: readonly string[] | undefined;
   /** The run that writes. */
   runId: string | null;
   /** True: `put` and `putWrites` resolve when what they were given is committed, else when it is accepted. */
@@ -65,6 +67,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   /** See AttemptSaver. */
   endsWithWrites = false;
   private readonly own: OwnMetadata;
+  private readonly searchable: ReadonlySet<string>;
 
   constructor(
     protected readonly parts: SaverParts,
@@ -72,6 +75,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   ) {
     super();
     this.own = ownMetadata(options.metadata);
+    this.searchable = new Set(options.searchable);
   }
 
   protected get waits(): boolean {
@@ -140,7 +144,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const { queued, newShape } = toQueuedCheckpoint(given, channels, splitMetadata(metadata, this.own), {
       runId: this.options.runId,
       shapes: this.parts.shapes,
-      seal: (metadata) => sealOwnMetadata(this.parts.database.cipher, metadata, this.own),
+      seal: (metadata) => sealOwnMetadata(this.parts.database.cipher, metadata, this.searchable),
     });
     const committed = writer.write({ checkpoint: queued }, newShape);
     await this.acknowledge(writer, committed);

@@ -185,6 +185,7 @@ const startAttempt = (
       threadIsEmpty: run.starts_empty === true,
       beforeNextStep,
       metadata: checkpointMetadata(run),
+      searchableMetadata: Object.keys(run.metadata),
     });
     // A refused checkpoint is the first news of a lost lease; waiting for the heartbeat would waste work.
     own.failed.addEventListener("abort", () => {
