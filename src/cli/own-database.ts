@@ -78,7 +78,9 @@ export const openOwnDatabase = async (
     url === undefined ? await startEmbeddedPostgres({ dataFolder: resolve(dataFolder), logger }) : undefined;
   const connectionString = url ?? postgres?.connectionString ?? "";
   try {
-    await migrate(connectionString, { schema, logger });
+    const { schema: flag, environment: names, default: usual } = DATABASE_OPTIONS.databaseAdvisoryLocks;
+    const advisoryLocks = flag.parse(environment[names[0] ?? ""] || usual);
+    await migrate(connectionString, { schema, advisoryLocks, logger });
     const database = openDatabase({
       connectionString,
       schema,

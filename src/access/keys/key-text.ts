@@ -42,6 +42,9 @@ export const makeKey = (): string => {
   return `${PREFIX}${secret}${checksumOf(secret)}`;
 };
 
+/** Whether a text has this form; whether its checksum is right costs a hash more. */
+export const looksLikeKey = (text: string): boolean => KEY.test(text);
+
 /** Whether a text is a whole key of this form. */
 export const isKeyText = (text: string): boolean => {
   const [, secret = "", checksum] = KEY.exec(text) ?? [];

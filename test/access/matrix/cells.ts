@@ -18,7 +18,16 @@ export interface Asked {
   headers?: Record<string, string>;
 }
 
-const OF_EACH_ANSWER = new Set(["date", "x-request-id", "keep-alive", "connection", "content-length"]);
+/** The last two say how often this caller has asked: each request counts, whatever it asks for. */
+const OF_EACH_ANSWER = new Set([
+  "date",
+  "x-request-id",
+  "keep-alive",
+  "connection",
+  "content-length",
+  "ratelimit-remaining",
+  "ratelimit-reset",
+]);
 
 /** What an answer that never ends has told by now is not waited for: its status and headers are its answer. */
 export const send = async (
