@@ -1,4 +1,5 @@
 import type { SignalKind, Signals } from "../database/signals.ts";
+import type { BegunRun } from "./turns.ts";
 import type { Wire } from "./wires.ts";
 
 /** Whoever follows a thread says so this often: to those who have not heard it, and to new processes. */
@@ -25,7 +26,8 @@ const createHeard = () => {
 };
 
 interface Follower {
-  wake: () => void;
+  /** `begun`: a run that has begun in this process just now. */
+  wake: (begun?: BegunRun) => void;
   wire: Wire;
 }
 
@@ -52,13 +54,13 @@ export const createFollowedThreads = (signals: Signals, processId: string) => {
   }, FOLLOW_EVERY_MS);
   timer.unref();
 
-  const wake = (threadId: string): void => {
-    for (const follower of here.get(threadId) ?? []) follower.wake();
+  const wake = (threadId: string, begun?: BegunRun): void => {
+    for (const follower of here.get(threadId) ?? []) follower.wake(begun);
   };
 
   return {
     /** Calls back whenever something is told of the thread. Returns the end of that. */
-    follow(threadId: string, wire: Wire, waker: () => void): () => void {
+    follow(threadId: string, wire: Wire, waker: Follower["wake"]): () => void {
       const follower: Follower = { wake: waker, wire };
       const followers = here.get(threadId) ?? new Set();
       here.set(threadId, followers.add(follower));

@@ -203,7 +203,7 @@ export const createHub = (options: HubOptions): Hub => {
 
   return {
     open({ resumable, logged, ...attempt }) {
-      const { threadId, runId } = attempt;
+      const { threadId, runId, turn } = attempt;
       channels.supersede(runId);
       const channel = new RunChannel({
         ...attempt,
@@ -214,7 +214,7 @@ export const createHub = (options: HubOptions): Hub => {
         channel.startLogging(logOf(attempt));
       channels.hold(channel);
       watchers.notify(runId);
-      followed.wake(threadId);
+      followed.wake(threadId, { threadId, runId, turn, attempt: attempt.attempt, resumable });
       return channel;
     },
 
@@ -249,10 +249,10 @@ export const createHub = (options: HubOptions): Hub => {
         },
         held: () => channels.runIdsOf(threadId),
         follow: (wake) =>
-          followed.follow(threadId, wire, () => {
+          followed.follow(threadId, wire, (begun) => {
             // News of another run: the one that is being read may have ended.
             if (current !== undefined) watchers.notify(current);
-            wake();
+            wake(begun);
           }),
         isStopped: () => stopped,
         logger,

@@ -33,6 +33,8 @@ export interface EventSource extends RunAddress, Turn {}
  * One insert for a batch: 90,340 events/s at 50 per statement, 3,711 with a statement each. Fenced: the run's row
  * is locked against a takeover while the events are written, and nothing is if the attempt has lost the run.
  *
+ * Data are lines, and go as one text: in an array each quotation mark of their JSON has to be escaped here and read there. A line break in one of them would be refused: the columns take no null.
+ *
  * The thread's row is locked before the run's, as everywhere (src/queue/README.md): the foreign key of each event locks it
  * in any case, but only after the run's, and then a deletion of the thread, which has the thread and waits for the run,
  * was a deadlock.
@@ -44,7 +46,7 @@ held as (
   where r.thread_id = $1 and r.run_id = $2 and r.attempt = $3 and r.status = 'running' for share of r)
 insert into threadloom.run_events (thread_id, run_id, seq, thread_seq, event, data)
 select held.thread_id, held.run_id, e.seq, e.seq + $7::bigint, e.event, e.data
-from held, unnest($4::bigint[], $5::text[], $6::text[]) as e(seq, event, data)
+from held, unnest($4::bigint[], $5::text[], string_to_array($6::text, E'\\n')) as e(seq, event, data)
 returning seq`;
 
 const COLUMNS = `seq::float8 as seq, thread_seq::float8 as "threadSeq", event`;
@@ -119,9 +121,10 @@ export const createEventLog = (database: Database) => ({
           source.attempt,
           events.map((event) => event.seq),
           events.map((event) => event.event),
-          cipher === undefined
+          (cipher === undefined
             ? events.map((event) => event.data)
-            : events.map(({ seq, data }) => cipher.seal(data, eventPlace(source, seq))),
+            : events.map(({ seq, data }) => cipher.seal(data, eventPlace(source, seq)))
+          ).join("\n"),
           threadOffset(source) ?? null,
         ]);
         if (rows.length === 0) throw new LeaseLostError(source.runId, source.attempt);

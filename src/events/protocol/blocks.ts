@@ -38,6 +38,13 @@ const added = (block: Block, slice: Block): Block => {
   return whole;
 };
 
+/** Whether a slice is nothing but text to be added, as each token of a model is; it is worth a way of its own. */
+const isText = (slice: Block): slice is Block & { text: string } => {
+  if (slice.type !== "text" || typeof slice["text"] !== "string") return false;
+  for (const field in slice) if (field !== "type" && field !== "text") return false;
+  return true;
+};
+
 /** A call of a tool whose arguments are still text. */
 const isCall = ({ type }: Block): boolean => type === "tool_call_chunk" || type === "server_tool_call_chunk";
 
@@ -154,7 +161,8 @@ export const createBlocks = (tell: (event: BlockEvent) => void) => {
   return {
     add({ key, block }: Slice): void {
       if (open !== undefined && open.block.type === block.type && (open.key === key || key === "tool ")) {
-        open.block = added(open.block, block);
+        if (isText(block)) open.block["text"] = textIn(open.block["text"]) + block.text;
+        else open.block = added(open.block, block);
         tellSlice(block, open);
         if (held.size > 0) startHeld();
         return;

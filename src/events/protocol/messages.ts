@@ -1,7 +1,7 @@
 import { toWireJson } from "../../values/wire-json.ts";
 import type { Emit } from "../modes.ts";
 import { PROTOCOL_EVENT_PREFIX } from "../wires.ts";
-import { createBlocks, type Blocks } from "./blocks.ts";
+import { createBlocks, type BlockEvent, type Blocks } from "./blocks.ts";
 import type { ProtocolMethod } from "./events.ts";
 import { createModelCalls, type ModelCall } from "./model-calls.ts";
 import { isChunk, slicesOf, type StreamedMessage } from "./slices.ts";
@@ -19,8 +19,15 @@ interface OpenMessage {
 
 const EVENT: `${typeof PROTOCOL_EVENT_PREFIX}${ProtocolMethod}` = `${PROTOCOL_EVENT_PREFIX}messages`;
 
+/** A token: it is text, so nothing in it has to be looked for that has no JSON. */
+const isTextDelta = (data: object): boolean => {
+  const { event, delta } = data as Partial<Extract<BlockEvent, { event: "content-block-delta" }>>;
+  return event === "content-block-delta" && delta?.type === "text-delta" && typeof delta["text"] === "string";
+};
+
 /** The JSON of an object that has members, without its braces. What has no JSON is left out of a block's content. */
 const membersOf = (data: object): string => {
+  if (isTextDelta(data)) return JSON.stringify(data).slice(1, -1);
   try {
     return toWireJson(data).slice(1, -1);
   } catch {

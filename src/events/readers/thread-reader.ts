@@ -37,8 +37,8 @@ export interface ThreadReaderOptions {
   readRun(run: BegunRun, after: number): RunReader;
   /** Runs of the thread that are in memory here, also for a while after their end. */
   held(): string[];
-  /** Calls back when there may be something new; returns the end of that. */
-  follow(wake: () => void): () => void;
+  /** Calls back when there may be something new, with a run that has just begun here; returns the end of that. */
+  follow(wake: (begun?: BegunRun) => void): () => void;
   isStopped: () => boolean;
   logger: Logger;
 }
@@ -65,7 +65,10 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
   let createdAt: string | null | undefined;
   let wake: (() => void) | undefined;
   let isWoken = false;
-  const unfollow = options.follow(() => {
+  /** The run that began here last: where its turn is the next one to be read, the database need not be asked for it. */
+  let begunHere: BegunRun | undefined;
+  const unfollow = options.follow((begun) => {
+    begunHere = begun ?? begunHere;
     isWoken = true;
     wake?.();
   });
@@ -74,21 +77,29 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
   const isMadeAnew = (head: ThreadHead | undefined): boolean => {
     const before = createdAt;
     createdAt = head?.createdAt ?? before ?? null;
-    if (before === undefined || createdAt === before) return false;
-    return before !== null || after > 0;
+    // Nobody has an event of a turn that has not begun.
+    if (before === undefined)
+      return head !== undefined && turnOf(after) > Math.max(head.over, head.running ?? 0);
+    return createdAt !== before && (before !== null || after > 0);
   };
 
   const findRun = async (): Promise<BegunRun | "anew" | undefined> => {
+    if (begunHere?.turn === turn && turn > 0) return begunHere;
     const head = await turns.head(threadId);
     if (isMadeAnew(head)) {
       after = 0;
       turn = 0;
+      begunHere = undefined;
       return "anew";
     }
     const seen = JSON.stringify(head ?? null);
     if (seen === seenHead) return undefined;
     const found = head === undefined ? undefined : await turns.next(threadId, turn, held());
-    if (found === undefined) seenHead = seen;
+    if (found === undefined) {
+      seenHead = seen;
+      // What has ended is read, or can't be: the next attempt that begins has the next turn.
+      if (head?.running === null) turn = Math.max(turn, head.over + 1);
+    }
     return found;
   };
 

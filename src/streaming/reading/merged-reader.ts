@@ -97,6 +97,9 @@ export const mergeReaders = (settled: () => Promise<void> | undefined = () => un
     [...sources].filter(({ heads, upTo, isLate }) => heads.length === 0 && upTo < seq && !isLate);
 
   const takeReady = (): ThreadEvent[] => {
+    const [only, another] = sources;
+    // Nearly every connection: nothing to put in order.
+    if (only !== undefined && another === undefined) return only.heads.splice(0);
     const ready: ThreadEvent[] = [];
     for (;;) {
       const event = first()?.heads[0];

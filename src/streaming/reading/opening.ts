@@ -76,8 +76,10 @@ export const createOpenings = ({ repository, hub }: OpeningParts) => {
 
     /** From the beginning, as far as that is kept. */
     async fromBeginning(threadId: string): Promise<Opening> {
-      const newest = await repository.newestRun(threadId);
-      const first = await repository.replayStart(threadId, REPLAYED_BYTES);
+      const [newest, first] = await Promise.all([
+        repository.newestRun(threadId),
+        repository.replayStart(threadId, REPLAYED_BYTES),
+      ]);
       const isOver = newest !== undefined && newest.status !== "pending" && newest.status !== "running";
       // While the newest one goes on, or waits for its next attempt, it is that one's end which is to come.
       const endedTurn = newest === undefined ? 0 : isOver ? newest.turn : newest.turn - 1;
