@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { databaseName } from "./banner.ts";
 import { createCheckpointStorage } from "../checkpoints/storage.ts";
+import { assertEncryptionKeys } from "../database/encryption-keys.ts";
 import { openDatabase } from "../database/database.ts";
 import { hasCluster } from "../database/embedded/place.ts";
 import { startEmbeddedPostgres } from "../database/embedded/embedded.ts";
@@ -87,6 +88,8 @@ const run = async (command: ImportCommand, signal: AbortSignal): Promise<number>
     });
     closers.push(() => database.close());
     await explain(databaseName(connectionString), database.query("select 1"));
+    // It has no keys, and must not store in the open what belongs among what is encrypted.
+    if (!dryRun) await assertEncryptionKeys(database);
     return { database, checkpoints: createCheckpointStorage({ database, logger }) };
   };
   try {

@@ -1,0 +1,155 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Client } from "@langchain/langgraph-sdk";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { cipherOf, keysOf } from "../helpers/encryption.ts";
+import { query } from "../helpers/query.ts";
+
+const OLD = "an old key of a test, 32 bytes .";
+const NEW = "a key of a test, of 32 bytes ...";
+const FIXTURES = fileURLToPath(new URL("../fixtures/", import.meta.url));
+
+const said = (content: string) => ({ input: { messages: [{ role: "user", content }] } });
+
+describe("a server that was given a key", () => {
+  let server: TestServer;
+  let client: Client;
+  beforeAll(async () => {
+    server = await startTestServer({ encryptionKeys: keysOf(OLD), encryptedMetadataKeys: ["secret"] });
+    client = new Client({ apiUrl: server.url });
+  });
+  afterAll(() => server.close());
+
+  test("refuses to search by what is encrypted, in one sentence", async () => {
+    const refusals = [
+      ["/threads/search", { metadata: { secret: 1 } }],
+      ["/threads/count", { metadata: { deep: { secret: 1 } } }],
+      ["/assistants/search", { metadata: { secret: 1 } }],
+      ["/runs/crons/search", { metadata: { secret: 1 } }],
+    ] as const;
+    for (const [path, body] of refusals) {
+      const answer = await server.client.post(path).send(body);
+      expect([path, answer.status, JSON.stringify(answer.body)]).toEqual([
+        path,
+        422,
+        expect.stringContaining("the values of 'secret' are encrypted, so nothing can be found by them."),
+      ]);
+    }
+    const filtered = await server.client
+      .post("/store/items/search")
+      .send({ namespace_prefix: ["a"], filter: { said: "x" } });
+    expect([filtered.status, JSON.stringify(filtered.body)]).toEqual([
+      422,
+      expect.stringContaining("the values of items are encrypted"),
+    ]);
+  });
+
+  test("stores a configuration that is given again only once", async () => {
+    const { thread_id: threadId } = await client.threads.create();
+    const options = { ...said("hello"), config: { configurable: { model: "small" } } };
+    await client.runs.wait(threadId, "two-step", options);
+    await client.runs.wait(threadId, "two-step", options);
+    const rows = await query<{ config: unknown; changed: boolean }>(
+      server,
+      `select config, replaced_config is not null as changed from threadloom.runs where thread_id = $1 order by created_at`,
+      [threadId],
+    );
+    expect(rows.map(({ changed }) => changed)).toEqual([true, false]);
+    expect(JSON.stringify(rows)).not.toContain("small");
+  });
+
+  test("costs a long conversation no more for each turn than one without a key", async () => {
+    const { thread_id: threadId } = await client.threads.create();
+    const bytes: number[] = [];
+    for (let turn = 0; turn < 8; turn++) {
+      await client.runs.wait(threadId, "two-step", said("x".repeat(500)));
+      const [size] = await query<{ bytes: string }>(
+        server,
+        `select (select sum(octet_length(elements)) from threadloom.checkpoint_elements where thread_id = $1)
+          + (select sum(octet_length(record)) from threadloom.checkpoints where thread_id = $1) as bytes`,
+        [threadId],
+      );
+      bytes.push(Number(size?.bytes));
+    }
+    const added = bytes.slice(1).map((all, index) => all - (bytes[index] ?? 0));
+    expect(Math.max(...added)).toBeLessThan(Math.min(...added) * 1.2);
+  });
+
+  test("says in a sentence that another server lacks the key, and which", async () => {
+    const { connectionString } = server;
+    const id = cipherOf(OLD).keyId;
+    await expect(startTestServer({ connectionString, encryptionKeys: [] })).rejects.toThrow(
+      `Refusing to start: this database holds what is encrypted with the key '${id}', which is not among those of LANGGRAPH_AES_KEY.`,
+    );
+    await expect(startTestServer({ connectionString, encryptionKeys: keysOf(NEW) })).rejects.toThrow(
+      `LANGGRAPH_AES_KEY (${cipherOf(NEW).keyId}). Add it behind the key that is to encrypt from now on.`,
+    );
+  });
+
+  test("leaves a thread to a server with a newer key, which goes on with it", async () => {
+    const { thread_id: threadId } = await client.threads.create({ metadata: { secret: "kept" } });
+    await client.runs.wait(threadId, "two-step", said("before"));
+    const { connectionString } = server;
+    const newer = await startTestServer({
+      connectionString,
+      encryptionKeys: [...keysOf(NEW), ...keysOf(OLD)],
+      encryptedMetadataKeys: ["secret"],
+    });
+    try {
+      const other = new Client({ apiUrl: newer.url });
+      await other.runs.wait(threadId, "two-step", said("afterwards"));
+      const { values } = await other.threads.getState<{ messages: { content: string }[] }>(threadId);
+      const contents = ["before", "first", "second", "afterwards", "first", "second"];
+      expect(values.messages.map(({ content }) => content)).toEqual(contents);
+      expect((await other.threads.get(threadId)).metadata).toMatchObject({ secret: "kept" });
+    } finally {
+      await newer.close();
+    }
+    const keys = await query<{ key_id: string }>(server, "select key_id from threadloom.encryption_keys");
+    expect(keys.map((row) => row.key_id).sort()).toEqual([cipherOf(OLD).keyId, cipherOf(NEW).keyId].sort());
+  });
+});
+
+test("a server with a key refuses to store vectors", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "threadloom-test-"));
+  try {
+    const graphConfigFile = join(folder, "langgraph.json");
+    const graphs = { counter: `${FIXTURES}counter.ts:graph` };
+    await writeFile(
+      join(folder, "embed.mjs"),
+      "export const embed = async (texts) => texts.map(() => [1, 2]);\n",
+    );
+    const store = { index: { dims: 2, embed: "./embed.mjs:embed" } };
+    await writeFile(graphConfigFile, JSON.stringify({ graphs, store }));
+    await expect(startTestServer({ graphConfigFile, encryptionKeys: keysOf(NEW) })).rejects.toThrow(
+      "store.index of langgraph.json stores vectors, which can't be encrypted",
+    );
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("what was stored before there was a key is read and gone on with", async () => {
+  const before = await startTestServer({ encryptionKeys: [] });
+  try {
+    const client = new Client({ apiUrl: before.url });
+    const { thread_id: threadId } = await client.threads.create();
+    await client.runs.wait(threadId, "two-step", said("before"));
+    const { connectionString } = before;
+    const after = await startTestServer({ connectionString, encryptionKeys: keysOf(NEW), graphProcesses: 0 });
+    try {
+      const later = new Client({ apiUrl: after.url });
+      await later.runs.wait(threadId, "two-step", said("afterwards"));
+      const history = await later.threads.getHistory(threadId);
+      expect(JSON.stringify(history[0]?.values)).toMatch(/before.*afterwards/);
+      expect(history.length).toBe(8);
+    } finally {
+      await after.close();
+    }
+  } finally {
+    await before.close();
+  }
+});
