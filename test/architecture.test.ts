@@ -24,7 +24,6 @@ const ROOMS = [
   "graphs",
   "threads",
   "import",
-  "cli",
   "assistants",
   "events",
   "engine",
@@ -36,6 +35,7 @@ const ROOMS = [
   "status",
   "store",
   "ui",
+  "cli",
   "app",
   "main.ts",
 ] as const;
@@ -159,6 +159,7 @@ const ENTRIES = [
   "cli/migrate.ts",
   "cli/schemas.ts",
   "cli/keys.ts",
+  "cli/webhooks.ts",
   "config/config.ts",
 ];
 

@@ -22,6 +22,7 @@ import { createThreadStreamRoutes } from "../streaming/joining/routes.ts";
 import { createStreamingRoutes } from "../streaming/routes.ts";
 import { createThreadRoutes } from "../threads/routes.ts";
 import { createUiRoutes } from "../ui/routes.ts";
+import { createWebhookRoutes } from "../webhooks/routes.ts";
 import { openExecution } from "./execution.ts";
 import { openFoundation, type Foundation } from "./foundation.ts";
 import { callerLimitsOf, connectionLimitsOf } from "./limits.ts";
@@ -73,7 +74,7 @@ const apiRoutes = (
   services: Services,
   { answerRoom, foundation }: HttpParts,
 ): RoutePlugin[] => {
-  const { assistants, threads, runs, crons, streaming, store, ui } = services;
+  const { assistants, threads, runs, crons, streaming, store, ui, deliveries } = services;
   const has = (part: ApiPart): boolean => !foundation.http.disabled.has(part);
   return [
     ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
@@ -86,6 +87,7 @@ const apiRoutes = (
       ? [createStreamingRoutes(streaming, answerRoom, config.bodyElementsAtMost)]
       : []),
     ...(has("store") ? [createStoreRoutes(store, answerRoom)] : []),
+    ...(has("webhooks") ? [createWebhookRoutes(deliveries)] : []),
     ...(has("ui") ? [createUiRoutes(ui)] : []),
   ];
 };

@@ -12,6 +12,8 @@ import { createStatusRepository } from "../status/repository.ts";
 import { createStatusService } from "../status/service.ts";
 import { createStreamingService } from "../streaming/service.ts";
 import { createThreadService } from "../threads/service.ts";
+import { createDeliveryRepository } from "../webhooks/repository.ts";
+import { createWebhookService } from "../webhooks/service.ts";
 import { createUiService } from "../ui/service.ts";
 import { createCrons } from "./crons.ts";
 import type { ServerExecution } from "./execution.ts";
@@ -22,7 +24,7 @@ import type { Webhooks } from "./webhooks.ts";
 export interface ServiceParts {
   foundation: Foundation;
   execution: ServerExecution;
-  webhooks: Pick<Webhooks, "checkWebhook" | "deliveries">;
+  webhooks: Pick<Webhooks, "checkWebhook" | "deliveries" | "courier">;
   callerLimits: CallerLimits;
   /** Whether this server answers requests by now, and goes on with that. */
   isReady(): boolean;
@@ -111,6 +113,12 @@ export const createServices = async (parts: ServiceParts) => {
     logger,
   });
 
+  const deliveries = createWebhookService({
+    authorize,
+    repository: createDeliveryRepository(database, webhooks.deliveries),
+    onReplayed: () => webhooks.courier?.wake(),
+  });
+
   const status = lifecycle.closing(
     createStatusService({
       database,
@@ -123,7 +131,19 @@ export const createServices = async (parts: ServiceParts) => {
       graphProcesses: () => graphProcesses?.figures(),
     }),
   );
-  return { assistants, threads, runs, crons, scheduler, streaming, store, ui, status, onThreadsDeleted };
+  return {
+    assistants,
+    threads,
+    runs,
+    crons,
+    scheduler,
+    streaming,
+    store,
+    ui,
+    deliveries,
+    status,
+    onThreadsDeleted,
+  };
 };
 
 export type Services = Awaited<ReturnType<typeof createServices>>;

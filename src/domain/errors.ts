@@ -85,6 +85,8 @@ export const cronNotFound = (cronId: string) =>
   new ThreadloomError("not_found", `Cron '${cronId}' not found.`);
 export const apiKeyNotFound = (reference: string) =>
   new ThreadloomError("not_found", `There is no API key ${reference}; 'keys list' shows them.`);
+export const deliveryNotFound = (runId: string) =>
+  new ThreadloomError("not_found", `Run '${runId}' has no delivery of a webhook.`);
 export const eventNotKept = (runId: string, eventId: number) =>
   new ThreadloomError(
     "not_found",

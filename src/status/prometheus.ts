@@ -2,7 +2,8 @@ import type { Metrics } from "./schemas.ts";
 
 /** What a collector reads, one group of lines per figure: name, kind, meaning, value. */
 export const toPrometheus = (metrics: Metrics): string => {
-  const { process, database, queue, crons, event_streaming, limits, workers, graph_processes } = metrics;
+  const { process, database, queue, crons, webhooks, event_streaming, limits, workers, graph_processes } =
+    metrics;
   const lines: string[] = [];
   const write = (name: string, kind: "gauge" | "counter", help: string, value: number, labels = ""): void => {
     const full = `threadloom_${name}`;
@@ -41,6 +42,13 @@ export const toPrometheus = (metrics: Metrics): string => {
     write("crons_scheduled", "gauge", "Crons that will be fired, of all processes.", crons.num_scheduled);
     write("crons_due", "gauge", "Crons that are due and not fired yet, of all processes.", crons.num_due);
     write("crons_late_seconds", "gauge", late, crons.late_seconds);
+  }
+  if (webhooks !== undefined) {
+    const help = "Deliveries of webhooks that are not made, of all processes.";
+    const oldest = "For how long the first run has ended whose webhook is not delivered, of all processes.";
+    write("webhooks", "gauge", help, webhooks.num_pending, '{state="pending"}');
+    write("webhooks", "gauge", help, webhooks.num_failed, '{state="failed"}');
+    write("webhooks_oldest_seconds", "gauge", oldest, webhooks.oldest_seconds);
   }
   if (event_streaming !== undefined) {
     const streams = "Streams of threads that clients read here, over server-sent events and WebSockets.";

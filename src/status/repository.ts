@@ -10,6 +10,21 @@ const COUNT_CRONS = `select count(*)::int as scheduled, (count(*) filter (where 
   coalesce(greatest(0, extract(epoch from now() - min(next_run_date))), 0)::float8 as late_seconds
   from threadloom.crons where next_run_date is not null`;
 
+/** Indexes: webhook_deliveries_due, webhook_deliveries_failed; what was delivered is not looked at. */
+const COUNT_WEBHOOKS = `select pending.count::int as pending, failed.count::int as failed, pending.oldest_seconds
+  from (select count(*), coalesce(greatest(0, extract(epoch from now() - min(run_ended_at))), 0)::float8 as oldest_seconds
+    from threadloom.webhook_deliveries where state = 'pending') pending,
+  (select count(*) from threadloom.webhook_deliveries where state = 'failed') failed`;
+
+/** Of all deployments that share the tables. */
+export interface WebhookCounts {
+  pending: number;
+  /** Given up, and not removed yet. */
+  failed: number;
+  /** For how long the first of those has ended that nobody was told of; 0: all were. */
+  oldest_seconds: number;
+}
+
 /** Of all deployments that share the tables. */
 export interface CronCounts {
   scheduled: number;
@@ -31,6 +46,11 @@ export const createStatusRepository = (database: Database) => ({
   async countUnfinishedRuns(): Promise<{ pending: number; running: number }> {
     const [row] = await database.query<{ pending: number; running: number }>(COUNT_UNFINISHED);
     return row ?? { pending: 0, running: 0 };
+  },
+
+  async countWebhooks(): Promise<WebhookCounts> {
+    const [row] = await database.query<WebhookCounts>(COUNT_WEBHOOKS);
+    return row ?? { pending: 0, failed: 0, oldest_seconds: 0 };
   },
 
   async countCrons(): Promise<CronCounts> {

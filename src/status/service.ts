@@ -83,12 +83,14 @@ export const createStatusService = (options: StatusServiceOptions) => {
     const unhosted = (await options.listUnhosted?.()) ?? [];
     const { pending, running } = await repository.countUnfinishedRuns();
     const { scheduled, due, late_seconds } = await repository.countCrons();
+    const { pending: undelivered, failed, oldest_seconds } = await repository.countWebhooks();
     return {
       queue: {
         num_pending: pending,
         num_running: running,
         num_unhosted: unhosted.reduce((sum, { runs }) => sum + runs, 0),
       },
+      webhooks: { num_pending: undelivered, num_failed: failed, oldest_seconds },
       crons: { num_scheduled: scheduled, num_due: due, late_seconds },
     };
   });
@@ -150,6 +152,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
         },
         queue: counts?.queue,
         crons: counts?.crons,
+        webhooks: counts?.webhooks,
         event_streaming: options.eventStreaming?.(),
         limits: options.limits?.(),
         workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },

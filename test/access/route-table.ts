@@ -109,6 +109,10 @@ export const ROUTES: Record<string, Expected> = {
   "PATCH /runs/crons/:cron_id": given({ enabled: false }, "crons:update", ...creation.events),
   "DELETE /runs/crons/:cron_id": asks("crons:delete"),
 
+  "POST /webhooks/deliveries/search": given({}, "threads:search"),
+  "GET /webhooks/deliveries/:run_id": asks("threads:read"),
+  "POST /webhooks/deliveries/:run_id/replay": asks("threads:update"),
+
   "PUT /store/items": given({ namespace: ["n"], key: "k", value: {} }, "store:put"),
   "GET /store/items": { events: ["store:get"], query: "?namespace=n&key=k" },
   "DELETE /store/items": given({ namespace: ["n"], key: "k" }, "store:delete"),

@@ -17,6 +17,7 @@ import { killedWorkers, lethalRun, namedPoints, stoppedWorker } from "./scenario
 import { idleStreams, slowReaders } from "./scenarios/readers.ts";
 import { changedGraphs } from "./scenarios/deployments.ts";
 import { harmfulRuns, killedGraphProcesses, killedMainProcess } from "./scenarios/graph-processes.ts";
+import { killedSenders } from "./scenarios/webhooks.ts";
 import { cutStreams, manyClaimers, rollingRestart } from "./scenarios/replicas.ts";
 import { strategiesAgainstModel } from "./scenarios/strategies.ts";
 import { startTestDatabase } from "./test-database.ts";
@@ -62,6 +63,7 @@ const SCENARIOS: Scenario[] = [
   killedGraphProcesses({ number: 21, kills: 6 }),
   killedMainProcess({ number: 22 }),
   killedScheduler({ crons: 1_000 }),
+  killedSenders({ runs: 6 }),
 ];
 
 /** Lines of the servers' logs that are shown with a criterion that was not met. */

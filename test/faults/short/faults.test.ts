@@ -5,6 +5,7 @@ import type { Scenario } from "../scenario.ts";
 import { terminatedBackends } from "../scenarios/database.ts";
 import { killedWorkers, stoppedWorker } from "../scenarios/deaths.ts";
 import { changedGraphs } from "../scenarios/deployments.ts";
+import { killedSenders } from "../scenarios/webhooks.ts";
 import { cutStreams, rollingRestart } from "../scenarios/replicas.ts";
 
 /** The most telling of the fault tests, on a small scale; `npm run test:faults` runs them all. */
@@ -15,6 +16,7 @@ const SCENARIOS: Scenario[] = [
   rollingRestart({ replicas: 2 }),
   cutStreams(),
   changedGraphs(),
+  killedSenders({ runs: 3, points: ["after-sending"] }),
 ];
 
 let database: FreshDatabase;

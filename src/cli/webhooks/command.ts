@@ -1,0 +1,117 @@
+import { Command, InvalidArgumentError, Option } from "commander";
+import { THE_SERVER } from "../../access/caller.ts";
+import { DELIVERY_STATES, deliveryPath, type WebhookDelivery } from "../../webhooks/schemas.ts";
+import type { WebhookService } from "../../webhooks/service.ts";
+import type { DatabaseFlags } from "../own-database.ts";
+
+export interface WebhooksCommandParts {
+  /** Does something with the deliveries of the deployment that the flags name, and closes its database. */
+  withWebhooks<Result>(
+    flags: DatabaseFlags,
+    work: (webhooks: WebhookService) => Promise<Result>,
+  ): Promise<Result>;
+  /** What a script reads. */
+  write(text: string): void;
+  /** What a person reads beside it. */
+  tell(text: string): void;
+}
+
+interface Output {
+  json?: true;
+}
+
+const runId = (text: string): string => {
+  const parsed = deliveryPath.safeParse({ run_id: text });
+  if (parsed.success) return parsed.data.run_id;
+  throw new InvalidArgumentError("It is the id of a run.");
+};
+
+const LIMIT_AT_MOST = 1_000;
+const limit = (text: string): number => {
+  const number = Number(text);
+  if (Number.isInteger(number) && number >= 1 && number <= LIMIT_AT_MOST) return number;
+  throw new InvalidArgumentError(`It is a number from 1 to ${LIMIT_AT_MOST}.`);
+};
+
+const EXAMPLES = `
+Examples:
+  $ npm run webhooks -- list --state failed
+  $ npm run webhooks -- show 0199f3a0-0000-7000-8000-000000000000
+  $ npm run webhooks -- replay 0199f3a0-0000-7000-8000-000000000000
+
+A delivery has the id of its run. A running server sends what is replayed within two seconds; without one it is sent when
+one starts. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+
+/** Callers write addresses: nothing in them must steer a terminal. */
+const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
+
+/** A line for each: what became of it, when it is tried next or was settled, whom it is for, and why it failed. */
+const lineOf = (delivery: WebhookDelivery): string =>
+  [
+    delivery.run_id,
+    delivery.state.padEnd(9),
+    delivery.next_attempt_at ?? delivery.settled_at ?? "",
+    `failures=${delivery.failures}`,
+    printable(delivery.url),
+    ...(delivery.last_error === null ? [] : [delivery.last_error]),
+  ].join("  ");
+
+const textOf = (delivery: WebhookDelivery): string =>
+  Object.entries(delivery)
+    .map(([field, value]) => `${field.padEnd(16)}${printable(String(value ?? "-"))}\n`)
+    .join("");
+
+const onDatabase = (command: Command): Command =>
+  command
+    .option("--database-url <url>", "the database, not through a pooler in transaction mode")
+    .option("--database-schema <name>", "the schema of its tables")
+    .option("--data <folder>", "folder of the embedded PostgreSQL, where no database is named")
+    .option("--config <path>", "the langgraph.json whose env may name the database")
+    .addOption(new Option("--json", "answer as JSON"));
+
+/** `webhooks list|show|replay`: a command of its own, or one of a larger program. */
+export const createWebhooksCommand = ({ withWebhooks, write, tell }: WebhooksCommandParts): Command => {
+  const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
+  const webhooks = new Command("webhooks").description(
+    "Shows what became of the webhooks of runs, and sends them again.",
+  );
+  webhooks.addHelpText("after", EXAMPLES);
+
+  onDatabase(webhooks.command("list"))
+    .description("Lists deliveries, those of the newest runs first.")
+    .addOption(new Option("--state <state>", "only those").choices(DELIVERY_STATES))
+    .option("--limit <number>", "how many at most (default: 100)", limit)
+    .action(
+      async (
+        flags: DatabaseFlags & Output & { state?: (typeof DELIVERY_STATES)[number]; limit?: number },
+      ) => {
+        const search = { state: flags.state, limit: flags.limit ?? 100, offset: 0 };
+        const found = await withWebhooks(flags, (service) =>
+          service.search(THE_SERVER, { ...search, thread_id: undefined, sort_order: undefined }),
+        );
+        if (flags.json) return json(found.deliveries);
+        for (const delivery of found.deliveries) write(`${lineOf(delivery)}\n`);
+        if (found.deliveries.length === 0) tell("There are none.\n");
+        if (found.next !== undefined) tell("There are more; name a larger --limit.\n");
+      },
+    );
+
+  onDatabase(webhooks.command("show"))
+    .description("Shows one.")
+    .argument("<run>", "the id of its run", runId)
+    .action(async (id: string, flags: DatabaseFlags & Output) => {
+      const delivery = await withWebhooks(flags, (service) => service.get(THE_SERVER, id));
+      if (flags.json) json(delivery);
+      else write(textOf(delivery));
+    });
+
+  onDatabase(webhooks.command("replay"))
+    .description("Sends it again, with the same id, whatever became of it.")
+    .argument("<run>", "the id of its run", runId)
+    .action(async (id: string, flags: DatabaseFlags & Output) => {
+      const delivery = await withWebhooks(flags, (service) => service.replay(THE_SERVER, id));
+      if (flags.json) json(delivery);
+      else tell(`The webhook of run ${delivery.run_id} will be sent again.\n`);
+    });
+  return webhooks;
+};

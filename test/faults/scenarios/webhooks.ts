@@ -1,0 +1,108 @@
+import { createHmac } from "node:crypto";
+import type { RunRecord } from "../../../src/runs/schemas.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { startReceiver, type Received } from "../../webhooks/receiver.ts";
+import { FAULTY_SERVER, QUICK_LEASES, type Bench } from "../bench.ts";
+import { complaintsWhere, type Scenario } from "../scenario.ts";
+
+const SECRET = "a secret of the fault tests";
+const ENVIRONMENT = {
+  ...QUICK_LEASES,
+  WEBHOOK_SECRETS: SECRET,
+  LANGGRAPH_WEBHOOKS: JSON.stringify({ url: { disable_loopback: false } }),
+};
+/** Where a process dies that executes a run and tells of its end. */
+const POINTS = ["before-finish", "after-finish", "before-sending", "after-sending"];
+
+const isSigned = ({ headers, body }: Received): boolean => {
+  const signed = `${String(headers["webhook-id"])}.${String(headers["webhook-timestamp"])}.${body}`;
+  return (
+    headers["webhook-signature"] === `v1,${createHmac("sha256", SECRET).update(signed).digest("base64")}`
+  );
+};
+const idOf = ({ headers }: Received): string => String(headers["webhook-id"]);
+
+/** As if so much time had passed for all that is to be sent. */
+const pass = async ({ query }: Bench, minutes: number): Promise<void> => {
+  await query(
+    `update threadloom.webhook_deliveries set due_at = due_at - $1 * interval '1 minute',
+       give_up_at = give_up_at - $1 * interval '1 minute' where state = 'pending'`,
+    [minutes],
+  );
+};
+
+/** 24: a receiver that is down for an hour by a clock that is put forward, and a process that dies at each named point. */
+export const killedSenders = ({ runs, points = POINTS }: { runs: number; points?: string[] }): Scenario => ({
+  number: 24,
+  title: `webhooks: the receiver down for an hour (simulated clock), and kill -9 of a server at each of ${points.length} points`,
+  criterion:
+    "each end is told, signed, with the run's id; none that did not happen; more than once only where a process died",
+  async run({ bench }) {
+    const receiver = await startReceiver((_, response) => response.writeHead(503).end());
+    const created = async (url: string, count: number): Promise<string[]> => {
+      const bodies = Array.from({ length: count }, () => ({
+        assistant_id: "two-step",
+        input: { messages: [] },
+        on_completion: "keep",
+        webhook: `${receiver.url}/hook`,
+      }));
+      const response = await fetch(`${url}/runs/batch`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(bodies),
+      });
+      return ((await response.json()) as RunRecord[]).map((run) => run.run_id);
+    };
+    const pending = async (): Promise<number> =>
+      (
+        await bench.query<{ count: number }>(
+          "select count(*)::int as count from threadloom.webhook_deliveries where state <> 'delivered'",
+        )
+      )[0]?.count ?? -1;
+    try {
+      const expected: string[] = [];
+      for (const point of points) {
+        const victim = await bench.start({
+          entry: FAULTY_SERVER,
+          environment: { ...ENVIRONMENT, FAULT_POINT: point, FAULT_ARRIVAL: "2" },
+        });
+        expected.push(...(await created(victim.url, runs)));
+        await victim.process.exit();
+      }
+      const survivor = await bench.start({ environment: ENVIRONMENT });
+      const lost = await bench.untilAllEnded(60_000);
+      // What the dead held is due again after its lease; the receiver is still down.
+      for (let minutes = 0; minutes < 60; minutes += 20) {
+        const before = receiver.received.length;
+        await pass(bench, 20);
+        await eventually(
+          "all are tried again",
+          () => receiver.received.length >= before + expected.length,
+          60_000,
+        );
+      }
+      const refused = receiver.received.length;
+      receiver.answer(undefined);
+      await pass(bench, 240);
+      await eventually("all are delivered", async () => (await pending()) === 0, 60_000);
+      survivor.signal("SIGTERM");
+      await survivor.process.exit();
+      const told = receiver.received.slice(refused);
+      const missing = expected.filter((id) => !told.some((received) => idOf(received) === id));
+      const unsigned = receiver.received.filter((received) => !isSigned(received)).length;
+      const strangers = receiver.received.filter((received) => !expected.includes(idOf(received))).length;
+      return {
+        figure: `${expected.length} runs; refused ${refused} times in the hour; then told ${told.length}: missing ${missing.length}, wrongly signed ${unsigned}, of no run ${strangers}; lost runs ${lost}`,
+        complaints: complaintsWhere({
+          "an end was not told": missing.length > 0,
+          "a signature was wrong": unsigned > 0,
+          "something was told that did not happen": strangers > 0,
+          "an end was told twice though nobody died": told.length > expected.length,
+          "a run was lost": lost > 0,
+        }),
+      };
+    } finally {
+      await receiver.close();
+    }
+  },
+});
