@@ -10,7 +10,6 @@ import { constants } from "node:os";
 import { resolve } from "node:path";
 import { bannerText, databaseName } from "./cli/banner.ts";
 import {
-  assertAuthMayBeIgnored,
   graphConfigFileOf,
   helpText,
   ownEncryption,
@@ -144,14 +143,14 @@ const main = async (): Promise<void> => {
   // Graphs, and what they start, have no business with them.
   for (const name of ["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]) delete process.env[name];
   if (project.namesEncryption) throw ownEncryption(`encryption of ${project.path}`);
-  if (project.namesAuth) assertAuthMayBeIgnored(`auth of ${project.path}`, config);
   const pretty = config.logFormat === "pretty";
   const logger = createLogger({
     level: config.logLevel,
     destination: pretty ? prettyLines() : undefined,
   });
   const file = config.graphConfigFile;
-  if (project.namesAuth) logger.warn(`${file}: auth is ignored, as --unsafe-ignore-auth says`);
+  if (project.auth !== undefined && config.unsafeIgnoreAuth)
+    logger.warn(`${file}: auth is ignored, as --unsafe-ignore-auth says`);
   if (project.warning !== undefined) logger.warn(`${file}: ${project.warning}`);
   const variables = environmentWarning(process.env);
   if (variables !== undefined) logger.warn(variables);
@@ -216,7 +215,8 @@ const main = async (): Promise<void> => {
     if (stopping) return;
     const embeddedFolder = opened.postgres?.dataFolder;
     const graphs = opened.server?.graphs ?? [];
-    const hasKeys = opened.server?.asksForKeys === true;
+    const ways = opened.server?.access ?? [];
+    const hasKeys = ways.length > 0;
     if (pretty) {
       const inputSchema =
         graphs[0] === undefined
@@ -225,7 +225,7 @@ const main = async (): Promise<void> => {
       process.stdout.write(bannerText({ config, hasKeys, address, embeddedFolder, graphs, inputSchema }));
     } else {
       const database = embeddedFolder ?? databaseName(config.databaseUrl ?? "");
-      const access = hasKeys ? "API keys" : "open";
+      const access = ways.length === 0 ? "open" : ways.join(" and ");
       if (access === "open")
         logger.warn("there are no API keys: whoever can connect may read, run and delete everything");
       logger.info(

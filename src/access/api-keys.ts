@@ -9,6 +9,8 @@ export interface AccessRequest {
   method: string;
   url: string;
   headers: Record<string, string | string[] | undefined>;
+  /** Aborted when whoever asks has gone; made only for who waits for something. */
+  callerGone?: () => AbortSignal;
 }
 
 /**
@@ -125,6 +127,19 @@ export const createApiKeys = ({ configured, stored, neverOpen = false }: ApiKeys
     },
   };
 };
+
+/**
+ * The check of a project's own `Auth`, beside keys that there may be: a known key is the operator's own access, and everybody else
+ * is looked for by `authenticateUser`.
+ */
+export const createAuthenticateUsers =
+  (keys: Pick<ApiKeys, "callerOf">, authenticateUser: Authenticate): Authenticate =>
+  (request) => {
+    if (request.method === "OPTIONS" || isOpen(request.method, request.url)) return ANONYMOUS;
+    const keyed = keys.callerOf(request);
+    if (keyed instanceof Promise) return keyed.then((caller) => caller ?? authenticateUser(request));
+    return keyed ?? authenticateUser(request);
+  };
 
 /** The check of the keys of a configuration alone. */
 export const createAuthenticate = (apiKeys: readonly string[]): ((request: AccessRequest) => Caller) =>

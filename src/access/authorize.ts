@@ -1,44 +1,96 @@
-import { keyNeeded, scopeMissing, unknownKey } from "../domain/errors.ts";
+import { forbidden, keyNeeded, scopeMissing, unauthenticated, unknownKey } from "../domain/errors.ts";
+import type { Logger } from "../lib/logger.ts";
 import type { Actions, Resource } from "./actions.ts";
 import type { ApiKeys } from "./api-keys.ts";
+import type { Decisions } from "./auth/decisions.ts";
+import type { ReadFilter } from "./auth/filters.ts";
 import type { Caller } from "./caller.ts";
 import { isWithin, scopeNeeded } from "./keys/scopes.ts";
-import { grantVisibility, type Visibility } from "./visibility.ts";
+import type { ValueOf } from "./values.ts";
+import { grantVisibility, type Condition, type Permission } from "./visibility.ts";
 
 /**
  * Decides what of a resource a caller may do this with. Every method of a service asks it, once for each action, before
- * it touches a repository. Rejects with `unauthenticated` or `forbidden` if the caller may not at all.
+ * it touches a repository. `value`: what the caller wants to do; what may be done, and is to be stored, is the permission's,
+ * which the project's handlers may have changed. Rejects with `unauthenticated`, `forbidden` or a `HandlerRefusal` if the
+ * caller may not at all.
  */
-export type Authorize = <R extends Resource>(
+export type Authorize = <R extends Resource, A extends Actions[R]>(
   caller: Caller,
   resource: R,
-  action: Actions[R],
-) => Promise<Visibility<R>>;
+  action: A,
+  value: ValueOf<R, A>,
+) => Promise<Permission<R, A>>;
 
 export interface AuthorizeOptions {
   /** Left out: keys are taken at their word. */
   keys?: Pick<ApiKeys, "areAsked" | "hold">;
+  /** Of the project's `Auth`; undefined: whoever has got in may do everything. */
+  decisions?: Decisions | undefined;
+  /** Ids of the assistants that graph ids stand for: everybody may read them. */
+  systemAssistantIds?: readonly string[];
+  logger?: Pick<Logger, "warn"> | undefined;
 }
 
+const isReading = (action: string): boolean => action === "read" || action === "search";
+
+/** Items of the store have no metadata: what a filter hides of them is all or nothing. */
+const NOTHING: Condition = () => "false";
+
 /**
- * The one place where visibility comes from. A key may do what its scopes say and sees everything; a server without keys has
- * nobody to tell apart. Streams and sockets ask again, and by then a key may be revoked, or an open server may have got its
- * first one. A promise all the same: who decides later may have to look something up.
+ * The one place where visibility comes from. A key may do what its scopes say and sees everything; a server without access
+ * control has nobody to tell apart. Of users the project's handlers decide. Streams and sockets ask again, and by then a key may
+ * be revoked, an open server may have got its first one, and a handler may think otherwise.
  */
-export const createAuthorize = ({ keys }: AuthorizeOptions = {}): Authorize => {
-  const everything: { [R in Resource]: Visibility<R> } = {
-    assistants: grantVisibility("assistants"),
-    threads: grantVisibility("threads"),
-    crons: grantVisibility("crons"),
-    store: grantVisibility("store"),
+export const createAuthorize = ({
+  keys,
+  decisions,
+  systemAssistantIds = [],
+  logger,
+}: AuthorizeOptions = {}): Authorize => {
+  let isTold = false;
+  const tellHidden = (action: string): void => {
+    if (isTold) return;
+    isTold = true;
+    const text =
+      "a handler of auth answers with a filter for the store, whose items have no metadata: it hides all of them; " +
+      "give 'store' a handler of its own that looks at value.namespace";
+    logger?.warn({ event: `store:${action}` }, text);
   };
-  return async (caller, resource, action) => {
-    if (caller.kind === "anonymous" && keys?.areAsked === true) throw keyNeeded();
+
+  const conditionOf = (
+    resource: Resource,
+    action: string,
+    filter: ReadFilter | undefined,
+  ): Condition | undefined => {
+    if (filter === undefined || filter.condition === undefined) return undefined;
+    const { condition, holdsForNothing } = filter;
+    if (resource === "store") {
+      if (holdsForNothing) return undefined;
+      tellHidden(action);
+      if (action === "put") throw forbidden("You may not store anything under this namespace.");
+      return NOTHING;
+    }
+    if (resource !== "assistants" || !isReading(action)) return condition;
+    return (metadata, parameter) => {
+      const assistantId = metadata.replace(/metadata$/, "assistant_id");
+      return `(${condition(metadata, parameter)} or ${assistantId} = any(${parameter(systemAssistantIds)}::uuid[]))`;
+    };
+  };
+
+  return async (caller, resource, action, value) => {
+    if (caller.kind === "anonymous") {
+      if (decisions !== undefined) throw unauthenticated("The request could not be authenticated.");
+      if (keys?.areAsked === true) throw keyNeeded();
+    }
     if (caller.kind === "key") {
       if (keys?.hold(caller) === false) throw unknownKey();
       const needed = scopeNeeded(resource, action);
       if (!isWithin(caller.scopes, needed)) throw scopeMissing(`${resource}:${action}`, needed);
     }
-    return everything[resource];
+    if (caller.kind !== "user" || decisions === undefined) return grantVisibility(resource, undefined, value);
+    const decision = await decisions(caller, resource, action, value);
+    if (decision === undefined) return grantVisibility(resource, undefined, value);
+    return grantVisibility(resource, conditionOf(resource, action, decision.filter), decision.value);
   };
 };

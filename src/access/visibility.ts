@@ -1,4 +1,5 @@
-import type { Resource } from "./actions.ts";
+import type { Actions, Resource } from "./actions.ts";
+import type { ValueOf } from "./values.ts";
 
 /**
  * SQL that is true for the records that somebody may see. `metadata` is SQL for the metadata of a record (a column, or
@@ -13,11 +14,13 @@ export type Within = (condition: string) => string;
 const PLACE = "\u0000";
 const NO_CONDITION = "true";
 
-class GrantedVisibility<R extends Resource> {
+class GrantedVisibility<R extends Resource, Value> {
   readonly #condition: Condition | undefined;
 
+  /** `value`: what the caller wants to do, as it was granted: a handler may have changed what is stored of it. */
   constructor(
     readonly resource: R,
+    readonly value: Value,
     condition: Condition | undefined,
   ) {
     this.#condition = condition;
@@ -64,8 +67,26 @@ class GrantedVisibility<R extends Resource> {
  * repository asks for. Only authorize.ts makes one: the class is not exported, its private field can't be imitated, and
  * test/access/authorize.test.ts looks who imports `grantVisibility`.
  */
-export type Visibility<R extends Resource = Resource> = GrantedVisibility<R>;
+export type Visibility<R extends Resource = Resource, Value = unknown> = GrantedVisibility<R, Value>;
+
+/**
+ * The visibility for one action, with what was granted: whoever stores takes it from here, so that nobody stores what was
+ * asked for in the place of it.
+ */
+export type Permission<R extends Resource, A extends Actions[R]> = Visibility<R, ValueOf<R, A>>;
+
+interface GrantVisibility {
+  <R extends Resource>(resource: R, condition?: Condition): Visibility<R, undefined>;
+  <R extends Resource, Value>(
+    resource: R,
+    condition: Condition | undefined,
+    value: Value,
+  ): Visibility<R, Value>;
+}
 
 /** For authorize.ts alone. Without a condition everything is visible. */
-export const grantVisibility = <R extends Resource>(resource: R, condition?: Condition): Visibility<R> =>
-  new GrantedVisibility(resource, condition);
+export const grantVisibility: GrantVisibility = <R extends Resource, Value>(
+  resource: R,
+  condition?: Condition,
+  value?: Value,
+): Visibility<R, Value> => new GrantedVisibility(resource, value as Value, condition);

@@ -42,7 +42,7 @@ export interface ServerParts {
   environment?: Readonly<Record<string, string | undefined>>;
   /** For tests that don't wait for half a minute. */
   answerRoom?: AnswerRoom | undefined;
-  /** What callers may do; as the keys say if left out. */
+  /** What callers may do; as the keys and the project's handlers say if left out. */
   authorize?: Authorize | undefined;
 }
 
@@ -52,8 +52,8 @@ const RUNS_NAMED = 10;
 /** A whole server; several can live in one process. */
 export interface Server {
   readonly app: FastifyInstance;
-  /** Whether callers need an API key, as it stands. */
-  readonly asksForKeys: boolean;
+  /** How callers show who they are, in words; none: whoever can connect may do everything. */
+  readonly access: readonly string[];
   /** Ids of the graphs that it hosts. */
   readonly graphs: readonly string[];
   /** JSON schema of what a graph takes; undefined if that isn't known without building it, as of a factory. */
@@ -102,13 +102,14 @@ interface HttpParts {
 /** The HTTP side. A worker answers health probes and executes runs, nothing else. */
 const createServerApp = (config: Config, services: Services, parts: HttpParts): Promise<FastifyInstance> => {
   const { answerRoom, callerLimits, foundation, logger } = parts;
-  const { apiKeys, http } = foundation;
-  const hasKeys = (): boolean => apiKeys.areAsked;
+  const { access, http } = foundation;
+  const hasKeys = (): boolean => access.isGuarded;
   const origins = originsOf({ named: config.corsAllowOrigins, rules: http.cors, hasKeys });
   return createApp({
     logger,
     answerRoom,
-    authenticate: apiKeys.authenticate,
+    authenticate: access.authenticate,
+    security: access.security,
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
     connectionLimits: connectionLimitsOf(config),
     callerLimits,
@@ -182,11 +183,11 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   if (config.role !== "api") services.scheduler.open();
   webhooks.courier?.open();
 
-  const { graphs, apiKeys } = foundation;
+  const { graphs, access } = foundation;
   return {
     app,
-    get asksForKeys() {
-      return apiKeys.areAsked;
+    get access() {
+      return access.ways;
     },
     graphs: graphs.ids,
     async inputSchemaOf(graphId) {

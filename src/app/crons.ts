@@ -22,9 +22,13 @@ export const createCrons = async ({
   logger,
 }: CronParts) => {
   const { config, database, authorize, graphs } = foundation;
+  const run = {
+    ...{ assistant_id: "", run_id: "", status: "pending" as const },
+    ...{ metadata: {}, kwargs: {} },
+  };
   const rights = {
-    threads: await authorize(THE_SERVER, "threads", "create_run"),
-    assistants: await authorize(THE_SERVER, "assistants", "read"),
+    threads: await authorize(THE_SERVER, "threads", "create_run", run),
+    assistants: await authorize(THE_SERVER, "assistants", "read", { assistant_id: "" }),
   };
   const due = createDueCrons(database, graphs.ids);
   const firing = createFiring({ database, due, storeRuns, holdRuns, rights, faults, logger });

@@ -38,7 +38,7 @@ export const openExecution = async (parts: ExecutionParts) => {
   const { config, connectionString, processId, authorize, accelerators } = foundation;
   const { database, signals, checkpoints, graphs } = foundation;
   const runRepository = createRunRepository(database);
-  const everyThread = await authorize(THE_SERVER, "threads", "read");
+  const everyThread = await authorize(THE_SERVER, "threads", "read", {});
   const ends = createRunEnds(database, { checkpoints, recordEnds: webhooks.recordEnds });
   const queue = createQueue(database, {
     ...config,

@@ -1,5 +1,5 @@
 import { createApiKeys } from "../access/api-keys.ts";
-import { createAuthorize, type Authorize } from "../access/authorize.ts";
+import type { Authorize } from "../access/authorize.ts";
 import { THE_SERVER } from "../access/caller.ts";
 import { openKeyBook } from "../access/keys/key-book.ts";
 import { createKeyRepository } from "../access/keys/repository.ts";
@@ -20,6 +20,7 @@ import { PostgresStore } from "../store/postgres-store.ts";
 import { createStoreRepository } from "../store/repository.ts";
 import { openItems } from "../store/semantic-search.ts";
 import { createStoreService } from "../store/service.ts";
+import { openAccess } from "./auth.ts";
 import { encryptionOf, assertNoVectors } from "./encryption.ts";
 import { planGraphProcesses } from "./graph-processes.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -58,9 +59,17 @@ export const openFoundation = async (parts: FoundationParts) => {
   );
   await assertEncryptionKeys(database);
   const stored = lifecycle.closing(await openKeyBook({ repository: createKeyRepository(database), logger }));
-  assertMayListen(config, { hasStoredKeys: stored.isInUse });
-  const apiKeys = createApiKeys({ configured: config.apiKeys, stored, neverOpen: isExposed(config) });
-  const { authorize = createAuthorize({ keys: apiKeys }) } = parts;
+  const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
+  const { threadExpiry, storeExpiry, storeIndex, http, webhooks, ui, entries } = project;
+  const auth = config.unsafeIgnoreAuth ? undefined : project.auth;
+  assertMayListen(config, { hasStoredKeys: stored.isInUse, hasAuth: auth !== undefined });
+  const apiKeys = createApiKeys({
+    configured: config.apiKeys,
+    stored,
+    neverOpen: isExposed(config) && auth === undefined,
+  });
+  const access = await openAccess({ auth, entries, apiKeys, lifecycle, logger });
+  const { authorize = access.authorize } = parts;
   const signals = lifecycle.closing(
     await openSignals({
       database,
@@ -71,10 +80,6 @@ export const openFoundation = async (parts: FoundationParts) => {
     }),
   );
 
-  const { threadExpiry, storeExpiry, storeIndex, http, webhooks, ui, entries } = await readGraphConfig(
-    config.graphConfigFile,
-    config.projectKeys,
-  );
   assertNoVectors(database.cipher, storeIndex);
   const repository = createStoreRepository(database, database);
   const items = lifecycle.closing(
@@ -96,7 +101,10 @@ export const openFoundation = async (parts: FoundationParts) => {
           })
         : undefined,
       checkpointer: checkpoints.saver,
-      store: new PostgresStore({ ...storeParts, visibility: await authorize(THE_SERVER, "store", "search") }),
+      store: new PostgresStore({
+        ...storeParts,
+        visibility: await authorize(THE_SERVER, "store", "search", { namespace: [] }),
+      }),
     }),
   );
   const store = createStoreService(storeParts);
@@ -104,7 +112,7 @@ export const openFoundation = async (parts: FoundationParts) => {
     config,
     connectionString,
     processId,
-    apiKeys,
+    access,
     authorize,
     accelerators,
     database,

@@ -81,8 +81,8 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
   const repository = createStoreRepository(database, database);
   const items = await openItems({ database, repository, index: storeIndex, logger });
   const authorize = createAuthorize();
-  const visibility = await authorize(THE_SERVER, "store", "search");
-  const everyThread = await authorize(THE_SERVER, "threads", "read");
+  const visibility = await authorize(THE_SERVER, "store", "search", { namespace: [] });
+  const everyThread = await authorize(THE_SERVER, "threads", "read", {});
   const checkpoints = createCheckpointStorage({ database, logger });
   const graphs = await loadGraphs({
     configPath: graphConfigFile,

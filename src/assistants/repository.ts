@@ -1,22 +1,18 @@
-import type { Visibility } from "../access/visibility.ts";
+import type { Permission, Visibility } from "../access/visibility.ts";
 import { queriesOver } from "../database/queries.ts";
 import { whereVisible } from "../access/where-visible.ts";
 import type { Database } from "../database/database.ts";
 import { compileOnce } from "../database/compile-once.ts";
 import type { AssistantRow } from "../database/tables.ts";
 import { storedConfig, storedContext, storedMetadata } from "../encryption/json.ts";
-import type { JsonObject } from "../lib/json.ts";
 import { COLUMNS, contains, SNAPSHOT } from "./columns.ts";
 
 export interface NewAssistant {
   assistantId: string;
   graphId: string;
-  name: string;
-  description: string | null;
-  config: JsonObject;
-  context: JsonObject;
-  metadata: JsonObject;
 }
+
+const DEFAULT_NAME = "Untitled";
 
 /** Raw for its CTE: the assistant and its version 1 in one statement, so that there is never one without the other. */
 const CREATE = `with assistant as (
@@ -47,17 +43,17 @@ export const createAssistantRepository = (database: Database) => {
   return {
     /** Undefined if there is one with this id. */
     async create(
-      _visibility: Visibility<"assistants">,
+      { value: granted }: Permission<"assistants", "create">,
       assistant: NewAssistant,
     ): Promise<AssistantRow | undefined> {
       const rows = await database.query<AssistantRow>(CREATE, [
         assistant.assistantId,
         assistant.graphId,
-        assistant.name,
-        assistant.description,
-        storedConfig(database.cipher, assistant.config),
-        storedContext(database.cipher, assistant.context),
-        storedMetadata(database.cipher, assistant.metadata),
+        granted.name ?? DEFAULT_NAME,
+        granted.description ?? null,
+        storedConfig(database.cipher, granted.config ?? {}),
+        storedContext(database.cipher, granted.context ?? {}),
+        storedMetadata(database.cipher, granted.metadata),
       ]);
       return rows[0];
     },

@@ -116,20 +116,6 @@ const isLoopback = (host: string): boolean =>
 const KEY_LENGTH_AT_LEAST = 16;
 
 /**
- * Handlers of its own decide who may do what, and they don't here yet: then a start is refused, lest everything is
- * open to everybody without a word. Throws StartError.
- * @param where what names them, e.g. "auth of langgraph.json"
- */
-export const assertAuthMayBeIgnored = (where: string, { unsafeIgnoreAuth }: Config): void => {
-  if (unsafeIgnoreAuth) return;
-  throw new StartError(
-    `Refusing to start: ${where} names handlers of your own that decide who may do what, and this server can't ` +
-      "call them yet, so everybody would see everything. Take it out and set API_KEYS, or pass --unsafe-ignore-auth " +
-      "if something in front of this server checks access.",
-  );
-};
-
-/**
  * Whoever has handlers of his own for encryption must not find out later that everything was stored in the open.
  * @param where what names them, e.g. "encryption of langgraph.json"
  */
@@ -185,8 +171,11 @@ const assertRelations = (config: Config): void => {
 export const isExposed = ({ host, unsafeNoAuth }: Config): boolean => !isLoopback(host) && !unsafeNoAuth;
 
 /** Asked when the database is open: keys may stand there alone. Throws StartError. */
-export const assertMayListen = (config: Config, { hasStoredKeys }: { hasStoredKeys: boolean }): void => {
-  if (!isExposed(config) || config.apiKeys.length > 0 || hasStoredKeys) return;
+export const assertMayListen = (
+  config: Config,
+  { hasStoredKeys, hasAuth = false }: { hasStoredKeys: boolean; hasAuth?: boolean },
+): void => {
+  if (!isExposed(config) || config.apiKeys.length > 0 || hasStoredKeys || hasAuth) return;
   throw new StartError(
     `Refusing to listen on ${config.host} without API keys: whoever reaches this machine could run your graphs. ` +
       "Make one with 'npm run keys -- create --name admin --scopes admin', set API_KEYS, or pass --unsafe-no-auth " +
@@ -240,7 +229,6 @@ export const parseConfig = (
       ? read
       : { ...read, apiKeys: Object.freeze([...read.apiKeys, ...readKeys(keyFile, surroundings)]) };
   assertRelations(config);
-  if ((environment["LANGGRAPH_AUTH"] ?? "") !== "") assertAuthMayBeIgnored("LANGGRAPH_AUTH", config);
   return Object.freeze(config);
 };
 

@@ -30,7 +30,7 @@ export interface Config
   /** Empty, and none in the database: everything is open. */
   readonly apiKeys: readonly string[];
   readonly unsafeNoAuth: boolean;
-  /** Starts although `auth` of langgraph.json, which has no effect here yet, names who may do what. */
+  /** Starts without the handlers that `auth` of langgraph.json names. */
   readonly unsafeIgnoreAuth: boolean;
   readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   readonly logFormat: "pretty" | "json";
@@ -139,7 +139,7 @@ export const OPTIONS: {
     environment: ["UNSAFE_IGNORE_AUTH"],
     default: "false",
     ...flag,
-    description: "Start though auth in langgraph.json has no effect yet: something in front checks access.",
+    description: "Start without the handlers of auth in langgraph.json: something in front checks access.",
   },
   apiKeys: {
     environment: ["API_KEYS"],

@@ -4,7 +4,8 @@ import { whereVisible } from "../access/where-visible.ts";
 import type { Database, Queryable, Records } from "../database/database.ts";
 import type { CronRow } from "../database/tables.ts";
 import { openText } from "../encryption/cipher.ts";
-import { storedMetadata } from "../encryption/json.ts";
+import { sealJson, storedMetadata } from "../encryption/json.ts";
+import type { JsonObject } from "../lib/json.ts";
 import type { CreationRights } from "../queue/sql/create.ts";
 
 /** What is read of a cron. */
@@ -31,7 +32,11 @@ export type CronFields = Omit<
   CronRow,
   "cron_id" | "assistant_id" | "thread_id" | "user_id" | "created_at" | "updated_at"
 >;
-export type NewCron = CronFields & Pick<CronRow, "cron_id" | "assistant_id" | "thread_id" | "user_id">;
+export type NewCron = CronFields &
+  Pick<CronRow, "cron_id" | "assistant_id" | "thread_id" | "user_id"> & {
+    /** Whose runs they are, as their graphs are told; null: no user creates the cron. */
+    auth_user: JsonObject | null;
+  };
 
 /** What a cron is about, as it stands. */
 export interface Surroundings {
@@ -52,6 +57,12 @@ const stored = (
   metadata: storedMetadata(cipher, metadata),
   payload: cipher === undefined ? payload : cipher.seal(payload, payloadPlace(cronId)),
 });
+
+const storedUser = ({ cipher }: Queryable, user: JsonObject | null): string | null => {
+  if (user === null) return null;
+  const text = JSON.stringify(user);
+  return cipher === undefined ? text : sealJson(cipher, text);
+};
 
 /** A row as it was before it was sealed. */
 export const openCron = <Row extends Pick<CronRow, "cron_id" | "payload">>(
@@ -86,7 +97,11 @@ export const createCronRepository = (database: Database) => ({
   async insert(_visibility: Visibility<"crons">, cron: NewCron): Promise<CronRow> {
     const row = await queriesOver(database)
       .insertInto("crons")
-      .values({ ...cron, ...stored(database, cron.cron_id, cron) })
+      .values({
+        ...cron,
+        ...stored(database, cron.cron_id, cron),
+        auth_user: storedUser(database, cron.auth_user),
+      })
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();
     return openCron(database, row);

@@ -9,14 +9,14 @@ import { assertRecursionLimit } from "../domain/recursion-limit.ts";
 import type { Page } from "../http/pagination.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
-import type { CreationRights } from "../queue/sql/create.ts";
 import { storeOnce } from "../runs/creation/store-once.ts";
+import { authUserOf } from "../runs/creation/granted.ts";
+import { createCronRights, payloadOf, userIdOf } from "./rights.ts";
 import { toCron, toExtract } from "./record.ts";
 import type { CronFields, CronRepository } from "./repository.ts";
 import { readSchedule } from "./schedule.ts";
 import {
   CRON_FIELDS,
-  RUN_FIELDS,
   type CronCreate,
   type CronExtract,
   type CronFilter,
@@ -40,11 +40,9 @@ export interface CronServiceParts {
 
 const FOREIGN_KEY_VIOLATION = "23503";
 
-/** What a body asks of each run. */
-const payloadOf = (body: { [Field in (typeof RUN_FIELDS)[number]]?: unknown }): JsonObject =>
-  Object.fromEntries(
-    RUN_FIELDS.flatMap((field) => (body[field] === undefined ? [] : [[field, body[field]]])),
-  ) as JsonObject;
+/** What a handler left of it: no field that a cron's request does not have. */
+const grantedPayload = (payload: Record<string, unknown>): JsonObject =>
+  payloadOf(payload as Parameters<typeof payloadOf>[0]);
 
 type Timing = Pick<CronRow, "schedule" | "timezone" | "end_time" | "enabled" | "next_run_date">;
 
@@ -65,20 +63,19 @@ const nextOf = (now: Date, timing: Timing, before?: Timing): Date | null => {
 export const createCronService = (parts: CronServiceParts) => {
   const { database, authorize, repository, searcher, recursionLimitMax, checkWebhook, onChanged } = parts;
 
-  /** Its runs are created for whoever creates or enables it. */
-  const runRights = async (caller: Caller): Promise<CreationRights> => ({
-    threads: await authorize(caller, "threads", "create_run"),
-    assistants: await authorize(caller, "assistants", "read"),
-  });
+  const may = createCronRights(authorize);
 
   return {
     /** Throws `assistantNotFound`, `threadNotFound`, and `invalid` for a schedule that can't be kept. */
     async create(caller: Caller, body: CronCreate, threadId: string | null): Promise<CronRecord> {
-      const visibility = await authorize(caller, "crons", "create");
-      const rights = await runRights(caller);
-      assertRecursionLimit(body.config, recursionLimitMax);
-      checkWebhook(body.webhook);
       const assistantId = assistantIdOf(body.assistant_id);
+      const cronId = newId();
+      const visibility = await may.create(caller, body, { cronId, threadId });
+      const payload = grantedPayload(visibility.value.payload);
+      const asked = { assistantId, threadId, metadata: visibility.value.metadata, payload };
+      const { rights, metadata } = await may.runs(caller, asked);
+      assertRecursionLimit(payload.config as JsonObject | undefined, recursionLimitMax);
+      checkWebhook(payload.webhook as string | undefined);
       const timing: Timing = {
         schedule: body.schedule,
         timezone: body.timezone ?? null,
@@ -87,7 +84,6 @@ export const createCronService = (parts: CronServiceParts) => {
         next_run_date: null,
       };
       readSchedule(timing.schedule, timing.timezone);
-      const cronId = newId();
       const row = await storeOnce(
         () => repository.find(visibility, cronId),
         async () => {
@@ -104,9 +100,10 @@ export const createCronService = (parts: CronServiceParts) => {
               assistant_id: assistantId,
               thread_id: threadId,
               on_run_completed: threadId === null ? (body.on_run_completed ?? "delete") : null,
-              user_id: null,
-              metadata: body.metadata ?? {},
-              payload: JSON.stringify(payloadOf(body)),
+              user_id: userIdOf(caller) ?? null,
+              auth_user: authUserOf(caller),
+              metadata,
+              payload: JSON.stringify(payload),
               next_run_date: nextOf(now, timing),
               error: null,
             })
@@ -123,7 +120,10 @@ export const createCronService = (parts: CronServiceParts) => {
 
     /** Throws `cronNotFound`. */
     async get(caller: Caller, cronId: string): Promise<CronRecord> {
-      const row = await repository.find(await authorize(caller, "crons", "read"), cronId);
+      const row = await repository.find(
+        await authorize(caller, "crons", "read", { cron_id: cronId }),
+        cronId,
+      );
       if (row === undefined) throw cronNotFound(cronId);
       return toCron(row);
     },
@@ -133,10 +133,16 @@ export const createCronService = (parts: CronServiceParts) => {
      * assistant is gone.
      */
     async patch(caller: Caller, cronId: string, body: CronPatch): Promise<CronRecord> {
-      const visibility = await authorize(caller, "crons", "update");
-      const rights = await runRights(caller);
-      assertRecursionLimit(body.config, recursionLimitMax);
-      checkWebhook(body.webhook);
+      const visibility = await may.update(caller, cronId, body);
+      const payload = grantedPayload(visibility.value.payload);
+      const known = await repository.find(visibility, cronId);
+      if (known === undefined) throw cronNotFound(cronId);
+      const { rights, metadata: granted } = await may.runs(caller, {
+        ...{ assistantId: known.assistant_id, threadId: known.thread_id },
+        ...{ metadata: visibility.value.metadata, payload },
+      });
+      assertRecursionLimit(payload.config as JsonObject | undefined, recursionLimitMax);
+      checkWebhook(payload.webhook as string | undefined);
       const row = await database.transaction(async (transaction) => {
         const before = await repository.lock(transaction, visibility, cronId);
         if (before === undefined) throw cronNotFound(cronId);
@@ -153,7 +159,7 @@ export const createCronService = (parts: CronServiceParts) => {
           enabled: body.enabled ?? before.enabled,
           next_run_date: null,
         };
-        const metadata = { ...before.metadata, ...body.metadata };
+        const metadata = { ...before.metadata, ...granted };
         if (Buffer.byteLength(JSON.stringify(metadata)) > MERGED_BYTES_AT_MOST) throw metadataTooLarge();
         const fields: CronFields = {
           ...timing,
@@ -161,7 +167,7 @@ export const createCronService = (parts: CronServiceParts) => {
           on_run_completed:
             before.thread_id === null ? (body.on_run_completed ?? before.on_run_completed) : null,
           metadata,
-          payload: JSON.stringify({ ...(JSON.parse(before.payload) as JsonObject), ...payloadOf(body) }),
+          payload: JSON.stringify({ ...(JSON.parse(before.payload) as JsonObject), ...payload }),
           error: timing.enabled ? null : before.error,
         };
         return await repository.update(transaction, visibility, cronId, fields);
@@ -172,13 +178,16 @@ export const createCronService = (parts: CronServiceParts) => {
 
     /** Throws `cronNotFound`. Runs that it has made stay. */
     async remove(caller: Caller, cronId: string): Promise<void> {
-      const removed = await repository.remove(await authorize(caller, "crons", "delete"), cronId);
+      const removed = await repository.remove(
+        await authorize(caller, "crons", "delete", { cron_id: cronId }),
+        cronId,
+      );
       if (!removed) throw cronNotFound(cronId);
     },
 
     /** A page that would get too large ends early; its `total` is the true one. */
     async search(caller: Caller, search: CronSearch, signal?: AbortSignal): Promise<Page<CronExtract>> {
-      const visibility = await authorize(caller, "crons", "search");
+      const visibility = await may.search(caller, search);
       const fields = search.select === undefined || search.select.length === 0 ? CRON_FIELDS : search.select;
       const { rows, total } = await searcher.page(visibility, search, fields, signal);
       return {
@@ -189,7 +198,7 @@ export const createCronService = (parts: CronServiceParts) => {
     },
 
     async count(caller: Caller, filter: CronFilter, signal?: AbortSignal): Promise<number> {
-      return await searcher.count(await authorize(caller, "crons", "search"), filter, signal);
+      return await searcher.count(await may.search(caller, filter), filter, signal);
     },
   };
 };

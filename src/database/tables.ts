@@ -110,6 +110,8 @@ export interface RunsTable {
   replaced_metadata: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
   /** The same of its thread's config. */
   replaced_config: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
+  /** The user who created the run, for its graph alone: no answer of the API has it. */
+  auth_user: ColumnType<never, JsonObject | string | null | undefined, never>;
   created_at: Timestamp;
   updated_at: Timestamp;
 }
@@ -137,6 +139,8 @@ export interface CronsTable {
   /** Null where the cron has a thread. */
   on_run_completed: "delete" | "keep" | null;
   user_id: string | null;
+  /** The user who created it, for the graphs of its runs alone: no answer of the API has it. */
+  auth_user: ColumnType<never, JsonObject | string | null | undefined, never>;
   metadata: JsonWithDefault;
   /** JSON text of an object: the request for a run. */
   payload: string;
@@ -263,8 +267,13 @@ export type AssistantRow = Omit<Selectable<AssistantsTable>, "defaults">;
 export type AssistantVersionRow = Selectable<AssistantVersionsTable>;
 export type ThreadRow = Selectable<ThreadsTable>;
 export type RunRow = Selectable<RunsTable>;
+/** A run as whoever executes it reads it; no answer of the API is made of it. */
+export type ExecutedRunRow = RunRow & {
+  /** The user whose run it is, as its graph is told; null: no user created it. */
+  auth_user: JsonObject | null;
+};
 /** A run as the statement that claimed it returns it. */
-export type ClaimedRunRow = RunRow & {
+export type ClaimedRunRow = ExecutedRunRow & {
   /** True: the thread has no checkpoint, and only this attempt can write one. Absent or false: it may have some. */
   starts_empty?: boolean;
 };

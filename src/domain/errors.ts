@@ -126,6 +126,19 @@ export class CallerGoneError extends Error {
   }
 }
 
+/** Handlers of the project's own have refused a request, in their own words: the SDK's `HTTPException`. */
+export class HandlerRefusal extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly headers: Readonly<Record<string, string>>,
+    options?: { cause?: unknown },
+  ) {
+    super(message, options);
+    this.name = "HandlerRefusal";
+  }
+}
+
 /** SQLSTATE: a row with that key is there already. */
 export const UNIQUE_VIOLATION = "23505";
 

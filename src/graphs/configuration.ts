@@ -8,7 +8,31 @@ const SERVER_OWNED =
 export const withoutServerOwned = (configurable: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(configurable).filter(([key]) => !SERVER_OWNED.test(key)));
 
+/** Keys that say who the user is: nobody but the server does. */
+const AUTH_FIELD = /^langgraph_auth_/;
+
+/** The same object if it says nothing of users. */
+export const withoutAuthFields = <Fields extends Record<string, unknown>>(fields: Fields): Fields =>
+  Object.keys(fields).some((key) => AUTH_FIELD.test(key))
+    ? (Object.fromEntries(Object.entries(fields).filter(([key]) => !AUTH_FIELD.test(key))) as Fields)
+    : fields;
+
+/** A config whose `configurable` says nothing of users. */
+export const withoutAuth = <Config extends Record<string, unknown>>(config: Config): Config => {
+  const { configurable } = config;
+  if (typeof configurable !== "object" || configurable === null) return config;
+  const own = withoutAuthFields(configurable as Record<string, unknown>);
+  return own === configurable ? config : { ...config, configurable: own };
+};
+
 export const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
+
+/** What a graph is told of the user whose run it is; the names are the hosted service's. */
+export const authConfigurable = (user: Readonly<Record<string, unknown>>): Record<string, unknown> => ({
+  langgraph_auth_user: user,
+  langgraph_auth_user_id: user.identity,
+  langgraph_auth_permissions: user.permissions ?? [],
+});
 
 export interface Given {
   /** What clients gave as `config.configurable`: the assistant's, the thread's and, in a run, the request's. */
@@ -33,7 +57,7 @@ export const toGraphConfiguration = ({
 }: Given): Required<Pick<GraphConfiguration, "configurable" | "context">> => {
   const own = withoutServerOwned(configurable);
   return {
-    context: isEmpty(context) ? own : context,
+    context: isEmpty(context) ? own : withoutAuthFields(context),
     configurable: { ...withoutServerOwned(context), ...own, ...headers, ...ids },
   };
 };

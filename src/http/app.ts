@@ -6,6 +6,7 @@ import { unavailable } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { RoutePlugin } from "./route-plugin.ts";
+import { callerGone } from "./caller-gone.ts";
 import { boundAnswers } from "./answer-budget.ts";
 import { acceptBodies, type BodyLimits } from "./bodies.ts";
 import { allowOriginOf, allowOrigins, type CorsOptions } from "./cors.ts";
@@ -14,11 +15,11 @@ import type { CallerLimits } from "./limits/caller-limits.ts";
 import { limitConnections, serverOptionsOf, type ConnectionLimits } from "./limits/connections.ts";
 import { limitRequests } from "./limits/limit-requests.ts";
 import { trackOpenAnswers } from "./open-answers.ts";
-import { describeApi } from "./openapi.ts";
 import { offerConfigurableHeaders } from "./header-choice.ts";
 import { logRequests } from "./request-lines.ts";
 import { nameMountPrefix, withoutPrefix } from "./mount-prefix.ts";
 import type { HttpRules } from "../project/http.ts";
+import { describeApi, type ApiSecurity } from "./openapi.ts";
 import type { SiteCheck } from "./sites.ts";
 import { validatorCompiler } from "./validation.ts";
 import { answerBeforeClosing } from "./unanswered.ts";
@@ -38,6 +39,8 @@ export interface AppOptions {
   siteCheck?: SiteCheck;
   /** Of answers that are large. */
   answerRoom: AnswerRoom;
+  /** How clients authenticate, for the description of the API. */
+  security?: ApiSecurity | undefined;
   routes: RoutePlugin[];
   /** `http` of langgraph.json. */
   rules?: HttpRules | undefined;
@@ -112,10 +115,12 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     closing = true;
     done();
   });
-  app.addHook("onRequest", (request, _reply, done) => {
+  app.addHook("onRequest", (request, reply, done) => {
     try {
       if (closing) throw unavailable("This server is stopping; nothing was stored.");
-      const caller = options.authenticate(request);
+      const { method, url, headers } = request;
+      const gone = (): AbortSignal => callerGone(reply.raw);
+      const caller = options.authenticate({ method, url, headers, callerGone: gone });
       if (!(caller instanceof Promise)) {
         request.caller = caller;
         return done();
@@ -140,7 +145,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     settled: options.socketsSettled ?? (async () => undefined),
   });
   limitRequests(app, options.callerLimits);
-  if (rules?.disabled.has("meta") !== true) await describeApi(app, mountPrefix);
+  if (rules?.disabled.has("meta") !== true) await describeApi(app, mountPrefix, options.security);
   for (const routes of options.routes) await app.register(routes);
   await app.ready();
   return app;

@@ -2,7 +2,13 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { isContention, isPassing } from "../database/passing-faults.ts";
-import { CallerGoneError, sqlState, ThreadloomError, type ErrorKind } from "../domain/errors.ts";
+import {
+  CallerGoneError,
+  HandlerRefusal,
+  sqlState,
+  ThreadloomError,
+  type ErrorKind,
+} from "../domain/errors.ts";
 import { boundedText } from "../lib/log-fields.ts";
 import { ownField } from "../lib/names.ts";
 
@@ -43,6 +49,7 @@ const unstorableOf = (error: unknown): string | undefined => {
 export interface Refusal {
   status: number;
   detail: string;
+  headers?: Readonly<Record<string, string>>;
 }
 
 /** Fastify's own refusals in our words. */
@@ -54,6 +61,9 @@ const SENTENCES: Record<string, string> = {
 /** The status and the sentence that an error is answered with; undefined for a fault of ours. */
 export const refusalOf = (error: unknown): Refusal | undefined => {
   if (error instanceof ThreadloomError) return { status: STATUS[error.kind], detail: error.message };
+  if (error instanceof HandlerRefusal) {
+    return { status: error.status, detail: error.message, headers: error.headers };
+  }
   const unstorable = unstorableOf(error);
   if (unstorable !== undefined) return { status: 422, detail: `The request ${unstorable}.` };
   if (isContention(error)) {
@@ -119,7 +129,8 @@ export const createAnswerError = (): AnswerError => {
     }
     if (error instanceof ThreadloomError && error.retryAfterSeconds !== undefined)
       void reply.header("retry-after", error.retryAfterSeconds);
-    if (refusal.status === 503) {
+    if (refusal.headers !== undefined) void reply.headers(refusal.headers);
+    else if (refusal.status === 503) {
       tellRefusal(request, error, refusal.detail);
       void reply.header("retry-after", RETRY_AFTER_SECONDS);
     }

@@ -81,12 +81,24 @@ const describeAnswers = (document: Document): Document => {
   return document;
 };
 
+/** How clients authenticate, in OpenAPI's words. */
+export interface ApiSecurity {
+  securitySchemes?: Record<string, unknown> | undefined;
+  security?: Record<string, unknown>[] | undefined;
+}
+
+const API_KEY = { apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" } } as const;
+
 /**
  * Serves `/docs` and `/openapi.json`, made from the zod schemas that validate. The page's scripts and styles come
  * from this server, and its content policy allows no other: it works without internet. They need no API key and tell nothing
  * of the deployment; the document needs one, for which the page asks (docs-key.js). Register before the routes.
  */
-export const describeApi = async (app: FastifyInstance, mountPrefix: string): Promise<void> => {
+export const describeApi = async (
+  app: FastifyInstance,
+  mountPrefix: string,
+  { securitySchemes = API_KEY, security = [{ apiKey: [] }] }: ApiSecurity = {},
+): Promise<void> => {
   await app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
@@ -95,10 +107,8 @@ export const describeApi = async (app: FastifyInstance, mountPrefix: string): Pr
         description: "The open, self-hosted Agent Server for LangGraph.js graphs.",
         version: serverVersion(),
       },
-      components: {
-        securitySchemes: { apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" } },
-      },
-      security: [{ apiKey: [] }],
+      components: { securitySchemes: securitySchemes as Record<string, typeof API_KEY.apiKey> },
+      security: security as Record<string, string[]>[],
       ...(mountPrefix === "" ? {} : { servers: [{ url: mountPrefix }] }),
     },
     transform: jsonSchemaTransform,

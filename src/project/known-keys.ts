@@ -6,8 +6,6 @@ export interface KeyReview {
   withoutEffect: ReadonlyMap<string, string>;
   /** A sentence for each key that nobody knows. */
   unknown: readonly string[];
-  /** There are handlers of its own that decide who may do what. */
-  namesAuth: boolean;
   /** There are handlers of its own that encrypt what is stored. */
   namesEncryption: boolean;
 }
@@ -64,7 +62,12 @@ const KEYS: Keys = {
     backend: "this server keeps the checkpoints",
     path: "this server keeps the checkpoints",
   },
-  auth: { path: true, disable_studio_auth: NOT_BUILT, openapi: NOT_BUILT, cache: NOT_BUILT },
+  auth: {
+    path: true,
+    disable_studio_auth: true,
+    openapi: { securitySchemes: true, security: true },
+    cache: { cache_keys: true, ttl_seconds: true, max_size: true },
+  },
   // The start is refused, see config/config.ts.
   encryption: { path: true },
   http: HTTP,
@@ -120,16 +123,10 @@ export const reviewKeys = (file: unknown): KeyReview => {
     }
   };
   look(file, KEYS, "");
-  const { graphs, auth, encryption } = isObject(file) ? file : {};
-  const namesHandlers = (section: unknown): boolean =>
-    isObject(section) ? (section.path ?? false) !== false : !!section;
+  const { graphs, encryption } = isObject(file) ? file : {};
   if (isObject(graphs)) for (const [id, graph] of Object.entries(graphs)) look(graph, GRAPH, `graphs.${id}.`);
-  return {
-    withoutEffect,
-    unknown,
-    namesAuth: namesHandlers(auth),
-    namesEncryption: namesHandlers(encryption),
-  };
+  const namesEncryption = isObject(encryption) ? (encryption.path ?? false) !== false : !!encryption;
+  return { withoutEffect, unknown, namesEncryption };
 };
 
 /** A warning names this many keys. */

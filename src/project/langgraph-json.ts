@@ -5,6 +5,7 @@ import { z } from "zod";
 import type { StoreExpiry } from "./item-expiry.ts";
 import type { ThreadExpiry } from "./thread-expiry.ts";
 import type { GraphDefaults } from "./assistant-defaults.ts";
+import { authConfigOf, authSchema, type AuthConfig } from "./auth.ts";
 import { httpRulesOf, httpSchema, httpWarnings, type HttpRules } from "./http.ts";
 import { keyWarning, reviewKeys } from "./known-keys.ts";
 import { withKeys } from "./keys-given.ts";
@@ -45,8 +46,8 @@ export interface GraphConfig {
   webhooks: WebhookConfig;
   /** `ui` and `ui_config`. */
   ui: UiConfig;
-  /** It names handlers that decide who may do what (`auth`). */
-  namesAuth: boolean;
+  /** The project's own handlers that decide who may do what; undefined if there are none. */
+  auth: AuthConfig | undefined;
   /** It names handlers that encrypt what is stored (`encryption`). */
   namesEncryption: boolean;
   /** Names all that has no effect; undefined if everything has one. */
@@ -82,6 +83,7 @@ const fileSchema = z.object({
   checkpointer: checkpointerSchema,
   http: httpSchema,
   webhooks: webhooksSchema,
+  auth: authSchema,
   ui: uiSchema,
   ui_config: uiConfigSchema,
   store: z.object({ ttl: storeTtlSchema, index: storeIndexSchema }).nullish(),
@@ -140,7 +142,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
     threadExpiry: threadExpiryOf(parsed.data.checkpointer),
     storeExpiry: storeExpiryOf(parsed.data.store?.ttl),
     storeIndex: storeIndexOf(parsed.data.store?.index, folder),
-    namesAuth: review.namesAuth,
+    auth: authConfigOf(parsed.data.auth, folder),
     http: httpRulesOf(parsed.data.http, folder),
     webhooks: webhookConfigOf(parsed.data.webhooks, parsed.data.http?.disable_webhooks === true),
     namesEncryption: review.namesEncryption,

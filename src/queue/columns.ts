@@ -34,6 +34,9 @@ void complete;
 /** All columns of a `RunRow`, of `threadloom.runs r`. What only a rollback needs is not among them. */
 export const RUN_COLUMNS = OF_A_RUN.map((column) => `r.${column}`).join(", ");
 
+/** All columns of an `ExecutedRunRow`. */
+export const EXECUTED_COLUMNS = `${RUN_COLUMNS}, r.auth_user`;
+
 /** Those of an `EndedRun`, of `threadloom.runs r`. */
 export const ENDED_COLUMNS =
   "r.run_id, r.thread_id, r.graph_id, r.assistant_id, r.attempt, r.available_at, r.started_at";

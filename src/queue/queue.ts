@@ -48,7 +48,7 @@ export const createQueue = (
       workerId: string,
       leaseSeconds: number,
       restSeconds: number,
-    ): Promise<RunRow | undefined> {
+    ): Promise<ClaimedRunRow | undefined> {
       const limit = 1;
       return (
         await claimSuspects(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom, restSeconds })

@@ -1,10 +1,10 @@
 import type { Visibility } from "../access/visibility.ts";
 import type { Database, Queryable } from "../database/database.ts";
-import type { RunRow, RunStatus } from "../database/tables.ts";
+import type { ExecutedRunRow, RunRow, RunStatus } from "../database/tables.ts";
 import type { RunPhase } from "../events/log.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../lib/large-answers.ts";
-import { RUN_COLUMNS } from "../queue/columns.ts";
+import { EXECUTED_COLUMNS, RUN_COLUMNS } from "../queue/columns.ts";
 import type { RunSelector } from "../queue/attempts.ts";
 import { runVisible } from "../queue/run-visible.ts";
 
@@ -90,6 +90,20 @@ export const createRunRepository = (database: Database) => ({
     const visible = runVisible(visibility, values);
     const rows = await queryable.query<RunRow>(
       `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
+      values,
+    );
+    return rows[0];
+  },
+
+  /** As `find`, for who goes on with its execution. */
+  async findToExecute(
+    visibility: Visibility<"threads">,
+    { threadId, runId }: RunSelector,
+  ): Promise<ExecutedRunRow | undefined> {
+    const values: unknown[] = [runId, threadId];
+    const visible = runVisible(visibility, values);
+    const rows = await database.query<ExecutedRunRow>(
+      `select ${EXECUTED_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
       values,
     );
     return rows[0];

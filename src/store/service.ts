@@ -1,6 +1,9 @@
 import type { Authorize } from "../access/authorize.ts";
 import type { Caller } from "../access/caller.ts";
+import type { Visibility } from "../access/visibility.ts";
+import { keyComplaint, labelsComplaint, namespaceComplaint } from "./addresses.ts";
 import type { WhenLarge } from "../lib/large-answers.ts";
+import { invalid } from "../domain/errors.ts";
 import { timestamp } from "../lib/timestamps.ts";
 import type { StoreExpiry } from "../project/item-expiry.ts";
 import { filterConditions } from "./filters.ts";
@@ -56,6 +59,27 @@ const recordOf = (item: FoundItem): ItemRecord => ({
   ...(item.score === undefined ? {} : { score: item.score }),
 });
 
+/** Of no single item. */
+const EXPIRED = { namespace: [], key: "" };
+
+/** Items have no metadata that a filter could hold for: it hides all of them or none. */
+const hidesAll = (visibility: Visibility<"store">): boolean => !visibility.hidesNothing;
+
+/**
+ * What may be done, where it differs from what was asked for: a handler may have put the caller's items under a namespace of
+ * their own. Held to what a client may name; throws `invalid`.
+ */
+const granted = <Value extends { namespace: string[]; key?: string }>({
+  value,
+}: Visibility<"store", Value>): Value => {
+  const isPlace = "value" in value;
+  const complaint =
+    (isPlace ? namespaceComplaint(value.namespace) : labelsComplaint(value.namespace)) ??
+    (value.key === undefined ? undefined : keyComplaint(value.key));
+  if (complaint !== undefined) throw invalid(`'namespace' or 'key': ${complaint}.`);
+  return value;
+};
+
 /** The store as clients use it over HTTP, each as `caller`. Graphs use the same items through `PostgresStore`. */
 export const createStoreService = ({
   repository,
@@ -63,8 +87,9 @@ export const createStoreService = ({
   items,
   expiry,
 }: StoreServiceOptions): StoreService => ({
-  async put(caller, { namespace, key, value, index, ttl }) {
-    const visibility = await authorize(caller, "store", "put");
+  async put(caller, { index, ttl, ...asked }) {
+    const visibility = await authorize(caller, "store", "put", asked);
+    const { namespace, key, value } = granted(visibility);
     const ttlMinutes = ttl === null ? undefined : (ttl ?? expiry.defaultMinutes);
     const valueJson = JSON.stringify(value);
     await items.put(visibility, [
@@ -72,23 +97,28 @@ export const createStoreService = ({
     ]);
   },
 
-  async get(caller, { namespace, key, refresh_ttl }, whenLarge) {
-    const visibility = await authorize(caller, "store", "get");
+  async get(caller, { refresh_ttl, ...asked }, whenLarge) {
+    const visibility = await authorize(caller, "store", "get", asked);
+    if (hidesAll(visibility)) return undefined;
+    const { namespace, key } = granted(visibility);
     const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
     const [item] = await repository.get(visibility, [{ namespace, key, refreshTtl }], whenLarge);
     return item === undefined ? undefined : recordOf(item);
   },
 
-  async delete(caller, { namespace = [], key }) {
-    await repository.delete(await authorize(caller, "store", "delete"), [{ namespace, key }]);
+  async delete(caller, { namespace: asked = [], key: askedKey }) {
+    const visibility = await authorize(caller, "store", "delete", { namespace: asked, key: askedKey });
+    // As for an item that is not there.
+    if (hidesAll(visibility)) return;
+    const { namespace, key } = granted(visibility);
+    await repository.delete(visibility, [{ namespace, key }]);
   },
 
-  async search(
-    caller,
-    { namespace_prefix: namespacePrefix = [], filter, limit, offset, query, refresh_ttl },
-    signal,
-  ) {
-    const visibility = await authorize(caller, "store", "search");
+  async search(caller, { namespace_prefix: prefix = [], filter, limit, offset, query, refresh_ttl }, signal) {
+    const asked = { namespace: prefix, filter, limit, offset, query };
+    const visibility = await authorize(caller, "store", "search", asked);
+    if (hidesAll(visibility)) return { items: [], next: undefined };
+    const namespacePrefix = granted(visibility).namespace;
     const conditions = filterConditions(filter);
     const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
     const search = { namespacePrefix, conditions, limit, offset, refreshTtl, query };
@@ -96,15 +126,23 @@ export const createStoreService = ({
     return { items: found.map(recordOf), next: isCut ? offset + found.length : undefined };
   },
 
-  async listNamespaces(caller, { prefix, suffix, max_depth: maxDepth, limit, offset }, signal) {
-    const visibility = await authorize(caller, "store", "list_namespaces");
+  async listNamespaces(
+    caller,
+    { prefix: asked = [], suffix: askedSuffix, max_depth: maxDepth, limit, offset },
+    signal,
+  ) {
+    const visibility = await authorize(caller, "store", "list_namespaces", {
+      ...{ namespace: asked, suffix: askedSuffix, max_depth: maxDepth, limit, offset },
+    });
+    if (hidesAll(visibility)) return [];
+    const { namespace: prefix, suffix } = granted(visibility);
     const matches: NamespaceMatch[] = [];
-    if (prefix !== undefined) matches.push({ matchType: "prefix", path: prefix });
+    if (prefix.length > 0) matches.push({ matchType: "prefix", path: prefix });
     if (suffix !== undefined) matches.push({ matchType: "suffix", path: suffix });
     return await repository.listNamespacesFor(visibility, { matches, maxDepth, limit, offset }, signal);
   },
 
   async deleteExpired(caller, limit) {
-    return await repository.deleteExpired(await authorize(caller, "store", "delete"), limit);
+    return await repository.deleteExpired(await authorize(caller, "store", "delete", EXPIRED), limit);
   },
 });

@@ -109,7 +109,7 @@ const socketRoutes =
         let threadId: string | undefined;
         try {
           ({ thread_id: threadId } = validated(threadPath, request.params, "The path"));
-          await service.reading.assertMayRead(request.caller);
+          await service.reading.assertMayRead(request.caller, threadId);
           const onIdle = (): void => request.releaseBody();
           serveSession(socket, {
             service,

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Visibility } from "../access/visibility.ts";
+import type { Permission, Visibility } from "../access/visibility.ts";
 import { queriesOver } from "../database/queries.ts";
 import { whereVisible } from "../access/where-visible.ts";
 import type { Database, Queryable } from "../database/database.ts";
@@ -20,7 +20,6 @@ import {
 
 export interface NewThread {
   threadId?: string | undefined;
-  metadata: JsonObject;
   ttl?: ThreadTtl | undefined;
 }
 
@@ -44,7 +43,7 @@ const patch = (visible: string): string => `
 const insertCopy = (visible: string): string => `
   insert into threadloom.threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at,
     state_updated_at)
-  select $2, case when status = 'busy' then 'idle' else status end, metadata, config, interrupts, error,
+  select $2, case when status = 'busy' then 'idle' else status end, metadata || $3::jsonb, config, interrupts, error,
          ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute', state_updated_at
     from threadloom.threads where thread_id = $1 and ${visible}
   returning ${RECORD_COLUMNS},
@@ -71,7 +70,8 @@ export const createThreadRepository = (database: Database) => {
   const insertOne = compileOnce(
     {
       threadId: ({ threadId }: NewThread) => threadId ?? newId(),
-      metadata: ({ metadata }: NewThread) => storedMetadata(database.cipher, metadata),
+      metadata: ({ metadata }: NewThread & { metadata: JsonObject }) =>
+        storedMetadata(database.cipher, metadata),
       strategy: ({ ttl }: NewThread) => ttl?.strategy ?? null,
       minutes: ({ ttl }: NewThread) => ttl?.minutes ?? null,
     },
@@ -99,8 +99,12 @@ export const createThreadRepository = (database: Database) => {
      * Undefined if a thread with this id is there already, which is left as it is. One statement, no look before it: two
      * creators of one id meet at the primary key.
      */
-    async insert(visibility: Visibility<"threads">, thread: NewThread): Promise<ThreadRecordRow | undefined> {
-      return open(await insertOne(database, visibility, thread))[0];
+    async insert(
+      permission: Permission<"threads", "create">,
+      thread: NewThread,
+    ): Promise<ThreadRecordRow | undefined> {
+      const { metadata } = permission.value;
+      return open(await insertOne(database, permission, { ...thread, metadata }))[0];
     },
 
     find,
@@ -113,18 +117,17 @@ export const createThreadRepository = (database: Database) => {
     },
 
     /**
-     * Merges `metadata` into the thread's; undefined if there is no such thread, or no room for them (see
+     * Merges the metadata that were granted into the thread's; undefined if there is no such thread, or no room for them (see
      * database/merging.ts).
      */
     async patch(
-      visibility: Visibility<"threads">,
+      visibility: Permission<"threads", "update">,
       threadId: string,
-      metadata: JsonObject,
       ttl: ThreadTtl | undefined,
     ): Promise<ThreadRecordRow | undefined> {
       const values: unknown[] = [
         threadId,
-        storedMetadata(database.cipher, metadata),
+        storedMetadata(database.cipher, visibility.value.metadata),
         ttl?.strategy,
         ttl?.minutes,
       ];
@@ -132,14 +135,18 @@ export const createThreadRepository = (database: Database) => {
       return open(await database.query<ThreadRecordRow>(text, values))[0];
     },
 
-    /** A new thread with the record of another; undefined if `readable` hides that one or it is not there. */
+    /** A new thread with the record of another, and the metadata that were granted over its; undefined if `readable` hides that one or it is not there. */
     async insertCopy(
       transaction: Queryable,
       readable: Visibility<"threads">,
-      _creatable: Visibility<"threads">,
+      creatable: Permission<"threads", "create">,
       threadId: string,
     ): Promise<(ThreadRecordRow & { was_busy: boolean }) | undefined> {
-      const values: unknown[] = [threadId, newId()];
+      const values: unknown[] = [
+        threadId,
+        newId(),
+        storedMetadata(database.cipher, creatable.value.metadata),
+      ];
       const text = insertCopy(readable.condition("metadata", values));
       return open(await transaction.query<ThreadRecordRow & { was_busy: boolean }>(text, values))[0];
     },

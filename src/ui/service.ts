@@ -44,7 +44,7 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
   /** By the name of an entry, or by an assistant of the graph that has this name. */
   const nameFor = async (caller: Caller, reference: string): Promise<string> => {
     if (!entries.has(reference)) return await graphOf(caller, reference);
-    await authorize(caller, "assistants", "read");
+    await authorize(caller, "assistants", "read", { assistant_id: reference });
     return reference;
   };
 

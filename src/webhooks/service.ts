@@ -18,7 +18,7 @@ export interface WebhookServiceParts {
  */
 export const createWebhookService = ({ authorize, repository, onReplayed }: WebhookServiceParts) => {
   const get = async (caller: Caller, runId: string): Promise<WebhookDelivery> => {
-    const row = await repository.find(await authorize(caller, "threads", "read"), runId);
+    const row = await repository.find(await authorize(caller, "threads", "read", { run_id: runId }), runId);
     if (row === undefined) throw deliveryNotFound(runId);
     return toDelivery(row);
   };
@@ -33,7 +33,9 @@ export const createWebhookService = ({ authorize, repository, onReplayed }: Webh
       search: DeliverySearch,
       signal?: AbortSignal,
     ): Promise<{ deliveries: WebhookDelivery[]; next: number | undefined }> {
-      const found = await repository.page(await authorize(caller, "threads", "search"), search, signal);
+      const { limit, offset } = search;
+      const visibility = await authorize(caller, "threads", "search", { limit, offset });
+      const found = await repository.page(visibility, search, signal);
       return {
         deliveries: found.slice(0, search.limit).map(toDelivery),
         next: found.length > search.limit ? search.offset + search.limit : undefined,
@@ -42,7 +44,7 @@ export const createWebhookService = ({ authorize, repository, onReplayed }: Webh
 
     /** Sends it again, with the same id, whatever became of it. Throws `deliveryNotFound`. */
     async replay(caller: Caller, runId: string): Promise<WebhookDelivery> {
-      const visibility = await authorize(caller, "threads", "update");
+      const visibility = await authorize(caller, "threads", "update", { metadata: {} });
       if (!(await repository.replay(visibility, runId))) throw deliveryNotFound(runId);
       const row = await repository.find(visibility, runId);
       onReplayed();

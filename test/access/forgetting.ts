@@ -55,14 +55,20 @@ export const aService = async (
   runs: RunRepository,
   store: StoreRepository,
 ): Promise<void> => {
-  const visibility = await authorize(caller, "assistants", "read");
+  const visibility = await authorize(caller, "assistants", "read", { assistant_id: ID });
   await assistants.find(visibility, ID);
   // @ts-expect-error nobody was asked
   await assistants.find(ID);
   // @ts-expect-error a caller is not yet allowed to see anything
   await assistants.find(caller, ID);
   // @ts-expect-error the answer was not waited for
-  await assistants.find(authorize(caller, "assistants", "read"), ID);
+  await assistants.find(authorize(caller, "assistants", "read", { assistant_id: ID }), ID);
+  // @ts-expect-error what is wanted was not said
+  await authorize(caller, "assistants", "read");
+  // @ts-expect-error what is stored is what was granted, and reading grants nothing to store
+  await assistants.create(visibility, { assistantId: ID, graphId: "agent" });
+  // @ts-expect-error the same of a thread
+  await threads.insert(await authorize(caller, "threads", "read", { thread_id: ID }), {});
   // @ts-expect-error nobody was asked
   await threads.find(ID);
   // @ts-expect-error what was asked for is another resource
@@ -74,7 +80,7 @@ export const aService = async (
   // @ts-expect-error nobody was asked
   await store.get([{ namespace: ["n"], key: "k", refreshTtl: false }]);
   // @ts-expect-error no such action of this resource
-  await authorize(caller, "assistants", "create_run");
+  await authorize(caller, "assistants", "create_run", {});
 };
 
 /** A visibility that authorization did not make. */

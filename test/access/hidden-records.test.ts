@@ -18,13 +18,14 @@ const idOf = (owner: Owner): string => {
 };
 
 /** Each sees what is its own, and everybody the assistants of the graphs. */
-const authorize: Authorize = async (caller, resource) =>
+const authorize: Authorize = async (caller, resource, _action, value) =>
   caller.kind !== "key" || resource === "store"
-    ? grantVisibility(resource)
+    ? grantVisibility(resource, undefined, value)
     : grantVisibility(
         resource,
         (metadata, parameter) =>
           `${metadata} ->> 'owner' = ${parameter(caller.id)} or ${metadata} ->> 'created_by' = 'system'`,
+        value,
       );
 
 let server: TestServer;

@@ -24,12 +24,12 @@ const KEY = "canary-2c6b-the-key";
 const everything = createAuthorize();
 let asked: string[] = [];
 let callers: Caller[] = [];
-const authorize: Authorize = async (caller, resource, action) => {
+const authorize: Authorize = async (caller, resource, action, value) => {
   if (caller.kind !== "server") {
     asked.push(`${resource}:${action}`);
     callers.push(caller);
   }
-  return await everything(caller, resource, action);
+  return await everything(caller, resource, action, value);
 };
 
 let server: TestServer;

@@ -168,11 +168,6 @@ describe("refusals", () => {
       "LANGGRAPH_CONFIG must be a path, or JSON",
     ],
     [[], { LOG_JSON: "perhaps" }, "LOG_JSON must be true or false, not 'perhaps'."],
-    [
-      [],
-      { LANGGRAPH_AUTH: '{"path": "./auth.ts:auth"}' },
-      "Refusing to start: LANGGRAPH_AUTH names handlers of your own",
-    ],
     [[], { API_KEYS_FILE: "/nowhere" }, "API_KEYS_FILE can't be read: /nowhere does not exist."],
   ])("%j %j is refused", (argv, environment, message) => {
     expect(() => parse(argv, environment as Record<string, string>)).toThrow(message);
@@ -238,10 +233,10 @@ describe("relations", () => {
     },
   );
 
-  test("handlers that are named but can't be called are let pass by a flag only", () => {
-    const environment = { LANGGRAPH_AUTH: '{"path": "./auth.ts:auth"}' };
-    expect(parse(["--unsafe-ignore-auth"], environment).unsafeIgnoreAuth).toBe(true);
-    expect(parse([], { ...environment, UNSAFE_IGNORE_AUTH: "true" }).unsafeIgnoreAuth).toBe(true);
+  test("handlers of auth guard as keys do", () => {
+    const config = parse(["--host", "0.0.0.0"]);
+    expect(() => assertMayListen(config, { hasStoredKeys: false, hasAuth: true })).not.toThrow();
+    expect(parse(["--unsafe-ignore-auth"]).unsafeIgnoreAuth).toBe(true);
   });
 
   test("beyond loopback, a key that can be guessed is refused", () => {

@@ -56,8 +56,10 @@ const aFiring = async (parts: Partial<FiringParts> = {}) => {
     threadTtl: undefined,
   });
   const rights = {
-    threads: await authorize(THE_SERVER, "threads", "create_run"),
-    assistants: await authorize(THE_SERVER, "assistants", "read"),
+    threads: await authorize(THE_SERVER, "threads", "create_run", {
+      ...{ assistant_id: "", run_id: "", status: "pending" as const, metadata: {}, kwargs: {} },
+    }),
+    assistants: await authorize(THE_SERVER, "assistants", "read", { assistant_id: "" }),
   };
   const due = createDueCrons(database, ["agent"]);
   const holdRuns = () => () => void released.push(told.length);

@@ -93,9 +93,11 @@ test("a query that is compiled once is sent with what is given, and with the con
       expect(await find(transaction, EVERY_THREAD, { id })).toEqual([{ thread_id: id }]);
     }
     expect(built).toBe(1);
-    expect(await find(transaction, ownedBy("threads", "me"), { id: ID })).toEqual([{ thread_id: ID }]);
-    expect(await find(transaction, ownedBy("threads", "me"), { id: other })).toEqual([]);
-    expect(await find(transaction, ownedBy("threads", "them"), { id: ID })).toEqual([]);
+    expect(await find(transaction, ownedBy("threads", "me", undefined), { id: ID })).toEqual([
+      { thread_id: ID },
+    ]);
+    expect(await find(transaction, ownedBy("threads", "me", undefined), { id: other })).toEqual([]);
+    expect(await find(transaction, ownedBy("threads", "them", undefined), { id: ID })).toEqual([]);
     expect(await find(transaction, EVERY_THREAD, { id: other })).toEqual([{ thread_id: other }]);
     await transaction.query("delete from threadloom.threads");
   });

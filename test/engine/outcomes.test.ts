@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { CheckpointStorage } from "../../src/checkpoints/types.ts";
-import type { RunRow } from "../../src/database/tables.ts";
+import type { ExecutedRunRow } from "../../src/database/tables.ts";
 import { createOutcomes } from "../../src/engine/attempt/outcomes.ts";
 import type { GraphResult } from "../../src/engine/executors/executor.ts";
 import type { Graphs } from "../../src/graphs/graphs.ts";
@@ -9,7 +9,14 @@ import { listeningLogger } from "../helpers/parts.ts";
 
 /** What is stored of how a graph ended. */
 
-const RUN = { run_id: "r", thread_id: "t", graph_id: "g", config: {}, context: {} } as unknown as RunRow;
+const RUN = {
+  run_id: "r",
+  thread_id: "t",
+  graph_id: "g",
+  config: {},
+  context: {},
+  kwargs: {},
+} as unknown as ExecutedRunRow;
 const LOSS = new Error("the connection is gone");
 const BROKEN = new Error("a factory out of order");
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { RunRow } from "../../src/database/tables.ts";
+import type { ExecutedRunRow } from "../../src/database/tables.ts";
 import type { AttemptResult } from "../../src/engine/executors/executor.ts";
 import type { RunEnding } from "../../src/engine/attempt/conclusion.ts";
 import type { Executor } from "../../src/engine/attempt/execution.ts";
@@ -21,11 +21,13 @@ const AWAY = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFU
 interface Found {
   lost?: LostRunRow[];
   forgotten?: RunSelector[];
-  abandoned?: RunRow[];
+  abandoned?: ExecutedRunRow[];
 }
 
 /** Sweeps over what a queue in memory finds; `did` tells what was done, one line for each step. */
-const startSweeping = (options: { endingOf?: (run: RunRow) => Promise<RunEnding | undefined> } = {}) => {
+const startSweeping = (
+  options: { endingOf?: (run: ExecutedRunRow) => Promise<RunEnding | undefined> } = {},
+) => {
   const did: string[] = [];
   const results = new Map<string, AttemptResult>();
   let found: Found = {};
@@ -57,7 +59,7 @@ const startSweeping = (options: { endingOf?: (run: RunRow) => Promise<RunEnding 
   } as Partial<Queue> as Queue;
   const ending = { status: "error", error: null } as RunEnding;
   const executor = {
-    async concludeAbandoned(run: RunRow, result: AttemptResult) {
+    async concludeAbandoned(run: ExecutedRunRow, result: AttemptResult) {
       results.set(run.run_id, result);
       return options.endingOf === undefined ? ending : await options.endingOf(run);
     },
@@ -115,8 +117,8 @@ const startSweeping = (options: { endingOf?: (run: RunRow) => Promise<RunEnding 
 
 const SWEEP = ["took leases for lost", "put behind", "advanced", "listed abandoned"];
 const lostRun = (run_id: string) => ({ run_id, thread_id: "t", attempt: 1 }) as LostRunRow;
-const abandoned = (run_id: string, more: Partial<RunRow> = {}) =>
-  ({ run_id, cancel_action: null, lost_attempts: 2, ...more }) as RunRow;
+const abandoned = (run_id: string, more: Partial<ExecutedRunRow> = {}) =>
+  ({ run_id, cancel_action: null, lost_attempts: 2, ...more }) as ExecutedRunRow;
 
 describe("a sweep", () => {
   test("lets others know of what may start, and of what it ended", async () => {

@@ -55,17 +55,19 @@ describe("the keys of langgraph.json", () => {
     expect(warningOf(more)).toBe(warning);
   });
 
-  it.each([[{ path: "./auth.ts:auth" }], ["./auth.ts:auth"], [{ path: "" }]])(
-    "auth is seen when it says %j",
-    (auth) => {
-      expect(reviewKeys({ ...GRAPHS, auth }).namesAuth).toBe(true);
+  it.each([["./auth.ts:auth"], [{ path: "" }], [{ path: "./auth.ts:auth", cache: {} }]])(
+    "the auth %j is refused",
+    async (auth) => {
+      const file = await aFile("langgraph.json", { ...GRAPHS, auth });
+      expect((await failure(readGraphConfig(file))).message).toContain("auth");
     },
   );
 
   it.each([[null], [{}], [{ disable_studio_auth: true }], [undefined]])(
     "no handlers are named by the auth %j",
-    (auth) => {
-      expect(reviewKeys({ ...GRAPHS, auth }).namesAuth).toBe(false);
+    async (auth) => {
+      const file = await aFile("langgraph.json", { ...GRAPHS, auth });
+      expect((await readGraphConfig(file)).auth).toBeUndefined();
     },
   );
 

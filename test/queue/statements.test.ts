@@ -64,6 +64,8 @@ const aNewRun = (threadId: string, given: Partial<NewRun> = {}): NewRun => ({
   assistantId: ASSISTANT,
   multitaskStrategy: "enqueue",
   metadata: {},
+  threadMetadata: {},
+  authUser: null,
   config: {},
   context: {},
   keptConfig: undefined,

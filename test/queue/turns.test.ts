@@ -30,6 +30,8 @@ const aNewRun = (threadId: string, afterSeconds = 0): NewRun => ({
   assistantId: ASSISTANT,
   multitaskStrategy: "enqueue",
   metadata: {},
+  threadMetadata: {},
+  authUser: null,
   config: {},
   context: {},
   keptConfig: undefined,

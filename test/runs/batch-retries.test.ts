@@ -5,6 +5,7 @@ import { createRunCreation, type RunCreationParts } from "../../src/runs/creatio
 import type { RunRepository } from "../../src/runs/repository.ts";
 import { requestedRun } from "../../src/runs/creation/requests.ts";
 import { threadlessRunBody } from "../../src/runs/schemas.ts";
+import { newId } from "../../src/lib/ids.ts";
 import { ALL_RIGHTS } from "../helpers/access.ts";
 
 /** A moment that a whole server can't be stopped at: a batch was stored, its answer was lost, and a run of it is gone. */
@@ -13,7 +14,7 @@ test("each run of a batch that is found after a lost answer is waited for as lon
     requestedRun(
       threadlessRunBody.parse({ assistant_id: "agent", input: {}, after_seconds }),
       { kind: "threadless", keep: true },
-      { readerId: null },
+      { runId: newId(), authUser: null, readerId: null },
     ),
   );
   const woken: [string, number][] = [];
@@ -31,7 +32,7 @@ test("each run of a batch that is found after a lost answer is waited for as lon
     },
     recursionLimitMax: 100,
   } as Partial<RunCreationParts> as RunCreationParts);
-  await createAll(ALL_RIGHTS, [removed!, soon!, late!]);
+  await createAll([removed!, soon!, late!].map((run) => ({ ...run, rights: ALL_RIGHTS })));
   expect(woken).toEqual([
     [soon!.run.runId, 0],
     [late!.run.runId, 60],

@@ -9,7 +9,7 @@ import { EVERY_THREAD, ownedBy } from "../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
-const me = ownedBy("threads", "me");
+const me = ownedBy("threads", "me", undefined);
 const all = { limit: 10, offset: 0 };
 
 let fresh: FreshDatabase;

@@ -17,11 +17,11 @@ let hidesAssistants = false;
 /** Nobody may update a thread, nor cancel its runs. */
 let forbidsUpdates = false;
 const everybody = createAuthorize();
-const authorize: Authorize = async (caller, resource, action) => {
+const authorize: Authorize = async (caller, resource, action, value) => {
   if (forbidsUpdates && action === "update" && caller.kind !== "server") throw forbidden("Not this.");
   return resource === "threads" || hidesAssistants
-    ? await ownersOnly(caller, resource, action)
-    : await everybody(caller, resource, action);
+    ? await ownersOnly(caller, resource, action, value)
+    : await everybody(caller, resource, action, value);
 };
 
 let server: TestServer;

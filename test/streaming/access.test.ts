@@ -16,10 +16,14 @@ type Owner = keyof typeof KEYS;
 const idOf = (owner: Owner): string => createHash("sha256").update(KEYS[owner]).digest("hex").slice(0, 12);
 const headersOf = (owner: Owner) => ({ "x-api-key": KEYS[owner], "content-type": "application/json" });
 
-const authorize: Authorize = async (caller, resource) =>
+const authorize: Authorize = async (caller, resource, _action, value) =>
   caller.kind !== "key" || resource !== "threads"
-    ? grantVisibility(resource)
-    : grantVisibility(resource, (metadata, parameter) => `${metadata} ->> 'owner' = ${parameter(caller.id)}`);
+    ? grantVisibility(resource, undefined, value)
+    : grantVisibility(
+        resource,
+        (metadata, parameter) => `${metadata} ->> 'owner' = ${parameter(caller.id)}`,
+        value,
+      );
 
 let server: TestServer;
 const streams: FrameStream[] = [];
@@ -124,9 +128,9 @@ test("a socket of others is told nothing of a thread, and answers as if it were 
 test("whoever may not read threads at all is refused before anything is answered, and by the code of the socket", async () => {
   const refusing = await startTestServer({
     apiKeys: [KEYS.me],
-    authorize: async (caller, resource, action) => {
+    authorize: async (caller, resource, action, value) => {
       if (caller.kind === "key") throw forbidden("Not for you.");
-      return await authorize(caller, resource, action);
+      return await authorize(caller, resource, action, value);
     },
   });
   try {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Visibility } from "../../src/access/visibility.ts";
+import type { Permission } from "../../src/access/visibility.ts";
 import { EVERY_LONG_PART } from "../../src/threads/record.ts";
 import { createThreadRepository, type ThreadRepository } from "../../src/threads/repository.ts";
 import {
@@ -22,12 +22,13 @@ import {
 import * as removal from "../../src/threads/upkeep/repository.ts";
 import { createRetention } from "../../src/threads/upkeep/retention.ts";
 import { createStateRepository, type StateRepository } from "../../src/threads/state/repository.ts";
-import { caller, EVERY_THREAD, ownedBy, ownersOnly } from "../helpers/access.ts";
+import { caller, EVERY_THREAD, everyThreadWith, ownedBy, ownersOnly } from "../helpers/access.ts";
 import { openThreadsRoom, type ThreadsRoom } from "./threads-room.ts";
 
 const logger = pino({ level: "silent" });
 const [me, them] = [caller("me"), caller("them")];
-const [mine, theirs] = [ownedBy("threads", "me"), ownedBy("threads", "them")];
+const granted = { metadata: { a: 1 } };
+const [mine, theirs] = [ownedBy("threads", "me", granted), ownedBy("threads", "them", granted)];
 
 let room: ThreadsRoom;
 let repository: ThreadRepository;
@@ -90,7 +91,7 @@ const both = () => [ids.mine, ids.theirs];
 const idsOf = (rows: readonly { thread_id: string }[] | undefined) => rows?.map((row) => row.thread_id);
 
 describe("the SQL of threads", () => {
-  type Ask = (visibility: Visibility<"threads">, threadId: string) => Promise<unknown>;
+  type Ask = (visibility: Permission<"threads", "update">, threadId: string) => Promise<unknown>;
   const found = expect.objectContaining({ record: expect.stringContaining('"thread_id"') });
   // What each method answers of a thread that may be seen, and of one that is hidden.
   it.each<[method: string, ask: Ask, seen: unknown, hidden: unknown]>([
@@ -107,8 +108,13 @@ describe("the SQL of threads", () => {
       expect.objectContaining({ graphId: "counter", busy: false }),
       "not_found",
     ],
-    ["patch", (by, id) => repository.patch(by, id, { a: 1 }, undefined), found, undefined],
-    ["insertCopy", (by, id) => repository.insertCopy(room.database, by, EVERY_THREAD, id), found, undefined],
+    ["patch", (by, id) => repository.patch(by, id, undefined), found, undefined],
+    [
+      "insertCopy",
+      (by, id) => repository.insertCopy(room.database, by, everyThreadWith({ metadata: {} }), id),
+      found,
+      undefined,
+    ],
     ["lockForPrune", (by, id) => removal.lockForPrune(room.database, by, id), true, false],
     [
       "deleteIdle",

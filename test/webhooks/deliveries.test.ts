@@ -25,10 +25,14 @@ type Owner = keyof typeof KEYS;
 const authenticate = createAuthenticate(Object.values(KEYS));
 
 /** Each sees the threads that are its own, and everybody all else. */
-const authorize: Authorize = async (caller, resource) =>
+const authorize: Authorize = async (caller, resource, _action, value) =>
   caller.kind !== "key" || resource !== "threads"
-    ? grantVisibility(resource)
-    : grantVisibility(resource, (metadata, parameter) => `${metadata} ->> 'owner' = ${parameter(caller.id)}`);
+    ? grantVisibility(resource, undefined, value)
+    : grantVisibility(
+        resource,
+        (metadata, parameter) => `${metadata} ->> 'owner' = ${parameter(caller.id)}`,
+        value,
+      );
 
 let server: TestServer;
 let receiver: Receiver;

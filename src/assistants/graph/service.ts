@@ -3,6 +3,7 @@ import type { Caller } from "../../access/caller.ts";
 import type { GraphDrawing } from "../../graphs/drawing.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import type { GraphSchemas } from "../../graphs/json-schemas.ts";
+import { assistantIdOf } from "../../domain/assistant-ids.ts";
 import type { References } from "../references.ts";
 
 export interface GraphServiceParts {
@@ -15,7 +16,9 @@ export interface GraphServiceParts {
 export const createGraphService = ({ authorize, references, graphs }: GraphServiceParts) => {
   /** A graph may be made by a factory, which is given the assistant's configuration. */
   const findDeployed = async (caller: Caller, reference: string) => {
-    const visibility = await authorize(caller, "assistants", "read");
+    const visibility = await authorize(caller, "assistants", "read", {
+      assistant_id: assistantIdOf(reference),
+    });
     const { graph_id, config, context } = await references.find(visibility, reference);
     references.assertDeployed(graph_id);
     return { graphId: graph_id, configuration: { ...config, context } };

@@ -2,6 +2,7 @@ import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import { assertRecursionLimit } from "../../domain/recursion-limit.ts";
 import { assistantNotFound, conflict, invalid } from "../../domain/errors.ts";
+import { assistantIdOf } from "../../domain/assistant-ids.ts";
 import { newId } from "../../lib/ids.ts";
 import { toAssistant } from "../record.ts";
 import type { References } from "../references.ts";
@@ -17,7 +18,6 @@ export interface RecordServiceParts {
   recursionLimitMax: number;
 }
 
-const DEFAULT_NAME = "Untitled";
 /** Threads of a deleted assistant are deleted in batches, so that no statement holds thousands of locks. */
 const THREADS_PER_BATCH = 200;
 
@@ -26,7 +26,7 @@ export const createRecordService = (parts: RecordServiceParts) => {
   const { authorize, repository, references, deleteThreads, recursionLimitMax } = parts;
 
   const removeThreadsOf = async (caller: Caller, assistantId: string): Promise<void> => {
-    const visibility = await authorize(caller, "threads", "delete");
+    const visibility = await authorize(caller, "threads", "delete", {});
     let after: string | undefined;
     do {
       const threadIds = await repository.threadsOf(visibility, assistantId, after, THREADS_PER_BATCH);
@@ -38,29 +38,28 @@ export const createRecordService = (parts: RecordServiceParts) => {
   return {
     /** Throws `not_found` for a graph that is not deployed, `conflict` if the id is taken and must not be. */
     async create(caller: Caller, body: AssistantCreate): Promise<Assistant> {
-      const visibility = await authorize(caller, "assistants", "create");
-      references.assertDeployed(body.graph_id);
-      assertRecursionLimit(body.config, recursionLimitMax);
-      const assistantId = body.assistant_id ?? newId();
-      const row = await repository.create(visibility, {
-        assistantId,
-        graphId: body.graph_id,
-        name: body.name ?? DEFAULT_NAME,
-        description: body.description ?? null,
-        config: body.config ?? {},
-        context: body.context ?? {},
-        metadata: body.metadata ?? {},
+      const { metadata = {}, config, context, name, description, if_exists } = body;
+      const permission = await authorize(caller, "assistants", "create", {
+        ...{ assistant_id: body.assistant_id, graph_id: body.graph_id, if_exists },
+        ...{ metadata, config, context, name, description },
       });
+      references.assertDeployed(body.graph_id);
+      assertRecursionLimit(permission.value.config, recursionLimitMax);
+      const assistantId = body.assistant_id ?? newId();
+      const row = await repository.create(permission, { assistantId, graphId: body.graph_id });
       if (row !== undefined) return toAssistant(row);
       // One that is there and is not this caller's to see is a conflict, too.
       const existing =
-        body.if_exists === "do_nothing" ? await repository.find(visibility, assistantId) : undefined;
+        if_exists === "do_nothing" ? await repository.find(permission, assistantId) : undefined;
       if (existing !== undefined) return toAssistant(existing);
       throw conflict(`Assistant '${assistantId}' already exists.`);
     },
 
     async get(caller: Caller, reference: string): Promise<Assistant> {
-      return toAssistant(await references.find(await authorize(caller, "assistants", "read"), reference));
+      const asked = { assistant_id: assistantIdOf(reference) };
+      return toAssistant(
+        await references.find(await authorize(caller, "assistants", "read", asked), reference),
+      );
     },
 
     /**
@@ -72,7 +71,8 @@ export const createRecordService = (parts: RecordServiceParts) => {
       reference: string,
       { withThreads }: { withThreads: boolean },
     ): Promise<void> {
-      const visibility = await authorize(caller, "assistants", "delete");
+      const asked = { assistant_id: assistantIdOf(reference) };
+      const visibility = await authorize(caller, "assistants", "delete", asked);
       const { assistant_id } = await references.find(visibility, reference);
       const own = references.graphStandingFor(assistant_id);
       if (own !== undefined) {

@@ -30,7 +30,7 @@ export const createSystemAssistants = ({ authorize, repository, graphs }: System
     graphIds: readonly string[],
     defaults: Readonly<Record<string, AssistantDefaults>> = {},
   ): Promise<string[]> {
-    const visibility = await authorize(caller, "assistants", "create");
+    const visibility = await authorize(caller, "assistants", "create", { graph_id: "", metadata: {} });
     const assistants = graphIds.map((graphId) => {
       const { config = {}, context = {} } = ownField(defaults, graphId) ?? {};
       const description = graphs.description(graphId) ?? null;

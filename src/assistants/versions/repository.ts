@@ -1,23 +1,16 @@
 import { sql } from "kysely";
-import type { Visibility } from "../../access/visibility.ts";
+import type { Permission, Visibility } from "../../access/visibility.ts";
 import { queriesOver } from "../../database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Records } from "../../database/database.ts";
 import { hasRoomFor } from "../../database/merging.ts";
 import type { AssistantRow } from "../../database/tables.ts";
 import { storedConfig, storedContext, storedMetadata } from "../../encryption/json.ts";
-import type { JsonObject } from "../../lib/json.ts";
 import { COLUMNS, SNAPSHOT } from "../columns.ts";
 
-/** What a new version takes over from the present state if it is undefined; config and context are given whole. */
+/** What a new version takes over from the present state if it is undefined. The rest is what was granted. */
 export interface NewVersion {
   graphId: string | undefined;
-  name: string | undefined;
-  description: string | undefined;
-  config: JsonObject;
-  context: JsonObject;
-  /** Merged into the present metadata, key by key. */
-  metadata: JsonObject;
 }
 
 /**
@@ -58,21 +51,25 @@ export const createVersionRepository = (database: Database) => {
       return row !== undefined;
     },
 
-    /** Makes version max + 1 and activates it; the caller holds the lock. Undefined: its metadata have no room. */
+    /**
+     * Makes version max + 1 and activates it; the caller holds the lock. Name and description stay unless given, config and
+     * context are given whole, metadata are merged key by key. Undefined: its metadata have no room.
+     */
     async addVersion(
       transaction: Records,
-      visibility: Visibility<"assistants">,
+      visibility: Permission<"assistants", "update">,
       assistantId: string,
       version: NewVersion,
     ): Promise<AssistantRow | undefined> {
+      const { name, description, config = {}, context = {}, metadata } = visibility.value;
       const values: unknown[] = [
         assistantId,
         version.graphId ?? null,
-        version.name ?? null,
-        version.description ?? null,
-        storedConfig(transaction.cipher, version.config),
-        storedContext(transaction.cipher, version.context),
-        storedMetadata(transaction.cipher, version.metadata),
+        name ?? null,
+        description ?? null,
+        storedConfig(transaction.cipher, config),
+        storedContext(transaction.cipher, context),
+        storedMetadata(transaction.cipher, metadata),
       ];
       const visible = visibility.condition("a.metadata", values);
       const rows = await transaction.query<AssistantRow>(addVersion(visible), values);

@@ -32,9 +32,13 @@ export const createVersionService = (parts: VersionServiceParts) => {
      * would grow too large, or if the assistant that a graph's id stands for was to execute another graph.
      */
     async update(caller: Caller, reference: string, body: AssistantPatch): Promise<Assistant> {
-      const visibility = await authorize(caller, "assistants", "update");
       const assistantId = assistantIdOf(reference);
-      assertRecursionLimit(body.config, recursionLimitMax);
+      const { graph_id, metadata = {}, config, context, name, description } = body;
+      const visibility = await authorize(caller, "assistants", "update", {
+        ...{ assistant_id: assistantId, graph_id },
+        ...{ metadata, config, context, name, description },
+      });
+      assertRecursionLimit(visibility.value.config, recursionLimitMax);
       if (body.graph_id !== undefined) {
         references.assertDeployed(body.graph_id);
         const own = references.graphStandingFor(assistantId);
@@ -48,12 +52,7 @@ export const createVersionService = (parts: VersionServiceParts) => {
         const isThere = await repository.lock(transaction, visibility, assistantId);
         if (!isThere) throw assistantNotFound(reference);
         return await repository.addVersion(transaction, visibility, assistantId, {
-          graphId: body.graph_id,
-          name: body.name,
-          description: body.description,
-          config: body.config ?? {},
-          context: body.context ?? {},
-          metadata: body.metadata ?? {},
+          graphId: graph_id,
         });
       });
       if (row === undefined) throw metadataTooLarge();
@@ -62,10 +61,11 @@ export const createVersionService = (parts: VersionServiceParts) => {
 
     /** Activates a version that exists: every field is as that version had it. */
     async setLatest(caller: Caller, reference: string, version: number | undefined): Promise<Assistant> {
-      const visibility = await authorize(caller, "assistants", "update");
+      const assistantId = assistantIdOf(reference);
+      const asked = { assistant_id: assistantId, metadata: {}, version };
+      const visibility = await authorize(caller, "assistants", "update", asked);
       if (version === undefined)
         throw invalid("'version': must be given, the number of an existing version.");
-      const assistantId = assistantIdOf(reference);
       const row = await repository.activate(visibility, assistantId, version);
       if (row !== undefined) return toAssistant(row);
       await references.find(visibility, reference);
@@ -79,8 +79,9 @@ export const createVersionService = (parts: VersionServiceParts) => {
       search: AssistantVersionsSearch,
       signal?: AbortSignal,
     ): Promise<Page<Assistant>> {
-      const visibility = await authorize(caller, "assistants", "read");
       const assistantId = assistantIdOf(reference);
+      const asked = { assistant_id: assistantId, metadata: search.metadata };
+      const visibility = await authorize(caller, "assistants", "read", asked);
       const { rows, total } = await lists.page(visibility, assistantId, search, signal);
       if (total === undefined) await references.find(visibility, reference);
       return {

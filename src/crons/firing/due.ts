@@ -1,5 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import type { CronRow } from "../../database/tables.ts";
+import type { JsonObject } from "../../lib/json.ts";
 import { COLUMNS, openCron } from "../repository.ts";
 
 /** When to look again. */
@@ -12,6 +13,8 @@ export interface Look {
 
 /** A cron that is due, held until the transaction is over. */
 export type DueCron = CronRow & {
+  /** Whose runs they are; null: no user created the cron. */
+  auth_user: JsonObject | null;
   next_run_date: Date;
   now: Date;
   assistant_is_there: boolean;
@@ -46,7 +49,8 @@ const LOOK = `select clock_timestamp() as now, (
  * snapshot is read afresh, and is not due any more. Indexes: crons_due; of the runs that wait: runs_pending_of_thread.
  */
 const CLAIM = `with due as materialized (
-  select ${COLUMNS.map((column) => `c.${column}`).join(", ")}, now() as now, a.assistant_id is not null as assistant_is_there,
+  select ${COLUMNS.map((column) => `c.${column}`).join(", ")}, c.auth_user, now() as now,
+    a.assistant_id is not null as assistant_is_there,
     c.thread_id is not null and exists (select from threadloom.runs r where r.thread_id = c.thread_id and r.status = 'pending'
       and r.metadata ->> 'cron_id' = c.cron_id::text) as former_run_waits
   from threadloom.crons c ${HOSTED}

@@ -1,4 +1,4 @@
-import type { RunRow } from "../../database/tables.ts";
+import type { ExecutedRunRow } from "../../database/tables.ts";
 import { isPassing, retryPassing } from "../../database/passing-faults.ts";
 import { LeaseLostError } from "../../domain/errors.ts";
 import type { Faults } from "../../domain/faults.ts";
@@ -68,7 +68,7 @@ export const createConclusion = (parts: ConclusionParts) => {
    * Resolves when all events are in the log; with a failure if the database refuses them for good: another attempt would
    * come to the same end. Rejects if it is no longer this attempt's run, or if the database is away for too long.
    */
-  const sealed = async (run: RunRow, channel: RunChannel): Promise<GraphResult | undefined> => {
+  const sealed = async (run: ExecutedRunRow, channel: RunChannel): Promise<GraphResult | undefined> => {
     try {
       await channel.seal();
       return undefined;
@@ -87,7 +87,7 @@ export const createConclusion = (parts: ConclusionParts) => {
   };
 
   const conclude = async (
-    run: RunRow,
+    run: ExecutedRunRow,
     channel: RunChannel,
     result: AttemptResult,
     circumstances: Circumstances,

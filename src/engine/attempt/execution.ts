@@ -1,6 +1,6 @@
 import type { CheckpointStorage } from "../../checkpoints/types.ts";
 import type { Database } from "../../database/database.ts";
-import type { ClaimedRunRow, RunRow } from "../../database/tables.ts";
+import type { ClaimedRunRow, ExecutedRunRow } from "../../database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { LeaseLostError, StateLostError } from "../../domain/errors.ts";
 import type { Faults } from "../../domain/faults.ts";
@@ -88,7 +88,7 @@ export const createExecutor = (parts: ExecutorParts) => {
      * Ends a run whose last executor is gone and that must not be tried again: it was to be cancelled, or its
      * attempts are used up.
      */
-    async concludeAbandoned(run: RunRow, result: AttemptResult): Promise<RunEnding | undefined> {
+    async concludeAbandoned(run: ExecutedRunRow, result: AttemptResult): Promise<RunEnding | undefined> {
       const channel = new RunChannel({
         threadId: run.thread_id,
         runId: run.run_id,

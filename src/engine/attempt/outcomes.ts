@@ -1,5 +1,5 @@
 import type { CheckpointStorage } from "../../checkpoints/types.ts";
-import type { RunRow } from "../../database/tables.ts";
+import type { ExecutedRunRow } from "../../database/tables.ts";
 import type { Database } from "../../database/database.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { sqlState, StateStorageError } from "../../domain/errors.ts";
@@ -62,7 +62,9 @@ export const createOutcomes = ({
   logger,
 }: OutcomesParts) => {
   /** What the head checkpoint waits for; needs a read, so only where the graph's stream does not tell. */
-  const readThreadState = async (run: RunRow): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
+  const readThreadState = async (
+    run: ExecutedRunRow,
+  ): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
     const { configurable, context } = graphConfiguration(run);
     const configuration = { configurable, context };
     const graph = await graphs.resolve(run.graph_id, configuration, { checkpointer: checkpoints.saver });
@@ -78,7 +80,7 @@ export const createOutcomes = ({
 
   /** The same, but a run ends whatever its graph's code does: a factory may throw, a graph be gone by now. */
   const threadStateOf = async (
-    run: RunRow,
+    run: ExecutedRunRow,
     threadStatus: RunOutcome["threadStatus"],
   ): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
     try {
@@ -95,7 +97,7 @@ export const createOutcomes = ({
    * JSON of the values of a thread at the end of its run; undefined if it has none, or if the code of its graph does not
    * let them be read. Throws if the database is away.
    */
-  const valuesOf = async (run: RunRow): Promise<string | undefined> => {
+  const valuesOf = async (run: ExecutedRunRow): Promise<string | undefined> => {
     try {
       const { configurable, context } = graphConfiguration(run);
       const configuration = { configurable, context };
@@ -110,7 +112,7 @@ export const createOutcomes = ({
   };
 
   /** What an attempt's result means for the run and its thread. Throws if the database is away. */
-  const of = async (run: RunRow, result: GraphResult): Promise<RunOutcome> => {
+  const of = async (run: ExecutedRunRow, result: GraphResult): Promise<RunOutcome> => {
     const failed = (status: "error" | "timeout", error: JsonObject): RunOutcome => ({
       status,
       error,

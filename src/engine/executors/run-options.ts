@@ -1,6 +1,6 @@
 import { Command, Send } from "@langchain/langgraph";
-import type { RunRow } from "../../database/tables.ts";
-import { toGraphConfiguration, withoutServerOwned } from "../../graphs/configuration.ts";
+import type { ExecutedRunRow, RunRow } from "../../database/tables.ts";
+import { authConfigurable, toGraphConfiguration, withoutServerOwned } from "../../graphs/configuration.ts";
 import type { GraphRunOptions } from "../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Telling } from "../../events/telling.ts";
@@ -32,7 +32,7 @@ export const toCommand = async (
   });
 
 /** What a graph is given to configure itself by: the run's own configuration, and the server's ids. */
-export const graphConfiguration = (run: RunRow) => {
+export const graphConfiguration = (run: ExecutedRunRow) => {
   const ids = {
     thread_id: run.thread_id,
     run_id: run.run_id,
@@ -41,7 +41,9 @@ export const graphConfiguration = (run: RunRow) => {
   };
   const configurable = (run.config.configurable as JsonObject | undefined) ?? {};
   const { headers } = run.kwargs as unknown as RunKwargs;
-  return { ids, ...toGraphConfiguration({ configurable, headers, context: run.context, ids }) };
+  const given = toGraphConfiguration({ configurable, headers, context: run.context, ids });
+  if (run.auth_user == null) return { ids, ...given };
+  return { ids, ...given, configurable: { ...given.configurable, ...authConfigurable(run.auth_user) } };
 };
 
 /**
@@ -67,7 +69,7 @@ export interface AttemptCircumstances {
 
 /** How LangGraph is to run the graph for this attempt. */
 export const runOptions = (
-  run: RunRow,
+  run: ExecutedRunRow,
   kwargs: RunKwargs,
   { signal, resumes, recursionLimitMax, telling }: AttemptCircumstances,
 ): GraphRunOptions => {

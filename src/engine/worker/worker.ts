@@ -1,5 +1,5 @@
 import type { Signals } from "../../database/signals.ts";
-import type { ClaimedRunRow, RunRow } from "../../database/tables.ts";
+import type { ClaimedRunRow, ExecutedRunRow } from "../../database/tables.ts";
 import type { Faults } from "../../domain/faults.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Endings } from "../endings.ts";
@@ -45,7 +45,7 @@ export interface Worker {
   /** Executes a run that was claimed with a reservation; undefined if it has been executed here since. */
   start(run: ClaimedRunRow): Execution | undefined;
   /** Executes a run that the database says is this process's, though the answer that said so was lost. */
-  adopt(run: RunRow): Execution;
+  adopt(run: ExecutedRunRow): Execution;
   execution(runId: string): Execution | undefined;
   /** How many runs are in the hands of this process. */
   readonly active: number;

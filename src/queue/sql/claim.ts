@@ -1,7 +1,7 @@
 import type { Queryable } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
 import type { ClaimedRunRow } from "../../database/tables.ts";
-import { RUN_COLUMNS } from "../columns.ts";
+import { EXECUTED_COLUMNS } from "../columns.ts";
 import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 
 /** Who claims, and what. */
@@ -63,7 +63,7 @@ update threadloom.runs r set status = 'running', attempt = r.attempt + 1, worker
   started_at = coalesce(r.started_at, now()),
   lease_until = now() + make_interval(secs => ${sql.leaseSeconds}), updated_at = now()
 from next where r.run_id = next.run_id
-returning ${RUN_COLUMNS},
+returning ${EXECUTED_COLUMNS},
   r.attempt = 1 and not exists (select from threadloom.checkpoints c where c.thread_id = r.thread_id) as starts_empty`;
 
 /**

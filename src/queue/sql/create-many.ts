@@ -36,6 +36,13 @@ const ASKED: readonly (readonly [
     ({ keptConfig: kept }) => (kept === undefined ? null : JSON.stringify(kept)),
     SEALED.keptConfig,
   ],
+  ["jsonb", "thread_metadata", (run) => JSON.stringify(run.threadMetadata), SEALED.threadMetadata],
+  [
+    "jsonb",
+    "auth_user",
+    ({ authUser }) => (authUser === null ? null : JSON.stringify(authUser)),
+    SEALED.authUser,
+  ],
   ["text", "kwargs", (run) => run.kwargs, SEALED.kwargs],
   ["text", "multitask_strategy", (run) => run.multitaskStrategy],
   ["boolean", "resumable", (run) => run.resumable],
@@ -52,13 +59,13 @@ const asked = (visible: string): string => `asked as (
 
 /** `thread`: of each run, as in the statements for one run. */
 const INSERT = `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context, kwargs,
-    multitask_strategy, resumable, delete_thread, webhook, available_at, behind, replaced_metadata, replaced_config)
+    multitask_strategy, resumable, delete_thread, webhook, available_at, behind, replaced_metadata, replaced_config, auth_user)
   select n.run_id, n.thread_id, n.assistant_id, n.graph_id, 'pending',
     ${mergedColumns({ metadata: "n.metadata", config: "n.config", context: "n.context" })},
     n.kwargs::json, n.multitask_strategy, n.resumable, n.delete_thread, n.webhook, now(), t.behind,
     case when not t.before @> ${GRAPH} then jsonb_strip_nulls(
       jsonb_build_object('graph_id', t.before -> 'graph_id', 'assistant_id', t.before -> 'assistant_id')) end,
-    case when n.kept_config is not null and t.config <> t.config_before then t.config_before end
+    case when n.kept_config is not null and t.config <> t.config_before then t.config_before end, n.auth_user
   from asked n join thread t on t.thread_id = n.thread_id cross join lateral (
     select n.graph_id, n.assistant_id, n.a_metadata as metadata, n.a_config as config, n.a_context as context) a
   returning run_id as "runId", thread_id as "threadId"`;
@@ -69,7 +76,7 @@ const [TTL_STRATEGY, TTL_MINUTES] = [`$${ASKED.length + 1}::text`, `$${ASKED.len
 const createThreadlessOf = (visible: string): string => `with ${asked(visible)},
 thread as (
   insert into threadloom.threads (thread_id, unfinished_runs, turns, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
-  select a.thread_id, 1, 1, 'busy', ${GRAPH}, coalesce(a.kept_config, '{}'),
+  select a.thread_id, 1, 1, 'busy', a.thread_metadata || ${GRAPH}, coalesce(a.kept_config, '{}'),
     case when not a.delete_thread then ${TTL_STRATEGY} end, case when not a.delete_thread then ${TTL_MINUTES} end,
     case when not a.delete_thread then now() + ${TTL_MINUTES} * interval '1 minute' end
   from asked a

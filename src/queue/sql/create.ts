@@ -3,8 +3,8 @@ import { hasRoomFor } from "../../database/merging.ts";
 import type { MultitaskStrategy } from "../../database/tables.ts";
 import type { Cipher } from "../../encryption/cipher.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import { sealConfig, sealEach, sealMetadata } from "../../encryption/json.ts";
-import { RUN_COLUMNS } from "../columns.ts";
+import { sealConfig, sealEach, sealJson, sealMetadata } from "../../encryption/json.ts";
+import { EXECUTED_COLUMNS } from "../columns.ts";
 import { sealKwargs } from "../kwargs.ts";
 
 /*
@@ -19,6 +19,10 @@ export interface NewRun {
   assistantId: string;
   multitaskStrategy: MultitaskStrategy;
   metadata: JsonObject;
+  /** Of a thread that is made for the run. */
+  threadMetadata: JsonObject;
+  /** The user whose run it is, as its graph is told; null if no user created it. */
+  authUser: JsonObject | null;
   /** Request's own; the assistant's and the thread's are merged under it. */
   config: JsonObject;
   context: JsonObject;
@@ -68,6 +72,9 @@ const sealed =
     JSON.stringify(seal(run, cipher));
 export const SEALED = {
   metadata: sealed(({ metadata }, cipher) => sealMetadata(cipher, metadata)),
+  threadMetadata: sealed(({ threadMetadata }, cipher) => sealMetadata(cipher, threadMetadata)),
+  authUser: ({ run: { authUser } }: Pick<Creation, "run">, cipher: Cipher): string | null =>
+    authUser === null ? null : sealJson(cipher, JSON.stringify(authUser)),
   config: sealed(({ config, threadId }, cipher) => sealConfig(cipher, config, threadId)),
   context: sealed(({ context, threadId }, cipher) => sealEach(cipher, context, threadId)),
   kwargs: ({ run }: Pick<Creation, "run">, cipher: Cipher): string => sealKwargs(cipher, run.kwargs),
@@ -96,6 +103,11 @@ export const CREATE_PARAMETERS = {
   ],
   workerId: ["uuid", ({ claim }: Creation) => claim?.workerId ?? null],
   leaseSeconds: ["float8", ({ claim }: Creation) => claim?.leaseSeconds ?? null],
+  authUser: [
+    "jsonb",
+    ({ run: { authUser } }: Creation) => (authUser === null ? null : JSON.stringify(authUser)),
+    SEALED.authUser,
+  ],
   graphIds: ["text[]", ({ claim }: Creation) => claim?.graphIds ?? []],
 } as const;
 
@@ -158,7 +170,7 @@ export const insertRun = (
   sql: Sql,
 ): string => `insert into threadloom.runs as r (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context,
     kwargs, multitask_strategy, resumable, delete_thread, reader_id, webhook, attempt, worker_id,
-    started_at, lease_until, available_at, behind, turn, replaced_metadata, replaced_config)
+    started_at, lease_until, available_at, behind, turn, replaced_metadata, replaced_config, auth_user)
   select ${sql.runId}, ${sql.threadId}, a.assistant_id, a.graph_id,
     case when a.starts then 'running' else 'pending' end,
     ${mergedColumns(sql)},
@@ -169,7 +181,8 @@ export const insertRun = (
     now() + make_interval(secs => ${sql.afterSeconds}), t.behind, case when a.starts then t.turn else 0 end,
     case when not t.before @> ${GRAPH} then jsonb_strip_nulls(
       jsonb_build_object('graph_id', t.before -> 'graph_id', 'assistant_id', t.before -> 'assistant_id')) end,
-    case when ${sql.keptConfig} is not null and t.config <> t.config_before then t.config_before end
+    case when ${sql.keptConfig} is not null and t.config <> t.config_before then t.config_before end,
+    ${sql.authUser}
   from thread t, assistant a
-  returning ${RUN_COLUMNS}, (select starts from assistant) and (select settled from thread)
+  returning ${EXECUTED_COLUMNS}, (select starts from assistant) and (select settled from thread)
     and not exists (select from threadloom.checkpoints where thread_id = ${sql.threadId}) as starts_empty`;

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
-import type { RunRow } from "../../database/tables.ts";
-import { RUN_COLUMNS } from "../columns.ts";
+import type { ExecutedRunRow } from "../../database/tables.ts";
+import { EXECUTED_COLUMNS } from "../columns.ts";
 import { HOSTED_GRAPHS } from "../hosting.ts";
 import { isSilent, SILENCE_PARAMETERS, type Silence } from "./silence.ts";
 
@@ -17,7 +17,7 @@ const listStatement = (seesDeaths: boolean) =>
       ...SILENCE_PARAMETERS,
       graphIds: ["text[]", (abandoned: Abandoned) => abandoned.graphIds],
     },
-    (sql) => `select ${RUN_COLUMNS} from threadloom.runs r
+    (sql) => `select ${EXECUTED_COLUMNS} from threadloom.runs r
   where ${isSilent(sql, seesDeaths)} and (r.lost_attempts + 1 >= ${sql.maxAttempts} or r.cancel_action is not null)
     and (r.graph_id = any(${sql.graphIds}) or not r.graph_id in (${HOSTED_GRAPHS}))
   order by r.run_id`,
@@ -30,5 +30,8 @@ const LIST_ABANDONED_BY_LEASE = listStatement(false);
  * Runs whose holder went silent and that must not be tried again. Where an end leaves the thread only the run's
  * graph can tell, so this is left to who hosts it, if any worker that lives does.
  */
-export const listAbandoned = async (queryable: Queryable, abandoned: Abandoned): Promise<RunRow[]> =>
-  await (abandoned.seesDeaths ? LIST_ABANDONED : LIST_ABANDONED_BY_LEASE).query<RunRow>(queryable, abandoned);
+export const listAbandoned = async (queryable: Queryable, abandoned: Abandoned): Promise<ExecutedRunRow[]> =>
+  await (abandoned.seesDeaths ? LIST_ABANDONED : LIST_ABANDONED_BY_LEASE).query<ExecutedRunRow>(
+    queryable,
+    abandoned,
+  );

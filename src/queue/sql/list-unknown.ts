@@ -1,9 +1,9 @@
 import type { Queryable } from "../../database/database.ts";
 import type { ClaimedRunRow } from "../../database/tables.ts";
-import { RUN_COLUMNS } from "../columns.ts";
+import { EXECUTED_COLUMNS } from "../columns.ts";
 
 /** Index: runs_one_running_per_thread (all that runs). */
-const LIST_UNKNOWN = `select ${RUN_COLUMNS} from threadloom.runs r where r.status = 'running' and r.worker_id = $1
+const LIST_UNKNOWN = `select ${EXECUTED_COLUMNS} from threadloom.runs r where r.status = 'running' and r.worker_id = $1
     and not r.run_id = any($2::uuid[]) and r.updated_at < now() - interval '1 second'
   order by r.created_at, r.run_id`;
 

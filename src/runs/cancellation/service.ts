@@ -27,7 +27,8 @@ export const createCancellationService = (parts: CancellationServiceParts) => {
       action: CancelAction,
       wait: { signal: AbortSignal } | undefined,
     ): Promise<void> {
-      await cancellation.cancel(await authorize(caller, "threads", "update"), selector, action);
+      const asked = { thread_id: selector.threadId, metadata: {}, action };
+      await cancellation.cancel(await authorize(caller, "threads", "update", asked), selector, action);
       if (wait !== undefined) await parts.waitForEnd(selector, wait);
     },
 
@@ -38,7 +39,9 @@ export const createCancellationService = (parts: CancellationServiceParts) => {
 
     /** Answers how many of the caller's runs were there to cancel. */
     async cancelMany(caller: Caller, filter: UnfinishedFilter, action: CancelAction): Promise<number> {
-      return await cancellation.cancelMany(await authorize(caller, "threads", "update"), filter, action);
+      const asked = { thread_id: filter.threadId, metadata: {}, action };
+      const visibility = await authorize(caller, "threads", "update", asked);
+      return await cancellation.cancelMany(visibility, filter, action);
     },
   };
 };

@@ -1,9 +1,9 @@
+import type { Visibility } from "../../access/visibility.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import type { RunRow } from "../../database/tables.ts";
 import { assistantNotFound, invalid, threadNotFound, threadTaken } from "../../domain/errors.ts";
 import type { ThreadTtl } from "../../project/thread-expiry.ts";
 import { createWithThread } from "../../queue/sql/create-with-thread.ts";
-import type { CreationRights } from "../../queue/sql/create.ts";
 import { lockThreads } from "../../queue/sql/lock-threads.ts";
 import { lockUnfinishedOf } from "../../queue/sql/lock-unfinished.ts";
 import type { Announcements } from "../announcements.ts";
@@ -14,13 +14,15 @@ import {
   type BehindOthersStore,
   type Replaced,
 } from "./behind-others.ts";
-import type { RequestedRun } from "./requests.ts";
+import type { GrantedRequest } from "./requests.ts";
 
 export interface BatchParts {
   database: Database;
   repository: Pick<RunRepository, "threadIsHidden" | "threadExists">;
   announcements: Announcements;
   behindOthers: BehindOthersStore;
+  /** The server's own, for locks. */
+  everyThread: Visibility<"threads">;
   /** Of threads that a run creates and that stay after it. */
   threadTtl: ThreadTtl | undefined;
 }
@@ -42,16 +44,18 @@ const batchTooLarge = () =>
 
 /** Stores several runs in one transaction: all of them or, if one is refused, none. */
 export const createBatches = (parts: BatchParts) => {
-  const { database, repository, announcements, behindOthers, threadTtl } = parts;
+  const { database, repository, announcements, behindOthers, everyThread, threadTtl } = parts;
 
   /** `threads`: those that are there, locked; one that is made for a run is added. */
   const storeOne = async (
     transaction: Queryable,
-    rights: CreationRights,
-    { run, placement }: RequestedRun,
+    { rights, run, placement }: GrantedRequest,
     threads: Set<string>,
   ): Promise<BehindOthers> => {
-    if (threads.has(run.threadId)) return await behindOthers.store(transaction, rights, run);
+    if (threads.has(run.threadId)) {
+      const isHidden = await repository.threadIsHidden(rights.threads, run.threadId, transaction);
+      if (!isHidden) return await behindOthers.store(transaction, rights, run);
+    }
     if (placement.kind === "thread" && !placement.createIfMissing) throw threadNotFound(run.threadId);
     const row = await createWithThread(transaction, rights, run, undefined, threadTtl);
     if (row !== undefined) threads.add(run.threadId);
@@ -64,13 +68,14 @@ export const createBatches = (parts: BatchParts) => {
   };
 
   /** Throws `ThreadAppeared`: then nothing is stored, and it can be tried again. Throws `invalid` for too much in all. */
-  const storeAll = async (rights: CreationRights, requested: readonly RequestedRun[]): Promise<RunRow[]> => {
+  const storeAll = async (requested: readonly GrantedRequest[]): Promise<RunRow[]> => {
     const replaced: Replaced[] = [];
     const rows = await database.transaction(async (transaction) => {
       const named = requested.filter(({ placement }) => placement.kind === "thread");
       const threads = await lockThreads(
         transaction,
-        rights.threads,
+        // All in one order, whatever each run's creator may see; what is hidden is looked for with each.
+        everyThread,
         named.map(({ run }) => run.threadId),
       );
       const replacing = named.filter(({ run }) => run.multitaskStrategy !== "enqueue");
@@ -82,7 +87,7 @@ export const createBatches = (parts: BatchParts) => {
       let characters = 0;
       // In the order of the threads, since another batch may be about to make the same ones.
       for (const one of requested.toSorted((a, b) => (a.run.threadId < b.run.threadId ? -1 : 1))) {
-        const stored = await storeOne(transaction, rights, one, threads);
+        const stored = await storeOne(transaction, one, threads);
         if (stored.row === undefined) throw assistantNotFound(one.assistant);
         characters += takenOver(stored.row);
         if (characters > TAKEN_OVER_AT_MOST) throw batchTooLarge();

@@ -13,7 +13,7 @@ import type { RunRepository } from "../repository.ts";
 import { createBatches, ThreadAppeared } from "./batch.ts";
 import { createBehindOthers } from "./behind-others.ts";
 import { createPlacing } from "./placing.ts";
-import type { RequestedRun } from "./requests.ts";
+import type { GrantedRequest, RequestedRun } from "./requests.ts";
 import { storeOnce } from "./store-once.ts";
 
 export interface RunCreationParts {
@@ -61,7 +61,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
     async create(rights: CreationRights, requested: RequestedRun): Promise<CreatedRun> {
       await assertStart(rights, requested);
       const find = async (): Promise<CreatedRun | undefined> => {
-        const row = await repository.find(everyThread, requested.run);
+        const row = await repository.findToExecute(everyThread, requested.run);
         if (row === undefined) return undefined;
         const isHere = row.status === "running" && row.worker_id === processId;
         return { row, execution: isHere ? worker.adopt(row) : undefined };
@@ -73,8 +73,8 @@ export const createRunCreation = (parts: RunCreationParts) => {
      * Creates runs, each on the thread that it names or on one of its own: all of them or, if one is refused, none. They
      * wait in the queue, since a lease must not begin before the last of them is stored.
      */
-    async createAll(rights: CreationRights, requested: readonly RequestedRun[]): Promise<RunRow[]> {
-      for (const one of requested) await assertStart(rights, one);
+    async createAll(requested: readonly GrantedRequest[]): Promise<RunRow[]> {
+      for (const one of requested) await assertStart(one.rights, one);
       const runIds = requested.map(({ run }) => run.runId);
       const find = async (): Promise<RunRow[] | undefined> => {
         const stored = await repository.findAll(everyThread, runIds);
@@ -83,7 +83,7 @@ export const createRunCreation = (parts: RunCreationParts) => {
       const rows = await storeOnce(find, async () => {
         for (let tries = 1; ; tries += 1) {
           try {
-            return await storeAll(rights, requested);
+            return await storeAll(requested);
           } catch (error) {
             if (!(error instanceof ThreadAppeared) || tries === APPEARANCES_AT_MOST) throw error;
             // Of the try before this one, if that was committed at the same moment.

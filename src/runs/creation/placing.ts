@@ -70,22 +70,23 @@ export const createPlacing = (parts: PlacingParts) => {
   ): Promise<CreatedRun> => {
     for (;;) {
       const reservation = run.afterSeconds > 0 ? undefined : worker.reserve();
-      let row: ClaimedRunRow | undefined;
+      let claimed: ClaimedRunRow | undefined;
       let execution: Execution | undefined;
       try {
-        row =
+        claimed =
           placement.kind === "thread"
             ? await createOnIdleThread(database, rights, run, reservation)
             : await createWithThread(database, rights, run, reservation, threadTtl);
-        if (row === undefined && placement.kind === "thread" && placement.createIfMissing) {
-          row = await createWithThread(database, rights, run, reservation, threadTtl);
+        if (claimed === undefined && placement.kind === "thread" && placement.createIfMissing) {
+          claimed = await createWithThread(database, rights, run, reservation, threadTtl);
         }
       } finally {
         if (reservation !== undefined) {
-          if (row?.status === "running") execution = worker.start(row);
+          if (claimed?.status === "running") execution = worker.start(claimed);
           else worker.cancelReservation();
         }
       }
+      let row: RunRow | undefined = claimed;
       if (row === undefined) {
         if (!(await repository.assistantExists(rights.assistants, run.assistantId)))
           throw assistantNotFound(assistant);

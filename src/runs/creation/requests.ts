@@ -1,10 +1,10 @@
 import type { RunKwargs } from "../../queue/kwargs.ts";
-import { isEmpty, withoutServerOwned } from "../../graphs/configuration.ts";
+import { isEmpty, withoutAuth, withoutAuthFields, withoutServerOwned } from "../../graphs/configuration.ts";
 import { invalid } from "../../domain/errors.ts";
 import { newId } from "../../lib/ids.ts";
 import { assistantIdOf } from "../../domain/assistant-ids.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import type { NewRun } from "../../queue/sql/create.ts";
+import type { CreationRights, NewRun } from "../../queue/sql/create.ts";
 import type { RunBody, ThreadlessRunBody } from "../schemas.ts";
 
 /** Where a run goes: on a thread, on a thread that may have to be made, or on one of its own. */
@@ -85,7 +85,7 @@ const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptC
   const configurable = withoutServerOwned((config?.configurable as JsonObject | undefined) ?? {});
   const kept = {
     ...(isEmpty(configurable) ? {} : { configurable }),
-    ...(context === undefined || isEmpty(context) ? {} : { context }),
+    ...(context === undefined || isEmpty(context) ? {} : { context: withoutAuthFields(context) }),
   };
   return isEmpty(kept) ? undefined : (kept as JsonObject);
 };
@@ -93,9 +93,16 @@ const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptC
 /** One spelling for all that name the same receiver, as `http://127.1` and `http://2130706433` do. */
 const usualSpelling = (webhook: string): string =>
   !webhook.startsWith("/") && URL.canParse(webhook) ? new URL(webhook).href : webhook;
+/** The same, with what its caller may do. */
+export interface GrantedRequest extends RequestedRun {
+  rights: CreationRights;
+}
 
 /** What a run has that its body does not say: who reads along from the first event on, above all. */
 export interface BesideBody {
+  runId: string;
+  /** The user whose run it is; null if no user creates it. */
+  authUser: JsonObject | null;
   /** The process that streams the run to its creator over the first wire; null if none does. */
   readerId: string | null;
   /** The run is one of event streaming: its events are told over that wire, too, and all of them are logged. */
@@ -113,19 +120,22 @@ export interface BesideBody {
 export const requestedRun = (
   body: RunBody | ThreadlessRunBody,
   placement: Placement,
-  { readerId, eventStreaming = false, turnsSeen, headers }: BesideBody,
+  { runId, authUser, readerId, eventStreaming = false, turnsSeen, headers }: BesideBody,
 ): RequestedRun => {
   const isOnThread = placement.kind === "thread";
   const kwargs = toKwargs(body, { isOnThread, eventStreaming, headers });
   return {
     run: {
-      runId: newId(),
+      runId,
       threadId: isOnThread ? placement.threadId : newId(),
       assistantId: assistantIdOf(body.assistant_id),
       multitaskStrategy: isOnThread ? body.multitask_strategy : "enqueue",
       metadata: body.metadata ?? {},
-      config: body.config ?? {},
-      context: body.context ?? {},
+      // What it is found by belongs to its thread, too, or its user would not find the thread again.
+      threadMetadata: authUser === null ? {} : (body.metadata ?? {}),
+      config: withoutAuth(body.config ?? {}),
+      context: withoutAuthFields(body.context ?? {}),
+      authUser,
       keptConfig: keptOf(body),
       kwargs: JSON.stringify(kwargs),
       resumable: body.stream_resumable || eventStreaming,

@@ -1,11 +1,11 @@
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
-import type { CreationRights } from "../../queue/sql/create.ts";
 import type { CreatedRun } from "../joining/results.ts";
 import { toRunRecord } from "../record.ts";
 import type { RunBody, RunRecord, ThreadlessRunBody } from "../schemas.ts";
 import type { RunCreation } from "./creation.ts";
-import { requestedRun, type Placement } from "./requests.ts";
+import { createRunGrants } from "./granted.ts";
+import { requestedRun, type GrantedRequest, type Placement } from "./requests.ts";
 
 export interface CreationServiceParts {
   authorize: Authorize;
@@ -31,11 +31,7 @@ const placementOf = (body: ThreadlessRunBody): Placement =>
  * command of event streaming. `turnsSeen`: see NewRun; without the thread as it was seen there is a conflict.
  */
 export const createCreationService = ({ authorize, creation, processId }: CreationServiceParts) => {
-  /** Creating a run executes its assistant: who may not read that must not see through its runs what it does. */
-  const rightsOf = async (caller: Caller): Promise<CreationRights> => ({
-    threads: await authorize(caller, "threads", "create_run"),
-    assistants: await authorize(caller, "assistants", "read"),
-  });
+  const grant = createRunGrants(authorize);
 
   return {
     async createOnThread(
@@ -52,17 +48,13 @@ export const createCreationService = ({ authorize, creation, processId }: Creati
         turnsSeen?: number | undefined;
       } = {},
     ): Promise<CreatedRun> {
-      const createIfMissing = body.if_not_exists === "create";
+      const { rights, body: granted, ...run } = await grant(caller, body, threadId);
+      const createIfMissing = granted.if_not_exists === "create";
       const placement: Placement = { kind: "thread", threadId, createIfMissing };
-      const rights = await rightsOf(caller);
+      const readerId = streamed ? processId : null;
       return await creation.create(
         rights,
-        requestedRun(body, placement, {
-          readerId: streamed ? processId : null,
-          eventStreaming,
-          turnsSeen,
-          headers,
-        }),
+        requestedRun(granted, placement, { ...run, readerId, eventStreaming, turnsSeen, headers }),
       );
     },
 
@@ -71,10 +63,11 @@ export const createCreationService = ({ authorize, creation, processId }: Creati
       body: ThreadlessRunBody,
       { streamed = false, headers }: CreationManner = {},
     ): Promise<CreatedRun> {
-      const rights = await rightsOf(caller);
+      const { rights, body: granted, ...run } = await grant(caller, body, body.thread_id);
+      const readerId = streamed ? processId : null;
       return await creation.create(
         rights,
-        requestedRun(body, placementOf(body), { readerId: streamed ? processId : null, headers }),
+        requestedRun(granted, placementOf(granted), { ...run, readerId, headers }),
       );
     },
 
@@ -84,10 +77,12 @@ export const createCreationService = ({ authorize, creation, processId }: Creati
       bodies: ThreadlessRunBody[],
       { headers }: Pick<CreationManner, "headers"> = {},
     ): Promise<RunRecord[]> {
-      const rows = await creation.createAll(
-        await rightsOf(caller),
-        bodies.map((body) => requestedRun(body, placementOf(body), { readerId: null, headers })),
-      );
+      const asked: GrantedRequest[] = [];
+      for (const one of bodies) {
+        const { rights, body, ...run } = await grant(caller, one, one.thread_id);
+        asked.push({ rights, ...requestedRun(body, placementOf(body), { ...run, readerId: null, headers }) });
+      }
+      const rows = await creation.createAll(asked);
       return rows.map(toRunRecord);
     },
   };

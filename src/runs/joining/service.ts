@@ -42,17 +42,21 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
     return { seq: row.attempt * SEQ_PER_ATTEMPT, event: "error", data: toWireJson(row.error) };
   };
 
+  const mayRead = async (caller: Caller, { threadId, runId }: RunSelector): Promise<Visibility<"threads">> =>
+    await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
+
   return {
     /** Throws `runNotFound` if the caller sees no such run. */
     async assertThere(caller: Caller, selector: RunSelector): Promise<void> {
-      const visibility = await authorize(caller, "threads", "read");
+      const visibility = await mayRead(caller, selector);
       if ((await repository.findAwaited(visibility, selector)) === undefined)
         throw runNotFound(selector.runId);
     },
 
     /** The thread of a run that is known by its own id. */
     async locate(caller: Caller, runId: string): Promise<RunSelector> {
-      const threadId = await repository.threadOf(await authorize(caller, "threads", "read"), runId);
+      const visibility = await authorize(caller, "threads", "read", { run_id: runId });
+      const threadId = await repository.threadOf(visibility, runId);
       if (threadId === undefined) throw runNotFound(runId);
       return { threadId, runId };
     },
@@ -71,7 +75,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
 
     /** The result of a run, now or when it has ended. */
     async join(caller: Caller, selector: RunSelector, { signal, whenLarge }: ResultAsking): Promise<string> {
-      const visibility = await authorize(caller, "threads", "read");
+      const visibility = await mayRead(caller, selector);
       if ((await repository.find(visibility, selector)) === undefined) throw runNotFound(selector.runId);
       return await answer(selector, await waitForEnd(selector, { signal }), whenLarge);
     },
@@ -84,7 +88,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
 
     /** `after`: see ReadOptions. A threadless run's events outlive its row for a moment. */
     async read(caller: Caller, selector: RunSelector, after: number | undefined): Promise<RunReader> {
-      const visibility = await authorize(caller, "threads", "read");
+      const visibility = await mayRead(caller, selector);
       const { threadId, runId } = selector;
       let row = await repository.find(visibility, selector);
       // Before the reading starts: from then on its events are logged, wherever it is executed.

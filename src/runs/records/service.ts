@@ -1,5 +1,6 @@
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
+import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../database/database.ts";
 import { assistantIdOf } from "../../domain/assistant-ids.ts";
 import { conflict, runNotFound, threadNotFound } from "../../domain/errors.ts";
@@ -23,10 +24,16 @@ export interface RecordServiceParts {
 export const createRecordService = (parts: RecordServiceParts) => {
   const { database, authorize, repository, searcher, cancellation } = parts;
 
+  const mayRead = async (
+    caller: Caller,
+    { threadId, runId }: { threadId: string; runId?: string },
+  ): Promise<Visibility<"threads">> =>
+    await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
+
   return {
     /** `whenLarge` is awaited before a large input is read. */
     async get(caller: Caller, selector: RunSelector, whenLarge: WhenLarge): Promise<RunRecord> {
-      const visibility = await authorize(caller, "threads", "read");
+      const visibility = await mayRead(caller, selector);
       const row = await repository.findWithRoom(visibility, selector, whenLarge);
       if (row === undefined) throw runNotFound(selector.runId);
       return toRunRecord(row);
@@ -39,7 +46,7 @@ export const createRecordService = (parts: RecordServiceParts) => {
       options: RunListOptions,
       signal?: AbortSignal,
     ): Promise<{ runs: RunRecord[]; next: number | undefined }> {
-      const visibility = await authorize(caller, "threads", "read");
+      const visibility = await mayRead(caller, { threadId });
       const { rows, next } = await searcher.list(visibility, threadId, options, signal);
       if (rows.length === 0 && !(await repository.threadExists(visibility, threadId))) {
         throw threadNotFound(threadId);
@@ -53,7 +60,9 @@ export const createRecordService = (parts: RecordServiceParts) => {
       search: RunSearch,
       signal?: AbortSignal,
     ): Promise<{ runs: RunSummary[]; total: number | undefined; next: number | undefined }> {
-      const visibility = await authorize(caller, "threads", "search");
+      const { thread_id, status, metadata, limit, offset } = search;
+      const asked = { thread_id, status, metadata, limit, offset };
+      const visibility = await authorize(caller, "threads", "search", asked);
       const assistantId = search.assistant_id;
       const named =
         assistantId === undefined ? search : { ...search, assistant_id: assistantIdOf(assistantId) };
@@ -63,7 +72,8 @@ export const createRecordService = (parts: RecordServiceParts) => {
 
     /** A pending run is withdrawn; one in progress has to be cancelled first. */
     async remove(caller: Caller, selector: RunSelector): Promise<void> {
-      const visibility = await authorize(caller, "threads", "delete");
+      const asked = { thread_id: selector.threadId, run_id: selector.runId };
+      const visibility = await authorize(caller, "threads", "delete", asked);
       const row = await repository.find(visibility, selector);
       if (row === undefined) throw runNotFound(selector.runId);
       if (row.status === "pending") return await cancellation.cancel(visibility, selector, "rollback");

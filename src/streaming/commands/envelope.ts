@@ -1,5 +1,5 @@
 import { isPassing } from "../../database/passing-faults.ts";
-import { CallerGoneError, ThreadloomError, type Missing } from "../../domain/errors.ts";
+import { CallerGoneError, HandlerRefusal, ThreadloomError, type Missing } from "../../domain/errors.ts";
 import { refusalOf as refusalOverHttp } from "../../http/errors.ts";
 import type { CommandAnswer, CommandEnvelope, ErrorCode } from "../schemas.ts";
 
@@ -45,6 +45,7 @@ const codeOf = ({ kind, missing }: ThreadloomError): ErrorCode => {
 /** Refusals that HTTP has a status for: they are no answers to the command, and clients may try again, or have to be let in first. */
 export const isForHttp = (error: unknown): boolean =>
   error instanceof CallerGoneError ||
+  error instanceof HandlerRefusal ||
   isPassing(error) ||
   (error instanceof ThreadloomError &&
     (["unauthenticated", "forbidden", "unavailable", "too_large", "too_many"].includes(error.kind) ||
@@ -56,6 +57,9 @@ export const refusalOf = (id: number, error: unknown, onFault: (error: unknown) 
   if (error instanceof CommandError) return { type: "error", id, error: error.code, message: error.message };
   if (error instanceof ThreadloomError) {
     return { type: "error", id, error: codeOf(error), message: error.message };
+  }
+  if (error instanceof HandlerRefusal) {
+    return { type: "error", id, error: "permission_denied", message: error.message };
   }
   // A database that is away is told once by whoever notices it; of values that can't be stored the caller is to blame.
   const refusal = refusalOverHttp(error);

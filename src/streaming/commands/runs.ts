@@ -61,7 +61,7 @@ const startBody = (params: JsonObject): RunBody => {
 /** Commands that begin runs. Each is created as a run of the first wire is, and committed before the answer. */
 export const createRunCommands = ({ authorize, repository, creation }: RunCommandParts) => {
   const standingOf = async (caller: Caller, threadId: string): Promise<ThreadStanding | undefined> =>
-    await repository.standing(await authorize(caller, "threads", "read"), threadId);
+    await repository.standing(await authorize(caller, "threads", "read", { thread_id: threadId }), threadId);
 
   const create = async (
     { caller, threadId, headers }: Starting,

@@ -88,7 +88,8 @@ export const createStateCommands = ({ authorize, repository, states }: StateComm
   /** `agent.getTree`: the root of a thread; what is below it, `lifecycle` tells. */
   async tree(caller: Caller, threadId: string, params: JsonObject): Promise<Done> {
     const { run_id: runId } = validated(treeParams, params, PARAMS);
-    const standing = await repository.standing(await authorize(caller, "threads", "read"), threadId);
+    const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
+    const standing = await repository.standing(visibility, threadId);
     if (standing === undefined) throw threadNotFound(threadId);
     const newest = await repository.newestRun(threadId);
     if (

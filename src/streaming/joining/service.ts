@@ -67,7 +67,7 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
       modes: ReadonlySet<ThreadStreamMode>,
       after: number | undefined,
     ): Promise<{ reader: EventReader; from: number }> {
-      const visibility = await authorize(caller, "threads", "read");
+      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
       if (!(await repository.isThere(visibility, threadId))) throw threadNotFound(threadId);
       // A run may begin while the database is asked.
       const unfollow = hub.followThread(threadId, "first");

@@ -63,8 +63,8 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
     open: () => readers.size,
 
     /** Rejects with `forbidden` if the caller may read no threads at all. */
-    async assertMayRead(caller: Caller): Promise<void> {
-      await authorize(caller, "threads", "read");
+    async assertMayRead(caller: Caller, threadId: string): Promise<void> {
+      await authorize(caller, "threads", "read", { thread_id: threadId });
     },
 
     /**
@@ -77,7 +77,7 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
       request: EventStream,
       { hasFlushed, lastEventId }: { hasFlushed: () => boolean; lastEventId?: string | undefined },
     ): Promise<SubscriptionReader> {
-      const visibility = await authorize(caller, "threads", "read");
+      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
       const since = request.since ?? lastEventId;
       // From this moment on, not from when the database has answered: a run may begin meanwhile.
       const unfollow = visibility.hidesNothing ? hub.followThread(threadId, "protocol") : () => undefined;

@@ -70,12 +70,11 @@ export const createRecordService = (options: RecordServiceOptions) => {
      * Throws `conflict` if the id is taken, unless `if_exists` is `do_nothing`, which answers that thread.
      */
     async create(caller: Caller, thread: ThreadCreate, whenLarge?: WhenLarge): Promise<string> {
-      const visibility = await authorize(caller, "threads", "create");
-      const { supersteps = [], metadata = {} } = thread;
-      if (supersteps.length > 0) assertGraphOfStates(graphs, metadata.graph_id);
+      const { supersteps = [], thread_id, metadata = {}, if_exists } = thread;
+      const visibility = await authorize(caller, "threads", "create", { thread_id, metadata, if_exists });
+      if (supersteps.length > 0) assertGraphOfStates(graphs, visibility.value.metadata.graph_id);
       const row = await repository.insert(visibility, {
-        threadId: thread.thread_id,
-        metadata,
+        threadId: thread_id,
         ttl: thread.ttl ?? defaultTtl,
       });
       if (row !== undefined) {
@@ -95,7 +94,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
       threadId: string,
       asking: { includeTtl?: boolean; whenLarge?: WhenLarge } = {},
     ): Promise<string> {
-      const visibility = await authorize(caller, "threads", "read");
+      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
       return await write(visibility, await repository.get(visibility, threadId), asking);
     },
 
@@ -109,12 +108,12 @@ export const createRecordService = (options: RecordServiceOptions) => {
       { metadata = {}, ttl }: ThreadPatch,
       whenLarge?: WhenLarge,
     ): Promise<string> {
-      const visibility = await authorize(caller, "threads", "update");
-      let row = await repository.patch(visibility, threadId, metadata, ttl);
+      const visibility = await authorize(caller, "threads", "update", { thread_id: threadId, metadata });
+      let row = await repository.patch(visibility, threadId, ttl);
       if (row === undefined) {
         await repository.get(visibility, threadId);
         // It may have been deleted and made again while the first try waited for it, which then saw neither.
-        row = await repository.patch(visibility, threadId, metadata, ttl);
+        row = await repository.patch(visibility, threadId, ttl);
         if (row === undefined) throw metadataTooLarge();
       }
       return await write(visibility, row, { whenLarge, includeTtl: ttl !== undefined });
@@ -122,8 +121,8 @@ export const createRecordService = (options: RecordServiceOptions) => {
 
     /** A new thread with the record, the states and the history of another. */
     async copy(caller: Caller, threadId: string, whenLarge?: WhenLarge): Promise<string> {
-      const readable = await authorize(caller, "threads", "read");
-      const creatable = await authorize(caller, "threads", "create");
+      const readable = await authorize(caller, "threads", "read", { thread_id: threadId });
+      const creatable = await authorize(caller, "threads", "create", { metadata: {} });
       const copy = await database.transaction(async (transaction) => {
         const copied = await repository.insertCopy(transaction, readable, creatable, threadId);
         if (copied === undefined) throw threadNotFound(threadId);

@@ -1,5 +1,6 @@
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
+import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../database/database.ts";
 import type { Pacer } from "../../lib/pacer.ts";
 import type { ThreadFilter, ThreadSearch } from "../schemas.ts";
@@ -29,13 +30,19 @@ export const createSearchService = ({ database, authorize, pacer, reader }: Sear
         options,
       ),
   });
+  const maySearch = async (
+    caller: Caller,
+    { ids, status, metadata, values, limit, offset }: Partial<ThreadSearch>,
+  ): Promise<Visibility<"threads">> =>
+    await authorize(caller, "threads", "search", { ids, status, metadata, values, limit, offset });
+
   return {
     async page(caller: Caller, search: ThreadSearch, asking?: PageAsking): Promise<ThreadPage> {
-      return await pages.search(await authorize(caller, "threads", "search"), search, asking);
+      return await pages.search(await maySearch(caller, search), search, asking);
     },
 
     async count(caller: Caller, filter: ThreadFilter, asking?: PageAsking): Promise<number> {
-      return await pages.count(await authorize(caller, "threads", "search"), filter, asking);
+      return await pages.count(await maySearch(caller, filter), filter, asking);
     },
   };
 };

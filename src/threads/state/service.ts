@@ -41,6 +41,9 @@ export const createStateService = (options: StateServiceOptions) => {
   ): Promise<string | null> =>
     untouched ? null : await reader.values({ visibility, threadId, graphId }, whenLarge);
 
+  const mayUpdate = async (caller: Caller, threadId: string): Promise<Visibility<"threads">> =>
+    await authorize(caller, "threads", "update", { thread_id: threadId, metadata: {} });
+
   return {
     /** For the rooms around, with a visibility. */
     recordOutcome: updates.recordOutcome,
@@ -64,7 +67,7 @@ export const createStateService = (options: StateServiceOptions) => {
       stateOptions: StateOptions,
       whenLarge?: WhenLarge,
     ): Promise<string> {
-      const visibility = await authorize(caller, "threads", "read");
+      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
       const { graphId } = await states.standing(visibility, threadId);
       return await reader.read({ visibility, threadId, graphId }, stateOptions, whenLarge);
     },
@@ -76,19 +79,19 @@ export const createStateService = (options: StateServiceOptions) => {
       historyOptions: HistoryOptions,
       whenLarge?: WhenLarge,
     ): AsyncGenerator<string, void, undefined> {
-      const visibility = await authorize(caller, "threads", "read");
+      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
       const { graphId } = await states.standing(visibility, threadId);
       yield* reader.history({ visibility, threadId, graphId }, historyOptions, whenLarge);
     },
 
     /** Writes a new checkpoint, as a node would have. Throws like `StateUpdates.update`. */
     async update(caller: Caller, threadId: string, update: StateUpdate): Promise<UpdatedState> {
-      return await updates.update(await authorize(caller, "threads", "update"), threadId, update);
+      return await updates.update(await mayUpdate(caller, threadId), threadId, update);
     },
 
     /** Merges metadata into those of the newest checkpoint. Throws `invalid` for a thread that never ran. */
     async patchMetadata(caller: Caller, threadId: string, metadata: JsonObject): Promise<UpdatedState> {
-      await states.standing(await authorize(caller, "threads", "update"), threadId);
+      await states.standing(await mayUpdate(caller, threadId), threadId);
       const checkpointId = await checkpoints.mergeHeadMetadata(threadId, metadata);
       if (checkpointId === undefined) throw invalid(`Thread '${threadId}' has no state yet.`);
       return updatedState({ threadId, checkpointNs: "", checkpointId, map: null });

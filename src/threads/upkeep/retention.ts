@@ -50,7 +50,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
 
   /** `picked` gets the ids of the threads that are deleted. */
   const deleteBatch = async (except: readonly string[], limit: number, picked: string[]): Promise<void> => {
-    const visibility = await authorize(THE_SERVER, "threads", "delete");
+    const visibility = await authorize(THE_SERVER, "threads", "delete", {});
     await database.transaction(async (transaction) => {
       picked.push(...(await deleteExpired(transaction, visibility, except, limit)));
       for (const threadId of picked) await checkpoints.deleteThread(threadId, transaction);
@@ -60,7 +60,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
 
   /** One thread at a time: what a prune costs depends on the thread. */
   const pruneOne = async (except: readonly string[], picked: string[]): Promise<void> => {
-    const visibility = await authorize(THE_SERVER, "threads", "delete");
+    const visibility = await authorize(THE_SERVER, "threads", "delete", {});
     await database.transaction(async (transaction) => {
       const threadId = await lockExpired(transaction, visibility, except);
       if (threadId === undefined) return;

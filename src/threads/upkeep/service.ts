@@ -54,18 +54,20 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
   return {
     /** Deletes a thread with its runs, even one in progress: its attempt can write nothing any more. */
     async delete(caller: Caller, threadId: string): Promise<void> {
-      const visibility = await authorize(caller, "threads", "delete");
+      const visibility = await authorize(caller, "threads", "delete", { thread_id: threadId });
       if ((await remove(visibility, [threadId])).length === 0) throw threadNotFound(threadId);
     },
 
     /** Deletes threads; ids that are gone already are no error. Answers those that were there. */
     async deleteMany(caller: Caller, threadIds: readonly string[]): Promise<string[]> {
-      return await remove(await authorize(caller, "threads", "delete"), threadIds);
+      const visibility = await authorize(caller, "threads", "delete", { thread_ids: threadIds });
+      return await remove(visibility, threadIds);
     },
 
     /** Takes back a thread that was just made, whatever its maker may do with it now that it is there. */
     async takeBack(threadId: string): Promise<void> {
-      await remove(await authorize(THE_SERVER, "threads", "delete"), [threadId]);
+      const visibility = await authorize(THE_SERVER, "threads", "delete", { thread_id: threadId });
+      await remove(visibility, [threadId]);
     },
 
     /** How many threads were deleted, or reduced to their latest state. Those with a run in progress stay. */
@@ -73,7 +75,7 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
       caller: Caller,
       { thread_ids: threadIds, strategy = "delete" }: ThreadPrune,
     ): Promise<number> {
-      const visibility = await authorize(caller, "threads", "delete");
+      const visibility = await authorize(caller, "threads", "delete", { thread_ids: threadIds });
       if (strategy === "delete") return (await removeIdle(visibility, threadIds)).length;
       let pruned = 0;
       // One transaction each: what a prune costs depends on the thread.
@@ -89,7 +91,7 @@ export const createUpkeepService = (options: UpkeepServiceOptions) => {
 
     /** Bytes that a thread occupies. */
     async storage(caller: Caller, threadId: string): Promise<ThreadStorage> {
-      await states.standing(await authorize(caller, "threads", "read"), threadId);
+      await states.standing(await authorize(caller, "threads", "read", { thread_id: threadId }), threadId);
       return await checkpoints.storage(threadId);
     },
   };

@@ -1,0 +1,93 @@
+import type { AccessRequest } from "../api-keys.ts";
+import { malformed, ThreadloomError, unauthenticated } from "../../domain/errors.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { AuthHandlers } from "./handlers.ts";
+import { createKnownCallers, type CallerCacheOptions } from "./known-callers.ts";
+import { refusalIn } from "./refusals.ts";
+import { HANDLER_SECONDS, inTime } from "./time-limits.ts";
+import { NoIdentityError, userOf, type UserCaller } from "./users.ts";
+
+export interface UserAuthenticationOptions {
+  handlers: Pick<AuthHandlers, "authenticate">;
+  /** Undefined: the handler is asked with each request. */
+  cache?: CallerCacheOptions | undefined;
+  /** Whoever sends `x-auth-scheme: langsmith` is Studio, and nobody is asked. */
+  letsStudioIn: boolean;
+  logger: Logger;
+  handlerSeconds?: number;
+}
+
+/** As the hosted service calls whoever comes from Studio; `isStudioUser` of the SDK knows it by this. */
+const STUDIO_USER = userOf({ identity: "langgraph-studio-user", kind: "StudioUser" });
+
+/** The request as the web knows it, without its body: nobody has read that yet. */
+const webRequest = ({ method, url, headers, callerGone }: AccessRequest): Request => {
+  try {
+    const given = new Headers();
+    for (const [name, value] of Object.entries(headers)) {
+      for (const one of Array.isArray(value) ? value : [value ?? ""]) given.append(name, one);
+    }
+    const address = url.startsWith("/") ? `http://${given.get("host") ?? "localhost"}${url}` : url;
+    const signal = callerGone?.();
+    return new Request(address, { method, headers: given, ...(signal === undefined ? {} : { signal }) });
+  } catch (cause) {
+    throw malformed("The request can't be read: its method, its address or its Host is not valid.", cause);
+  }
+};
+
+/** Users of the project's own `authenticate` handler. Rejects with its refusal, `unauthenticated`, or what is our fault. */
+export const createUserAuthentication = (
+  options: UserAuthenticationOptions,
+): ((request: AccessRequest) => UserCaller | Promise<UserCaller>) => {
+  const { handlers, letsStudioIn, logger, handlerSeconds = HANDLER_SECONDS } = options;
+  const known = options.cache === undefined ? undefined : createKnownCallers(options.cache);
+  const tell = createTelling(logger);
+
+  const ask = async (request: AccessRequest): Promise<UserCaller> => {
+    const asked = webRequest(request);
+    try {
+      return userOf(await inTime(handlers.authenticate(asked), handlerSeconds * 1_000, asked.signal));
+    } catch (error) {
+      if (error instanceof NoIdentityError || asked.signal.aborted) throw error;
+      if (error instanceof ThreadloomError && error.kind === "unavailable") throw error;
+      const refusal = refusalIn(error);
+      if (refusal !== undefined) throw refusal;
+      // A library that finds a token expired throws no HTTPException, and a handler that is broken throws none either.
+      tell(error);
+      throw unauthenticated("The request could not be authenticated.", error);
+    }
+  };
+
+  return (request) => {
+    if (letsStudioIn && request.headers["x-auth-scheme"] === "langsmith") return STUDIO_USER;
+    const key = known?.keyOf(request.headers);
+    if (known === undefined || key === undefined) return ask(request);
+    const found = known.find(key);
+    if (found !== undefined) return found;
+    return ask(request).then((caller) => {
+      known.add(key, caller);
+      return caller;
+    });
+  };
+};
+
+/** Strangers can make a handler throw as often as they like. */
+const TELL_EVERY_MS = 10_000;
+
+const createTelling = (logger: Logger) => {
+  let toldAt = Number.NEGATIVE_INFINITY;
+  let untold = 0;
+  return (error: unknown): void => {
+    const now = performance.now();
+    if (now - toldAt < TELL_EVERY_MS) {
+      untold += 1;
+      return;
+    }
+    toldAt = now;
+    logger.warn(
+      { err: error, ...(untold === 0 ? {} : { others_since: untold }) },
+      "'authenticate' threw an error that is no HTTPException; the request was answered 401",
+    );
+    untold = 0;
+  };
+};

@@ -1,0 +1,99 @@
+import { forbidden, ThreadloomError } from "../../domain/errors.ts";
+import type { Actions, Resource } from "../actions.ts";
+import { RETURNED, type AuthEvent, type ValueOf } from "../values.ts";
+import { readFilter, type ReadFilter } from "./filters.ts";
+import type { AuthHandlers } from "./handlers.ts";
+import { refusalIn } from "./refusals.ts";
+import { HANDLER_SECONDS, inTime } from "./time-limits.ts";
+import type { UserCaller } from "./users.ts";
+
+/** A handler failed, or answered what nobody understands: our fault for the caller, who is told no more than that. */
+export class HandlerError extends Error {
+  override readonly name = "HandlerError";
+}
+
+export interface Decision<Value> {
+  /** What was granted: what the handler made of what was asked for. */
+  value: Value;
+  /** Undefined: nothing is hidden. */
+  filter: ReadFilter | undefined;
+}
+
+/** The handler may change it as it likes; what was asked for stays as it is. */
+const copyOf = <Value extends object>(value: Value): Value => {
+  const copy = { ...value } as Record<string, unknown>;
+  for (const [key, inner] of Object.entries(copy)) {
+    if (Array.isArray(inner)) copy[key] = [...(inner as unknown[])];
+    else if (typeof inner === "object" && inner !== null) copy[key] = { ...inner };
+  }
+  return copy as Value;
+};
+
+/** What comes back is held to what a client may send. */
+const checked = <Value>(event: AuthEvent, value: Value): Value => {
+  const schema = RETURNED[event];
+  if (schema === undefined) return value;
+  const result = schema.safeParse(value);
+  if (result.success) return result.data as Value;
+  const [issue] = result.error.issues;
+  throw new HandlerError(
+    `The handler of ${event} left a value that can't be taken: '${issue?.path.join(".") ?? ""}' ${issue?.message ?? ""}.`,
+  );
+};
+
+const decisionOf = (event: AuthEvent, answer: unknown): ReadFilter | undefined => {
+  if (answer === undefined || answer === null || answer === true) return undefined;
+  if (answer === false) throw forbidden("You may not do this.");
+  if (typeof answer !== "object") {
+    throw new HandlerError(
+      `The handler of ${event} answered a ${typeof answer}: nothing, a boolean or a filter is expected.`,
+    );
+  }
+  try {
+    return readFilter(answer);
+  } catch (cause) {
+    throw new HandlerError(`The handler of ${event} answered a filter that can't be understood.`, { cause });
+  }
+};
+
+/** Asks the project's handlers what a user may do. */
+export const createDecisions = (
+  handlers: Pick<AuthHandlers, "handlerOf">,
+  { handlerSeconds = HANDLER_SECONDS }: { handlerSeconds?: number } = {},
+) => {
+  const ask = async (
+    handler: NonNullable<ReturnType<AuthHandlers["handlerOf"]>>,
+    argument: Parameters<typeof handler>[0],
+  ): Promise<unknown> => {
+    try {
+      return await inTime(handler(argument), handlerSeconds * 1_000);
+    } catch (error) {
+      if (error instanceof ThreadloomError && error.kind === "unavailable") throw error;
+      throw (
+        refusalIn(error) ?? new HandlerError(`The handler of ${argument.event} failed.`, { cause: error })
+      );
+    }
+  };
+
+  /**
+   * Undefined: no handler decides about it. Rejects with `forbidden`, the handler's own refusal, `unavailable` if it hangs, and
+   * `HandlerError`.
+   */
+  return async <R extends Resource, A extends Actions[R]>(
+    { user, permissions }: UserCaller,
+    resource: R,
+    action: A,
+    asked: ValueOf<R, A>,
+  ): Promise<Decision<ValueOf<R, A>> | undefined> => {
+    const event = `${resource}:${action}` as AuthEvent;
+    const handler = handlers.handlerOf(event);
+    if (handler === undefined) return undefined;
+    const value = copyOf(asked as object) as ValueOf<R, A>;
+    const argument = { event, resource, action, value, permissions: [...permissions], user: { ...user } };
+    const filter = decisionOf(event, await ask(handler, argument));
+    // The handler may have put another object in the place of the one that it was given.
+    return { value: checked(event, argument.value), filter };
+  };
+};
+
+export type Decisions = ReturnType<typeof createDecisions>;

@@ -1,0 +1,138 @@
+import type { Condition } from "../visibility.ts";
+import { storableObject } from "../../domain/json-schemas.ts";
+import { isPlainObject } from "./plain-objects.ts";
+
+/** Handlers write filters by hand: far below what PostgreSQL or a stack could not take. */
+const DEPTH_AT_MOST = 8;
+const TERMS_AT_MOST = 200;
+
+/** What the metadata of a record have to be. */
+type Filter =
+  /** Each of these keys with this value, which is no list and no object. */
+  | { kind: "has"; values: Record<string, unknown> }
+  /** A list or an object, which containment alone would find in larger ones, too. */
+  | { kind: "equals"; key: string; value: unknown }
+  /** All or one of these. */
+  | { kind: "all" | "any"; of: readonly Filter[] };
+
+/** A handler answered a filter that can't be understood: ours to log, and nobody is let in by it. */
+export class FilterError extends Error {
+  override readonly name = "FilterError";
+}
+
+type Scalar = string | number | boolean | null;
+const isScalar = (value: unknown): value is Scalar =>
+  value === null ||
+  typeof value === "string" ||
+  typeof value === "boolean" ||
+  (typeof value === "number" && Number.isFinite(value));
+
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
+const isOperators = (value: Record<string, unknown>): boolean =>
+  Object.keys(value).some((key) => key.startsWith("$"));
+
+/** An object with no names but its own, so that `__proto__` is a key like any other. */
+const entry = (key: string, value: unknown): Record<string, unknown> => Object.fromEntries([[key, value]]);
+
+/** Reads one filter; throws `FilterError` for more than a filter may be. */
+const createReader = () => {
+  let terms = 0;
+
+  const equal = (key: string, value: unknown): Filter => {
+    // What is undefined is a field that the user does not have: to leave it out would let everybody in.
+    if (value === undefined) throw new FilterError(`'${key}' of the filter is undefined`);
+    if (isScalar(value)) return { kind: "has", values: entry(key, value) };
+    if (isList(value) || (isPlainObject(value) && !isOperators(value))) return { kind: "equals", key, value };
+    throw new FilterError(`'${key}' of the filter is compared with no JSON value`);
+  };
+
+  const contains = (key: string, value: unknown): Filter => {
+    const values = isList(value) ? value : [value];
+    if (!values.every(isScalar))
+      throw new FilterError(`'$contains' of '${key}' is no text, number, boolean or list of such`);
+    return { kind: "has", values: entry(key, values) };
+  };
+
+  const term = (key: string, value: unknown): Filter => {
+    if (!isPlainObject(value) || !isOperators(value)) return equal(key, value);
+    const of = Object.entries(value).map(([operator, operand]) => {
+      if (operator === "$eq") return equal(key, operand);
+      if (operator === "$contains") return contains(key, operand);
+      throw new FilterError(`'${key}' of the filter has '${operator}': there are $eq and $contains`);
+    });
+    return { kind: "all", of };
+  };
+
+  const filter = (value: unknown, depth: number): Filter => {
+    if (!isPlainObject(value)) throw new FilterError("the filter is no object");
+    if (depth > DEPTH_AT_MOST) throw new FilterError(`the filter is deeper than ${DEPTH_AT_MOST} levels`);
+    const of = Object.entries(value).map(([key, inner]): Filter => {
+      terms += 1;
+      if (terms > TERMS_AT_MOST) throw new FilterError(`the filter has more than ${TERMS_AT_MOST} terms`);
+      if (key !== "$or" && key !== "$and") {
+        if (key.startsWith("$")) throw new FilterError(`the filter has '${key}': there are $or and $and`);
+        return term(key, inner);
+      }
+      if (!isList(inner)) throw new FilterError(`'${key}' of the filter is no list`);
+      return { kind: key === "$or" ? "any" : "all", of: inner.map((one) => filter(one, depth + 1)) };
+    });
+    return { kind: "all", of };
+  };
+
+  return filter;
+};
+
+type Parameter = (value: unknown) => string;
+
+/** Containment, so that the indexes of metadata serve it (threads_by_metadata). */
+const containment = (metadata: string, values: unknown, parameter: Parameter): string =>
+  `${metadata} @> ${parameter(JSON.stringify(values))}::jsonb`;
+
+const toSql = (filter: Filter, metadata: string, parameter: Parameter): string => {
+  switch (filter.kind) {
+    case "has":
+      return containment(metadata, filter.values, parameter);
+    case "equals": {
+      const contained = containment(metadata, entry(filter.key, filter.value), parameter);
+      const value = parameter(JSON.stringify(filter.value));
+      return `(${contained} and ${metadata} -> ${parameter(filter.key)}::text = ${value}::jsonb)`;
+    }
+    case "all":
+    case "any": {
+      if (filter.of.length === 0) return filter.kind === "all" ? "true" : "false";
+      const [only, ...others] = filter.of.map((one) => toSql(one, metadata, parameter));
+      if (others.length === 0) return only ?? "true";
+      return `(${[only, ...others].join(filter.kind === "all" ? " and " : " or ")})`;
+    }
+  }
+};
+
+/** Whether it holds for what has no metadata at all, as items of the store. */
+const holdsForNothing = (filter: Filter): boolean => {
+  if (filter.kind === "all") return filter.of.every(holdsForNothing);
+  if (filter.kind === "any") return filter.of.some(holdsForNothing);
+  return false;
+};
+
+export interface ReadFilter {
+  /** Undefined: it holds for everything. */
+  condition: Condition | undefined;
+  holdsForNothing: boolean;
+}
+
+/**
+ * A filter as `Auth`'s handlers answer it, as a condition on `jsonb`: `{key: value}` or `{key: {$eq: value}}`,
+ * `{key: {$contains: value | [values]}}`, several keys at once, `$or` and `$and` of such. Falsy values count like all others,
+ * and an empty filter holds for everything. Throws `FilterError`, with a sentence for the log.
+ */
+export const readFilter = (answer: unknown): ReadFilter => {
+  const filter = createReader()(answer, 1);
+  const storable = storableObject.safeParse(answer);
+  if (!storable.success) throw new FilterError(`the filter ${storable.error.issues[0]?.message ?? ""}`);
+  if (filter.kind === "all" && filter.of.length === 0) return { condition: undefined, holdsForNothing: true };
+  return {
+    condition: (metadata, parameter) => toSql(filter, metadata, parameter),
+    holdsForNothing: holdsForNothing(filter),
+  };
+};

@@ -1,0 +1,49 @@
+import { createHash } from "node:crypto";
+import type { UserCaller } from "./users.ts";
+
+/** `auth.cache` of langgraph.json. */
+export interface CallerCacheOptions {
+  /** Names of headers, in small letters: whoever sends the same values is the same caller. */
+  headers: readonly string[];
+  ttlSeconds: number;
+  maxSize: number;
+}
+
+/** Callers who were authenticated a short while ago. What they sent is kept as a digest. */
+export interface KnownCallers {
+  /** Undefined: the request has none of the headers, so that nothing tells its caller from others. */
+  keyOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined;
+  find(key: string): UserCaller | undefined;
+  add(key: string, caller: UserCaller): void;
+}
+
+export const createKnownCallers = (
+  { headers: names, ttlSeconds, maxSize }: CallerCacheOptions,
+  now: () => number = () => performance.now(),
+): KnownCallers => {
+  /** The one that was looked for longest ago is the first. */
+  const known = new Map<string, { caller: UserCaller; until: number }>();
+  return {
+    keyOf(headers) {
+      const values = names.map((name) => (Object.hasOwn(headers, name) ? headers[name] : undefined) ?? null);
+      if (values.every((value) => value === null)) return undefined;
+      return createHash("sha256").update(JSON.stringify(values)).digest("base64");
+    },
+
+    find(key) {
+      const found = known.get(key);
+      if (found === undefined) return undefined;
+      known.delete(key);
+      if (found.until <= now()) return undefined;
+      known.set(key, found);
+      return found.caller;
+    },
+
+    add(key, caller) {
+      known.delete(key);
+      known.set(key, { caller, until: now() + ttlSeconds * 1_000 });
+      const [oldest] = known.keys();
+      if (known.size > maxSize && oldest !== undefined) known.delete(oldest);
+    },
+  };
+};

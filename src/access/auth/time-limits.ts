@@ -1,0 +1,26 @@
+import { unavailable } from "../../domain/errors.ts";
+
+/** A handler may ask a server of somebody else's; requests wait for it. */
+export const HANDLER_SECONDS = 10;
+
+/** The answer of a handler. Throws `unavailable` if it does not come in time: then nobody knows who may do what. */
+export const inTime = async (answer: unknown, ms: number, signal?: AbortSignal): Promise<unknown> => {
+  if (!(answer instanceof Object) || typeof (answer as { then?: unknown }).then !== "function") return answer;
+  let timer: NodeJS.Timeout | undefined;
+  let onGone: (() => void) | undefined;
+  const limit = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(
+      () => reject(unavailable("The handlers of 'auth' did not answer in time; try again.")),
+      ms,
+    );
+    onGone = () => reject(signal?.reason as Error);
+    signal?.addEventListener("abort", onGone, { once: true });
+    if (signal?.aborted) onGone();
+  });
+  try {
+    return await Promise.race([answer, limit]);
+  } finally {
+    clearTimeout(timer);
+    if (onGone !== undefined) signal?.removeEventListener("abort", onGone);
+  }
+};

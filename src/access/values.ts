@@ -1,0 +1,173 @@
+import { z } from "zod";
+import { storableConfig, storableObject, storableText, storableValue } from "../domain/json-schemas.ts";
+import type { JsonObject } from "../lib/json.ts";
+import type { Actions, Resource } from "./actions.ts";
+
+/**
+ * What somebody wants to do, event by event: what `Auth`'s handler is given as `value`, in the words of the SDK's
+ * `AuthEventValueMap`. `metadata` is always there where what it sets is stored.
+ */
+export interface EventValues {
+  "threads:create": {
+    thread_id?: string | undefined;
+    metadata: JsonObject;
+    if_exists?: "raise" | "do_nothing" | undefined;
+  };
+  "threads:read": { thread_id?: string | undefined; run_id?: string | undefined };
+  "threads:update": {
+    thread_id?: string | undefined;
+    metadata: JsonObject;
+    action?: "interrupt" | "rollback" | undefined;
+  };
+  "threads:delete": {
+    thread_id?: string | undefined;
+    thread_ids?: readonly string[] | undefined;
+    run_id?: string | undefined;
+  };
+  "threads:search": {
+    thread_id?: string | undefined;
+    ids?: readonly string[] | undefined;
+    status?: string | undefined;
+    metadata?: unknown;
+    values?: unknown;
+    limit?: number | undefined;
+    offset?: number | undefined;
+  };
+  "threads:create_run": {
+    thread_id?: string | undefined;
+    assistant_id: string;
+    run_id: string;
+    status: "pending";
+    metadata: JsonObject;
+    multitask_strategy?: string | undefined;
+    if_not_exists?: "reject" | "create" | undefined;
+    after_seconds?: number | undefined;
+    /** What the run is asked to do: input, command, config, context and the like. */
+    kwargs: Record<string, unknown>;
+  };
+  "assistants:create": AssistantFields & {
+    assistant_id?: string | undefined;
+    graph_id: string;
+    if_exists?: "raise" | "do_nothing" | undefined;
+  };
+  "assistants:read": { assistant_id: string; metadata?: unknown };
+  "assistants:update": AssistantFields & {
+    assistant_id: string;
+    graph_id?: string | undefined;
+    version?: number | undefined;
+  };
+  "assistants:delete": { assistant_id: string };
+  "assistants:search": {
+    graph_id?: string | undefined;
+    metadata?: unknown;
+    limit?: number | undefined;
+    offset?: number | undefined;
+  };
+  "crons:create": CronFields & {
+    cron_id: string;
+    schedule: string;
+    thread_id?: string | undefined;
+    user_id?: string | undefined;
+    end_time?: string | undefined;
+  };
+  "crons:read": { cron_id: string };
+  "crons:update": CronFields & { cron_id: string; schedule?: string | undefined };
+  "crons:delete": { cron_id: string };
+  "crons:search": {
+    assistant_id?: string | undefined;
+    thread_id?: string | undefined;
+    metadata?: unknown;
+    limit?: number | undefined;
+    offset?: number | undefined;
+  };
+  "store:put": { namespace: string[]; key: string; value: JsonObject };
+  "store:get": { namespace: string[]; key: string };
+  "store:search": {
+    namespace: string[];
+    filter?: unknown;
+    limit?: number | undefined;
+    offset?: number | undefined;
+    query?: string | undefined;
+  };
+  "store:list_namespaces": {
+    /** What the namespaces begin with. */
+    namespace: string[];
+    suffix?: string[] | undefined;
+    max_depth?: number | undefined;
+    limit?: number | undefined;
+    offset?: number | undefined;
+  };
+  "store:delete": { namespace: string[]; key: string };
+}
+
+interface AssistantFields {
+  metadata: JsonObject;
+  config?: JsonObject | undefined;
+  context?: JsonObject | undefined;
+  name?: string | undefined;
+  description?: string | undefined;
+}
+
+interface CronFields {
+  /** Of the cron; its runs get them, too. */
+  metadata: JsonObject;
+  /** What each of its runs is asked to do. */
+  payload: Record<string, unknown>;
+}
+
+export type AuthEvent = keyof EventValues;
+export type ValueOf<R extends Resource, A extends Actions[R]> = `${R}:${A}` extends AuthEvent
+  ? EventValues[`${R}:${A}`]
+  : never;
+
+/** Every event, in the order in which they are told. */
+export const EVENTS: readonly AuthEvent[] = [
+  ...(["create", "read", "update", "delete", "search", "create_run"] as const).map(
+    (action) => `threads:${action}` as const,
+  ),
+  ...(["create", "read", "update", "delete", "search"] as const).map(
+    (action) => `assistants:${action}` as const,
+  ),
+  ...(["create", "read", "update", "delete", "search"] as const).map((action) => `crons:${action}` as const),
+  ...(["put", "get", "search", "list_namespaces", "delete"] as const).map(
+    (action) => `store:${action}` as const,
+  ),
+];
+
+const fields = {
+  metadata: storableObject,
+  config: storableConfig.optional(),
+  context: storableObject.optional(),
+  name: storableText.optional(),
+  description: storableText.optional(),
+};
+const withMetadata = z.looseObject({ metadata: fields.metadata });
+const assistant = z.looseObject(fields);
+const labels = z.array(z.string());
+const item = z.looseObject({ namespace: labels, key: z.string() });
+
+/**
+ * What a value has to be after a handler has had it, where something of it is stored or looked for: the same as what a
+ * client may send. Rooms look closer at what only they know.
+ */
+export const RETURNED: Partial<Record<AuthEvent, z.ZodType>> = {
+  "threads:create": withMetadata,
+  "threads:update": withMetadata,
+  "threads:create_run": z.looseObject({
+    metadata: fields.metadata,
+    kwargs: z.looseObject({ config: fields.config.nullish(), context: fields.context.nullish() }),
+  }),
+  "assistants:create": assistant,
+  "assistants:update": assistant,
+  "crons:create": z.looseObject({ metadata: fields.metadata, payload: storablePayload() }),
+  "crons:update": z.looseObject({ metadata: fields.metadata, payload: storablePayload() }),
+  "store:put": z.looseObject({ namespace: labels, key: z.string(), value: storableValue }),
+  "store:get": item,
+  "store:delete": item,
+  "store:search": z.looseObject({ namespace: labels }),
+  "store:list_namespaces": z.looseObject({ namespace: labels, suffix: labels.optional() }),
+};
+
+function storablePayload() {
+  return z.looseObject({ config: fields.config.nullish(), context: fields.context.nullish() });
+}

@@ -1,0 +1,102 @@
+import { createAuthenticateUsers, type ApiKeys, type Authenticate } from "../access/api-keys.ts";
+import { createUserAuthentication } from "../access/auth/authenticate.ts";
+import { createDecisions } from "../access/auth/decisions.ts";
+import { readHandlers } from "../access/auth/handlers.ts";
+import { createAuthorize, type Authorize } from "../access/authorize.ts";
+import { systemAssistantId } from "../domain/assistant-ids.ts";
+import { createModuleLoader } from "../graphs/modules.ts";
+import type { ApiSecurity } from "../http/openapi.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { AuthConfig } from "../project/auth.ts";
+import { GraphLoadError, type GraphEntry } from "../project/langgraph-json.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+
+/** Who is let in, and who may do what. */
+export interface Access {
+  authenticate: Authenticate;
+  authorize: Authorize;
+  /** Whether callers have to show who they are, as of this moment. */
+  readonly isGuarded: boolean;
+  /** How they may do so, in words for the log. */
+  readonly ways: readonly string[];
+  security: ApiSecurity | undefined;
+}
+
+/** @throws GraphLoadError for a module that can't be loaded, and for an export that is no `Auth` */
+const loadHandlers = async (
+  { file, exportName }: AuthConfig,
+  lifecycle: Lifecycle,
+): ReturnType<typeof handlersIn> => {
+  const subject = "auth.path";
+  const entry = { id: "auth", file, exportName, description: undefined, subject };
+  const modules = lifecycle.closing(await createModuleLoader([entry]));
+  const { exported } = await modules.load(entry);
+  return await handlersIn(exported, `${subject} (${file}): '${exportName}'`);
+};
+
+const handlersIn = async (exported: unknown, subject: string) => {
+  const handlers = readHandlers(await exported);
+  if (typeof handlers === "string") throw new GraphLoadError(`${subject} ${handlers}.`);
+  return handlers;
+};
+
+const tellWhatIsOpen = ({ letsStudioIn }: AuthConfig, uncovered: readonly string[], logger: Logger): void => {
+  if (uncovered.length > 0) {
+    logger.warn(
+      { events: uncovered },
+      "no handler of auth covers these events: every user may do them, with everybody's records",
+    );
+  }
+  if (letsStudioIn) {
+    logger.warn(
+      "auth.disable_studio_auth is false: whoever sends the header 'x-auth-scheme: langsmith' is let in as Studio, " +
+        "without any proof; what Studio may do, the handlers of auth decide",
+    );
+  }
+};
+
+export interface AccessParts {
+  /** `auth` of langgraph.json; undefined: there are no handlers, and keys alone are asked for. */
+  auth: AuthConfig | undefined;
+  entries: readonly Pick<GraphEntry, "id">[];
+  apiKeys: ApiKeys;
+  lifecycle: Lifecycle;
+  logger: Logger;
+}
+
+/** Who is let in, by keys and by the handlers that `auth` names, which are loaded here. */
+export const openAccess = async (parts: AccessParts): Promise<Access> => {
+  const { auth, entries, apiKeys, lifecycle, logger } = parts;
+  const keysInUse = (): readonly string[] => (apiKeys.areAsked ? ["API keys"] : []);
+  if (auth === undefined) {
+    return {
+      authenticate: apiKeys.authenticate,
+      authorize: createAuthorize({ keys: apiKeys }),
+      get isGuarded() {
+        return apiKeys.areAsked;
+      },
+      get ways() {
+        return keysInUse();
+      },
+      security: undefined,
+    };
+  }
+  const handlers = await loadHandlers(auth, lifecycle);
+  tellWhatIsOpen(auth, handlers.uncovered, logger);
+  const { letsStudioIn, cache, openapi } = auth;
+  const authenticateUser = createUserAuthentication({ handlers, cache, letsStudioIn, logger });
+  return {
+    authenticate: createAuthenticateUsers(apiKeys, authenticateUser),
+    authorize: createAuthorize({
+      keys: apiKeys,
+      decisions: createDecisions(handlers),
+      systemAssistantIds: entries.map(({ id }) => systemAssistantId(id)),
+      logger,
+    }),
+    isGuarded: true,
+    get ways() {
+      return [...keysInUse(), "auth"];
+    },
+    security: openapi,
+  };
+};

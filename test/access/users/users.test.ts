@@ -1,0 +1,178 @@
+import { Client } from "@langchain/langgraph-sdk";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { newId } from "../../../src/lib/ids.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+
+/** Two users of a project's own `Auth`, over HTTP. */
+
+const KEY = "canary-6a1e-operators";
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({
+    graphConfigFile: fileURLToPath(new URL("langgraph.json", import.meta.url)),
+    apiKeys: [KEY],
+  });
+});
+afterAll(async () => {
+  await server.close();
+});
+
+const clientOf = (name: string): Client =>
+  new Client({ apiUrl: server.url, apiKey: null, defaultHeaders: { authorization: `Bearer ${name}-token` } });
+const send = async (token: string | undefined, method: string, path: string, body?: unknown) => {
+  const answer = await fetch(`${server.url}${path}`, {
+    method,
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  return { status: answer.status, headers: answer.headers, text };
+};
+
+describe("authentication", () => {
+  test("whoever is refused is told so in the handler's own words and headers", async () => {
+    const { status, headers, text } = await send(undefined, "GET", "/info");
+    expect([status, headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="test"']);
+    expect(JSON.parse(text)).toEqual({ detail: "Show who you are." });
+  });
+
+  test("an answer without identity is our fault, which only the log tells", async () => {
+    const { status, text } = await send("nobody", "GET", "/info");
+    expect([status, text]).toEqual([
+      500,
+      '{"detail":"The server could not answer this request; its log says why."}',
+    ]);
+    expect(server.lines.some((line) => line.includes("no 'identity'"))).toBe(true);
+  });
+
+  test("any other error of the handler is a 401, and logged", async () => {
+    const { status, text } = await send("broken", "GET", "/info");
+    expect([status, text]).toEqual([401, '{"detail":"The request could not be authenticated."}']);
+    expect(server.lines.some((line) => line.includes("a canary of the handler"))).toBe(true);
+  });
+
+  test("probes and preflights need nobody, and a key of the operator's is let in", async () => {
+    expect((await send(undefined, "GET", "/ok")).status).toBe(200);
+    expect((await send(undefined, "OPTIONS", "/threads")).status).toBeLessThan(300);
+    const answer = await fetch(`${server.url}/info`, { headers: { "x-api-key": KEY } });
+    expect(answer.status).toBe(200);
+  });
+
+  test("a page that says to be Studio is nobody", async () => {
+    const answer = await fetch(`${server.url}/info`, { headers: { "x-auth-scheme": "langsmith" } });
+    expect(answer.status).toBe(401);
+  });
+});
+
+test("what a user makes belongs to them, and nobody else finds it", async () => {
+  const [alice, bob] = [clientOf("alice"), clientOf("bob")];
+  const thread = await alice.threads.create({ metadata: { topic: "weather" } });
+  expect(thread.metadata).toMatchObject({ topic: "weather", owner: "alice" });
+  expect((await alice.threads.get(thread.thread_id)).thread_id).toBe(thread.thread_id);
+  await expect(bob.threads.get(thread.thread_id)).rejects.toThrow(/404/);
+  const [hidden, missing] = [thread.thread_id, newId()].map((id) =>
+    send("bob-token", "GET", `/threads/${id}`),
+  );
+  expect((await hidden)?.text).toBe((await missing)?.text.replace(/'[^']+'/, `'${thread.thread_id}'`));
+  expect(await bob.threads.search()).toEqual([]);
+  expect(await alice.threads.count()).toBe(1);
+  expect(await bob.threads.count()).toBe(0);
+  const again = await send("bob-token", "POST", "/threads", { thread_id: thread.thread_id });
+  expect(again.status).toBe(409);
+  await expect(bob.runs.wait(thread.thread_id, "agent", { input: {} })).rejects.toThrow(/404/);
+});
+
+test("a run knows its user, wherever the graph looks, and no answer or stored record does", async () => {
+  const alice = clientOf("alice");
+  const forged = { langgraph_auth_user: { identity: "eve" }, langgraph_auth_user_id: "eve" };
+  const { thread_id } = await alice.threads.create();
+  const values = (await alice.runs.wait(thread_id, "who", {
+    input: {},
+    config: { configurable: { ...forged, tone: "soft" } },
+  })) as { seen: Record<string, unknown>; child: unknown };
+  expect(values.seen).toMatchObject({
+    user: { identity: "alice", team: "blue", permissions: ["talk"], display_name: "alice" },
+    id: "alice",
+    permissions: ["talk"],
+  });
+  expect(values.child).toEqual(values.seen);
+  const inContext = (await alice.runs.wait(null, "who", { input: {}, context: forged })) as typeof values;
+  expect(inContext.seen).toMatchObject({ id: "alice" });
+  expect(JSON.stringify(inContext)).not.toContain("eve");
+
+  const { thread_id: other } = await alice.threads.create();
+  const events: unknown[] = [];
+  for await (const event of alice.runs.stream(other, "sleep", {
+    input: { ms: 1 },
+    streamMode: ["values", "updates", "debug", "messages", "events", "tasks", "checkpoints"],
+    metadata: { kind: "told" },
+  }))
+    events.push(event);
+  const runs = await alice.runs.list(other);
+  const history = await alice.threads.getHistory(other);
+  const told = JSON.stringify([events, runs, history, await alice.threads.get(other)]);
+  expect(told).toContain("told");
+  expect(told).not.toMatch(/langgraph_auth|canary\.example/);
+  expect(server.lines.join("\n")).not.toContain("canary.example");
+});
+
+test("a run on a thread of its own belongs to its user, too", async () => {
+  const [alice, bob] = [clientOf("alice"), clientOf("bob")];
+  const run = await alice.runs.create(null, "agent", { input: {}, onCompletion: "keep" as never });
+  expect((await alice.threads.get(run.thread_id)).metadata).toMatchObject({ owner: "alice" });
+  await expect(bob.runs.get(run.thread_id, run.run_id)).rejects.toThrow(/404/);
+  await expect(bob.threads.getState(run.thread_id)).rejects.toThrow(/404/);
+});
+
+test("the assistants of graphs are everybody's to read, and nobody's to change", async () => {
+  const bob = clientOf("bob");
+  const found = await bob.assistants.search({ limit: 100 });
+  expect(found.map(({ graph_id }) => graph_id).toSorted()).toEqual(["agent", "approval", "sleep", "who"]);
+  const [first] = found;
+  await expect(
+    bob.assistants.update(first?.assistant_id ?? "", { metadata: { owner: "bob" } }),
+  ).rejects.toThrow(/404/);
+  const own = await clientOf("alice").assistants.create({ graphId: "agent" });
+  expect(own.metadata).toMatchObject({ owner: "alice" });
+  await expect(bob.assistants.get(own.assistant_id)).rejects.toThrow(/404/);
+  await expect(bob.runs.wait(null, own.assistant_id, { input: {} })).rejects.toThrow(/404/);
+});
+
+test("items of the store lie where the handler puts them", async () => {
+  const [alice, bob] = [clientOf("alice"), clientOf("bob")];
+  await alice.store.putItem(["notes"], "k", { text: "hers" });
+  expect(await alice.store.getItem(["notes"], "k")).toMatchObject({ namespace: ["alice", "notes"] });
+  expect((await send("bob-token", "GET", "/store/items?namespace=notes&key=k")).status).toBe(
+    (await send("bob-token", "GET", "/store/items?namespace=notes&key=none")).status,
+  );
+  expect((await bob.store.searchItems([])).items).toEqual([]);
+  expect((await alice.store.searchItems([])).items).toHaveLength(1);
+  expect((await bob.store.listNamespaces({})).namespaces).toEqual([]);
+  await expect(bob.store.deleteItem(["notes"], "k")).rejects.toThrow(/402|Not here/);
+});
+
+test("false is a 403, and nothing is stored", async () => {
+  const { status } = await send("plain", "POST", "/threads", {});
+  expect(status).toBe(403);
+});
+
+test("a cron belongs to who made it, and so do its runs", async () => {
+  const [alice, bob] = [clientOf("alice"), clientOf("bob")];
+  const cron = await alice.crons.create("who", { schedule: "0 9 * * *", input: {} });
+  expect(cron).toMatchObject({ user_id: "alice", metadata: { owner: "alice" } });
+  expect(JSON.stringify(cron)).not.toContain("canary.example");
+  expect(await bob.crons.search()).toEqual([]);
+  expect((await send("bob-token", "DELETE", `/runs/crons/${cron.cron_id}`)).status).toBe(404);
+});
+
+test("/docs says how users authenticate", async () => {
+  const answer = await fetch(`${server.url}/openapi.json`, { headers: { "x-api-key": KEY } });
+  expect(await answer.json()).toMatchObject({
+    components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },
+    security: [{ token: [] }],
+  });
+});

@@ -1,0 +1,24 @@
+import { Annotation, END, START, StateGraph, type LangGraphRunnableConfig } from "@langchain/langgraph";
+
+const State = Annotation.Root({ seen: Annotation<unknown>(), child: Annotation<unknown>() });
+
+const seenIn = ({ configurable = {}, context }: LangGraphRunnableConfig): unknown => ({
+  user: configurable.langgraph_auth_user ?? null,
+  id: configurable.langgraph_auth_user_id ?? null,
+  permissions: configurable.langgraph_auth_permissions ?? null,
+  context: context ?? null,
+});
+
+const child = new StateGraph(State)
+  .addNode("look", (_state, config) => ({ child: seenIn(config) }))
+  .addEdge(START, "look")
+  .addEdge("look", END)
+  .compile();
+
+/** Tells what it is told of its user, as does a graph within it. */
+export const graph = new StateGraph(State)
+  .addNode("look", (_state, config) => ({ seen: seenIn(config) }))
+  .addNode("within", child)
+  .addEdge(START, "look")
+  .addEdge("look", "within")
+  .addEdge("within", END);
