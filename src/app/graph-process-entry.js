@@ -6,5 +6,5 @@ import process from "node:process";
 
 // As in main.ts.
 process.env.LANGCHAIN_CALLBACKS_BACKGROUND ??= "false";
-await import("tsx");
+await import("./typescript-loader.js");
 await import("./graph-process.ts");

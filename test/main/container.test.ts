@@ -1,6 +1,10 @@
+import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { readSteps } from "../readme/document.ts";
 
 const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 const linesOf = (name: string): string[] => readFileSync(path(name), "utf8").split("\n");
@@ -18,4 +22,40 @@ test("what the Dockerfile copies and starts exists, and .dockerignore lets it in
   const ignored = linesOf(".dockerignore");
   expect(ignored[0]).toBe("*");
   expect(copied.filter((name) => !ignored.includes(`!${name}`))).toEqual([]);
+});
+
+test("the TypeScript loader keeps nothing where nothing can be written, and loads all the same", async () => {
+  const script = `await import(${JSON.stringify(path("src/app/typescript-loader.js"))});
+    const { newId } = await import(${JSON.stringify(path("src/lib/ids.ts"))});
+    console.log(typeof newId(), process.env.TSX_DISABLE_CACHE);`;
+  const printedWith = async (TMPDIR: string) =>
+    (
+      await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], {
+        env: { PATH: process.env["PATH"], TMPDIR },
+      })
+    ).stdout.trim();
+  expect(await printedWith("/nowhere/to/write")).toBe("string 1");
+  expect(await printedWith(tmpdir())).toBe("string undefined");
+});
+
+test("no secret of docker-compose.yml has a default, and its server has no more rights than it needs", () => {
+  const compose = linesOf("docker-compose.yml");
+  const secrets = compose.filter((line) => /^ +(POSTGRES_PASSWORD|DATABASE_PASSWORD|API_KEYS):/.test(line));
+  expect(secrets).toHaveLength(3);
+  for (const line of secrets) expect(line).toMatch(/\$\{[A-Z_]+:\?set /);
+  expect(compose.join("\n")).not.toMatch(/(PASSWORD|KEYS?):-/);
+  const server = compose.slice(compose.indexOf("  threadloom:")).join("\n");
+  for (const wanted of ["read_only: true", "cap_drop: [ALL]", "no-new-privileges:true"])
+    expect(server).toContain(wanted);
+  expect(
+    linesOf("Dockerfile").filter((line) => line.startsWith("USER ") && line !== "USER root"),
+  ).toHaveLength(1);
+});
+
+test("the role that docker/make-role.sh makes is the one that docs/database-role.md asks for", async () => {
+  const script = linesOf("docker/make-role.sh").join("\n");
+  const page = linesOf("docs/database-role.md").join("\n");
+  const [block] = readSteps(page, "## One role, which owns one schema", "sql");
+  for (const line of block!.command.replace("'change me'", ":'password'").split("\n"))
+    expect(script).toContain(line);
 });
