@@ -28,6 +28,8 @@ const TAG_BYTES = 16;
  */
 const SEALED_WITH_ONE_SALT = 2 ** 30;
 const DERIVED_AT_MOST = 1_000;
+/** Random bytes are drawn for so many nonces at once: each call costs a microsecond. */
+const NONCES_DRAWN = 256;
 
 export interface Cipher {
   /** The id of the key that seals. */
@@ -63,6 +65,8 @@ export const createCipher = (
   const derived = new Map<string, KeyObject>();
   let salt = randomBytes(SALT_BYTES);
   let sealedWithSalt = 0;
+  let nonces = Buffer.alloc(0);
+  let nonceAt = 0;
 
   const derive = (key: EncryptionKey, salt: Buffer): KeyObject => {
     const name = key.id + salt.toString("latin1");
@@ -74,8 +78,16 @@ export const createCipher = (
     }
     return found;
   };
-  const sealWith = (text: string, place: string, salt: Buffer, nonce: Buffer): string => {
-    const cipher = createCipheriv("aes-256-gcm", derive(current, salt), nonce);
+  let sealingKey = derive(current, salt);
+  const nextNonce = (): Buffer => {
+    if (nonceAt === nonces.length) {
+      nonces = randomBytes(NONCES_DRAWN * NONCE_BYTES);
+      nonceAt = 0;
+    }
+    return nonces.subarray(nonceAt, (nonceAt += NONCE_BYTES));
+  };
+  const sealWith = (text: string, place: string, key: KeyObject, salt: Buffer, nonce: Buffer): string => {
+    const cipher = createCipheriv("aes-256-gcm", key, nonce);
     cipher.setAAD(Buffer.from(place));
     const sealed = Buffer.concat([
       salt,
@@ -94,15 +106,17 @@ export const createCipher = (
     seal(text, place) {
       if (++sealedWithSalt > SEALED_WITH_ONE_SALT) {
         salt = randomBytes(SALT_BYTES);
+        sealingKey = derive(current, salt);
         sealedWithSalt = 1;
       }
-      return sealWith(text, place, salt, randomBytes(NONCE_BYTES));
+      return sealWith(text, place, sealingKey, salt, nextNonce());
     },
     sealAlike(text, place, among) {
       const parts = JSON.stringify([place, among, text]);
       const hash = createHmac("sha256", current.digesting).update("alike").update(parts).digest();
+      const alikeSalt = hash.subarray(0, SALT_BYTES);
       const nonce = hash.subarray(SALT_BYTES, SALT_BYTES + NONCE_BYTES);
-      return sealWith(text, place, hash.subarray(0, SALT_BYTES), nonce);
+      return sealWith(text, place, derive(current, alikeSalt), alikeSalt, nonce);
     },
     open(text, place) {
       if (!isSealed(text)) return text;

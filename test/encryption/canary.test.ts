@@ -172,7 +172,8 @@ const aDatabaseThatHeard = async (
           execute format('alter table threadloom.%I alter column %I set storage external', c.table_name, c.column_name);
         end loop; end $$`,
     );
-    const server = await startTestServer(options);
+    // Graphs in a process of their own, which stores what they do by itself.
+    const server = await startTestServer({ ...options, graphProcesses: 1 });
     const shown = await sayAll(server.url, words).finally(() => server.close());
     await query(postgres, "analyze");
     await query(postgres, "checkpoint");
