@@ -37,6 +37,7 @@ export const WITH_PROCESSES = [
  * graphs, or the compiler over the whole source.
  */
 export const THOROUGH = [
+  "test/access/matrix/interleavings.test.ts",
   "test/assistants/abuse.test.ts",
   "test/checkpoints/graphs.test.ts",
   "test/database/row-types.test.ts",

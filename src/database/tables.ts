@@ -188,6 +188,20 @@ export interface WebhookDeliveriesTable {
   settled_at: NullableTimestamp;
 }
 
+export interface ApiKeysTable {
+  key_id: string;
+  /** SHA-256 of the key. */
+  key_hash: Buffer;
+  name: string;
+  /** As stored: a newer version may know others. */
+  scopes: string[];
+  expires_at: NullableTimestamp;
+  created_at: Timestamp;
+  last_used_at: NullableTimestamp;
+  /** A revoked key stays: it says that access is controlled. */
+  revoked_at: NullableTimestamp;
+}
+
 export interface StoreItemsTable {
   namespace: string[];
   key: string;
@@ -251,6 +265,7 @@ export interface CheckpointContentsTable {
 }
 
 export interface Tables {
+  api_keys: ApiKeysTable;
   assistants: AssistantsTable;
   assistant_versions: AssistantVersionsTable;
   threads: ThreadsTable;
@@ -283,6 +298,7 @@ export type EndedRun = Pick<
   "run_id" | "thread_id" | "graph_id" | "assistant_id" | "attempt" | "available_at" | "started_at"
 >;
 export type CronRow = Selectable<CronsTable>;
+export type ApiKeyRow = Selectable<ApiKeysTable>;
 export type WebhookDeliveryRow = Selectable<WebhookDeliveriesTable>;
 export type StoreItemRow = Selectable<StoreItemsTable>;
 export type { JsonObject, JsonValue };

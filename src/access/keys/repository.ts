@@ -1,18 +1,12 @@
 import type { Database } from "../../database/database.ts";
+import type { ApiKeyRow } from "../../database/tables.ts";
 import type { KeyScope } from "../caller.ts";
 
 /** What is told of a key; the key itself is stored nowhere. */
-export interface KeyRecord {
-  key_id: string;
-  name: string;
-  scopes: KeyScope[];
-  expires_at: Date | null;
-  created_at: Date;
-  last_used_at: Date | null;
-  revoked_at: Date | null;
+export type KeyRecord = Omit<ApiKeyRow, "key_hash"> & {
   /** By the clock of the database. */
   status: "active" | "expired" | "revoked";
-}
+};
 
 export interface NewKey {
   keyId: string;

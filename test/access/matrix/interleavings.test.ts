@@ -1,0 +1,294 @@
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { newId } from "../../../src/lib/ids.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { send, type Answer, type Asked } from "./cells.ts";
+import { RUN } from "./requests.ts";
+
+/**
+ * Two users do what they like at the same time, with ids that both of them take. Each is held to a model of its own records
+ * alone: if anything of the other shows in an id, a count, a total, an error's text or an event, the model does not say so.
+ */
+
+const CONFIG = fileURLToPath(new URL("./langgraph.json", import.meta.url));
+const CASES = 1_000;
+const WITHIN_MS = 1_200_000;
+/** The assistants of the graphs are everybody's. */
+const SYSTEM_ASSISTANTS = 2;
+
+let server: TestServer;
+let operationsDone = 0;
+beforeAll(async () => {
+  server = await startTestServer({ graphConfigFile: CONFIG });
+});
+afterAll(async () => {
+  process.stdout.write(`interleavings: ${CASES} cases, ${operationsDone} operations of two users\n`);
+  await server.close();
+});
+
+const OPERATIONS = [
+  "make thread",
+  "make or take thread",
+  "read thread",
+  "tag thread",
+  "delete thread",
+  "copy thread",
+  "read state",
+  "write state",
+  "list threads",
+  "count threads",
+  "run",
+  "stream a run",
+  "list runs",
+  "search runs",
+  "make assistant",
+  "read assistant",
+  "delete assistant",
+  "list assistants",
+  "count assistants",
+  "schedule",
+  "list crons",
+  "count crons",
+  "read cron of other",
+  "put item",
+  "read item",
+  "list items",
+  "list namespaces",
+  "delete item",
+] as const;
+type Operation = (typeof OPERATIONS)[number];
+
+/** What one user knows: its own records. */
+interface Model {
+  name: string;
+  threads: Set<string>;
+  assistants: Set<string>;
+  crons: Set<string>;
+  items: Set<string>;
+  runs: number;
+}
+
+const aModel = (name: string): Model => ({
+  name,
+  threads: new Set(),
+  assistants: new Set(),
+  crons: new Set(),
+  items: new Set(),
+  runs: 0,
+});
+
+const listed = ({ text }: Answer, field: string): string[] =>
+  (JSON.parse(text) as Record<string, string>[]).map((record) => record[field] ?? "").toSorted();
+
+const perform = async (
+  me: Model,
+  other: Model,
+  operation: Operation,
+  pick: number,
+  pool: { threads: string[]; assistants: string[]; keys: string[] },
+): Promise<void> => {
+  const threadId = pool.threads[pick % pool.threads.length] ?? "";
+  const assistantId = pool.assistants[pick % pool.assistants.length] ?? "";
+  const key = pool.keys[pick % pool.keys.length] ?? "";
+  const mark = `mark-of-${me.name}`;
+  const owns = me.threads.has(threadId);
+  const ask = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    const asked: Asked = { method, path, body, headers: { authorization: `Bearer ${me.name}` } };
+    const answer = await send(server.url, asked);
+    operationsDone += 1;
+    const told = `${answer.text} ${JSON.stringify(answer.headers)}`;
+    const traces = [other.name, ...other.crons].filter((trace) => told.includes(trace));
+    expect([operation, traces, answer.status < 500]).toEqual([operation, [], true]);
+    return answer;
+  };
+  /** As a missing one, word for word. */
+  const isMissing = (answer: Answer, what: string, id: string): void =>
+    expect([operation, answer.status, answer.text]).toEqual([
+      operation,
+      404,
+      JSON.stringify({ detail: `${what} '${id}' not found.` }),
+    ]);
+  const ofThread = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    const answer = await ask(method, `/threads/${threadId}${path}`, body);
+    if (!owns) isMissing(answer, "Thread", threadId);
+    else expect([operation, answer.status]).toEqual([operation, method === "DELETE" ? 204 : 200]);
+    return answer;
+  };
+  const lists = async (path: string, field: string, own: Set<string>): Promise<void> => {
+    const answer = await ask("POST", path, { limit: 100 });
+    expect([operation, listed(answer, field)]).toEqual([operation, [...own].toSorted()]);
+    const total = answer.headers["x-pagination-total"];
+    if (total !== undefined) expect([operation, Number(total)]).toEqual([operation, own.size]);
+  };
+  const counts = async (path: string, own: number): Promise<void> =>
+    expect([operation, (await ask("POST", path, {})).text]).toEqual([operation, String(own)]);
+  /** Whoever comes second finds the id taken, without a word on whose it is. */
+  const makes = async (own: Set<string>, id: string, what: string, path: string, body: object) => {
+    const answer = await ask("POST", path, body);
+    if (answer.status === 200) own.add(id);
+    else
+      expect([operation, answer.status, answer.text]).toEqual([
+        operation,
+        409,
+        JSON.stringify({ detail: `${what} '${id}' already exists.` }),
+      ]);
+  };
+
+  switch (operation) {
+    case "make thread":
+      return await makes(me.threads, threadId, "Thread", "/threads", {
+        thread_id: threadId,
+        metadata: { mark },
+      });
+    case "make or take thread":
+      return await makes(me.threads, threadId, "Thread", "/threads", {
+        thread_id: threadId,
+        if_exists: "do_nothing",
+      });
+    case "read thread":
+      return void (await ofThread("GET", ""));
+    case "tag thread":
+      return void (await ofThread("PATCH", "", { metadata: { mark, [key]: mark } }));
+    case "delete thread":
+      await ofThread("DELETE", "");
+      return void me.threads.delete(threadId);
+    case "copy thread": {
+      const copy = await ofThread("POST", "/copy", {});
+      if (owns) me.threads.add((JSON.parse(copy.text) as { thread_id: string }).thread_id);
+      return;
+    }
+    case "read state":
+      return void (await ofThread("GET", "/state"));
+    case "write state": {
+      const body = { values: { messages: [{ role: "user", content: mark }] }, as_node: "__start__" };
+      const answer = await ask("POST", `/threads/${threadId}/state`, body);
+      if (!owns) isMissing(answer, "Thread", threadId);
+      return;
+    }
+    case "list threads":
+      return await lists("/threads/search", "thread_id", me.threads);
+    case "count threads":
+      return await counts("/threads/count", me.threads.size);
+    case "run":
+    case "stream a run": {
+      const body = { ...RUN, input: { messages: [{ role: "user", content: mark }] } };
+      await ofThread("POST", operation === "run" ? "/runs/wait" : "/runs/stream", body);
+      return;
+    }
+    case "list runs":
+      return void (await ofThread("GET", "/runs"));
+    case "search runs": {
+      const answer = await ask("POST", "/runs/search", { limit: 100 });
+      const threads = new Set(listed(answer, "thread_id"));
+      expect([operation, [...threads].filter((id) => !me.threads.has(id))]).toEqual([operation, []]);
+      return;
+    }
+    case "make assistant":
+      return await makes(me.assistants, assistantId, "Assistant", "/assistants", {
+        assistant_id: assistantId,
+        graph_id: "agent",
+        name: mark,
+      });
+    case "read assistant": {
+      const answer = await ask("GET", `/assistants/${assistantId}`);
+      if (me.assistants.has(assistantId)) expect(answer.status).toBe(200);
+      else isMissing(answer, "Assistant", assistantId);
+      return;
+    }
+    case "delete assistant": {
+      const answer = await ask("DELETE", `/assistants/${assistantId}`);
+      if (me.assistants.delete(assistantId)) expect(answer.status).toBeLessThan(300);
+      else isMissing(answer, "Assistant", assistantId);
+      return;
+    }
+    case "list assistants": {
+      const answer = await ask("POST", "/assistants/search", { limit: 100 });
+      const own = listed(answer, "assistant_id");
+      expect([operation, own.length]).toEqual([operation, me.assistants.size + SYSTEM_ASSISTANTS]);
+      for (const id of me.assistants) expect(own).toContain(id);
+      return;
+    }
+    case "count assistants":
+      return await counts("/assistants/count", me.assistants.size + SYSTEM_ASSISTANTS);
+    case "schedule": {
+      const answer = await ask("POST", "/runs/crons", { ...RUN, schedule: "0 9 1 1 *", metadata: { mark } });
+      return void me.crons.add((JSON.parse(answer.text) as { cron_id: string }).cron_id);
+    }
+    case "list crons":
+      return await lists("/runs/crons/search", "cron_id", me.crons);
+    case "count crons":
+      return await counts("/runs/crons/count", me.crons.size);
+    case "read cron of other": {
+      const [cronId] = other.crons;
+      if (cronId === undefined) return;
+      const asked = {
+        method: "GET",
+        path: `/runs/crons/${cronId}`,
+        headers: { authorization: `Bearer ${me.name}` },
+      };
+      return isMissing(await send(server.url, asked), "Cron", cronId);
+    }
+    case "put item": {
+      await ask("PUT", "/store/items", { namespace: ["n"], key, value: { mark } });
+      return void me.items.add(key);
+    }
+    case "read item": {
+      const answer = await ask("GET", `/store/items?namespace=n&key=${key}`);
+      return expect([operation, answer.text.includes(mark)]).toEqual([operation, me.items.has(key)]);
+    }
+    case "list items": {
+      const { text } = await ask("POST", "/store/items/search", { namespace_prefix: [], limit: 100 });
+      const keys = (JSON.parse(text) as { items: { key: string }[] }).items.map((item) => item.key);
+      return expect([operation, keys.toSorted()]).toEqual([operation, [...me.items].toSorted()]);
+    }
+    case "list namespaces": {
+      const { text } = await ask("POST", "/store/namespaces", {});
+      const found = (JSON.parse(text) as { namespaces: string[][] }).namespaces.length;
+      return expect([operation, found]).toEqual([operation, me.items.size > 0 ? 1 : 0]);
+    }
+    case "delete item": {
+      await ask("DELETE", "/store/items", { namespace: ["n"], key });
+      return void me.items.delete(key);
+    }
+  }
+};
+
+const step = fc.record({
+  user: fc.constantFrom("ann", "bob"),
+  operation: fc.constantFrom(...OPERATIONS),
+  pick: fc.nat(3),
+  /** Lets what is under way end first. */
+  waits: fc.boolean(),
+});
+
+test(
+  "whatever two users do at the same time, neither sees a trace of the other",
+  async () => {
+    let cases = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 6, maxLength: 16 }), async (steps) => {
+        cases += 1;
+        // New users find nothing of theirs, so nothing has to be cleared away.
+        const ann = aModel(`ann${cases}0`);
+        const bob = aModel(`bob${cases}0`);
+        const pool = {
+          threads: [newId(), newId(), newId()],
+          assistants: [newId(), newId()],
+          keys: ["k", "l"],
+        };
+        const underWay = { ann: Promise.resolve(), bob: Promise.resolve() };
+        for (const { user, operation, pick, waits } of steps) {
+          const [me, other] = user === "ann" ? [ann, bob] : [bob, ann];
+          underWay[user as "ann" | "bob"] = underWay[user as "ann" | "bob"].then(() =>
+            perform(me, other, operation, pick, pool),
+          );
+          if (waits) await Promise.all(Object.values(underWay));
+        }
+        await Promise.all(Object.values(underWay));
+      }),
+      { numRuns: CASES, endOnFailure: false },
+    );
+  },
+  WITHIN_MS,
+);
