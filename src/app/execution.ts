@@ -82,7 +82,7 @@ export const openExecution = async (parts: ExecutionParts) => {
     hub,
     eventLog,
     processId,
-    runTimeoutSeconds: config.runTimeoutSeconds,
+    timeoutSecondsOf: (graphId) => config.runTimeoutSecondsByGraph.get(graphId) ?? config.runTimeoutSeconds,
     faults,
     logger,
   });

@@ -86,7 +86,11 @@ export const openFoundation = async (parts: FoundationParts) => {
     await openItems({ database, repository, index: storeIndex, ...accelerators, logger }),
   );
   const storeParts = { repository, authorize, items, expiry: storeExpiry };
-  const checkpoints = createCheckpointStorage({ database, logger });
+  const checkpoints = createCheckpointStorage({
+    database,
+    valueCharactersAtMost: config.stateValueCharactersAtMost,
+    logger,
+  });
   const graphs = lifecycle.closing(
     await loadGraphs({
       configPath: config.graphConfigFile,

@@ -83,7 +83,11 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
   const authorize = createAuthorize();
   const visibility = await authorize(THE_SERVER, "store", "search", { namespace: [] });
   const everyThread = await authorize(THE_SERVER, "threads", "read", {});
-  const checkpoints = createCheckpointStorage({ database, logger });
+  const checkpoints = createCheckpointStorage({
+    database,
+    valueCharactersAtMost: setup.stateValueCharactersAtMost,
+    logger,
+  });
   const graphs = await loadGraphs({
     configPath: graphConfigFile,
     projectKeys,
@@ -98,6 +102,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
       checkpoints,
       interruptsOf: (threadId) => runs.interrupts(everyThread, threadId),
       recursionLimitMax: setup.recursionLimitMax,
+      eventCharactersAtMost: setup.eventCharactersAtMost,
     }),
     send,
     isLoss: (error) => database.isLoss(error),

@@ -53,7 +53,10 @@ const poolWarning = (
   );
 };
 
-export interface GraphExecutorParts extends Omit<InlineExecutorParts, "recursionLimitMax"> {
+export interface GraphExecutorParts extends Omit<
+  InlineExecutorParts,
+  "recursionLimitMax" | "eventCharactersAtMost"
+> {
   connectionString: string;
   logger: Logger;
 }
@@ -65,9 +68,10 @@ export const openGraphExecutor = (
 ): { graphExecutor: GraphExecutor; graphProcesses: GraphProcesses | undefined } => {
   const plan = planGraphProcesses(config);
   const { processes, poolSize } = plan;
-  const { recursionLimitMax, graphProcessResidentBytes, graphProcessHeapMegabytes } = config;
+  const { recursionLimitMax, eventCharactersAtMost, graphProcessResidentBytes, graphProcessHeapMegabytes } =
+    config;
   if (processes === 0) {
-    const graphExecutor = createInlineExecutor({ ...parts, recursionLimitMax });
+    const graphExecutor = createInlineExecutor({ ...parts, recursionLimitMax, eventCharactersAtMost });
     return { graphExecutor, graphProcesses: undefined };
   }
   const warning = poolWarning(config, plan);
@@ -84,6 +88,8 @@ export const openGraphExecutor = (
       graphConfigFile: config.graphConfigFile,
       projectKeys: config.projectKeys,
       recursionLimitMax,
+      eventCharactersAtMost,
+      stateValueCharactersAtMost: config.stateValueCharactersAtMost,
       logLevel: config.logLevel,
       encryption: encryptionOf(config),
     },

@@ -34,6 +34,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     database,
     cache,
     shapes,
+    valueCharactersAtMost: options.valueCharactersAtMost,
     reader: new CheckpointReader(database, cache, shapes),
   };
 

@@ -8,6 +8,8 @@ export interface CheckpointStorageOptions {
   database: Database;
   /** How many bytes of threads' elements and contents this process may remember (default 64 MiB). */
   cacheBytes?: number;
+  /** Characters that the JSON of one value may have; any number that fits a text if left out. */
+  valueCharactersAtMost?: number;
   logger: Logger;
 }
 

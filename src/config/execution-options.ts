@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { BYTES_PER_MEGABYTE, seconds, wholeNumber, type Option } from "./option.ts";
+import { BYTES_PER_MEGABYTE, list, seconds, wholeNumber, type Option } from "./option.ts";
 
 /** How runs are executed: how many, where, for how long, and what becomes of them when a process dies. */
 export interface ExecutionConfig {
@@ -15,6 +15,8 @@ export interface ExecutionConfig {
   readonly graphProcessResidentBytes: number;
   /** Seconds after which an attempt ends as `timeout`. */
   readonly runTimeoutSeconds: number;
+  /** The same for the runs of some graphs, by the graph's id. */
+  readonly runTimeoutSecondsByGraph: ReadonlyMap<string, number>;
   /** Steps that a run may ask for at most. */
   readonly recursionLimitMax: number;
   /** Seconds that running runs are given to finish on shutdown, before they are handed to another worker. */
@@ -83,6 +85,20 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
     default: "3600",
     ...seconds(1, 604_800),
     description: "Seconds that a run may take.",
+  },
+  runTimeoutSecondsByGraph: {
+    environment: ["RUN_TIMEOUT_BY_GRAPH"],
+    default: "",
+    expected: "a list like agent=600,research=7200 of graph ids and numbers of seconds from 1 to 604800",
+    schema: z.string().transform((text, context) => {
+      const pairs = list(text).map((pair) => /^(.+?)\s*=\s*(\d+(?:\.\d+)?)$/.exec(pair));
+      const limits = pairs.map((pair) => [pair?.[1] ?? "", Number(pair?.[2])] as const);
+      if (limits.every(([, seconds]) => seconds >= 1 && seconds <= 604_800)) return new Map(limits);
+      context.addIssue({ code: "custom", message: "no list of graphs and seconds" });
+      return z.NEVER;
+    }),
+    description:
+      "Seconds that a run of a graph may take, where that is not BG_JOB_TIMEOUT_SECS: agent=600,research=7200.",
   },
   recursionLimitMax: {
     environment: ["RECURSION_LIMIT_MAX"],

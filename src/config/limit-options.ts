@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
-import { commaSeparated, list, seconds, wholeNumber, type Option } from "./option.ts";
+import { commaSeparated, list, megabytes, seconds, wholeNumber, type Option } from "./option.ts";
 
 /** What one caller may ask for, and for how long somebody may hold a connection. Where 0 is a value, it is no limit. */
 export interface LimitConfig {
@@ -18,6 +18,9 @@ export interface LimitConfig {
   readonly streamsAtMost: number;
   /** Connections that this process takes. */
   readonly connectionsAtMost: number;
+  /** Characters of the JSON of one value of a state, and of one event. */
+  readonly stateValueCharactersAtMost: number;
+  readonly eventCharactersAtMost: number;
   /** Addresses of proxies whose `X-Forwarded-For` is believed: what Fastify's `trustProxy` takes. */
   readonly trustedProxies: readonly string[];
   /** Seconds in which the headers of a request must have come; also of the first of a connection. */
@@ -71,6 +74,20 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
     default: "15000",
     ...wholeNumber(10, 1_000_000),
     description: "Connections that this process takes; further ones are closed at once.",
+  },
+  stateValueCharactersAtMost: {
+    environment: ["STATE_VALUE_MAX_MB"],
+    default: "64",
+    ...megabytes(0.001, 200), // beyond it nothing is taken, see values/encoding.ts
+    description:
+      "Megabytes that one value of a thread's state may take as JSON; a run that makes a larger one fails.",
+  },
+  eventCharactersAtMost: {
+    environment: ["EVENT_MAX_MB"],
+    default: "64",
+    ...megabytes(0.001, 200),
+    description:
+      "Megabytes that one event of a run may take; a run that tells a larger one to somebody fails.",
   },
   trustedProxies: {
     environment: ["TRUSTED_PROXIES"],

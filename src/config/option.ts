@@ -39,6 +39,14 @@ export const seconds = (from: number, to: number) => ({
   expected: `a number of seconds from ${from} to ${to}`,
   schema: z.string().pipe(z.coerce.number<string>().min(from).max(to)),
 });
+/** Read as bytes. */
+export const megabytes = (from: number, to: number) => ({
+  expected: `a number of megabytes from ${from} to ${to}`,
+  schema: z
+    .string()
+    .pipe(z.coerce.number<string>().min(from).max(to))
+    .transform((number) => Math.round(number * BYTES_PER_MEGABYTE)),
+});
 export const oneOf = <const Values extends readonly [string, ...string[]]>(values: Values) => ({
   expected: `one of ${values.join(", ")}`,
   schema: z.string().pipe(z.enum(values)),

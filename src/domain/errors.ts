@@ -118,6 +118,20 @@ export class ThreadChangedError extends ThreadloomError {
   }
 }
 
+/** A value is too large to be stored, sent, or made JSON of; what a graph gave ends its run with this. */
+export class ValueTooLargeError extends ThreadloomError {
+  /** `what`: the beginning of a sentence, as "An event 'values'"; `option`: the variable that says so, if one does. */
+  constructor(what: string, charactersAtMost: number, option?: string) {
+    const megabytes = Number((charactersAtMost / 1_000_000).toPrecision(3));
+    const where = option === undefined ? "" : ` (${option})`;
+    super(
+      "too_large",
+      `${what} takes more than ${megabytes} MB as JSON, which is the most that is taken${where}.`,
+    );
+    this.name = "ValueTooLargeError";
+  }
+}
+
 /** Whoever asked has closed the connection: the work ends, and nobody is told. */
 export class CallerGoneError extends Error {
   constructor() {

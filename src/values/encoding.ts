@@ -6,6 +6,7 @@
  * key `$type` or `lc` itself is wrapped, so that text from outside is never taken for an instruction to build something.
  */
 
+import { ValueTooLargeError } from "../domain/errors.ts";
 import { Ancestry, CIRCULAR, withoutCycles } from "./cycles.ts";
 import { setProperty, TYPE, type Properties } from "./properties.ts";
 import { typeOfObject, typeOfScalar } from "./types/table.ts";
@@ -24,7 +25,16 @@ export type ListHook = (array: readonly unknown[]) => number | undefined;
 const NESTING_AT_MOST = 1_000;
 const NESTING_UNSUSPICIOUS = 64;
 
-/** The tree of a value. Throws a TypeError for one that is nested deeper than 1,000 levels. */
+/**
+ * Characters of which no JSON is made: half of what a text can have. With a value of 500 MB in a heap of 1 GiB the process
+ * ended before there was an error.
+ */
+export const CHARACTERS_AT_MOST = 256_000_000;
+
+/**
+ * The tree of a value. Throws a TypeError for one that is nested deeper than 1,000 levels, ValueTooLargeError for one whose
+ * texts alone have too many characters.
+ */
 export const encode = (value: unknown, listHook?: ListHook): unknown =>
   withoutCycles((ancestry) => new Encoder(listHook, ancestry).encode(value));
 
@@ -33,6 +43,8 @@ export const treeText = (tree: unknown): string => JSON.stringify(tree);
 
 class Encoder implements PartEncoder {
   private depth = 0;
+  /** Of texts and lists so far: at least so many will the JSON have. */
+  private characters = 0;
 
   constructor(
     private readonly listHook: ListHook | undefined,
@@ -45,6 +57,8 @@ class Encoder implements PartEncoder {
   encode(value: unknown): unknown {
     switch (typeof value) {
       case "string":
+        this.count(value.length);
+        return value;
       case "boolean":
         return value;
       case "object":
@@ -54,6 +68,12 @@ class Encoder implements PartEncoder {
       default:
         return this.encodeScalar(value);
     }
+  }
+
+  private count(characters: number): void {
+    this.characters += characters;
+    if (this.characters > CHARACTERS_AT_MOST)
+      throw new ValueTooLargeError("A value of the state", CHARACTERS_AT_MOST);
   }
 
   private encodeScalar(value: unknown): unknown {
@@ -79,6 +99,7 @@ class Encoder implements PartEncoder {
   private encodeArray(array: unknown[]): unknown {
     const list = this.listHook?.(array);
     if (list !== undefined) return { [TYPE]: "list", list } satisfies ListMarker;
+    this.count(array.length);
     let changed: unknown[] | undefined;
     for (let index = 0; index < array.length; index++) {
       const tree = this.encode(array[index]);

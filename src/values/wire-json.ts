@@ -6,7 +6,9 @@
  * function it is five to ten times slower.)
  */
 
+import { ValueTooLargeError } from "../domain/errors.ts";
 import { Ancestry, CIRCULAR, withoutCycles } from "./cycles.ts";
+import { CHARACTERS_AT_MOST } from "./encoding.ts";
 import { setProperty, type Properties } from "./properties.ts";
 import { typeOfObject, typeOfScalar } from "./types/table.ts";
 
@@ -22,7 +24,7 @@ const NESTING_UNSUSPICIOUS = 64;
  * has no JSON at all (a function) is null.
  *
  * What contains itself is "[Circular]" where it comes again. Throws a TypeError for a value that is nested deeper than
- * 1,000 levels.
+ * 1,000 levels, ValueTooLargeError for one whose texts have too many characters.
  */
 export const toWireJson = (value: unknown): string => JSON.stringify(toWireValue(value)) ?? "null";
 
@@ -32,14 +34,24 @@ export const toWireJson = (value: unknown): string => JSON.stringify(toWireValue
  */
 export const toWireValue = (value: unknown): unknown =>
   typeof value === "object" && value !== null
-    ? withoutCycles((ancestry) => plain(value, 0, ancestry))
+    ? withoutCycles((ancestry) => plain(value, 0, ancestry, { characters: 0 }))
     : scalar(value);
 
 /** Of scalars `JSON.stringify` writes all but bigints, so these alone are looked up. */
 const scalar = (value: unknown): unknown =>
   typeof value === "bigint" ? typeOfScalar(value).toWire?.(value) : value;
 
-const plain = (value: object, depth: number, ancestry: Ancestry | undefined): unknown => {
+/** Characters of the texts so far, and items of the lists: at least so many will the JSON have. */
+interface Size {
+  characters: number;
+}
+
+const grow = (size: Size, characters: number): void => {
+  size.characters += characters;
+  if (size.characters > CHARACTERS_AT_MOST) throw new ValueTooLargeError("A value", CHARACTERS_AT_MOST);
+};
+
+const plain = (value: object, depth: number, ancestry: Ancestry | undefined, size: Size): unknown => {
   if (ancestry !== undefined || depth > NESTING_UNSUSPICIOUS) {
     ancestry ??= new Ancestry();
     if (!ancestry.enter(value)) return CIRCULAR;
@@ -50,40 +62,52 @@ const plain = (value: object, depth: number, ancestry: Ancestry | undefined): un
     }
   }
   const result = Array.isArray(value)
-    ? plainArray(value, depth + 1, ancestry)
-    : plainObject(value as Properties, depth + 1, ancestry);
+    ? plainArray(value, depth + 1, ancestry, size)
+    : plainObject(value as Properties, depth + 1, ancestry, size);
   ancestry?.leave(value);
   return result;
 };
 
-const plainArray = (list: unknown[], depth: number, ancestry: Ancestry | undefined): unknown[] => {
+const plainArray = (
+  list: unknown[],
+  depth: number,
+  ancestry: Ancestry | undefined,
+  size: Size,
+): unknown[] => {
+  grow(size, list.length);
   let changed: unknown[] | undefined;
   for (let index = 0; index < list.length; index++) {
     const before = list[index];
     if (typeof before !== "object" || before === null) {
-      if (typeof before === "bigint") (changed ??= list.slice())[index] = scalar(before);
+      if (typeof before === "string") grow(size, before.length);
+      else if (typeof before === "bigint") (changed ??= list.slice())[index] = scalar(before);
       continue;
     }
-    const after = plain(before, depth, ancestry);
+    const after = plain(before, depth, ancestry, size);
     if (after !== before) (changed ??= list.slice())[index] = after;
   }
   return changed ?? list;
 };
 
-const plainObject = (value: Properties, depth: number, ancestry: Ancestry | undefined): unknown => {
+const plainObject = (
+  value: Properties,
+  depth: number,
+  ancestry: Ancestry | undefined,
+  size: Size,
+): unknown => {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) {
     const replaced = withoutClass(value);
     if (replaced !== value) {
       return typeof replaced === "object" && replaced !== null
-        ? plain(replaced, depth, ancestry)
+        ? plain(replaced, depth, ancestry, size)
         : scalar(replaced);
     }
   } else if (typeof value.toJSON === "function") {
     const replaced: unknown = (value.toJSON as () => unknown)();
     if (replaced !== value) {
       return typeof replaced === "object" && replaced !== null
-        ? plain(replaced, depth, ancestry)
+        ? plain(replaced, depth, ancestry, size)
         : scalar(replaced);
     }
   }
@@ -91,9 +115,12 @@ const plainObject = (value: Properties, depth: number, ancestry: Ancestry | unde
   for (const key in value) {
     const before = value[key];
     let after: unknown;
-    if (typeof before === "object" && before !== null) after = plain(before, depth, ancestry);
+    if (typeof before === "object" && before !== null) after = plain(before, depth, ancestry, size);
     else if (typeof before === "bigint") after = scalar(before);
-    else continue;
+    else {
+      if (typeof before === "string") grow(size, before.length);
+      continue;
+    }
     if (after === before || !Object.hasOwn(value, key)) continue;
     // A spread keeps an own key named `__proto__` as data.
     setProperty((changed ??= { ...value }), key, after);

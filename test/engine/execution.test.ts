@@ -161,11 +161,12 @@ const anExecutor = (situation: Situation) => {
       checkpoints,
       interruptsOf: () => Promise.resolve({}),
       recursionLimitMax: 1_000,
+      eventCharactersAtMost: 1_000_000,
     }),
     hub,
     eventLog,
     processId: HERE,
-    runTimeoutSeconds: situation.runTimeoutSeconds ?? 60,
+    timeoutSecondsOf: () => situation.runTimeoutSeconds ?? 60,
     faults: { reached: (point) => void did.push(point) },
     logger,
   });

@@ -32,7 +32,7 @@ const outcomeOf = async (result: GraphResult, state: unknown = { next: [], tasks
         }),
     } as unknown as Graphs,
     checkpoints: {} as CheckpointStorage,
-    runTimeoutSeconds: 5,
+    timeoutSecondsOf: () => 5,
     logger,
   });
   return { outcome: await of(RUN, result), lines };

@@ -8,6 +8,7 @@
  */
 
 import { randomBytes } from "node:crypto";
+import { ValueTooLargeError } from "../../domain/errors.ts";
 import { encode, treeText } from "../../values/encoding.ts";
 import { ElementPlaces } from "./element-places.ts";
 import { movedSegment, SegmentCursor, type ElementPlace, type Segment } from "./segments.ts";
@@ -21,6 +22,9 @@ import {
 } from "./stored-list.ts";
 import { joinStretches, STRETCH_WORTH_A_SEGMENT, type Stretch } from "./stretches.ts";
 
+export const stateTooLarge = (charactersAtMost: number): Error =>
+  new ValueTooLargeError("A value of the state", charactersAtMost, "STATE_VALUE_MAX_MB");
+
 /** A list of more segments than these is stored anew as one. */
 const SEGMENTS_AT_MOST = 64;
 
@@ -32,6 +36,9 @@ export class ThreadLists {
   private readonly places = new ElementPlaces();
   /** Elements that are planned, but not yet given out. */
   private planned: NewElements[] = [];
+
+  /** `charactersAtMost`: of the new elements of one list. */
+  constructor(private readonly charactersAtMost = Infinity) {}
 
   /** Takes note of a list that was read, so that its elements are recognised wherever they turn up. */
   remember({ reference, elements, trees }: LiveList): void {
@@ -214,8 +221,11 @@ export class ThreadLists {
     texts: readonly string[] | undefined,
   ): void {
     const planned: NewElements = { list, position, texts: [], trees: [] };
+    let characters = 0;
     for (const [offset, element] of elements.entries()) {
       const text = texts?.[start + offset] ?? treeText(encode(element));
+      characters += text.length;
+      if (characters > this.charactersAtMost) throw stateTooLarge(this.charactersAtMost);
       // Parsed anew: the tree must not share anything with the live element, which may be changed in place.
       const tree: unknown = JSON.parse(text);
       trees[start + offset] = tree;

@@ -4,7 +4,7 @@ import type { Cipher } from "../../encryption/cipher.ts";
 import { encode, treeText, type ListHook } from "../../values/encoding.ts";
 import type { Segment } from "../lists/segments.ts";
 import type { ListReference, LiveList } from "../lists/stored-list.ts";
-import type { ThreadLists } from "../lists/thread-lists.ts";
+import { stateTooLarge, type ThreadLists } from "../lists/thread-lists.ts";
 import { contentHash } from "./content-hash.ts";
 import type { NewContent } from "./new-rows.ts";
 import { WHOLE_LIST, type StoredValue } from "./stored-value.ts";
@@ -32,6 +32,7 @@ export class ValueWriter {
   constructor(
     private readonly threadLists: ThreadLists,
     private readonly cipher: Cipher | undefined,
+    private readonly charactersAtMost = Infinity,
   ) {}
 
   takeNewContents(): NewContent[] {
@@ -51,8 +52,13 @@ export class ValueWriter {
       return this.storeList(this.threadLists.plan(value, before.live));
     // Channels of LangGraph's own are replaced at every step: no list is worth it.
     if (Array.isArray(value) && !channel.startsWith("__") && !this.isKnownList(value)) {
-      const texts = value.map((element) => treeText(encode(element)));
-      const characters = texts.reduce((sum, text) => sum + text.length + 1, 1);
+      let characters = 1;
+      const texts = value.map((element) => {
+        const text = treeText(encode(element));
+        characters += text.length + 1;
+        if (characters > this.charactersAtMost) throw stateTooLarge(this.charactersAtMost);
+        return text;
+      });
       if (characters > ARRAY_CHARACTERS_AT_MOST)
         return this.storeList(this.threadLists.plan(value, undefined, texts));
     }
@@ -73,7 +79,9 @@ export class ValueWriter {
       if (!this.isKnownList(array)) return undefined;
       return lists.push(this.threadLists.plan(array, undefined)) - 1;
     };
-    return { text: treeText(encode(value, hook)), lists };
+    const text = treeText(encode(value, hook));
+    if (text?.length > this.charactersAtMost) throw stateTooLarge(this.charactersAtMost);
+    return { text, lists };
   }
 
   private store(value: unknown): StoredValue {

@@ -40,6 +40,8 @@ export interface SaverParts {
   cache: ElementCache;
   reader: CheckpointReader;
   shapes: KnownShapes;
+  /** See CheckpointStorageOptions. */
+  valueCharactersAtMost: number | undefined;
 }
 
 export interface SaverOptions {

@@ -32,12 +32,20 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     this.failed.throwIfAborted();
     let writer = this.writers.get(key);
     if (writer === undefined) {
-      const { database, cache, shapes } = this.parts;
+      const { database, cache, shapes, valueCharactersAtMost } = this.parts;
       const { fence } = this;
       const isAttempt = fence?.kind === "attempt";
       const asynchronous = !this.waits && (isAttempt || fence === undefined);
       const elements = () => cache.thread(key);
-      writer = new ThreadWriter({ database, threadId: key, fence, asynchronous, elements, shapes });
+      writer = new ThreadWriter({
+        database,
+        threadId: key,
+        fence,
+        asynchronous,
+        elements,
+        shapes,
+        valueCharactersAtMost,
+      });
       const { failed } = writer.queue;
       failed.addEventListener(
         "abort",

@@ -27,6 +27,7 @@ export class UnfencedSaver extends DifferenceSaver {
       asynchronous: false,
       elements: () => cache.thread(key),
       shapes,
+      valueCharactersAtMost: this.parts.valueCharactersAtMost,
     });
     this.writers.delete(key);
     this.writers.set(key, writer);

@@ -19,15 +19,19 @@ const CHECKPOINTS_KNOWN_AT_MOST = 32;
 /** All that one saver remembers of one thread, and its queue. */
 export class ThreadWriter {
   readonly threadId: string;
-  readonly threadLists = new ThreadLists();
+  readonly threadLists: ThreadLists;
   readonly values: ValueWriter;
   readonly queue: WriteQueue;
   private readonly known = new Map<string, KnownCheckpoint>();
   private readonly writtenNs = new Set<string>();
 
-  constructor(options: Omit<WriteQueueOptions, "threadLists">) {
+  constructor(
+    options: Omit<WriteQueueOptions, "threadLists"> & { valueCharactersAtMost: number | undefined },
+  ) {
     this.threadId = options.threadId;
-    this.values = new ValueWriter(this.threadLists, options.database.cipher);
+    const { database, valueCharactersAtMost = Infinity } = options;
+    this.threadLists = new ThreadLists(valueCharactersAtMost);
+    this.values = new ValueWriter(this.threadLists, database.cipher, valueCharactersAtMost);
     this.queue = new WriteQueue({ ...options, threadLists: this.threadLists });
   }
 

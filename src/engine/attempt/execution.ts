@@ -49,7 +49,8 @@ export interface ExecutorParts {
   hub: Hub;
   eventLog: EventLog;
   processId: string;
-  runTimeoutSeconds: number;
+  /** Seconds that a run of a graph may take. */
+  timeoutSecondsOf(graphId: string): number;
   faults: Faults;
   logger: Logger;
 }
@@ -73,11 +74,11 @@ export const createExecutor = (parts: ExecutorParts) => {
     hub,
     eventLog,
     processId,
-    runTimeoutSeconds,
+    timeoutSecondsOf,
     faults,
     logger,
   } = parts;
-  const outcomes = createOutcomes({ database, graphs, checkpoints, runTimeoutSeconds, logger });
+  const outcomes = createOutcomes({ database, graphs, checkpoints, timeoutSecondsOf, logger });
 
   const conclude = createConclusion({ queue, ends, outcomes, outbox, processId, faults, logger });
 
@@ -138,7 +139,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         if (reason.kind === "lease-lost") lost = true;
         attempt.stop(reason);
       };
-      const timer = setTimeout(() => stop({ kind: "timeout" }), runTimeoutSeconds * 1_000);
+      const timer = setTimeout(() => stop({ kind: "timeout" }), timeoutSecondsOf(graph_id) * 1_000);
       // Asked for while nobody had the run.
       if (run.cancel_action !== null) stop({ kind: "cancel", action: run.cancel_action });
 

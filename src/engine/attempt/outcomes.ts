@@ -16,7 +16,8 @@ export interface OutcomesParts {
   database: Pick<Database, "isLoss">;
   graphs: Graphs;
   checkpoints: CheckpointStorage;
-  runTimeoutSeconds: number;
+  /** Seconds that a run of a graph may take. */
+  timeoutSecondsOf(graphId: string): number;
   logger: Logger;
 }
 
@@ -58,7 +59,7 @@ export const createOutcomes = ({
   database,
   graphs,
   checkpoints,
-  runTimeoutSeconds,
+  timeoutSecondsOf,
   logger,
 }: OutcomesParts) => {
   /** What the head checkpoint waits for; needs a read, so only where the graph's stream does not tell. */
@@ -141,7 +142,7 @@ export const createOutcomes = ({
         if (result.reason.kind === "timeout") {
           return failed("timeout", {
             error: "RunTimeoutError",
-            message: `The run did not end within ${runTimeoutSeconds} seconds.`,
+            message: `The run did not end within ${timeoutSecondsOf(run.graph_id)} seconds.`,
           });
         }
         return { status: "interrupted", error: null, ...(await threadStateOf(run, "idle")) };

@@ -3,7 +3,7 @@ import type { ClaimedRunRow } from "../../database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
-import { LeaseLostError } from "../../domain/errors.ts";
+import { LeaseLostError, ValueTooLargeError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { toWireJson } from "../../values/wire-json.ts";
 import { createPacer, type Pacer } from "../../lib/pacer.ts";
@@ -29,6 +29,8 @@ export interface InlineExecutorParts {
   interruptsOf(threadId: string): Promise<JsonObject>;
   /** No run goes on for more steps, whatever it was given. */
   recursionLimitMax: number;
+  /** Of one event; a run that tells a larger one to somebody fails. */
+  eventCharactersAtMost: number;
 }
 
 /**
@@ -82,6 +84,21 @@ const createHearing = (telling: Telling) => {
   };
 };
 
+/** Refuses events that are too large: whoever reads them has each in memory as a whole, here and at the client. */
+const boundEvents = (sink: AttemptEvents, charactersAtMost: number): AttemptEvents => ({
+  emit(event, data) {
+    sink.emit(event, () => {
+      const text = data();
+      if (text.length <= charactersAtMost) return text;
+      throw new ValueTooLargeError(`An event '${event}'`, charactersAtMost, "EVENT_MAX_MB");
+    });
+  },
+  get needsPause() {
+    return sink.needsPause;
+  },
+  pause: () => sink.pause(),
+});
+
 /** How the graphs within that of a stopped attempt end, if the run ends with it. */
 const endOfStopped = (reason: StopReason | undefined): GraphEnd | undefined =>
   reason?.kind === "cancel" ? "interrupted" : reason?.kind === "timeout" ? "failed" : undefined;
@@ -124,7 +141,7 @@ export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<
  * not stored.
  */
 const startAttempt = (
-  { graphs, checkpoints, interruptsOf, recursionLimitMax }: InlineExecutorParts,
+  { graphs, checkpoints, interruptsOf, recursionLimitMax, eventCharactersAtMost }: InlineExecutorParts,
   pacer: Pacer,
   run: ClaimedRunRow,
   sink: AttemptEvents,
@@ -137,7 +154,8 @@ const startAttempt = (
     onStop = resolve;
   });
   const kwargs = run.kwargs as unknown as RunKwargs;
-  const telling = createTelling(kwargs, tellsProtocol, (event, data) => sink.emit(event, data));
+  const bounded = boundEvents(sink, eventCharactersAtMost);
+  const telling = createTelling(kwargs, tellsProtocol, (event, data) => bounded.emit(event, data));
   const hearing = createHearing(telling);
   let saver: AttemptSaver | undefined;
   let graph: RunnableGraph | undefined;
@@ -208,7 +226,7 @@ const startAttempt = (
         ? (kwargs.input ?? null)
         : await toCommand(kwargs.command, () => interruptsOf(run.thread_id));
     if (telling.throughEvents)
-      await readEvents(resolved, input, options, sink, {
+      await readEvents(resolved, input, options, bounded, {
         onChunk: (chunk) => hearing.hear(chunk),
         pause,
       });

@@ -23,6 +23,8 @@ export interface GraphProcessSetup {
   /** What the environment says of it. */
   projectKeys: ProjectKeys;
   recursionLimitMax: number;
+  eventCharactersAtMost: number;
+  stateValueCharactersAtMost: number;
   logLevel: string;
   /** Over the pipe, and not in the environment, which graphs and their own processes see. */
   encryption: EncryptionSetup;

@@ -1,0 +1,31 @@
+import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
+
+/** Makes what is too large, as its input says; `characters` of it. */
+const State = Annotation.Root({
+  kind: Annotation<"value" | "list" | "items" | "event" | "error" | "small">,
+  characters: Annotation<number>,
+  made: Annotation<unknown>,
+});
+
+export const graph = new StateGraph(State)
+  .addNode("make", ({ kind, characters }, { writer }) => {
+    const text = "x".repeat(characters);
+    switch (kind) {
+      case "value":
+        return { made: { text } };
+      case "list":
+        return { made: Array.from({ length: 10 }, () => text.slice(0, characters / 10)) };
+      case "items":
+        return { made: { items: Array.from({ length: characters }, () => 1) } };
+      case "event":
+        writer?.({ text });
+        return {};
+      case "error":
+        throw new Error(text);
+      default:
+        return { made: "small" };
+    }
+  })
+  .addEdge(START, "make")
+  .addEdge("make", END)
+  .compile();
