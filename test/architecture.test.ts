@@ -35,6 +35,7 @@ const ROOMS = [
   "status",
   "store",
   "ui",
+  "custom-app",
   "cli",
   "app",
   "main.ts",

@@ -8,6 +8,7 @@ import { createAnswerRoom, type AnswerRoom } from "../http/answer-room.ts";
 import { createApp } from "../http/app.ts";
 import type { CallerLimits } from "../http/limits/caller-limits.ts";
 import { originsOf } from "../http/origins.ts";
+import type { AroundApi } from "../http/around.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
 import { createSiteCheck } from "../http/sites.ts";
 import { NO_FAULTS, type Faults } from "../domain/faults.ts";
@@ -23,6 +24,8 @@ import { createStreamingRoutes } from "../streaming/routes.ts";
 import { createThreadRoutes } from "../threads/routes.ts";
 import { createUiRoutes } from "../ui/routes.ts";
 import { createWebhookRoutes } from "../webhooks/routes.ts";
+import { putAroundApi } from "../custom-app/around-api.ts";
+import { loadCustomApp } from "../custom-app/loading.ts";
 import { openExecution } from "./execution.ts";
 import { openFoundation, type Foundation } from "./foundation.ts";
 import { callerLimitsOf, connectionLimitsOf } from "./limits.ts";
@@ -96,8 +99,20 @@ interface HttpParts {
   answerRoom: AnswerRoom;
   callerLimits: CallerLimits;
   foundation: Foundation;
+  around: AroundApi | undefined;
   logger: Logger;
 }
+
+/** `http.app` of langgraph.json; a worker has no use for it. */
+const openCustomApp = async (
+  { role, bodyLimitBytes }: Config,
+  { app, authFirst, customRouteAuth }: Foundation["http"],
+  logger: Logger,
+): Promise<AroundApi | undefined> => {
+  if (app === undefined || role === "worker") return undefined;
+  const options = { bytesAtMost: bodyLimitBytes, authFirst, customRouteAuth };
+  return putAroundApi(await loadCustomApp(app, logger), options);
+};
 
 /** The HTTP side. A worker answers health probes and executes runs, nothing else. */
 const createServerApp = (config: Config, services: Services, parts: HttpParts): Promise<FastifyInstance> => {
@@ -116,6 +131,7 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
     trustedProxies: config.trustedProxies,
     cors: { origins, rules: http.cors },
     rules: http,
+    around: parts.around,
     socketsSettled: () => services.streaming.settled(),
     siteCheck: createSiteCheck({ ...config, origins, hasKeys, logger }),
     routes: [
@@ -168,9 +184,10 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   });
   startSweeps({ foundation, execution, services, deliveries: webhooks.deliveries, lifecycle, logger });
   if (config.role !== "worker") services.ui.prepare();
-  const app = lifecycle.closing(
-    await createServerApp(config, services, { answerRoom, callerLimits, foundation, logger }),
-  );
+  const around = await openCustomApp(config, foundation.http, logger);
+  if (around !== undefined) lifecycle.closing(around);
+  const httpParts = { answerRoom, callerLimits, foundation, around, logger };
+  const app = lifecycle.closing(await createServerApp(config, services, httpParts));
   // After the runs, whose ends it is told of; before the routes, some of which are receivers.
   if (webhooks.courier !== undefined) lifecycle.closing(webhooks.courier);
   const { worker } = execution;

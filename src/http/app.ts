@@ -1,12 +1,20 @@
 import type { AnswerRoom } from "./answer-room.ts";
 import { fastifySSE } from "@fastify/sse";
-import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from "fastify";
+import Fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from "fastify";
 import type { Authenticate } from "../access/api-keys.ts";
 import { unavailable } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { RoutePlugin } from "./route-plugin.ts";
 import { callerGone } from "./caller-gone.ts";
+import type { AroundApi } from "./around.ts";
+import type { Caller } from "../access/caller.ts";
 import { boundAnswers } from "./answer-budget.ts";
 import { acceptBodies, type BodyLimits } from "./bodies.ts";
 import { allowOriginOf, allowOrigins, type CorsOptions } from "./cors.ts";
@@ -44,12 +52,48 @@ export interface AppOptions {
   routes: RoutePlugin[];
   /** `http` of langgraph.json. */
   rules?: HttpRules | undefined;
+  /** An application of the project's own. */
+  around?: AroundApi | undefined;
   /** Resolves when what clients have asked over WebSockets is answered; a server that stops waits a moment for it. */
   socketsSettled?: () => Promise<void>;
 }
 
 /** Characters of an id in a path: UUIDs have 36, graph ids are names. */
 const PATH_PARAMETER_AT_MOST = 1_000;
+
+/** Finds out who calls, once for each request; none is taken any more by a server that stops. */
+const callerHook = (
+  app: FastifyInstance,
+  authenticate: Authenticate,
+): ((request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void) => {
+  let closing = false;
+  app.addHook("preClose", (done) => {
+    closing = true;
+    done();
+  });
+  return (request, reply, done) => {
+    try {
+      if (closing) throw unavailable("This server is stopping; nothing was stored.");
+      if ((request.caller as Caller | undefined) !== undefined) return done();
+      const { method, url, headers } = request;
+      const gone = (): AbortSignal => callerGone(reply.raw);
+      const caller = authenticate({ method, url, headers, callerGone: gone });
+      if (!(caller instanceof Promise)) {
+        request.caller = caller;
+        return done();
+      }
+      caller.then(
+        (found) => {
+          request.caller = found;
+          done();
+        },
+        (error: unknown) => done(error as Error),
+      );
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+};
 
 /** Builds the HTTP application; it does not listen yet. */
 export const createApp = async (options: AppOptions): Promise<FastifyInstance> => {
@@ -107,35 +151,19 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     }
   });
   await allowOrigins(app, options.cors);
+  app.decorateRequest("caller", undefined as never);
+  app.decorateRequest("isWrapped", false);
+  const authenticate = callerHook(app, options.authenticate);
+  const { around } = options;
+  if (around !== undefined) {
+    app.addHook("onRequest", (request, reply, done) =>
+      around.authenticatesBefore(request) ? authenticate(request, reply, done) : done(),
+    );
+    around.install(app);
+  }
   const budget = acceptBodies(app, options.bodyLimits);
   boundAnswers(app, options.answerRoom);
-  app.decorateRequest("caller", undefined as never);
-  let closing = false;
-  app.addHook("preClose", (done) => {
-    closing = true;
-    done();
-  });
-  app.addHook("onRequest", (request, reply, done) => {
-    try {
-      if (closing) throw unavailable("This server is stopping; nothing was stored.");
-      const { method, url, headers } = request;
-      const gone = (): AbortSignal => callerGone(reply.raw);
-      const caller = options.authenticate({ method, url, headers, callerGone: gone });
-      if (!(caller instanceof Promise)) {
-        request.caller = caller;
-        return done();
-      }
-      caller.then(
-        (found) => {
-          request.caller = found;
-          done();
-        },
-        (error: unknown) => done(error as Error),
-      );
-    } catch (error) {
-      done(error as Error);
-    }
-  });
+  app.addHook("onRequest", authenticate);
   answerBeforeClosing(app, openAnswers);
   // Its own heartbeat would end in a blank line; see events/transports/server-sent-events.ts.
   await app.register(fastifySSE, { heartbeatInterval: 0 });

@@ -20,7 +20,7 @@ const NOT_BUILT = "not built yet";
 const HEADERS: Keys = { includes: true, excludes: true, include: true, exclude: true };
 
 const HTTP: Keys = {
-  app: NOT_BUILT,
+  app: true,
   cors: {
     allow_origins: true,
     allow_methods: true,
@@ -42,8 +42,8 @@ const HTTP: Keys = {
   disable_webhooks: true,
   configurable_headers: HEADERS,
   logging_headers: HEADERS,
-  middleware_order: NOT_BUILT,
-  enable_custom_route_auth: NOT_BUILT,
+  middleware_order: true,
+  enable_custom_route_auth: true,
   mount_prefix: true,
 };
 

@@ -36,8 +36,7 @@ describe("the keys of langgraph.json", () => {
     ],
     [
       { http: { app: "./app.ts:app", cors: { allow_origin: ["*"] }, disable_store: true } },
-      "'http.app' (not built yet) has no effect here; " +
-        "'http.cors.allow_origin' is unknown, perhaps 'http.cors.allow_origins' was meant",
+      "'http.cors.allow_origin' is unknown, perhaps 'http.cors.allow_origins' was meant",
     ],
     [{ grahps: {} }, "'grahps' is unknown, perhaps 'graphs' was meant"],
     [{ checkpointer: { tttl: {} } }, "'checkpointer.tttl' is unknown, perhaps 'checkpointer.ttl' was meant"],

@@ -1,5 +1,6 @@
 import type { FastifyReply } from "fastify";
 import { isSelected, type EventSelection } from "../selection.ts";
+import { PassThrough, type Writable } from "node:stream";
 import { deliver, type DeliveryEnd, type EventReader, type EventSink, type SentEvent } from "./event-sink.ts";
 import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./pace.ts";
 
@@ -39,6 +40,14 @@ function* toWrites(events: readonly SentEvent[], selection: EventSelection): Gen
   if (frames !== "") yield frames;
 }
 
+/** What @fastify/sse sends. */
+const STREAM_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache",
+  connection: "keep-alive",
+  "x-accel-buffering": "no",
+};
+
 /** What a socket is destroyed with when it is the server that cuts the client off. */
 class DroppedError extends Error {
   constructor() {
@@ -52,8 +61,11 @@ export const wasDropped = ({ raw }: FastifyReply): boolean => raw.errored instan
 
 /** Server-sent events over the response to a request; its route must be registered with `sse: "manual"`. */
 export const createEventStream = (reply: FastifyReply, selection: EventSelection): EventSink => {
-  const socket = reply.raw;
-  let gone = socket.destroyed;
+  const { raw } = reply;
+  // Around the API there may be an application that has the answer before the client.
+  const piped = reply.request.isWrapped === true ? new PassThrough() : undefined;
+  const socket: Writable = piped ?? raw;
+  let gone = raw.destroyed;
   let left: (() => void) | undefined;
   let drained: (() => void) | undefined;
   let flush: NodeJS.Immediate | undefined;
@@ -64,7 +76,9 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
     drained?.();
   };
   const onDrain = (): void => drained?.();
-  socket.on("close", onClose);
+  raw.on("close", onClose);
+  // It was not wanted: something else is answered.
+  piped?.on("close", onClose).on("error", onClose);
   socket.on("drain", onDrain);
 
   /** Waits for the socket, or for its end (@fastify/sse's own send() waits for ever then). True if it stalls. */
@@ -90,8 +104,11 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
     },
     open() {
       // Also before the first event, for clients wait for the headers; but with it, in one packet, if it is there.
-      reply.sse.sendHeaders();
-      flush = setImmediate(() => socket.flushHeaders());
+      if (piped !== undefined) void reply.headers(STREAM_HEADERS).send(piped);
+      else {
+        reply.sse.sendHeaders();
+        flush = setImmediate(() => raw.flushHeaders());
+      }
       // Only between whole frames: in the middle of one the socket is full, and has other signs of life to deliver.
       heartbeat = setInterval(() => socket.writableNeedDrain || socket.write(HEARTBEAT), HEARTBEAT_MS);
     },
@@ -112,13 +129,14 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
       return "taken";
     },
     drop() {
-      socket.destroy(new DroppedError());
+      raw.destroy(new DroppedError());
     },
     close() {
       clearImmediate(flush);
       clearInterval(heartbeat);
-      socket.off("close", onClose);
+      raw.off("close", onClose);
       socket.off("drain", onDrain);
+      piped?.off("close", onClose).end();
     },
   };
 };

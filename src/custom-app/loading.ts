@@ -1,0 +1,86 @@
+import { createModuleLoader } from "../graphs/modules.ts";
+import { GraphLoadError } from "../project/langgraph-json.ts";
+import type { NamedExport } from "../project/named-export.ts";
+import type { Logger } from "../lib/logger.ts";
+import { aroundHono, isHono } from "./hono.ts";
+
+/** What an application knows of who calls, as the official servers say it. */
+export interface AppAuth {
+  user: { identity: string; permissions: readonly string[]; [field: string]: unknown };
+  scopes: readonly string[];
+}
+
+/** What stands around a request: the second argument of `fetch`. In Hono it is `c.env`. */
+export interface AppEnvironment {
+  /** The request as Node has it, for the address of its sender. */
+  incoming: unknown;
+  /** Undefined for a caller that is not known (yet). */
+  auth: AppAuth | undefined;
+  /** The API's answer. Once for each request. */
+  api: (request: Request) => Promise<Response>;
+}
+
+/** An application of the project's own. */
+export interface CustomApp {
+  fetch(request: Request, environment: AppEnvironment): Promise<unknown>;
+  /** It calls `api` for what it has no route for. Another one says 404 then, and the API is asked. */
+  readonly callsApi: boolean;
+  /** Lets go of the module's loader. */
+  close(): Promise<void>;
+}
+
+interface Handler {
+  fetch(request: Request, environment: unknown, context: unknown): unknown;
+}
+
+const isHandler = (exported: unknown): exported is Handler =>
+  (typeof exported === "object" || typeof exported === "function") &&
+  exported !== null &&
+  typeof (exported as Partial<Handler>).fetch === "function";
+
+/** What runtimes at the edge hand over as the third argument. */
+const contextOf = (logger: Logger) => ({
+  waitUntil(promise: unknown): void {
+    Promise.resolve(promise).catch((error: unknown) =>
+      logger.error({ err: error }, "what the application of http.app left behind has failed"),
+    );
+  },
+  passThroughOnException(): void {},
+});
+
+/**
+ * Loads `http.app` of langgraph.json: a Hono application, or anything with `fetch(request)`.
+ * @throws GraphLoadError that names the file and what is wrong with it
+ */
+export const loadCustomApp = async (
+  { file, exportName }: NamedExport,
+  logger: Logger,
+): Promise<CustomApp> => {
+  const subject = "'http.app' of langgraph.json";
+  if (file.endsWith(".py")) {
+    throw new GraphLoadError(
+      `${subject} is ${file}, which is Python: this server takes applications in TypeScript or JavaScript.`,
+    );
+  }
+  const entry = { id: "http.app", file, exportName, description: undefined, subject };
+  const loader = await createModuleLoader([entry]);
+  try {
+    const exported = await (await loader.load(entry)).exported;
+    if (!isHandler(exported)) {
+      throw new GraphLoadError(
+        `${subject} (${file}): its export '${exportName}' is no application, since it has no method 'fetch'. Export one of ` +
+          "Hono, or an object like { fetch(request) { return new Response(…) } }.",
+      );
+    }
+    const handler: Handler = isHono(exported) ? aroundHono(exported, logger) : exported;
+    const context = contextOf(logger);
+    return {
+      callsApi: isHono(exported),
+      fetch: async (request, environment) => await handler.fetch(request, environment, context),
+      close: () => loader.close(),
+    };
+  } catch (error) {
+    await loader.close();
+    throw error;
+  }
+};

@@ -1,0 +1,12 @@
+/** An application that is no Hono. */
+export default {
+  async fetch(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/mine") return Response.json({ mine: true });
+    if (pathname === "/files/none") return new Response("no such file", { status: 404 });
+    if (pathname === "/threads" && request.method === "POST") await request.text();
+    if (pathname === "/nothing") return undefined as never;
+    return new Response(null, { status: 404 });
+  },
+};
+export const notAnApp = { fetches: true };
