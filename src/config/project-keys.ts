@@ -1,5 +1,6 @@
 import { StartError } from "../domain/errors.ts";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
+import { ownField } from "../lib/names.ts";
 
 /**
  * Keys of langgraph.json that the environment says, as an image of the hosted service carries them: they win over the file.
@@ -29,34 +30,33 @@ export const PROJECT_VARIABLES: readonly string[] = [...Object.keys(VARIABLES), 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const objectIn = (name: string, text: string): JsonObject => {
+const objectIn = (name: string, key: string, text: string): JsonObject => {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new StartError(
-      `${name} must be JSON, as '${VARIABLES[name]}' of langgraph.json: ${(error as Error).message}.`,
-    );
+    throw new StartError(`${name} must be JSON, as '${key}' of langgraph.json: ${(error as Error).message}.`);
   }
   if (isObject(value)) return value;
-  throw new StartError(`${name} must be a JSON object, as '${VARIABLES[name]}' of langgraph.json.`);
+  throw new StartError(`${name} must be a JSON object, as '${key}' of langgraph.json.`);
 };
 
 /** The minutes alone are the older form of a thread's time to live. */
-const ttlIn = (name: string, text: string): JsonValue =>
-  /^\s*[\d.]+\s*$/.test(text) ? { default_ttl: Number(text) } : objectIn(name, text);
+const valueIn = (name: string, key: string, text: string): JsonValue =>
+  name === "LANGGRAPH_THREAD_TTL" && /^\s*[\d.]+\s*$/.test(text)
+    ? { default_ttl: Number(text) }
+    : objectIn(name, key, text);
 
 /**
  * The keys of langgraph.json that an environment gives; an empty variable counts as not set. Throws StartError for what is
  * no JSON object; what stands in it is checked with the file.
  */
 export const projectKeysIn = (environment: Readonly<Record<string, string | undefined>>): ProjectKeys => {
-  const keys: Record<string, JsonValue> = {};
-  for (const [name, key] of Object.entries(VARIABLES)) {
-    const text = environment[name] ?? "";
-    if (text !== "") keys[key] = name === "LANGGRAPH_THREAD_TTL" ? ttlIn(name, text) : objectIn(name, text);
-  }
-  const prefix = environment[MOUNT_PREFIX] ?? "";
-  if (prefix !== "") keys["http.mount_prefix"] = prefix;
-  return Object.freeze(keys);
+  const textOf = (name: string): string => ownField(environment, name) ?? "";
+  const given = Object.entries(VARIABLES).filter(([name]) => textOf(name) !== "");
+  const prefix = textOf(MOUNT_PREFIX);
+  return Object.freeze({
+    ...Object.fromEntries(given.map(([name, key]) => [key, valueIn(name, key, textOf(name))])),
+    ...(prefix === "" ? {} : { "http.mount_prefix": prefix }),
+  });
 };

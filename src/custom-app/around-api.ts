@@ -7,7 +7,8 @@ import { answerUnknownRoute } from "../http/errors.ts";
 import { isOutside } from "../http/mount-prefix.ts";
 import { tooLarge } from "../domain/errors.ts";
 import { createExchange, type Exchange } from "./exchange.ts";
-import type { AppAuth, CustomApp } from "./loading.ts";
+import type { AppAuth } from "./environment.ts";
+import type { CustomApp } from "./loading.ts";
 import { adoptHeaders, pathFor, toWebRequest, type WebRequest } from "./requests.ts";
 import { adoptHead, bodyOf } from "./responses.ts";
 

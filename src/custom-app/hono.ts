@@ -1,6 +1,6 @@
 import { ThreadloomError } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { AppEnvironment } from "./loading.ts";
+import type { AppEnvironment } from "./environment.ts";
 
 /** As much of Hono's context as is needed here. The project brings a Hono of its own, of whatever version. */
 interface Context {
@@ -25,7 +25,7 @@ const METHODS = ["fetch", "use", "route", "all", "onError", "notFound", "basePat
 export const isHono = (exported: unknown): exported is Hono =>
   typeof exported === "object" &&
   exported !== null &&
-  METHODS.every((name) => typeof (exported as Record<string, unknown>)[name] === "function");
+  METHODS.every((name) => typeof Reflect.get(exported, name) === "function");
 
 const hidden = (): Response =>
   Response.json({ detail: "The server could not answer this request; its log says why." }, { status: 500 });

@@ -2,23 +2,8 @@ import { createModuleLoader } from "../graphs/modules.ts";
 import { GraphLoadError } from "../project/langgraph-json.ts";
 import type { NamedExport } from "../project/named-export.ts";
 import type { Logger } from "../lib/logger.ts";
+import type { AppEnvironment } from "./environment.ts";
 import { aroundHono, isHono } from "./hono.ts";
-
-/** What an application knows of who calls, as the official servers say it. */
-export interface AppAuth {
-  user: { identity: string; permissions: readonly string[]; [field: string]: unknown };
-  scopes: readonly string[];
-}
-
-/** What stands around a request: the second argument of `fetch`. In Hono it is `c.env`. */
-export interface AppEnvironment {
-  /** The request as Node has it, for the address of its sender. */
-  incoming: unknown;
-  /** Undefined for a caller that is not known (yet). */
-  auth: AppAuth | undefined;
-  /** The API's answer. Once for each request. */
-  api: (request: Request) => Promise<Response>;
-}
 
 /** An application of the project's own. */
 export interface CustomApp {

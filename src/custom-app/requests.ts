@@ -2,6 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { tooLarge } from "../domain/errors.ts";
+import { ownField } from "../lib/names.ts";
 
 /** A request as the application is given it, and what the API is to get of its body. */
 export interface WebRequest {
@@ -36,7 +37,7 @@ export const pathFor = ({ url, is404, routeOptions, params }: FastifyRequest): s
   const values = params as Record<string, string>;
   const parts = (routeOptions.url ?? "").split("/").map((part) => {
     if (part === "*") return values["*"]?.split("/").map(partOf);
-    return [part.startsWith(":") ? partOf(values[part.slice(1)] ?? "") : part];
+    return [part.startsWith(":") ? partOf(ownField(values, part.slice(1)) ?? "") : part];
   });
   const all = parts.flatMap((part) => part ?? [undefined]);
   return all.includes(undefined) ? undefined : `${all.join("/") || "/"}${query}`;
@@ -146,11 +147,7 @@ const replacement = ({ body }: Request): Readable =>
 
 /** Gives Node's request the headers that an application has left or set. */
 export const adoptHeaders = (raw: IncomingMessage, given: Request): void => {
-  const { headers } = raw;
-  for (const name of Object.keys(headers)) if (!given.headers.has(name)) delete headers[name];
-  for (const [name, value] of given.headers) {
-    const before = headers[name];
-    if ((Array.isArray(before) ? before.join(", ") : before) !== value && name !== "__proto__")
-      headers[name] = name === "set-cookie" ? [value] : value;
-  }
+  raw.headers = Object.fromEntries(
+    [...given.headers].map(([name, value]) => [name, name === "set-cookie" ? [value] : value]),
+  );
 };

@@ -83,7 +83,7 @@ export const headerChooser = (
   };
 
   return (headers) => {
-    let chosen: ChosenHeaders | undefined;
+    let chosen: [name: string, value: string][] | undefined;
     for (const name in headers) {
       if (!isChosen(name) || name === "__proto__") continue;
       const value = headers[name];
@@ -91,10 +91,10 @@ export const headerChooser = (
       if (text === undefined || text.length > VALUE_AT_MOST) continue;
       // A subprotocol that is a key is none of what was asked for, whoever asked.
       if (name === PROTOCOLS && text.includes(KEY_PROTOCOL)) continue;
-      chosen ??= {};
-      chosen[name] = text;
+      chosen ??= [];
+      chosen.push([name, text]);
     }
-    return chosen;
+    return chosen && Object.fromEntries(chosen);
   };
 };
 

@@ -1,4 +1,5 @@
 import type { ProjectKeys } from "../config/project-keys.ts";
+import { ownField } from "../lib/names.ts";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
 
 const isObject = (value: unknown): value is JsonObject =>
@@ -7,7 +8,7 @@ const isObject = (value: unknown): value is JsonObject =>
 const withKey = (object: JsonObject, path: readonly string[], value: JsonValue): JsonObject => {
   const [key = "", ...rest] = path;
   if (rest.length === 0) return { ...object, [key]: value };
-  const inner = object[key];
+  const inner = ownField(object, key);
   return { ...object, [key]: withKey(isObject(inner) ? inner : {}, rest, value) };
 };
 
@@ -15,6 +16,8 @@ const withKey = (object: JsonObject, path: readonly string[], value: JsonValue):
 export const withKeys = (file: unknown, given: ProjectKeys): unknown => {
   if (!isObject(file)) return file;
   // The whole key first, then parts of it.
-  const paths = Object.keys(given).sort((a, b) => a.split(".").length - b.split(".").length);
-  return paths.reduce((object, path) => withKey(object, path.split("."), given[path] ?? null), file);
+  const keys = Object.entries(given).map(([path, value]) => ({ path: path.split("."), value }));
+  return keys
+    .sort((a, b) => a.path.length - b.path.length)
+    .reduce((object, { path, value }) => withKey(object, path, value), file);
 };
