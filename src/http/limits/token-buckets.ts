@@ -21,7 +21,7 @@ export interface TokenBuckets {
   charge(key: string, perMinute: number, amount: number): void;
 }
 
-/** 10,000 of them take 2 MB. Whoever has been away for longest is forgotten, and then has a full bucket. */
+/** Of each class. Whoever has been away for longest is forgotten, and then has a full bucket. */
 const BUCKETS_AT_MOST = 10_000;
 /** Whoever asked for very much at once, as for a thousand runs in a batch, waits no longer than this. */
 const DEBT_MINUTES = 10;
