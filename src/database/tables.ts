@@ -1,5 +1,6 @@
 import type { ColumnType, Generated, Selectable } from "kysely";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
+import type { WebhookDeliveriesTable } from "./outbox-table.ts";
 
 /**
  * The tables as Kysely sees them: one interface per table, columns named as in `migrations/`.
@@ -148,44 +149,6 @@ export interface CronsTable {
   error: string | null;
   created_at: Timestamp;
   updated_at: Timestamp;
-}
-
-/** What is to be told of a run that ended, and what became of that; see src/outbox/README.md. */
-export interface WebhookDeliveriesTable {
-  run_id: string;
-  thread_id: string;
-  assistant_id: string;
-  graph_id: string;
-  url: string;
-  /** Host and port of `url`; empty for this server's own routes. */
-  receiver: string;
-  /** An `EndStatus` of queue/attempts.ts. */
-  run_status: string;
-  error: JsonObject | null;
-  metadata: Json;
-  config: Json;
-  context: Json;
-  kwargs: Json;
-  multitask_strategy: MultitaskStrategy;
-  run_created_at: Timestamp;
-  run_started_at: NullableTimestamp;
-  run_ended_at: Timestamp;
-  /** JSON, as outbox/final-values.ts stores it; null: the run had none, or they were too large. */
-  final_values: Buffer | null;
-  values_omitted: boolean;
-  state: "pending" | "delivered" | "failed";
-  /** The fence: grows with each claim and each replay. */
-  attempts: number;
-  failures: number;
-  /** When it is sent next; while it is being sent: when its holder counts as dead. */
-  due_at: Timestamp;
-  give_up_at: Timestamp;
-  last_attempt_at: NullableTimestamp;
-  /** What the receiver answered last. */
-  last_status: number | null;
-  last_error: string | null;
-  /** When it was delivered or given up. */
-  settled_at: NullableTimestamp;
 }
 
 export interface ApiKeysTable {
