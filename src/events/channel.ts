@@ -19,6 +19,8 @@ const EVENT_OVERHEAD_BYTES = 120;
 export interface RunChannelOptions extends EventSource {
   /** The id of the first event. */
   firstSeq: number;
+  /** The user whose run it is: who may read what is kept when the run is gone. */
+  userId?: string | undefined;
   /** Keep events also while nobody reads: the run's creator will, or they are logged. */
   keep: boolean;
   /**
@@ -39,7 +41,7 @@ export class RunChannel {
   readonly runId: string;
   readonly attempt: number;
   readonly turn: number;
-  /** The id of the attempt's first event. */
+  readonly userId: string | undefined;
   readonly firstSeq: number;
   readonly #threadOffset: number | undefined;
   /** Consecutive; the oldest that is kept stands at #head, since taking it off the front costs its whole length. */
@@ -74,6 +76,7 @@ export class RunChannel {
     this.attempt = options.attempt;
     this.turn = options.turn;
     this.#threadOffset = threadOffset(options);
+    this.userId = options.userId;
     this.firstSeq = options.firstSeq;
     this.#nextSeq = options.firstSeq;
     this.#visibleSeq = options.firstSeq;

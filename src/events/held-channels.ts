@@ -28,6 +28,11 @@ export const createHeldChannels = () => {
   return {
     get: (runId: string): RunChannel | undefined => channels.get(runId),
 
+    holds(threadId: string, runId: string, userId?: string): boolean {
+      const channel = channels.get(runId);
+      return channel?.threadId === threadId && (userId === undefined || channel.userId === userId);
+    },
+
     /** Runs of a thread, in any order. */
     runIdsOf: (threadId: string): string[] =>
       [...channels.values()].filter((channel) => channel.threadId === threadId).map(({ runId }) => runId),

@@ -61,8 +61,8 @@ export interface Hub {
   end(channel: RunChannel): void;
   /** Called by the executor when the run goes on elsewhere: its readers here are `lost` and resume there. */
   abandon(channel: RunChannel): void;
-  /** Whether this process has the run's events in memory, also for a while after its end. */
-  holds(threadId: string, runId: string): boolean;
+  /** Whether this process has the run's events in memory, also for a while after its end. `userId`: and it is that user's. */
+  holds(threadId: string, runId: string, userId?: string): boolean;
   /**
    * Whether it has all of them after the event with this id, and will have those that are to come: none have been let go
    * to make room, or were not made because nobody wanted them.
@@ -220,7 +220,7 @@ export const createHub = (options: HubOptions): Hub => {
 
     end: (channel) => channels.end(channel),
     abandon: (channel) => channels.abandon(channel),
-    holds: (threadId, runId) => channels.get(runId)?.threadId === threadId,
+    holds: (threadId, runId, userId) => channels.holds(threadId, runId, userId),
 
     holdsAllAfter(threadId, runId, after) {
       const channel = channels.get(runId);

@@ -26,14 +26,16 @@ const COLUMNS = SHOWN.map((column) => `d.${column}`).join(", ");
 
 /**
  * A delivery, the row `d`, is visible with its run's thread. One whose thread is gone, as that of a threadless run mostly
- * is, belongs to nobody any more: only who sees every thread sees it. Index: threads_pkey.
+ * is, belongs to nobody any more: only who sees every thread sees it. Nor is it of a thread that was made later under the
+ * same id, by whoever knew that. Index: threads_pkey.
  */
 const deliveryVisible = (visibility: Visibility<"threads">, values: unknown[]): string =>
   visibility.condition(
     "thread.metadata",
     values,
     (condition) => `exists (
-      select from threadloom.threads thread where thread.thread_id = d.thread_id and (${condition}))`,
+      select from threadloom.threads thread where thread.thread_id = d.thread_id
+        and thread.created_at <= d.run_created_at and (${condition}))`,
   );
 
 /** What of the outbox callers may see and send again. */

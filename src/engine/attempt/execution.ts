@@ -61,6 +61,9 @@ export interface ExecutorParts {
  */
 const ATTEMPTS_AT_A_DATABASE = 10;
 
+const userIdOf = ({ auth_user: user }: ClaimedRunRow): string | undefined =>
+  typeof user?.identity === "string" ? user.identity : undefined;
+
 /** Executes claimed runs and stores how they ended. */
 export const createExecutor = (parts: ExecutorParts) => {
   const {
@@ -120,6 +123,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         attempt: run.attempt,
         turn: run.turn,
         firstSeq: (run.attempt - 1) * SEQ_PER_ATTEMPT,
+        userId: userIdOf(run),
         keep: run.reader_id === processId,
         resumable: run.resumable,
         logged: run.reader_id !== null && run.reader_id !== processId,

@@ -45,6 +45,19 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
   const mayRead = async (caller: Caller, { threadId, runId }: RunSelector): Promise<Visibility<"threads">> =>
     await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
 
+  /**
+   * Whether a run that is gone has left events that the caller may see. Nothing says any more whose its thread was, and another
+   * thread may have its id by now: who does not see everything sees only what is left of his own runs.
+   */
+  const isLeftFor = (
+    caller: Caller,
+    visibility: Visibility<"threads">,
+    { threadId, runId }: RunSelector,
+  ): boolean => {
+    if (visibility.hidesNothing) return hub.holds(threadId, runId);
+    return caller.kind === "user" && hub.holds(threadId, runId, caller.identity);
+  };
+
   return {
     /** Throws `runNotFound` if the caller sees no such run. */
     async assertThere(caller: Caller, selector: RunSelector): Promise<void> {
@@ -99,7 +112,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       }
       if (row === undefined && (await repository.threadIsHidden(visibility, threadId)))
         throw runNotFound(runId);
-      if (row === undefined && !hub.holds(threadId, runId)) throw runNotFound(runId);
+      if (row === undefined && !isLeftFor(caller, visibility, selector)) throw runNotFound(runId);
       const held = after !== undefined && hub.holdsAllAfter(threadId, runId, after);
       if (row !== undefined && row.resumable && !held && after !== undefined && isTerminal(row.status)) {
         // A gap would look like a complete stream.

@@ -128,6 +128,31 @@ test("a run on a thread of its own belongs to its user, too", async () => {
   await expect(bob.threads.getState(run.thread_id)).rejects.toThrow(/404/);
 });
 
+test("what a run leaves behind when its thread is gone is its user's, and not of who makes a thread under that id", async () => {
+  const [alice, bob] = [clientOf("alice"), clientOf("bob")];
+  let run = { run_id: "", thread_id: "" };
+  const events = alice.runs.stream(null, "agent", {
+    input: { messages: [{ role: "user", content: "hers alone" }] },
+    webhook: "http://hooks.example/hers",
+    onRunCreated: ({ run_id, thread_id = "" }) => (run = { run_id, thread_id }),
+  });
+  for await (const _ of events);
+  const read = async (name: string) =>
+    await fetch(`${server.url}/threads/${run.thread_id}/runs/${run.run_id}/stream`, {
+      headers: { authorization: `Bearer ${name}-token`, "last-event-id": "-1" },
+    });
+  expect(await (await read("alice")).text()).toContain("hers alone");
+  expect((await read("bob")).status).toBe(404);
+
+  await bob.threads.create({ threadId: run.thread_id });
+  expect((await read("bob")).status).toBe(404);
+  const delivery = `/webhooks/deliveries/${run.run_id}`;
+  expect((await send("bob-token", "GET", delivery)).status).toBe(404);
+  expect((await send("bob-token", "POST", `${delivery}/replay`)).status).toBe(404);
+  const found = await send("bob-token", "POST", "/webhooks/deliveries/search", { thread_id: run.thread_id });
+  expect(found.text).toBe("[]");
+});
+
 test("the assistants of graphs are everybody's to read, and nobody's to change", async () => {
   const bob = clientOf("bob");
   const found = await bob.assistants.search({ limit: 100 });
