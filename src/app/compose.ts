@@ -143,7 +143,7 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
 
 /** Where a server that listens here reaches itself: not all that is listened on can be called. */
 const ownAddressOf = (address: string, port: number): string => {
-  const called = { "0.0.0.0": "127.0.0.1", "::": "::1" }[address] ?? address;
+  const called = address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;
   return `http://${called.includes(":") ? `[${called}]` : called}:${port}`;
 };
 

@@ -175,58 +175,6 @@ export interface StoreItemsTable {
   updated_at: Timestamp;
 }
 
-export interface CheckpointsTable {
-  thread_id: string;
-  checkpoint_ns: string;
-  checkpoint_id: string;
-  parent_id: string | null;
-  run_id: string | null;
-  metadata: Json;
-  metadata_text: string | null;
-  shape: string;
-  /** See checkpoints/rows/row-text.ts. */
-  record: string;
-  /** Flat triples of list, first position, end. */
-  segments: string[] | null;
-  contents: string[] | null;
-}
-
-export interface CheckpointShapesTable {
-  hash: string;
-  shape: string;
-  metadata: JsonWithDefault;
-}
-
-export interface CheckpointWritesTable {
-  thread_id: string;
-  checkpoint_ns: string;
-  checkpoint_id: string;
-  task_id: string;
-  /** Zeros for a state update. */
-  run_id: string;
-  /** The task's id, where it is no UUID. */
-  task_name: string | null;
-  written_at: Timestamp;
-  /** One line per write. */
-  writes: string;
-  segments: string[] | null;
-  contents: string[] | null;
-}
-
-export interface CheckpointElementsTable {
-  thread_id: string;
-  list_id: string;
-  position: number;
-  count: number;
-  elements: string;
-}
-
-export interface CheckpointContentsTable {
-  thread_id: string;
-  hash: string;
-  content: string;
-}
-
 export interface Tables {
   api_keys: ApiKeysTable;
   assistants: AssistantsTable;

@@ -5,8 +5,7 @@ import { fromStoredValues } from "../outbox/final-values.ts";
 import { shownKwargs } from "../runs/record.ts";
 
 /** How a run's end is called outside: as in its record; those that leave no record have the hosted service's word, or our own. */
-const STATUS: Readonly<Record<string, string>> = { "rolled-back": "rollback" };
-export const shownStatus = (status: string): string => STATUS[status] ?? status;
+export const shownStatus = (status: string): string => (status === "rolled-back" ? "rollback" : status);
 
 /** Beyond it the input is left out, too: a body may have 200 MB, and no receiver wants them. */
 const KWARGS_CHARACTERS_AT_MOST = 4_000_000;

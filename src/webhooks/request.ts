@@ -38,22 +38,22 @@ const BODY_MS_AT_MOST = 2_000;
 /** The address must not be called; nothing was connected. */
 class RefusedAddressError extends Error {}
 
-const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "The receiver refused the connection.",
-  ECONNRESET: "The receiver closed the connection before it answered.",
-  EPIPE: "The receiver closed the connection before it answered.",
-  EHOSTUNREACH: "The receiver can't be reached.",
-  ENETUNREACH: "The receiver can't be reached.",
-  ETIMEDOUT: "The receiver did not answer in time.",
-  ENOTFOUND: "The name of the receiver is not known.",
-  ENODATA: "The name of the receiver is not known.",
-};
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ["ECONNREFUSED", "The receiver refused the connection."],
+  ["ECONNRESET", "The receiver closed the connection before it answered."],
+  ["EPIPE", "The receiver closed the connection before it answered."],
+  ["EHOSTUNREACH", "The receiver can't be reached."],
+  ["ENETUNREACH", "The receiver can't be reached."],
+  ["ETIMEDOUT", "The receiver did not answer in time."],
+  ["ENOTFOUND", "The name of the receiver is not known."],
+  ["ENODATA", "The name of the receiver is not known."],
+]);
 
 const reasonOf = (error: unknown): string => {
   if (error instanceof RefusedAddressError) return error.message;
   const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [error];
   const code = sqlState(first) ?? "";
-  const known = REASONS[code];
+  const known = REASONS.get(code);
   if (known !== undefined) return known;
   if (/CERT|TLS|SSL|SELF_SIGNED|ISSUER/.test(code)) return `The receiver's certificate is refused (${code}).`;
   if (code.startsWith("HPE_")) return `The receiver's answer is no HTTP (${code}).`;

@@ -21,12 +21,11 @@ export interface Decision<Value> {
 
 /** The handler may change it as it likes; what was asked for stays as it is. */
 const copyOf = <Value extends object>(value: Value): Value => {
-  const copy = { ...value } as Record<string, unknown>;
-  for (const [key, inner] of Object.entries(copy)) {
-    if (Array.isArray(inner)) copy[key] = [...(inner as unknown[])];
-    else if (typeof inner === "object" && inner !== null) copy[key] = { ...inner };
-  }
-  return copy as Value;
+  const fields = Object.entries(value).map(([key, inner]: [string, unknown]) => {
+    if (Array.isArray(inner)) return [key, [...(inner as unknown[])]];
+    return [key, typeof inner === "object" && inner !== null ? { ...inner } : inner];
+  });
+  return Object.fromEntries(fields) as Value;
 };
 
 /** What comes back is held to what a client may send. */

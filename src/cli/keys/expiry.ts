@@ -1,12 +1,12 @@
 import { InvalidArgumentError } from "commander";
 
-const SECONDS_OF: Readonly<Record<string, number>> = {
-  m: 60,
-  h: 3_600,
-  d: 86_400,
-  w: 7 * 86_400,
-  y: 365 * 86_400,
-};
+const SECONDS_OF: ReadonlyMap<string, number> = new Map([
+  ["m", 60],
+  ["h", 3_600],
+  ["d", 86_400],
+  ["w", 7 * 86_400],
+  ["y", 365 * 86_400],
+]);
 const DURATION = /^(\d{1,6})([mhdwy])$/;
 
 /**
@@ -16,7 +16,7 @@ const DURATION = /^(\d{1,6})([mhdwy])$/;
 export const parseExpiry = (text: string, now = new Date()): number | undefined => {
   if (text === "never") return undefined;
   const [, count, unit = ""] = DURATION.exec(text) ?? [];
-  if (count !== undefined) return Number(count) * (SECONDS_OF[unit] ?? 0);
+  if (count !== undefined) return Number(count) * (SECONDS_OF.get(unit) ?? 0);
   const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : NaN;
   if (Number.isNaN(time)) {
     throw new InvalidArgumentError("It has to be like 90m, 12h, 30d, 2w, 1y, 2027-01-31 or never.");
