@@ -4,7 +4,7 @@ import type { ExecutedRunRow, RunRow, RunStatus } from "../database/tables.ts";
 import type { RunPhase } from "../events/log.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../lib/large-answers.ts";
-import { EXECUTED_COLUMNS, RUN_COLUMNS } from "../queue/columns.ts";
+import { RUN_COLUMNS } from "../queue/columns.ts";
 import type { RunSelector } from "../queue/attempts.ts";
 import { runVisible } from "../queue/run-visible.ts";
 
@@ -103,7 +103,7 @@ export const createRunRepository = (database: Database) => ({
     const values: unknown[] = [runId, threadId];
     const visible = runVisible(visibility, values);
     const rows = await database.query<ExecutedRunRow>(
-      `select ${EXECUTED_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
+      `select ${RUN_COLUMNS}, r.auth_user from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
       values,
     );
     return rows[0];

@@ -12,7 +12,8 @@ const warningsOf = (graphProcesses: number, databasePoolSize: number): string =>
     level: "warn",
     destination: { write: (line: string) => void lines.push(line) },
   });
-  const config = { graphProcesses, databasePoolSize, role: "all" } as unknown as Config;
+  const encryption = { encryptionKeys: [], encryptionFallbackKeys: [], encryptedMetadataKeys: [] };
+  const config = { graphProcesses, databasePoolSize, role: "all", ...encryption } as unknown as Config;
   openGraphExecutor(config, { logger } as unknown as GraphExecutorParts);
   return lines.join("");
 };
