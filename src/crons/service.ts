@@ -129,8 +129,8 @@ export const createCronService = (parts: CronServiceParts) => {
     },
 
     /**
-     * Changes what is given. Throws `cronNotFound`, `invalid`, and `assistantNotFound` where a cron is enabled whose
-     * assistant is gone.
+     * Changes what is given. Throws `cronNotFound`, `invalid`, `threadNotFound` where its runs would go on on a thread that the
+     * caller does not see any more, and `assistantNotFound` where a cron is enabled whose assistant is gone.
      */
     async patch(caller: Caller, cronId: string, body: CronPatch): Promise<CronRecord> {
       const visibility = await may.update(caller, cronId, body);
@@ -146,11 +146,14 @@ export const createCronService = (parts: CronServiceParts) => {
       const row = await database.transaction(async (transaction) => {
         const before = await repository.lock(transaction, visibility, cronId);
         if (before === undefined) throw cronNotFound(cronId);
-        const { now, assistantIsThere } = await repository.surroundings(
+        const { now, assistantIsThere, threadIsThere } = await repository.surroundings(
           rights,
-          { assistantId: before.assistant_id, threadId: null },
+          { assistantId: before.assistant_id, threadId: before.thread_id },
           transaction,
         );
+        // It may have become somebody else's since: what goes on there can be stopped, and not changed.
+        if (before.thread_id !== null && !threadIsThere && (body.enabled ?? before.enabled))
+          throw threadNotFound(before.thread_id);
         if (body.enabled === true && !assistantIsThere) throw assistantNotFound(before.assistant_id);
         const timing: Timing = {
           schedule: body.schedule ?? before.schedule,

@@ -194,6 +194,19 @@ test("a cron belongs to who made it, and so do its runs", async () => {
   expect((await send("bob-token", "DELETE", `/runs/crons/${cron.cron_id}`)).status).toBe(404);
 });
 
+test("a cron on a thread that became somebody else's can be stopped by its user, and not changed", async () => {
+  const alice = clientOf("alice");
+  const { thread_id } = await alice.threads.create();
+  const cron = await alice.crons.createForThread(thread_id, "who", { schedule: "0 9 * * *", input: {} });
+  await new Client({ apiUrl: server.url, apiKey: KEY }).threads.update(thread_id, {
+    metadata: { owner: "bob" },
+  });
+  const path = `/runs/crons/${cron.cron_id}`;
+  expect((await send("alice-token", "PATCH", path, { input: { put: "there" } })).status).toBe(404);
+  expect((await send("alice-token", "PATCH", path, { enabled: false })).status).toBe(200);
+  expect((await send("alice-token", "PATCH", path, { enabled: true })).status).toBe(404);
+});
+
 test("/docs says how users authenticate", async () => {
   const answer = await fetch(`${server.url}/openapi.json`, { headers: { "x-api-key": KEY } });
   expect(await answer.json()).toMatchObject({
