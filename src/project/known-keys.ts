@@ -15,7 +15,6 @@ type Meaning = true | string | Keys;
 type Keys = { readonly [key: string]: Meaning };
 
 const IMAGE = "for building an image";
-const NOT_BUILT = "not built yet";
 
 const HEADERS: Keys = { includes: true, excludes: true, include: true, exclude: true };
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { eventually } from "../helpers/conditions.ts";
 import { dataOf, openStream } from "../helpers/server-sent-events.ts";
 import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
 import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
@@ -52,6 +53,11 @@ describe("a process that is killed", { timeout: 60_000 }, () => {
       body: { assistant_id: "hesitant", input: {}, stream_mode: ["updates", "custom"] },
     });
     await stream.until(({ event }) => event === "custom");
+    // The second step begins while the first is being stored: on a busy machine the kill came first.
+    await eventually("the first step is stored", async () => {
+      const { values } = await api.state(threadId);
+      return (values as { first?: number[] }).first?.[0] === 1;
+    });
     const [run] = await api.runs(threadId);
     const runId = run?.run_id ?? "";
     const joined = api.join(threadId, runId);
