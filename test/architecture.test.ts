@@ -36,8 +36,10 @@ const ROOMS = [
   "store",
   "ui",
   "custom-app",
-  "cli",
+  "resealing",
   "app",
+  "embedding",
+  "cli",
   "main.ts",
 ] as const;
 
@@ -144,7 +146,7 @@ test("what is imported exists", () => {
 });
 
 /** Reads of figures about the process; everything else of it is for main. */
-const HARMLESS = new Set(["cpuUsage", "memoryUsage", "uptime"]);
+const HARMLESS = new Set(["cpuUsage", "memoryUsage", "uptime", "version"]);
 /** The embedded PostgreSQL is another process, which has to be found and signalled, by one more if this one exits. */
 const ALLOWED: Record<string, readonly string[]> = {
   "database/embedded/cluster.ts": ["kill", "pid"],
@@ -156,11 +158,11 @@ const ENTRIES = [
   "main.ts",
   "app/graph-process.ts",
   "app/schema-process.ts",
-  "cli/import.ts",
-  "cli/migrate.ts",
-  "cli/schemas.ts",
-  "cli/keys.ts",
-  "cli/webhooks.ts",
+  "cli/dev/launch.ts",
+  "cli/dev/server.ts",
+  "cli/doctor/graph-check.ts",
+  "cli/start/serve.ts",
+  "embedding/server.ts",
   "config/config.ts",
 ];
 
@@ -286,7 +288,7 @@ test("no room is one file that swallows its subsystem", () => {
 
 test("no function is longer than the longest that is left", () => {
   // It may only go down: what passes it has become a second thing, which gets a file of its own.
-  const LINES_AT_MOST = 150;
+  const LINES_AT_MOST = 146;
   const lengths = [...trees].flatMap(([file, source]) => {
     const lineOf = (position: number): number => source.getLineAndCharacterOfPosition(position).line;
     const found: { file: string; line: number; lines: number }[] = [];

@@ -17,14 +17,17 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "access/keys/scopes.ts: NEEDED[resource][action]": "a name of our own list",
   "lib/logger.ts: values[index] = boundedText(value)": "a place in a list",
   "lib/names.ts: name in Object.prototype": "asks for just that",
+  "resealing/columns.ts: row[column]": "a column of our own list",
+  "resealing/walk.ts: anew[column]": "a column of our own list",
+  "resealing/walk.ts: row[column]": "a column of our own list",
+  "runs/creation/granted.ts: (asked as Record<string, unknown>)[name]":
+    "compared with what a handler has put there; what is inherited would be found to differ",
   "values/comparing.ts: (one as Properties)[key]": "a key of just that object",
   "values/comparing.ts: (tree as Properties)[key]":
     "compared with a text or a number, which nothing inherited is",
   "values/properties.ts: target[name] = value": "`__proto__` is dealt with before",
   'values/reviving.ts: properties[key] = typeof part === "object" && part !== null ? this.revive(part) : part':
     "`__proto__` is dealt with before",
-  "values/types/message.ts: (messages as unknown as Record<string, MessageClass>)[name]":
-    "a name of our own list",
   "values/types/message.ts: flat[name] = Object.hasOwn(message, key) ? live[key] : message.lc_kwargs?.[key]":
     "`__proto__` is dealt with before",
   "values/types/message.ts: live[key]": "a name of our own list, or the message's own",
@@ -49,6 +52,9 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "ui/fragment.ts: ESCAPES[character]": "one of five characters",
   "ui/fragment.ts: headers[`x-forwarded-${name}`]": "one of two headers",
   "store/embedding-models.ts: module[provider.className]": "a name of our own list",
+  "values/classes.ts: module[name]": "a name of our own list",
+  "values/classes.ts: (ownMessages as Record<string, unknown>)[name]": "a name of our own list",
+  "graphs/langgraph-copy.ts: require.cache[entry]": "the path of a file, which Node has found",
 };
 
 /** They read the command line and the environment, by names of our own. */
@@ -59,8 +65,11 @@ const OF_THE_OPERATOR = [
   "config/database-options.ts",
   "config/execution-options.ts",
   "config/hosted-environment.ts",
-  "main.ts",
+  "cli/dev/launch.ts",
+  "cli/dev/server.ts",
+  "cli/start/serve.ts",
   "cli/own-database.ts",
+  "embedding/server.ts",
   "project/webhooks.ts",
   "import/command-line.ts",
 ];

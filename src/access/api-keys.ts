@@ -9,6 +9,10 @@ export interface AccessRequest {
   method: string;
   url: string;
   headers: Record<string, string | string[] | undefined>;
+  /** It has matched a route that is open to everybody: nobody is asked who sends it. */
+  isOpen?: boolean;
+  /** Whoever was authenticated by the same a while ago has to be asked about anew: it is looked whether that still holds. */
+  afresh?: boolean;
   /** Aborted when whoever asks has gone; made only for who waits for something. */
   callerGone?: () => AbortSignal;
 }
@@ -18,16 +22,6 @@ export interface AccessRequest {
  * somebody has to be asked: keys of the configuration are compared at once, and a tick of each request is spared.
  */
 export type Authenticate = (request: AccessRequest) => Caller | Promise<Caller>;
-
-/**
- * Health probes carry no key, and a page can't send one with what it loads by an address: scripts and styles of `/ui`, and the
- * page `/docs`, which asks for a key. What it shows, `/docs/json`, is not open.
- */
-const OPEN_PATHS =
-  /^\/ok\/?$|^\/ui\/[^/]+\/[^/]+$|^\/(?:docs\/?)?$|^\/docs\/static\/(?:theme\/)?[\w-]+(?:\.[\w-]+)+$/;
-
-const isOpen = (method: string, url: string): boolean =>
-  (method === "GET" || method === "HEAD") && OPEN_PATHS.test(url.split("?")[0] ?? "");
 
 /** Begins a subprotocol that is a key. */
 export const KEY_PROTOCOL = "x-api-key.";
@@ -114,10 +108,7 @@ export const createApiKeys = ({ configured, stored, neverOpen = false }: ApiKeys
     },
     hold: (caller) => ids.has(caller.id) || stored?.holds(caller) === true,
     authenticate(request) {
-      // A preflight can't carry a key; the request that follows it does.
-      if (!areAsked() || request.method === "OPTIONS" || isOpen(request.method, request.url)) {
-        return ANONYMOUS;
-      }
+      if (!areAsked() || request.isOpen === true) return ANONYMOUS;
       const key = presentedKey(request);
       if (key === undefined) {
         throw keyNeeded();
@@ -135,7 +126,7 @@ export const createApiKeys = ({ configured, stored, neverOpen = false }: ApiKeys
 export const createAuthenticateUsers =
   (keys: Pick<ApiKeys, "callerOf">, authenticateUser: Authenticate): Authenticate =>
   (request) => {
-    if (request.method === "OPTIONS" || isOpen(request.method, request.url)) return ANONYMOUS;
+    if (request.isOpen === true) return ANONYMOUS;
     const keyed = keys.callerOf(request);
     if (keyed instanceof Promise) return keyed.then((caller) => caller ?? authenticateUser(request));
     return keyed ?? authenticateUser(request);

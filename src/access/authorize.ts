@@ -32,6 +32,19 @@ export interface AuthorizeOptions {
   logger?: Pick<Logger, "warn"> | undefined;
 }
 
+export type AssertKnown = (caller: Caller) => void;
+
+/** Throws if a caller who was let in is nobody any more: its key is revoked, or an open server has got its first one. From memory. */
+export const createAssertKnown =
+  ({ keys, decisions }: Pick<AuthorizeOptions, "keys" | "decisions">): AssertKnown =>
+  (caller) => {
+    if (caller.kind === "anonymous") {
+      if (decisions !== undefined) throw unauthenticated("The request could not be authenticated.");
+      if (keys?.areAsked === true) throw keyNeeded();
+    }
+    if (caller.kind === "key" && keys?.hold(caller) === false) throw unknownKey();
+  };
+
 const isReading = (action: string): boolean => action === "read" || action === "search";
 
 /** Items of the store have no metadata: what a filter hides of them is all or nothing. */
@@ -48,6 +61,7 @@ export const createAuthorize = ({
   systemAssistantIds = [],
   logger,
 }: AuthorizeOptions = {}): Authorize => {
+  const assertKnown = createAssertKnown({ keys, decisions });
   let isTold = false;
   const tellHidden = (action: string): void => {
     if (isTold) return;
@@ -79,18 +93,15 @@ export const createAuthorize = ({
   };
 
   return async (caller, resource, action, value) => {
-    if (caller.kind === "anonymous") {
-      if (decisions !== undefined) throw unauthenticated("The request could not be authenticated.");
-      if (keys?.areAsked === true) throw keyNeeded();
-    }
+    assertKnown(caller);
     if (caller.kind === "key") {
-      if (keys?.hold(caller) === false) throw unknownKey();
       const needed = scopeNeeded(resource, action);
       if (!isWithin(caller.scopes, needed)) throw scopeMissing(`${resource}:${action}`, needed);
     }
     if (caller.kind !== "user" || decisions === undefined) return grantVisibility(resource, undefined, value);
     const decision = await decisions(caller, resource, action, value);
-    if (decision === undefined) return grantVisibility(resource, undefined, value);
-    return grantVisibility(resource, conditionOf(resource, action, decision.filter), decision.value);
+    const { user } = caller;
+    if (decision === undefined) return grantVisibility(resource, undefined, value, user);
+    return grantVisibility(resource, conditionOf(resource, action, decision.filter), decision.value, user);
   };
 };

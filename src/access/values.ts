@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { storableConfig, storableObject, storableText, storableValue } from "../domain/json-schemas.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { TTL_MINUTES_AT_MOST } from "../project/thread-expiry.ts";
 import type { Actions, Resource } from "./actions.ts";
 
 /**
@@ -12,12 +13,14 @@ export interface EventValues {
     thread_id?: string | undefined;
     metadata: JsonObject;
     if_exists?: "raise" | "do_nothing" | undefined;
+    ttl?: TtlValue | undefined;
   };
   "threads:read": { thread_id?: string | undefined; run_id?: string | undefined };
   "threads:update": {
     thread_id?: string | undefined;
     metadata: JsonObject;
     action?: "interrupt" | "rollback" | undefined;
+    ttl?: TtlValue | undefined;
   };
   "threads:delete": {
     thread_id?: string | undefined;
@@ -100,6 +103,12 @@ export interface EventValues {
   "store:delete": { namespace: string[]; key: string };
 }
 
+/** When a thread is removed, or what of it is old, as clients send it; `ttl` in minutes. The SDK's types don't have it. */
+export interface TtlValue {
+  strategy: "delete" | "keep_latest";
+  ttl: number;
+}
+
 interface AssistantFields {
   metadata: JsonObject;
   config?: JsonObject | undefined;
@@ -141,7 +150,11 @@ const fields = {
   name: storableText.optional(),
   description: storableText.optional(),
 };
-const withMetadata = z.looseObject({ metadata: fields.metadata });
+const ttl = z.object({
+  strategy: z.enum(["delete", "keep_latest"]),
+  ttl: z.number().positive().max(TTL_MINUTES_AT_MOST),
+});
+const thread = z.looseObject({ metadata: fields.metadata, ttl: ttl.optional() });
 const assistant = z.looseObject(fields);
 const labels = z.array(z.string());
 const item = z.looseObject({ namespace: labels, key: z.string() });
@@ -151,8 +164,8 @@ const item = z.looseObject({ namespace: labels, key: z.string() });
  * client may send. Rooms look closer at what only they know.
  */
 export const RETURNED: Partial<Record<AuthEvent, z.ZodType>> = {
-  "threads:create": withMetadata,
-  "threads:update": withMetadata,
+  "threads:create": thread,
+  "threads:update": thread,
   "threads:create_run": z.looseObject({
     metadata: fields.metadata,
     kwargs: z.looseObject({ config: fields.config.nullish(), context: fields.context.nullish() }),

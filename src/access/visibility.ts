@@ -1,3 +1,4 @@
+import type { JsonObject } from "../lib/json.ts";
 import type { Actions, Resource } from "./actions.ts";
 import type { ValueOf } from "./values.ts";
 
@@ -10,8 +11,8 @@ export type Condition = (metadata: string, parameter: (value: unknown) => string
 /** SQL for `metadata`, and what it has to stand in when there is a condition at all; see `Visibility.condition`. */
 export type Within = (condition: string) => string;
 
-/** Stands for a value in the text of a condition. No statement holds it. */
-const PLACE = "\u0000";
+/** Around the number of a value in the text of a condition. No statement holds it. */
+const MARK = "\u0000";
 const NO_CONDITION = "true";
 
 class GrantedVisibility<R extends Resource, Value> {
@@ -22,6 +23,8 @@ class GrantedVisibility<R extends Resource, Value> {
     readonly resource: R,
     readonly value: Value,
     condition: Condition | undefined,
+    /** Who it was granted to, for graphs that are made to read a state; undefined: no user. */
+    readonly user: JsonObject | undefined,
   ) {
     this.#condition = condition;
   }
@@ -54,11 +57,14 @@ class GrantedVisibility<R extends Resource, Value> {
   ): { texts: string[]; values: unknown[] } | undefined {
     if (this.#condition === undefined) return undefined;
     const values: unknown[] = [];
-    const place = (value: unknown): string => {
-      values.push(value);
-      return PLACE;
+    const place = (value: unknown): string => `${MARK}${values.push(value) - 1}${MARK}`;
+    const parts = `(${within(this.#condition(metadata, place))})`.split(MARK);
+    // In the order of the text, which need not be that in which they were taken.
+    const numbers = parts.filter((_part, index) => index % 2 === 1);
+    return {
+      texts: parts.filter((_part, index) => index % 2 === 0),
+      values: numbers.map((number) => values[Number(number)]),
     };
-    return { texts: `(${within(this.#condition(metadata, place))})`.split(PLACE), values };
   }
 }
 
@@ -81,6 +87,7 @@ interface GrantVisibility {
     resource: R,
     condition: Condition | undefined,
     value: Value,
+    user?: JsonObject,
   ): Visibility<R, Value>;
 }
 
@@ -89,4 +96,5 @@ export const grantVisibility: GrantVisibility = <R extends Resource, Value>(
   resource: R,
   condition?: Condition,
   value?: Value,
-): Visibility<R, Value> => new GrantedVisibility(resource, value as Value, condition);
+  user?: JsonObject,
+): Visibility<R, Value> => new GrantedVisibility(resource, value as Value, condition, user);

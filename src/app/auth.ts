@@ -2,19 +2,19 @@ import { createAuthenticateUsers, type ApiKeys, type Authenticate } from "../acc
 import { createUserAuthentication } from "../access/auth/authenticate.ts";
 import { createDecisions } from "../access/auth/decisions.ts";
 import { readHandlers } from "../access/auth/handlers.ts";
-import { createAuthorize, type Authorize } from "../access/authorize.ts";
+import { createAssertKnown, createAuthorize, type AssertKnown, type Authorize } from "../access/authorize.ts";
 import { systemAssistantId } from "../domain/assistant-ids.ts";
 import { createModuleLoader } from "../graphs/modules.ts";
 import type { ApiSecurity } from "../http/openapi.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { AuthConfig } from "../project/auth.ts";
 import { GraphLoadError, type GraphEntry } from "../project/langgraph-json.ts";
-import type { Lifecycle } from "./lifecycle.ts";
 
 /** Who is let in, and who may do what. */
 export interface Access {
   authenticate: Authenticate;
   authorize: Authorize;
+  assertKnown: AssertKnown;
   /** Whether callers have to show who they are, as of this moment. */
   readonly isGuarded: boolean;
   /** How they may do so, in words for the log. */
@@ -23,13 +23,10 @@ export interface Access {
 }
 
 /** @throws GraphLoadError for a module that can't be loaded, and for an export that is no `Auth` */
-const loadHandlers = async (
-  { file, exportName }: AuthConfig,
-  lifecycle: Lifecycle,
-): ReturnType<typeof handlersIn> => {
+const loadHandlers = async ({ file, exportName }: AuthConfig): ReturnType<typeof handlersIn> => {
   const subject = "auth.path";
   const entry = { id: "auth", file, exportName, description: undefined, subject };
-  const modules = lifecycle.closing(await createModuleLoader([entry]));
+  const modules = await createModuleLoader([entry]);
   const { exported } = await modules.load(entry);
   return await handlersIn(exported, `${subject} (${file}): '${exportName}'`);
 };
@@ -55,23 +52,35 @@ const tellWhatIsOpen = ({ letsStudioIn }: AuthConfig, uncovered: readonly string
   }
 };
 
+/** What an `Auth` that does not say otherwise is taken to read. */
+const BEARER: ApiSecurity = {
+  securitySchemes: { token: { type: "http", scheme: "bearer" } },
+  security: [{ token: [] }],
+};
+
+/** How callers of a deployment with these handlers show who they are; undefined: by API keys. */
+export const securityOf = (auth: AuthConfig | undefined): ApiSecurity | undefined =>
+  auth === undefined ? undefined : (auth.openapi ?? BEARER);
+
 export interface AccessParts {
   /** `auth` of langgraph.json; undefined: there are no handlers, and keys alone are asked for. */
   auth: AuthConfig | undefined;
   entries: readonly Pick<GraphEntry, "id">[];
   apiKeys: ApiKeys;
-  lifecycle: Lifecycle;
+  /** Keys of metadata whose values are sealed; undefined: none. */
+  sealedKeys: ReadonlySet<string> | undefined;
   logger: Logger;
 }
 
 /** Who is let in, by keys and by the handlers that `auth` names, which are loaded here. */
 export const openAccess = async (parts: AccessParts): Promise<Access> => {
-  const { auth, entries, apiKeys, lifecycle, logger } = parts;
+  const { auth, entries, apiKeys, sealedKeys, logger } = parts;
   const keysInUse = (): readonly string[] => (apiKeys.areAsked ? ["API keys"] : []);
   if (auth === undefined) {
     return {
       authenticate: apiKeys.authenticate,
       authorize: createAuthorize({ keys: apiKeys }),
+      assertKnown: createAssertKnown({ keys: apiKeys }),
       get isGuarded() {
         return apiKeys.areAsked;
       },
@@ -81,22 +90,24 @@ export const openAccess = async (parts: AccessParts): Promise<Access> => {
       security: undefined,
     };
   }
-  const handlers = await loadHandlers(auth, lifecycle);
+  const handlers = await loadHandlers(auth);
   tellWhatIsOpen(auth, handlers.uncovered, logger);
-  const { letsStudioIn, cache, openapi } = auth;
+  const { letsStudioIn, cache } = auth;
+  const decisions = createDecisions(handlers, { sealedKeys });
   const authenticateUser = createUserAuthentication({ handlers, cache, letsStudioIn, logger });
   return {
     authenticate: createAuthenticateUsers(apiKeys, authenticateUser),
     authorize: createAuthorize({
       keys: apiKeys,
-      decisions: createDecisions(handlers),
+      decisions,
       systemAssistantIds: entries.map(({ id }) => systemAssistantId(id)),
       logger,
     }),
+    assertKnown: createAssertKnown({ keys: apiKeys, decisions }),
     isGuarded: true,
     get ways() {
       return [...keysInUse(), "auth"];
     },
-    security: openapi,
+    security: securityOf(auth),
   };
 };

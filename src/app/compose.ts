@@ -1,6 +1,8 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
+import { createAskingAgain } from "../access/asking-again.ts";
 import type { Authorize } from "../access/authorize.ts";
+import { THE_SERVER } from "../access/caller.ts";
 import { createAssistantRoutes } from "../assistants/routes.ts";
 import { createCronRoutes } from "../crons/routes.ts";
 import type { Config } from "../config/config.ts";
@@ -11,6 +13,7 @@ import { originsOf } from "../http/origins.ts";
 import type { AroundApi } from "../http/around.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
 import { createSiteCheck } from "../http/sites.ts";
+import { systemAssistantId } from "../domain/assistant-ids.ts";
 import { NO_FAULTS, type Faults } from "../domain/faults.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -28,7 +31,9 @@ import { putAroundApi } from "../custom-app/around-api.ts";
 import { loadCustomApp } from "../custom-app/loading.ts";
 import { openExecution } from "./execution.ts";
 import { openFoundation, type Foundation } from "./foundation.ts";
-import { callerLimitsOf, connectionLimitsOf } from "./limits.ts";
+import { callerLimitsOf, connectionLimitsOf, failedLoginsOf } from "./limits.ts";
+import type { Development } from "./development.ts";
+import { readGraphConfig } from "../project/langgraph-json.ts";
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts";
 import { createServices, type Services } from "./services.ts";
 import { createWebhooks } from "./webhooks.ts";
@@ -45,6 +50,8 @@ export interface ServerParts {
   environment?: Readonly<Record<string, string | undefined>>;
   /** For tests that don't wait for half a minute. */
   answerRoom?: AnswerRoom | undefined;
+  /** Graphs are loaded anew by `renew`, in graph processes (`threadloom dev`). */
+  development?: Development | undefined;
   /** What callers may do; as the keys and the project's handlers say if left out. */
   authorize?: Authorize | undefined;
 }
@@ -65,6 +72,12 @@ export interface Server {
   runsInHand(): readonly string[];
   listen(): Promise<{ address: string }>;
   /**
+   * In development: has new runs executed by the code of now, and reads langgraph.json and the graphs anew. What is being executed
+   * goes on in the code that it began with. Throws what is wrong with the new code; then everything is as it was.
+   * @param isWhole the environment has changed, or how files are loaded
+   */
+  renew(options: { isWhole: boolean }): Promise<void>;
+  /**
    * Closes everything, each thing though others could not be closed; rejects with what those threw. `failed`: after a
    * fault that may be a run's, so the runs that are not ended in time count as lost, not as handed back.
    */
@@ -72,13 +85,13 @@ export interface Server {
 }
 
 /** The parts of the API that langgraph.json leaves. */
-const apiRoutes = (
-  config: Config,
+export const apiRoutes = (
+  config: Pick<Config, "bodyElementsAtMost">,
   services: Services,
-  { answerRoom, foundation }: HttpParts,
+  { answerRoom, disabled }: { answerRoom: AnswerRoom; disabled: ReadonlySet<ApiPart> },
 ): RoutePlugin[] => {
   const { assistants, threads, runs, crons, streaming, store, ui, deliveries } = services;
-  const has = (part: ApiPart): boolean => !foundation.http.disabled.has(part);
+  const has = (part: ApiPart): boolean => !disabled.has(part);
   return [
     ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
     ...(has("threads")
@@ -100,6 +113,7 @@ interface HttpParts {
   callerLimits: CallerLimits;
   foundation: Foundation;
   around: AroundApi | undefined;
+  lifecycle: Lifecycle;
   logger: Logger;
 }
 
@@ -119,6 +133,9 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
   const { answerRoom, callerLimits, foundation, logger } = parts;
   const { access, http } = foundation;
   const hasKeys = (): boolean => access.isGuarded;
+  const askingAgain = parts.lifecycle.closing(
+    createAskingAgain({ ...access, everyMs: config.accessCheckSeconds * 1_000, logger }),
+  );
   const origins = originsOf({ named: config.corsAllowOrigins, rules: http.cors, hasKeys });
   return createApp({
     logger,
@@ -128,15 +145,20 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
     connectionLimits: connectionLimitsOf(config),
     callerLimits,
+    askingAgain,
+    failedLogins: failedLoginsOf(config, callerLimits.refusals),
     trustedProxies: config.trustedProxies,
     cors: { origins, rules: http.cors },
     rules: http,
+    refusesOwnWebhooks: foundation.webhooks.refusesApi,
     around: parts.around,
     socketsSettled: () => services.streaming.settled(),
     siteCheck: createSiteCheck({ ...config, origins, hasKeys, logger }),
     routes: [
       createStatusRoutes(services.status, { meta: !http.disabled.has("meta") }),
-      ...(config.role === "worker" ? [] : apiRoutes(config, services, parts)),
+      ...(config.role === "worker"
+        ? []
+        : apiRoutes(config, services, { answerRoom, disabled: http.disabled })),
     ],
   });
 };
@@ -156,6 +178,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     connectionString,
     processId: newId(),
     authorize: parts.authorize,
+    development: parts.development,
     lifecycle,
     logger,
   });
@@ -166,12 +189,13 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     foundation,
     webhooks,
     endsBlockedProcess: parts.endsBlockedProcess,
+    development: parts.development,
     faults,
     lifecycle,
     logger,
   });
   const isReady = (): boolean => ready;
-  const callerLimits = callerLimitsOf(config);
+  const callerLimits = callerLimitsOf(config, foundation.database.cipher, logger);
   const services = await createServices({
     foundation,
     execution,
@@ -185,8 +209,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   startSweeps({ foundation, execution, services, deliveries: webhooks.deliveries, lifecycle, logger });
   if (config.role !== "worker") services.ui.prepare();
   const around = await openCustomApp(config, foundation.http, logger);
-  if (around !== undefined) lifecycle.closing(around);
-  const httpParts = { answerRoom, callerLimits, foundation, around, logger };
+  const httpParts = { answerRoom, callerLimits, foundation, around, lifecycle, logger };
   const app = lifecycle.closing(await createServerApp(config, services, httpParts));
   // After the runs, whose ends it is told of; before the routes, some of which are receivers.
   if (webhooks.courier !== undefined) lifecycle.closing(webhooks.courier);
@@ -218,6 +241,17 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
       own.address = ownAddressOf(address, port);
       const host = family === "IPv6" ? `[${address}]` : address;
       return { address: `http://${host}:${port}${foundation.http.mountPrefix}` };
+    },
+    async renew(how) {
+      const before = [...graphs.ids];
+      // A graph that harms its process harms one that nothing depends on; then it is loaded here.
+      await execution.graphProcesses?.renew(how);
+      await foundation.reloading?.reload();
+      const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
+      await services.ensureSystemAssistants(project.entries);
+      // Otherwise runs of theirs would wait for a server that hosts them.
+      for (const id of before.filter((graphId) => !graphs.has(graphId)))
+        await services.assistants.records.remove(THE_SERVER, systemAssistantId(id), { withThreads: false });
     },
     async close(options) {
       ready = false;

@@ -8,6 +8,7 @@ import { createWorker } from "../engine/worker/worker.ts";
 import { createHub } from "../events/hub.ts";
 import { createEventLog } from "../events/log.ts";
 import { createTurns } from "../events/turns.ts";
+import type { Development } from "./development.ts";
 import type { Faults } from "../domain/faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import { createRunEnds } from "../queue/ending.ts";
@@ -27,6 +28,8 @@ export interface ExecutionParts {
   webhooks: Pick<Webhooks, "recordEnds" | "outbox">;
   /** See ServerParts. */
   endsBlockedProcess: boolean | undefined;
+  /** See ServerParts. */
+  development: Development | undefined;
   faults: Faults;
   lifecycle: Lifecycle;
   logger: Logger;
@@ -34,7 +37,7 @@ export interface ExecutionParts {
 
 /** What takes runs from the queue, executes them, tells what they do, and ends them. Takes none before `worker.open()`. */
 export const openExecution = async (parts: ExecutionParts) => {
-  const { foundation, webhooks, endsBlockedProcess, faults, lifecycle, logger } = parts;
+  const { foundation, webhooks, endsBlockedProcess, development, faults, lifecycle, logger } = parts;
   const { config, connectionString, processId, authorize, accelerators } = foundation;
   const { database, signals, checkpoints, graphs } = foundation;
   const runRepository = createRunRepository(database);
@@ -61,10 +64,11 @@ export const openExecution = async (parts: ExecutionParts) => {
       logger,
     }),
   );
-  const endings = lifecycle.closing(createEndings({ signals, logger }));
+  const endings = lifecycle.closing(createEndings({ signals, outbox: webhooks.outbox, logger }));
   // After the graphs: what is wrong with one is said once, by this process.
   const { graphExecutor, graphProcesses } = openGraphExecutor(config, {
     connectionString,
+    onFiles: development && ((files) => development.onFiles(files)),
     graphs,
     checkpoints,
     interruptsOf: (threadId) => runRepository.interrupts(everyThread, threadId),

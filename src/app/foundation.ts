@@ -7,20 +7,23 @@ import { createCheckpointStorage } from "../checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../config/config.ts";
 import { acceleratorsOf } from "../database/accelerators.ts";
 import { openDatabase } from "../database/database.ts";
-import { assertEncryptionKeys } from "../database/encryption-keys.ts";
+import { assertEncryptionKeys, keepKeyNoted } from "../database/encryption-keys.ts";
 import { migrate } from "../database/migrate.ts";
 import { assertSessions } from "../database/pooling.ts";
 import { openSignals } from "../database/signals.ts";
 import { openCipher } from "../encryption/setup.ts";
-import { loadGraphs } from "../graphs/graphs.ts";
+import { loadGraphs, type LoadGraphsOptions } from "../graphs/graphs.ts";
+import { missingCompiler } from "../graphs/source/compiler.ts";
 import { createSourceReader } from "../graphs/source/source-schemas.ts";
 import type { Logger } from "../lib/logger.ts";
 import { readGraphConfig } from "../project/langgraph-json.ts";
+import { webhooksBehind } from "../project/webhooks.ts";
 import { PostgresStore } from "../store/postgres-store.ts";
 import { createStoreRepository } from "../store/repository.ts";
 import { openItems } from "../store/semantic-search.ts";
 import { createStoreService } from "../store/service.ts";
 import { openAccess } from "./auth.ts";
+import { openReloadingGraphs, type Development } from "./development.ts";
 import { encryptionOf, assertNoVectors } from "./encryption.ts";
 import { planGraphProcesses } from "./graph-processes.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -33,13 +36,15 @@ export interface FoundationParts {
   processId: string;
   /** See ServerParts. */
   authorize: Authorize | undefined;
+  /** See ServerParts. */
+  development: Development | undefined;
   lifecycle: Lifecycle;
   logger: Logger;
 }
 
 /** What everything else stands on: the database, what is stored in it beside runs, and the project's graphs. */
 export const openFoundation = async (parts: FoundationParts) => {
-  const { config, connectionString, processId, lifecycle, logger } = parts;
+  const { config, connectionString, processId, development, lifecycle, logger } = parts;
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
   const { databasePreparedStatements: preparedStatements } = config;
   const accelerators = acceleratorsOf(config);
@@ -58,9 +63,13 @@ export const openFoundation = async (parts: FoundationParts) => {
     }),
   );
   await assertEncryptionKeys(database);
+  const notedKey = keepKeyNoted(database, logger);
+  if (notedKey !== undefined) lifecycle.closing(notedKey);
   const stored = lifecycle.closing(await openKeyBook({ repository: createKeyRepository(database), logger }));
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
-  const { threadExpiry, storeExpiry, storeIndex, http, webhooks, ui, entries } = project;
+  const { threadExpiry, storeExpiry, storeIndex, http, ui, entries } = project;
+  const hasApp = http.app !== undefined;
+  const webhooks = config.unsafeNoAuth ? webhooksBehind(project.webhooks, { hasApp }) : project.webhooks;
   const auth = config.unsafeIgnoreAuth ? undefined : project.auth;
   assertMayListen(config, { hasStoredKeys: stored.isInUse, hasAuth: auth !== undefined });
   const apiKeys = createApiKeys({
@@ -68,7 +77,8 @@ export const openFoundation = async (parts: FoundationParts) => {
     stored,
     neverOpen: isExposed(config) && auth === undefined,
   });
-  const access = await openAccess({ auth, entries, apiKeys, lifecycle, logger });
+  const sealedKeys = database.cipher?.metadataKeys;
+  const access = await openAccess({ auth, entries, apiKeys, sealedKeys, logger });
   const { authorize = access.authorize } = parts;
   const signals = lifecycle.closing(
     await openSignals({
@@ -82,35 +92,36 @@ export const openFoundation = async (parts: FoundationParts) => {
 
   assertNoVectors(database.cipher, storeIndex);
   const repository = createStoreRepository(database, database);
-  const items = lifecycle.closing(
-    await openItems({ database, repository, index: storeIndex, ...accelerators, logger }),
-  );
+  const items = await openItems({ database, repository, index: storeIndex, ...accelerators, logger });
   const storeParts = { repository, authorize, items, expiry: storeExpiry };
   const checkpoints = createCheckpointStorage({
     database,
     valueCharactersAtMost: config.stateValueCharactersAtMost,
     logger,
   });
-  const graphs = lifecycle.closing(
-    await loadGraphs({
-      configPath: config.graphConfigFile,
-      projectKeys: config.projectKeys,
-      logger,
-      source: config.sourceSchemas
-        ? createSourceReader({
-            entry: SCHEMA_PROCESS,
-            configPath: config.graphConfigFile,
-            projectKeys: config.projectKeys,
-            logger,
-          })
-        : undefined,
-      checkpointer: checkpoints.saver,
-      store: new PostgresStore({
-        ...storeParts,
-        visibility: await authorize(THE_SERVER, "store", "search", { namespace: [] }),
-      }),
+  const loading: Omit<LoadGraphsOptions, "source"> = {
+    configPath: config.graphConfigFile,
+    projectKeys: config.projectKeys,
+    logger,
+    checkpointer: checkpoints.saver,
+    store: new PostgresStore({
+      ...storeParts,
+      visibility: await authorize(THE_SERVER, "store", "search", { namespace: [] }),
     }),
-  );
+  };
+  const missing = config.sourceSchemas ? missingCompiler() : undefined;
+  if (missing !== undefined) logger.info(`the schemas of graphs leave out what only types say: ${missing}`);
+  const openSource = () =>
+    config.sourceSchemas && missing === undefined
+      ? createSourceReader({
+          entry: SCHEMA_PROCESS,
+          configPath: config.graphConfigFile,
+          projectKeys: config.projectKeys,
+          logger,
+        })
+      : undefined;
+  const reloading = development && (await openReloadingGraphs(development, loading, openSource));
+  const graphs = lifecycle.closing(reloading ?? (await loadGraphs({ ...loading, source: openSource() })));
   const store = createStoreService(storeParts);
   return {
     config,
@@ -123,6 +134,8 @@ export const openFoundation = async (parts: FoundationParts) => {
     signals,
     checkpoints,
     graphs,
+    /** The same, in development. */
+    reloading,
     store,
     threadExpiry,
     storeExpiry,

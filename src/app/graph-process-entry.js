@@ -1,10 +1,10 @@
 /**
  * The program of a graph process (engine/executors/process/). JavaScript, because it brings the loader for TypeScript
- * along, with the tsconfig.json that bin/threadloom.js has found and put into the environment.
+ * along where this server runs from its source, with the tsconfig.json that bin/threadloom.js has found and put into the environment.
  */
 import process from "node:process";
 
-// As in main.ts.
+// As in serve.ts.
 process.env.LANGCHAIN_CALLBACKS_BACKGROUND ??= "false";
-await import("./typescript-loader.js");
+await import("../lib/source-loader.js");
 await import("./graph-process.ts");

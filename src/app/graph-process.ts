@@ -1,7 +1,8 @@
 /**
  * A graph process: executes the graphs of runs for a main process, over connections of its own. The entry beside this
- * file loads it. It touches the process as main.ts does: it is the process around its part of the server.
+ * file loads it. It touches the process as serve.ts does: it is the process around its part of the server.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { Worker } from "node:worker_threads";
 import { createAuthorize } from "../access/authorize.ts";
 import { THE_SERVER } from "../access/caller.ts";
@@ -10,19 +11,27 @@ import { openDatabase } from "../database/database.ts";
 import { isPassing } from "../database/passing-faults.ts";
 import { openCipher } from "../encryption/setup.ts";
 import { createInlineExecutor } from "../engine/executors/inline.ts";
-import { createHost } from "../engine/executors/process/host.ts";
+import { createHost, type CurrentExecution } from "../engine/executors/process/host.ts";
 import type { FromGraphProcess, ToGraphProcess } from "../engine/executors/process/messages.ts";
 import { createLogConsole } from "../graphs/console.ts";
 import { loadGraphs } from "../graphs/graphs.ts";
 import { logOrigin } from "../graphs/log-origin.ts";
 import { createSdkLogger, SDK_LOGGER } from "../graphs/sdk-logger.ts";
-import { createLogger } from "../lib/logger.ts";
+import { createLogger, type Logger } from "../lib/logger.ts";
+import { loadPackages, traceModules } from "../lib/module-trace.ts";
 import { openTerminal } from "../lib/terminal.ts";
-import { readGraphConfig } from "../project/langgraph-json.ts";
+import { describeThrown } from "../lib/thrown.ts";
+import { GraphLoadError, readGraphConfig } from "../project/langgraph-json.ts";
 import { createRunRepository } from "../runs/repository.ts";
 import { PostgresStore } from "../store/postgres-store.ts";
 import { createStoreRepository } from "../store/repository.ts";
 import { openItems } from "../store/semantic-search.ts";
+
+interface Blaming {
+  current: AsyncLocalStorage<CurrentExecution>;
+  send(message: FromGraphProcess): void;
+  logger: Logger;
+}
 
 /** The pipe that the main process reads the log from; what graphs write to standard output is something else. */
 const LOG_DESCRIPTOR = 4;
@@ -42,27 +51,42 @@ process.on("disconnect", () => process.exit(0));
 // Ctrl-C at a terminal reaches each process; the main process says what becomes of the runs.
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
 
-const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
+/**
+ * Says whose code ends this process, as far as it is known: the context of what called `process.exit`, or of the timer or
+ * callback that threw. Nobody is named by a full heap, a signal, or a loop without an end.
+ */
+const blameWhoEnds = ({ current, send, logger }: Blaming): void => {
+  /** LangGraph names the node; it names no run where a factory makes the graph. */
+  const originHere = () => {
+    const { id: _id, ...run } = current.getStore() ?? {};
+    return { ...logOrigin(), ...run };
+  };
+  process.on("unhandledRejection", (error) =>
+    logger.error({ ...originHere(), err: error }, "a rejection was not handled"),
+  );
+  let how = "called process.exit";
+  process.on("uncaughtException", (error) => {
+    logger.fatal({ ...originHere(), err: error }, "an exception was not caught in a graph process");
+    const { name, message } = describeThrown(error);
+    how = `threw an exception that nothing caught (${name}: ${message})`;
+    process.exit(1);
+  });
+  // A pipe takes a message at once, as long as none before it waits.
+  process.on("exit", () => {
+    const execution = current.getStore();
+    const { node } = logOrigin();
+    if (execution !== undefined) send({ kind: "ending", culprit: { ...execution, node, how } });
+  });
+};
+
+const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadIsAsked: Promise<void>) => {
   new Worker(WATCH, { workerData: process.ppid, execArgv: [], resourceLimits: WATCH_LIMITS }).unref();
   const logger = createLogger({
     level: setup.logLevel,
     destination: openTerminal(LOG_DESCRIPTOR),
   });
-  process.on("unhandledRejection", (error) =>
-    logger.error({ ...logOrigin(), err: error }, "a rejection was not handled"),
-  );
-  let isTold = false;
-  process.on("uncaughtException", (error) => {
-    logger.fatal({ ...logOrigin(), err: error }, "an exception was not caught in a graph process");
-    isTold = true;
-    process.exit(1);
-  });
-  // Among the runs that are lost with the process one has ended it: what called `process.exit` knows its run.
-  process.on("exit", (code) => {
-    const origin = logOrigin();
-    if (!isTold && origin.run_id !== undefined)
-      logger.error({ ...origin, code }, "a graph has ended its process");
-  });
+  const current = new AsyncLocalStorage<CurrentExecution>();
+  blameWhoEnds({ current, send, logger });
   // Both belong to the process, as this does.
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
   Object.assign(console, createLogConsole(logger));
@@ -88,13 +112,14 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
     valueCharactersAtMost: setup.stateValueCharactersAtMost,
     logger,
   });
+  const trace = await openAhead(setup.packagesAhead, loadIsAsked);
   const graphs = await loadGraphs({
     configPath: graphConfigFile,
     projectKeys,
     logger,
     checkpointer: checkpoints.saver,
     store: new PostgresStore({ repository, items, expiry: storeExpiry, visibility }),
-  });
+  }).finally(() => trace?.tell());
   const runs = createRunRepository(database);
   return createHost({
     executor: createInlineExecutor({
@@ -107,18 +132,55 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
     send,
     isLoss: (error) => database.isLoss(error),
     residentBytes: () => process.memoryUsage.rss(),
+    current,
     onClose() {
-      void Promise.allSettled([graphs.close(), items.close(), database.close()]).then(() => process.exit(0));
+      void Promise.allSettled([graphs.close(), database.close()]).then(() => process.exit(0));
     },
   });
 };
 
+/** In development: loads packages ahead, waits until the graphs are asked for, and tells what they were loaded from. */
+const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: Promise<void>) => {
+  if (packages === undefined) return undefined;
+  const trace = await traceModules();
+  await loadPackages(packages);
+  send({ kind: "prepared" });
+  await loadIsAsked;
+  const tell = (): void => send({ kind: "loaded", ...trace.loaded() });
+  return {
+    tell() {
+      tell();
+      // What runs import is told once for each turn of the loop.
+      let isDue = false;
+      trace.onMore(() => {
+        if (isDue) return;
+        isDue = true;
+        setImmediate(() => {
+          isDue = false;
+          tell();
+        });
+      });
+    },
+  };
+};
+
 const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
-  const opening = open(message);
-  process.on("message", (next: ToGraphProcess) => void opening.then(({ receive }) => receive(next)));
+  let askForLoad = (): void => undefined;
+  const opening = open(message, new Promise<void>((resolve) => (askForLoad = resolve)));
+  process.on("message", (next: ToGraphProcess) => {
+    if (next.kind === "load") askForLoad();
+    else
+      opening.then(
+        ({ receive }) => receive(next),
+        // It is told below.
+        () => undefined,
+      );
+  });
   opening.then(
     () => send({ kind: "ready" }),
     (error: unknown) => {
+      if (message.setup.packagesAhead !== undefined && error instanceof GraphLoadError)
+        return send({ kind: "failed", message: error.message });
       // Of a database that is away the message says all: the pool starts others until it is back.
       const told = error instanceof Error ? (isPassing(error) ? error.message : error.stack) : undefined;
       process.stderr.write(`${told ?? String(error)}\n`);

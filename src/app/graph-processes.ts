@@ -58,13 +58,15 @@ export interface GraphExecutorParts extends Omit<
   "recursionLimitMax" | "eventCharactersAtMost"
 > {
   connectionString: string;
+  /** Graphs are loaded anew while the server runs; it is told from which files. */
+  onFiles: ((files: readonly string[]) => void) | undefined;
   logger: Logger;
 }
 
 /** What executes the graphs of a server: this process, or those that it starts for it. */
 export const openGraphExecutor = (
   config: Config,
-  { connectionString, logger, ...parts }: GraphExecutorParts,
+  { connectionString, onFiles, logger, ...parts }: GraphExecutorParts,
 ): { graphExecutor: GraphExecutor; graphProcesses: GraphProcesses | undefined } => {
   const plan = planGraphProcesses(config);
   const { processes, poolSize } = plan;
@@ -79,6 +81,8 @@ export const openGraphExecutor = (
   const graphProcesses = createGraphProcesses({
     processes,
     spares: SPARES,
+    isReloading: onFiles !== undefined,
+    onFiles,
     entry: ENTRY,
     setup: {
       connectionString,

@@ -1,9 +1,15 @@
 import type { Config } from "../config/config.ts";
+import type { Cipher } from "../encryption/cipher.ts";
 import { createCallerLimits, type CallerLimits } from "../http/limits/caller-limits.ts";
+import { createRefusals, type Refusals } from "../http/limits/refusals.ts";
+import { createFailedLogins, type FailedLogins } from "../http/limits/failed-logins.ts";
 import type { ConnectionLimits } from "../http/limits/connections.ts";
+import type { Logger } from "../lib/logger.ts";
+import { userDigest } from "../queue/counted-as.ts";
+import type { PendingLimitOptions } from "../runs/creation/pending-limits.ts";
 
 /** What one caller may ask of this process, as the configuration says. */
-export const callerLimitsOf = (config: Config): CallerLimits =>
+export const callerLimitsOf = (config: Config, cipher: Cipher | undefined, logger: Logger): CallerLimits =>
   createCallerLimits({
     perMinute: {
       reads: config.readsPerMinute,
@@ -17,7 +23,24 @@ export const callerLimitsOf = (config: Config): CallerLimits =>
     countsAddresses: !config.unsafeNoAuth || config.trustedProxies.length > 0,
     streamsPerCaller: config.streamsPerCaller,
     streamsAtMost: config.streamsAtMost,
+    // Where users' names are sealed in the database, the log is no place for them either.
+    refusals: createRefusals({ logger, shownUser: cipher && ((name) => userDigest(cipher, name)) }),
   });
+
+export const failedLoginsOf = (config: Config, refusals: Refusals): FailedLogins =>
+  createFailedLogins({
+    perMinute: config.failedLoginsPerMinute,
+    refusals,
+    countsAddresses: !config.unsafeNoAuth || config.trustedProxies.length > 0,
+  });
+
+/** How many runs may wait, on all servers. */
+export const pendingLimitsOf = (config: Config, refusals: Refusals): PendingLimitOptions => ({
+  onRefused: (caller) => refusals.note("pending_runs", caller ?? undefined),
+  perThread: config.pendingRunsPerThread,
+  perCaller: config.pendingRunsPerCaller,
+  keyFactor: config.keyFactor,
+});
 
 export const connectionLimitsOf = (config: Config): ConnectionLimits => ({
   atMost: config.connectionsAtMost,

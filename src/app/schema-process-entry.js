@@ -1,6 +1,6 @@
 /**
  * The program of the process that reads schemas from source (graphs/source/). JavaScript, because it brings the loader for
- * TypeScript along.
+ * TypeScript along where this server runs from its source.
  */
-await import("./typescript-loader.js");
+await import("../lib/source-loader.js");
 await import("./schema-process.ts");

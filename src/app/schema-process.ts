@@ -1,6 +1,6 @@
 /**
  * The process that reads the schemas of graphs from their source: it answers one request and ends. The entry beside this
- * file loads it. It touches the process as main.ts does.
+ * file loads it. It touches the process as serve.ts does.
  */
 import { writeFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";

@@ -5,6 +5,7 @@ import type { Faults } from "../domain/faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { CallerLimits } from "../http/limits/caller-limits.ts";
 import { assistantDefaults } from "../project/assistant-defaults.ts";
+import type { GraphEntry } from "../project/langgraph-json.ts";
 import type { RunEnd } from "../queue/attempts.ts";
 import { createRunSearcher } from "../runs/records/search.ts";
 import { createRunService } from "../runs/service.ts";
@@ -18,6 +19,7 @@ import { createUiService } from "../ui/service.ts";
 import { createCrons } from "./crons.ts";
 import type { ServerExecution } from "./execution.ts";
 import type { Foundation } from "./foundation.ts";
+import { pendingLimitsOf } from "./limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Webhooks } from "./webhooks.ts";
 
@@ -38,7 +40,7 @@ export const createServices = async (parts: ServiceParts) => {
   const { foundation, execution, webhooks, callerLimits, isReady, faults, lifecycle, logger } = parts;
   const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;
   const { store, threadExpiry } = foundation;
-  const { runRepository, everyThread, ends, eventLog, hub, endings, worker, hosting, graphProcesses } =
+  const { runRepository, everyThread, ends, queue, eventLog, hub, endings, worker, hosting, graphProcesses } =
     execution;
 
   const onThreadsDeleted = (threadIds: readonly string[], ended: readonly RunEnd[] = []): void => {
@@ -63,13 +65,15 @@ export const createServices = async (parts: ServiceParts) => {
     deleteThreads: (caller, threadIds) => threads.upkeep.deleteMany(caller, threadIds),
     recursionLimitMax: config.recursionLimitMax,
   });
-  const defaults = assistantDefaults(foundation.entries, config.assistantConfigs);
-  const revised = await assistants.system.ensure(THE_SERVER, graphs.ids, defaults);
-  if (revised.length > 0) {
+  const ensureSystemAssistants = async (entries: readonly GraphEntry[]): Promise<void> => {
+    const defaults = assistantDefaults(entries, config.assistantConfigs);
+    const revised = await assistants.system.ensure(THE_SERVER, graphs.ids, defaults);
+    if (revised.length === 0) return;
     const text =
       "the assistants of these graphs have a new version, since what the deployment says of them was changed";
     logger.info({ graphs: revised }, text);
-  }
+  };
+  await ensureSystemAssistants(foundation.entries);
 
   const runs = createRunService({
     database,
@@ -87,6 +91,7 @@ export const createServices = async (parts: ServiceParts) => {
     threadTtl: threadExpiry.defaultTtl,
     recursionLimitMax: config.recursionLimitMax,
     checkWebhook: webhooks.checkWebhook,
+    pendingLimits: pendingLimitsOf(config, callerLimits.refusals),
     threads,
     checkpoints: {
       async assertExists(threadId, checkpointNs, checkpointId) {
@@ -124,9 +129,11 @@ export const createServices = async (parts: ServiceParts) => {
       database,
       repository: createStatusRepository(database),
       listUnhosted: () => hosting.listUnhosted(),
+      countSuspects: () => queue.countSuspects(),
       readiness: () => (isReady() ? undefined : "is starting or stopping"),
       workers: () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active }),
       eventStreaming: () => streaming.figures(),
+      webhookTries: () => webhooks.courier?.figures(),
       limits: () => callerLimits.figures(),
       graphProcesses: () => graphProcesses?.figures(),
     }),
@@ -143,6 +150,7 @@ export const createServices = async (parts: ServiceParts) => {
     deliveries,
     status,
     onThreadsDeleted,
+    ensureSystemAssistants,
   };
 };
 

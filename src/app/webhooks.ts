@@ -2,9 +2,9 @@ import type { Faults } from "../domain/faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import { createCourier, type Courier } from "../outbox/courier.ts";
 import { createDeliveries, type Deliveries } from "../outbox/deliveries.ts";
-import { toStoredValues } from "../outbox/final-values.ts";
+import { toFinalValues } from "../queue/final-values.ts";
 import { recordDeliveries } from "../outbox/record.ts";
-import { webhookHeaders } from "../project/webhooks.ts";
+import { webhookHeaders, webhooksWarning } from "../project/webhooks.ts";
 import type { RecordEnds } from "../queue/sql/ended.ts";
 import type { EndsOutbox } from "../engine/attempt/conclusion.ts";
 import { createResolveName } from "../webhooks/names.ts";
@@ -40,6 +40,8 @@ export const createWebhooks = (parts: WebhookParts): Webhooks => {
   const checkWebhook = createWebhookCheck(webhooks);
   if (webhooks.disabled)
     return { checkWebhook, deliveries, recordEnds: undefined, outbox: undefined, courier: undefined };
+  const warning = webhooksWarning(webhooks);
+  if (warning !== undefined) logger.warn(warning);
   const courier = createCourier({
     deliveries,
     send: createWebhookSender({
@@ -55,6 +57,6 @@ export const createWebhooks = (parts: WebhookParts): Webhooks => {
     faults,
     logger,
   });
-  const outbox = { toStoredValues, onRecorded: () => courier.wake() };
+  const outbox = { toFinalValues, onRecorded: () => courier.wake() };
   return { checkWebhook, deliveries, recordEnds: recordDeliveries, outbox, courier };
 };

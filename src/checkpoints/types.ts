@@ -3,6 +3,7 @@ import type { BaseCheckpointSaver, CheckpointTuple } from "@langchain/langgraph-
 import type { Database, Queryable } from "../database/database.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
+import type { ValueClasses } from "../values/classes.ts";
 
 export interface CheckpointStorageOptions {
   database: Database;
@@ -46,6 +47,15 @@ export type TupleFilter = (
   tuple: CheckpointTuple,
   read: () => Promise<CheckpointTuple>,
 ) => Promise<CheckpointTuple>;
+
+/** Every checkpointer of this room makes the instances that it gives out. */
+export interface ClassedSaver {
+  /**
+   * The checkpointer for a graph whose copy of LangGraph has these classes; to be asked for before the first read. One that
+   * belongs to somebody is told, and stays; one that all share makes another.
+   */
+  withClasses(classes: ValueClasses): BaseCheckpointSaver;
+}
 
 /** The checkpointer of one attempt. */
 export interface AttemptSaver extends BaseCheckpointSaver {

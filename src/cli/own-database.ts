@@ -1,19 +1,24 @@
 /** The database that this deployment's servers use, for commands: whether one runs meanwhile or not. */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import type { Command } from "commander";
 import { databaseName } from "./banner.ts";
 import { graphConfigFileOf } from "../config/config.ts";
 import { DATABASE_OPTIONS } from "../config/database-options.ts";
+import { ENCRYPTION_OPTIONS } from "../config/encryption-options.ts";
+import type { Option } from "../config/option.ts";
 import { OPTIONS } from "../config/options.ts";
 import { openDatabase, type Database } from "../database/database.ts";
 import { startEmbeddedPostgres } from "../database/embedded/embedded.ts";
 import { migrate } from "../database/migrate.ts";
 import { isUnusable } from "../database/passing-faults.ts";
 import { sqlState, StartError } from "../domain/errors.ts";
+import type { Cipher } from "../encryption/cipher.ts";
+import { openCipher } from "../encryption/setup.ts";
 import type { Logger } from "../lib/logger.ts";
 import { readGraphConfig } from "../project/langgraph-json.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Where it is, as flags say; what is left out is taken from the environment, as by a server. */
 export interface DatabaseFlags {
@@ -24,6 +29,14 @@ export interface DatabaseFlags {
   /** Path of langgraph.json, whose `env` may name the database. */
   config?: string | undefined;
 }
+
+/** Gives a command the flags that say where the database is. */
+export const onDatabase = (command: Command): Command =>
+  command
+    .option("--database-url <url>", "the database, not through a pooler in transaction mode")
+    .option("--database-schema <name>", "the schema of its tables")
+    .option("--data <folder>", "folder of the embedded PostgreSQL, where no database is named")
+    .option("--config <path>", "the langgraph.json whose env may name the database");
 
 export interface OwnDatabase {
   database: Database;
@@ -42,12 +55,12 @@ const completed = async (flags: DatabaseFlags, environment: Environment): Promis
   return { ...project.environment, ...environment };
 };
 
-const checked = (
-  option: (typeof OPTIONS)["databaseUrl" | "databaseSchema"],
+const checked = <Value>(
+  option: Option<Value>,
   flag: string,
   given: string | undefined,
   environment: Environment,
-): string | undefined => {
+): Value => {
   const name = option.environment.find((variable) => (environment[variable] ?? "") !== "");
   const text = given ?? (name === undefined ? option.default : environment[name]);
   const parsed = option.schema.safeParse(text);
@@ -56,16 +69,28 @@ const checked = (
   return parsed.data;
 };
 
-/**
- * Opens it, with all migrations. The embedded PostgreSQL is taken if it runs, else started and stopped afterwards. Throws
- * StartError if it can't be used.
- */
-export const openOwnDatabase = async (
-  flags: DatabaseFlags,
-  given: Environment,
-  logger: Logger,
-): Promise<OwnDatabase> => {
-  const environment = await completed(flags, given);
+/** What the servers of this environment seal with; undefined without keys. */
+export const cipherOf = (environment: Environment): Cipher | undefined => {
+  const { encryptionKeys, encryptionFallbackKeys, encryptedMetadataKeys } = ENCRYPTION_OPTIONS;
+  const keys = [encryptionKeys, encryptionFallbackKeys].flatMap((option) =>
+    checked(option, "", undefined, environment),
+  );
+  return openCipher({ keys, metadataKeys: checked(encryptedMetadataKeys, "", undefined, environment) });
+};
+
+/** Where the database of a deployment is. */
+export interface DatabasePlace {
+  /** With what `env` of langgraph.json adds. */
+  environment: Environment;
+  /** Undefined: the embedded PostgreSQL. */
+  url: string | undefined;
+  schema: string;
+  /** Folder of the embedded PostgreSQL, absolute; unused where there is a `url`. */
+  dataFolder: string;
+}
+
+/** The place that flags and a whole environment name. Throws StartError for what is said wrongly. */
+export const databasePlaceOf = (flags: DatabaseFlags, environment: Environment): DatabasePlace => {
   const { databaseUrl, databaseSchema, databaseDirectUrl } = DATABASE_OPTIONS;
   const schema = checked(databaseSchema, "--database-schema", flags.databaseSchema, environment) ?? "";
   // Past a pooler in transaction mode, if there is a way: migrations need a session.
@@ -74,34 +99,81 @@ export const openOwnDatabase = async (
     checked(databaseUrl, "--database-url", undefined, environment);
   const dataFolder =
     flags.data ?? (environment[OPTIONS.dataFolder.environment[0] ?? ""] || OPTIONS.dataFolder.default || "");
-  const postgres =
-    url === undefined ? await startEmbeddedPostgres({ dataFolder: resolve(dataFolder), logger }) : undefined;
-  const connectionString = url ?? postgres?.connectionString ?? "";
+  return { environment, url, schema, dataFolder: resolve(dataFolder) };
+};
+
+/** Finds out where it is, and opens nothing. Throws StartError for what is said wrongly. */
+export const findOwnDatabase = async (flags: DatabaseFlags, given: Environment): Promise<DatabasePlace> =>
+  databasePlaceOf(flags, await completed(flags, given));
+
+/** The address of a database that runs. */
+export interface ReachedDatabase {
+  connectionString: string;
+  /** Stops the embedded PostgreSQL, unless others use it. */
+  close(): Promise<void>;
+}
+
+/** Starts the embedded PostgreSQL, or takes the one that runs; another database is only named. */
+export const reachOwnDatabase = async (
+  { url, dataFolder }: DatabasePlace,
+  logger: Logger,
+): Promise<ReachedDatabase> =>
+  url === undefined
+    ? await startEmbeddedPostgres({ dataFolder, logger })
+    : { connectionString: url, close: () => Promise.resolve() };
+
+/** Says in one sentence that a database can't be used; other errors stay what they are. */
+export const explainUnusable = (error: unknown, connectionString: string): unknown => {
+  if (!isUnusable(error)) return error;
+  const reason = (error as Error).message || (sqlState(error) ?? "");
+  return new StartError(`The database ${databaseName(connectionString)} can't be used: ${reason}.`, {
+    cause: error,
+  });
+};
+
+/** Makes migrations as the environment says that the database needs them. */
+export const migrateOwn = (
+  { environment, schema }: DatabasePlace,
+  connectionString: string,
+  logger: Logger,
+): Promise<void> => {
+  const { schema: flag, environment: names, default: usual } = DATABASE_OPTIONS.databaseAdvisoryLocks;
+  const advisoryLocks = flag.parse(environment[names[0] ?? ""] || usual);
+  return migrate(connectionString, { schema, advisoryLocks, logger });
+};
+
+/**
+ * Opens it, with all migrations, and with the servers' keys of encryption if the environment has them. The embedded PostgreSQL is taken if it runs, else started and stopped afterwards. Throws
+ * StartError if it can't be used.
+ */
+export const openOwnDatabase = async (
+  flags: DatabaseFlags,
+  given: Environment,
+  logger: Logger,
+): Promise<OwnDatabase> => {
+  const place = await findOwnDatabase(flags, given);
+  const reached = await reachOwnDatabase(place, logger);
+  const { connectionString } = reached;
   try {
-    const { schema: flag, environment: names, default: usual } = DATABASE_OPTIONS.databaseAdvisoryLocks;
-    const advisoryLocks = flag.parse(environment[names[0] ?? ""] || usual);
-    await migrate(connectionString, { schema, advisoryLocks, logger });
+    await migrateOwn(place, connectionString, logger);
     const database = openDatabase({
       connectionString,
-      schema,
+      schema: place.schema,
       poolSize: 1,
       applicationName: "threadloom command",
       preparedStatements: false,
+      cipher: cipherOf(place.environment),
       logger,
     });
     return {
       database,
       async close() {
         await database.close();
-        await postgres?.close();
+        await reached.close();
       },
     };
   } catch (error) {
-    await postgres?.close();
-    if (!isUnusable(error)) throw error;
-    const reason = (error as Error).message || (sqlState(error) ?? "");
-    throw new StartError(`The database ${databaseName(connectionString)} can't be used: ${reason}.`, {
-      cause: error,
-    });
+    await reached.close();
+    throw explainUnusable(error, connectionString);
   }
 };

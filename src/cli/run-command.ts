@@ -1,12 +1,23 @@
 import { CommanderError, type Command } from "commander";
-import { StartError, ThreadloomError } from "../domain/errors.ts";
+import { EncryptionError, StartError, ThreadloomError } from "../domain/errors.ts";
 import { GraphLoadError } from "../project/langgraph-json.ts";
 
 /** What a shell is told by the exit code. */
 export const EXIT_CODES = { done: 0, notDone: 1, wrongUsage: 2 } as const;
 
+/** A command was not done, or not wholly, and has said why. */
+export class NotDoneError extends Error {
+  override readonly name = "NotDoneError";
+}
+
 const isPlain = (error: unknown): error is Error =>
-  error instanceof StartError || error instanceof GraphLoadError || error instanceof ThreadloomError;
+  [StartError, GraphLoadError, ThreadloomError, EncryptionError].some((kind) => error instanceof kind);
+
+/** Who reads may stop, as `head` does: that is no error, and without a listener it would end the process with a stack. */
+export const writingTo = (stream: NodeJS.WritableStream): ((text: string) => void) => {
+  stream.on("error", () => undefined);
+  return (text) => void stream.write(text);
+};
 
 export interface RunOptions {
   /** Arguments behind the name of the program. */
@@ -16,9 +27,27 @@ export interface RunOptions {
   write: (text: string) => void;
 }
 
-/** Runs a command and answers the exit code. An error is one sentence; only a fault of ours has a stack. */
-export const runCommand = async (command: Command, { argv, tell, write }: RunOptions): Promise<number> => {
-  const named = (text: string): void => tell(`threadloom ${command.name()}: ${text}`);
+/** Runs one command and answers the exit code. */
+export const runCommand = (command: Command, options: RunOptions): Promise<number> =>
+  run(command, `threadloom ${command.name()}`, options);
+
+/** Runs the command of the program that the arguments name, and answers the exit code. Without one it prints the help. */
+export const runProgram = async (program: Command, options: RunOptions): Promise<number> => {
+  const [first = "--help"] = options.argv;
+  const isCommand = program.commands.some((command) => command.name() === first);
+  const name = isCommand ? `${program.name()} ${first}` : program.name();
+  const code = await run(program, name, {
+    ...options,
+    argv: options.argv.length === 0 ? [first] : options.argv,
+  });
+  if (code !== EXIT_CODES.done && first.startsWith("-"))
+    options.tell(`Options follow their command: ${program.name()} start ${first}\n`);
+  return code;
+};
+
+/** An error is one sentence; only a fault of ours has a stack. */
+const run = async (command: Command, name: string, { argv, tell, write }: RunOptions): Promise<number> => {
+  const named = (text: string): void => tell(`${name}: ${text}`);
   // Commander ends the process by itself unless each command is told not to.
   const prepare = (one: Command): void => {
     one.exitOverride();
@@ -34,6 +63,7 @@ export const runCommand = async (command: Command, { argv, tell, write }: RunOpt
     await command.parseAsync(argv, { from: "user" });
     return EXIT_CODES.done;
   } catch (error) {
+    if (error instanceof NotDoneError) return EXIT_CODES.notDone;
     // Commander has printed why, or the help that was asked for.
     if (error instanceof CommanderError)
       return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.wrongUsage;

@@ -178,7 +178,7 @@ export const assertMayListen = (
   if (!isExposed(config) || config.apiKeys.length > 0 || hasStoredKeys || hasAuth) return;
   throw new StartError(
     `Refusing to listen on ${config.host} without API keys: whoever reaches this machine could run your graphs. ` +
-      "Make one with 'npm run keys -- create --name admin --scopes admin', set API_KEYS, or pass --unsafe-no-auth " +
+      "Make one with 'npx threadloom keys create --name admin --scopes admin', set API_KEYS, or pass --unsafe-no-auth " +
       "if something in front of this server checks access.",
   );
 };
@@ -258,6 +258,12 @@ export const helpText = (): string => {
   const rows = Object.values(OPTIONS) as Option<unknown>[];
   return [
     "threadloom: the open, self-hosted Agent Server for LangGraph.js graphs",
+    "",
+    "Usage: threadloom start [options]",
+    "",
+    "Examples",
+    "  $ threadloom start --port 8124",
+    "  $ DATABASE_URL=postgresql://… threadloom start --workers auto",
     "",
     "Options (each may be given in the environment instead, by the name in brackets)",
     ...rows

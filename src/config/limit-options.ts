@@ -10,12 +10,19 @@ export interface LimitConfig {
   readonly writesPerMinute: number;
   readonly runsPerMinute: number;
   readonly streamsPerMinute: number;
+  /** Requests per minute of an address that nobody lets in. */
+  readonly failedLoginsPerMinute: number;
   /** How many times as much a caller with an API key may: it stands for an application with many users. */
   readonly keyFactor: number;
+  /** Runs of a user that wait, on all servers: on one thread, and on all threads together. */
+  readonly pendingRunsPerThread: number;
+  readonly pendingRunsPerCaller: number;
   /** Streams, WebSockets and waits that a caller may have open at the same time. */
   readonly streamsPerCaller: number;
   /** The same for all callers of this process together. */
   readonly streamsAtMost: number;
+  /** Seconds after which it is asked again, at the latest, whether a user may still read what he has open. */
+  readonly accessCheckSeconds: number;
   /** Connections that this process takes. */
   readonly connectionsAtMost: number;
   /** Characters of the JSON of one value of a state, and of one event. */
@@ -49,6 +56,13 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
   writesPerMinute: perMinute("Requests that change something", "1200", "RATE_LIMIT_WRITES"),
   runsPerMinute: perMinute("Runs", "600", "RATE_LIMIT_RUNS"),
   streamsPerMinute: perMinute("Streams, WebSockets and joins", "600", "RATE_LIMIT_STREAMS"),
+  failedLoginsPerMinute: {
+    environment: ["RATE_LIMIT_FAILED_LOGINS"],
+    default: "600",
+    ...wholeNumber(0, 1_000_000_000),
+    description:
+      "Requests a minute of an address that are refused since they show wrong credentials or none; 0: no limit.",
+  },
   keyFactor: {
     environment: ["LIMITS_KEY_FACTOR"],
     default: "20",
@@ -56,12 +70,34 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
     description:
       "How many times the limits of a user hold for an API key, which stands for an application with many users.",
   },
+  pendingRunsPerThread: {
+    environment: ["PENDING_RUNS_PER_THREAD"],
+    default: "100",
+    ...wholeNumber(0, 1_000_000),
+    description:
+      "Runs of a user that may wait on one thread; for an API key, and without one, so many times LIMITS_KEY_FACTOR; " +
+      "0: no limit.",
+  },
+  pendingRunsPerCaller: {
+    environment: ["PENDING_RUNS_PER_CALLER"],
+    default: "1000",
+    ...wholeNumber(0, 1_000_000),
+    description: "Runs of a user that may wait on all threads and servers together; 0: no limit.",
+  },
   streamsPerCaller: {
     environment: ["STREAMS_PER_CALLER"],
     default: "100",
     ...wholeNumber(0, 1_000_000),
     description:
-      "Streams, WebSockets and waiting requests that a user or an address may have open at once; 0: no limit.",
+      "Streams, WebSockets, their subscriptions and waiting requests that a user or an address may have open at once; 0: no limit.",
+  },
+  accessCheckSeconds: {
+    environment: ["ACCESS_CHECK_SECONDS"],
+    default: "60",
+    ...wholeNumber(1, 86_400),
+    description:
+      "Seconds after which users with a stream, a WebSocket or a waiting request open are authenticated and asked about " +
+      "again, at the latest.",
   },
   streamsAtMost: {
     environment: ["STREAMS_MAX"],

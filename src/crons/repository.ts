@@ -32,11 +32,17 @@ export type CronFields = Omit<
   CronRow,
   "cron_id" | "assistant_id" | "thread_id" | "user_id" | "created_at" | "updated_at"
 >;
+/** Whom the runs of a cron belong to. */
+export interface CronUser {
+  /** Whose runs they are, as their graphs are told; null: no user creates the cron. */
+  auth_user: JsonObject | null;
+  /** By whom its runs are counted. */
+  caller: string | null;
+}
+
 export type NewCron = CronFields &
-  Pick<CronRow, "cron_id" | "assistant_id" | "thread_id" | "user_id"> & {
-    /** Whose runs they are, as their graphs are told; null: no user creates the cron. */
-    auth_user: JsonObject | null;
-  };
+  Pick<CronRow, "cron_id" | "assistant_id" | "thread_id" | "user_id"> &
+  CronUser;
 
 /** What a cron is about, as it stands. */
 export interface Surroundings {
@@ -46,7 +52,8 @@ export interface Surroundings {
   threadIsThere: boolean;
 }
 
-const payloadPlace = (cronId: string): string => `cron ${cronId}`;
+export const userPlace = (cronId: string): string => `cron-user ${cronId}`;
+export const payloadPlace = (cronId: string): string => `cron ${cronId}`;
 
 /** What of a cron may be sealed, as it is stored. */
 const stored = (
@@ -65,10 +72,14 @@ const storedUser = ({ cipher }: Queryable, user: JsonObject | null): string | nu
 };
 
 /** A row as it was before it was sealed. */
-export const openCron = <Row extends Pick<CronRow, "cron_id" | "payload">>(
+export const openCron = <Row extends Pick<CronRow, "cron_id" | "payload" | "user_id">>(
   { cipher }: Queryable,
   row: Row,
-): Row => ({ ...row, payload: openText(cipher, row.payload, payloadPlace(row.cron_id)) });
+): Row => ({
+  ...row,
+  payload: openText(cipher, row.payload, payloadPlace(row.cron_id)),
+  user_id: row.user_id === null ? null : openText(cipher, row.user_id, userPlace(row.cron_id)),
+});
 
 /** The SQL of single crons. What a visibility hides is as if it were not there. */
 export const createCronRepository = (database: Database) => ({
@@ -101,6 +112,10 @@ export const createCronRepository = (database: Database) => ({
         ...cron,
         ...stored(database, cron.cron_id, cron),
         auth_user: storedUser(database, cron.auth_user),
+        user_id:
+          cron.user_id === null || database.cipher === undefined
+            ? cron.user_id
+            : database.cipher.seal(cron.user_id, userPlace(cron.cron_id)),
       })
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();
@@ -133,18 +148,20 @@ export const createCronRepository = (database: Database) => ({
     return row && openCron(transaction, row);
   },
 
-  /** The caller has locked it. */
+  /** The caller has locked it. `user`: whose its runs are from now on; undefined: whose they were. */
   async update(
     transaction: Records,
     visibility: Visibility<"crons">,
     cronId: string,
     fields: CronFields,
+    user?: CronUser,
   ): Promise<CronRow> {
     const row = await queriesOver(transaction)
       .updateTable("crons")
       .set((expression) => ({
         ...fields,
         ...stored(transaction, cronId, fields),
+        ...(user && { caller: user.caller, auth_user: storedUser(transaction, user.auth_user) }),
         updated_at: expression.fn<Date>("now"),
       }))
       .where("cron_id", "=", cronId)

@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Authorize } from "../access/authorize.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Permission, Visibility } from "../access/visibility.ts";
+import type { CronRow } from "../database/tables.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { CreationRights } from "../queue/sql/create.ts";
@@ -23,6 +25,24 @@ export const payloadOf = (body: { [Field in (typeof RUN_FIELDS)[number]]?: unkno
 /** The user who creates a cron, as it shows them; undefined if no user does. */
 export const userIdOf = (caller: Caller): string | undefined =>
   caller.kind === "user" ? caller.identity : undefined;
+
+const askedOf = ({ metadata, payload }: Pick<CronRow, "metadata" | "payload">): unknown => [
+  metadata,
+  JSON.parse(payload),
+];
+
+/**
+ * Whether the runs of a cron are those of this caller from now on: of a user who changes what they are asked to do, or lets them
+ * begin. Otherwise they would do that in the name of the user who made the cron, and be counted as that user's. A key is the
+ * operator's own access, and takes nobody's place.
+ */
+export const takesOver = (
+  caller: Caller,
+  before: Pick<CronRow, "metadata" | "payload" | "enabled">,
+  after: Pick<CronRow, "metadata" | "payload" | "enabled">,
+): boolean =>
+  caller.kind === "user" &&
+  ((after.enabled && !before.enabled) || !isDeepStrictEqual(askedOf(after), askedOf(before)));
 
 /** Asks what a caller may do with crons. What is granted is what is stored, see `Permission`. */
 export const createCronRights = (authorize: Authorize) => ({
@@ -50,8 +70,8 @@ export const createCronRights = (authorize: Authorize) => ({
     await authorize(caller, "crons", "search", { assistant_id, thread_id, metadata, limit, offset }),
 
   /**
-   * Its runs are created for whoever creates or enables it. Answers the metadata of the cron, which its runs get: a handler may
-   * have added what belongs to a run's.
+   * Its runs are created for whoever creates it, changes what they do, or enables it (`takesOver`). Answers the metadata of the
+   * cron, which its runs get: a handler may have added what belongs to a run's.
    */
   runs: async (
     caller: Caller,

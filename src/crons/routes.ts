@@ -119,6 +119,7 @@ const searchRoutes =
     app.post(
       "/runs/crons/count",
       {
+        config: { isRead: true },
         schema: {
           tags,
           summary: "Count crons",

@@ -7,13 +7,15 @@ import { assistantIdOf } from "../domain/assistant-ids.ts";
 import { assistantNotFound, cronNotFound, invalid, sqlState, threadNotFound } from "../domain/errors.ts";
 import { assertRecursionLimit } from "../domain/recursion-limit.ts";
 import type { Page } from "../http/pagination.ts";
+import type { Cipher } from "../encryption/cipher.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { countedAs } from "../queue/counted-as.ts";
 import { storeOnce } from "../runs/creation/store-once.ts";
 import { authUserOf } from "../runs/creation/granted.ts";
-import { createCronRights, payloadOf, userIdOf } from "./rights.ts";
+import { createCronRights, payloadOf, takesOver, userIdOf } from "./rights.ts";
 import { toCron, toExtract } from "./record.ts";
-import type { CronFields, CronRepository } from "./repository.ts";
+import type { CronFields, CronRepository, CronUser, Surroundings } from "./repository.ts";
 import { readSchedule } from "./schedule.ts";
 import {
   CRON_FIELDS,
@@ -59,10 +61,27 @@ const nextOf = (now: Date, timing: Timing, before?: Timing): Date | null => {
   return timing.end_time !== null && next >= timing.end_time ? null : next;
 };
 
+/**
+ * What a cron runs may have become somebody else's since: the thread, or the assistant, made anew under its id. What goes on
+ * there can be stopped, and not changed.
+ */
+const assertGoesOn = (
+  cron: Pick<CronRow, "assistant_id" | "thread_id">,
+  { assistantIsThere, threadIsThere }: Surroundings,
+): void => {
+  if (cron.thread_id !== null && !threadIsThere) throw threadNotFound(cron.thread_id);
+  if (!assistantIsThere) throw assistantNotFound(cron.assistant_id);
+};
+
+/** Whose the runs of a cron are that this caller has made, or takes over. */
+const runsAs = (cipher: Cipher | undefined, caller: Caller): CronUser => ({
+  auth_user: authUserOf(caller),
+  caller: countedAs(cipher, caller),
+});
+
 /** Crons: runs that are created again and again. What a caller may not see is as if it were not there. */
 export const createCronService = (parts: CronServiceParts) => {
   const { database, authorize, repository, searcher, recursionLimitMax, checkWebhook, onChanged } = parts;
-
   const may = createCronRights(authorize);
 
   return {
@@ -101,7 +120,7 @@ export const createCronService = (parts: CronServiceParts) => {
               thread_id: threadId,
               on_run_completed: threadId === null ? (body.on_run_completed ?? "delete") : null,
               user_id: userIdOf(caller) ?? null,
-              auth_user: authUserOf(caller),
+              ...runsAs(database.cipher, caller),
               metadata,
               payload: JSON.stringify(payload),
               next_run_date: nextOf(now, timing),
@@ -129,8 +148,9 @@ export const createCronService = (parts: CronServiceParts) => {
     },
 
     /**
-     * Changes what is given. Throws `cronNotFound`, `invalid`, `threadNotFound` where its runs would go on on a thread that the
-     * caller does not see any more, and `assistantNotFound` where a cron is enabled whose assistant is gone.
+     * Changes what is given; its runs may be the caller's then (`takesOver`). Throws `cronNotFound`, `invalid`, `threadNotFound`
+     * where its runs would go on on a thread that the caller does not see any more, and `assistantNotFound` where they would go
+     * on with such an assistant.
      */
     async patch(caller: Caller, cronId: string, body: CronPatch): Promise<CronRecord> {
       const visibility = await may.update(caller, cronId, body);
@@ -146,15 +166,13 @@ export const createCronService = (parts: CronServiceParts) => {
       const row = await database.transaction(async (transaction) => {
         const before = await repository.lock(transaction, visibility, cronId);
         if (before === undefined) throw cronNotFound(cronId);
-        const { now, assistantIsThere, threadIsThere } = await repository.surroundings(
+        const around = await repository.surroundings(
           rights,
           { assistantId: before.assistant_id, threadId: before.thread_id },
           transaction,
         );
-        // It may have become somebody else's since: what goes on there can be stopped, and not changed.
-        if (before.thread_id !== null && !threadIsThere && (body.enabled ?? before.enabled))
-          throw threadNotFound(before.thread_id);
-        if (body.enabled === true && !assistantIsThere) throw assistantNotFound(before.assistant_id);
+        const { now } = around;
+        if (body.enabled ?? before.enabled) assertGoesOn(before, around);
         const timing: Timing = {
           schedule: body.schedule ?? before.schedule,
           timezone: body.timezone ?? before.timezone,
@@ -173,7 +191,8 @@ export const createCronService = (parts: CronServiceParts) => {
           payload: JSON.stringify({ ...(JSON.parse(before.payload) as JsonObject), ...payload }),
           error: timing.enabled ? null : before.error,
         };
-        return await repository.update(transaction, visibility, cronId, fields);
+        const user = takesOver(caller, before, fields) ? runsAs(database.cipher, caller) : undefined;
+        return await repository.update(transaction, visibility, cronId, fields, user);
       });
       onChanged();
       return toCron(row);

@@ -5,6 +5,7 @@ import { callerGone } from "../http/caller-gone.ts";
 import type { AroundApi } from "../http/around.ts";
 import { answerUnknownRoute } from "../http/errors.ts";
 import { isOutside } from "../http/mount-prefix.ts";
+import { opennessOf } from "../http/open-routes.ts";
 import { tooLarge } from "../domain/errors.ts";
 import { createExchange, type Exchange } from "./exchange.ts";
 import type { AppAuth } from "./environment.ts";
@@ -21,8 +22,6 @@ export interface AroundApiOptions {
   customRouteAuth: boolean;
 }
 
-/** A probe is answered whatever an application does. */
-const PROBE = /^\/ok\/?(?:\?|$)/;
 /** No web request can have these. */
 const OTHER_METHODS = new Set(["CONNECT", "TRACE", "TRACK"]);
 
@@ -48,8 +47,12 @@ export const putAroundApi = (customApp: CustomApp, options: AroundApiOptions): A
   const { bytesAtMost, authFirst, customRouteAuth } = options;
   const exchanges = new WeakMap<FastifyRequest, Exchange>();
 
+  /** Nobody knows who sent these, and no application that wants to know that is asked. */
+  const passing = new WeakSet<FastifyRequest>();
+
+  /** A probe is answered whatever an application does. */
   const concerns = (request: FastifyRequest): boolean =>
-    !isOutside(request) && !PROBE.test(request.url) && !OTHER_METHODS.has(request.method);
+    !isOutside(request) && opennessOf(request) !== "probe" && !OTHER_METHODS.has(request.method);
 
   const webRequestOf = (request: FastifyRequest, reply: FastifyReply): WebRequest | undefined => {
     const path = pathFor(request);
@@ -90,7 +93,14 @@ export const putAroundApi = (customApp: CustomApp, options: AroundApiOptions): A
   };
 
   return {
-    authenticatesBefore: (request) => concerns(request) && (customRouteAuth || (authFirst && !request.is404)),
+    authenticatesBefore(request) {
+      if (!concerns(request)) return undefined;
+      if (customRouteAuth) return "for itself";
+      return authFirst && !request.is404 ? "as the API does" : undefined;
+    },
+    passBy(request) {
+      passing.add(request);
+    },
 
     install(app: FastifyInstance): void {
       // Their handlers end when all is written; the answer, which goes through the application, may not have begun by then.
@@ -105,7 +115,7 @@ export const putAroundApi = (customApp: CustomApp, options: AroundApiOptions): A
         };
       });
       app.addHook("onRequest", (request, reply, done) => {
-        if (!concerns(request)) return done();
+        if (!concerns(request) || passing.has(request)) return done();
         const onFault = (error: unknown): void => done(error as Error);
         let web: WebRequest | undefined;
         try {
@@ -155,6 +165,5 @@ export const putAroundApi = (customApp: CustomApp, options: AroundApiOptions): A
         );
       });
     },
-    close: () => customApp.close(),
   };
 };

@@ -50,6 +50,9 @@ const aPromised = <Value>(): Promised<Value> => {
   return { promise, ...settle! };
 };
 
+/** Of the end of one response: more would be a leak. */
+const LISTENERS_AT_MOST = 20;
+
 export const createExchange = (parts: ExchangeParts): Exchange => {
   const { web, reply, ask, passesOn404, proceed, answer, fail } = parts;
   const toApplication = aPromised<Response>();
@@ -68,6 +71,8 @@ export const createExchange = (parts: ExchangeParts): Exchange => {
     body = web.bodyForApi(given);
     proceed(given);
   };
+  // A long answer has its own dozen that want to know of its end, however long it is; Node warns above ten.
+  reply.raw.setMaxListeners(LISTENERS_AT_MOST);
   reply.raw.once("close", () => {
     toApplication.reject(new CallerGoneError());
     fromApplication.reject(new CallerGoneError());

@@ -1,4 +1,4 @@
-import { ThreadloomError } from "../domain/errors.ts";
+import { CallerGoneError, ThreadloomError } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { AppEnvironment } from "./environment.ts";
 
@@ -42,6 +42,10 @@ export const aroundHono = (app: Hono, logger: Logger): Hono => {
   whole.onError((error, { req }) => {
     // Ours: a body that is larger than what is taken.
     if (error instanceof ThreadloomError) throw error;
+    if (error instanceof CallerGoneError) {
+      logger.debug({ method: req.method, path: req.path }, "a caller has left the application of http.app");
+      throw error;
+    }
     if ("getResponse" in error) return (error as Error & { getResponse(): Response }).getResponse();
     logger.error({ err: error, method: req.method, path: req.path }, "the application of http.app failed");
     return hidden();

@@ -10,8 +10,6 @@ export interface CustomApp {
   fetch(request: Request, environment: AppEnvironment): Promise<unknown>;
   /** It calls `api` for what it has no route for. Another one says 404 then, and the API is asked. */
   readonly callsApi: boolean;
-  /** Lets go of the module's loader. */
-  close(): Promise<void>;
 }
 
 interface Handler {
@@ -49,23 +47,17 @@ export const loadCustomApp = async (
   }
   const entry = { id: "http.app", file, exportName, description: undefined, subject };
   const loader = await createModuleLoader([entry]);
-  try {
-    const exported = await (await loader.load(entry)).exported;
-    if (!isHandler(exported)) {
-      throw new GraphLoadError(
-        `${subject} (${file}): its export '${exportName}' is no application, since it has no method 'fetch'. Export one of ` +
-          "Hono, or an object like { fetch(request) { return new Response(…) } }.",
-      );
-    }
-    const handler: Handler = isHono(exported) ? aroundHono(exported, logger) : exported;
-    const context = contextOf(logger);
-    return {
-      callsApi: isHono(exported),
-      fetch: async (request, environment) => await handler.fetch(request, environment, context),
-      close: () => loader.close(),
-    };
-  } catch (error) {
-    await loader.close();
-    throw error;
+  const exported = await (await loader.load(entry)).exported;
+  if (!isHandler(exported)) {
+    throw new GraphLoadError(
+      `${subject} (${file}): its export '${exportName}' is no application, since it has no method 'fetch'. Export one of ` +
+        "Hono, or an object like { fetch(request) { return new Response(…) } }.",
+    );
   }
+  const handler: Handler = isHono(exported) ? aroundHono(exported, logger) : exported;
+  const context = contextOf(logger);
+  return {
+    callsApi: isHono(exported),
+    fetch: async (request, environment) => await handler.fetch(request, environment, context),
+  };
 };

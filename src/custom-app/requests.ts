@@ -18,6 +18,9 @@ export interface WebRequest {
 const HAS_NO_BODY = new Set(["GET", "HEAD"]);
 /** What an address can't have, or has for its own purposes. */
 const HOST = /^[\w.-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$/i;
+/** Some of that form are none either: `a:99999`, `1.2.3.256`. */
+const hostOf = (host: string): string =>
+  HOST.test(host) && URL.canParse(`http://${host}`) ? host : "localhost";
 /** A path that may be read in two ways: by what routes here, and by the application. */
 const AMBIGUOUS = /[%\\]|\/\.|.\/$/;
 
@@ -67,7 +70,7 @@ export interface WebRequestOptions {
 export const toWebRequest = (raw: IncomingMessage, options: WebRequestOptions): WebRequest => {
   const { path, signal, bytesAtMost, keepsBody } = options;
   const { method = "GET", headers } = raw;
-  const host = HOST.test(headers.host ?? "") ? headers.host : "localhost";
+  const host = hostOf(headers.host ?? "");
   const isSecure = "encrypted" in raw.socket;
   const address = `${isSecure ? "https" : "http"}://${host}${path}`;
   if (HAS_NO_BODY.has(method) || (headers["content-length"] ?? headers["transfer-encoding"]) === undefined) {

@@ -1,5 +1,6 @@
-import { invalid, sqlState, unavailable } from "../domain/errors.ts";
+import { invalid, unavailable } from "../domain/errors.ts";
 import { createGate } from "../lib/gate.ts";
+import { isCancelled } from "./passing-faults.ts";
 
 /**
  * Reads whose cost is the caller's choice: searches and counts. Each has an end that PostgreSQL itself keeps, and only
@@ -21,9 +22,6 @@ export const BOUNDED_READ_MS = 2_000;
  */
 const AT_ONCE = 2;
 const PATIENCE_MS = 5_000;
-
-/** `statement_timeout` was reached. */
-const CANCELLED = "57014";
 
 /** A page of records that clients wrote as they like ends with the one with which it has so many bytes. */
 export const PAGE_BYTES_AT_MOST = 16 * 1024 * 1024;
@@ -94,7 +92,7 @@ export const createBoundedReads = (
       try {
         return await transaction((queryable) => queryable.query<Row>(text, values), OPENING);
       } catch (error) {
-        if (sqlState(error) !== CANCELLED) throw error;
+        if (!isCancelled(error)) throw error;
         throw invalid(`This takes longer than ${BOUNDED_READ_MS / 1_000} seconds; narrow the filter.`);
       } finally {
         leave();

@@ -107,6 +107,13 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   const { connectionString, poolSize, applicationName, preparedStatements, timeoutMs, logger } = options;
   const { schema = DEFAULT_SCHEMA, cipher } = options;
   const qualified = inSchema(schema);
+  // Once: a caller may have written a thousand texts that look sealed.
+  cipher?.onDamaged((error) =>
+    logger.warn(
+      { reason: error.message },
+      "a text that looks encrypted can't be opened; it is shown as it is stored",
+    ),
+  );
   const pool = new pg.Pool({
     connectionString,
     max: poolSize,

@@ -13,10 +13,13 @@ export interface MigrateOptions {
   schema: string;
   /** False where the database has none: then those that start at once try again until one was first. */
   advisoryLocks?: boolean;
+  /** The name of the last one to make, for data of an older version; all if left out. */
+  upTo?: string | undefined;
   logger: Logger;
 }
 
-interface Migration {
+/** A file of `migrations/`. */
+export interface Migration {
   name: string;
   text: string;
   checksum: string;
@@ -27,7 +30,8 @@ const MIGRATIONS_FOLDER = fileURLToPath(new URL("../../migrations/", import.meta
 const MIGRATION_LOCK = 7_448_120_262;
 const INSUFFICIENT_PRIVILEGE = "42501";
 
-const readMigrations = async (): Promise<Migration[]> => {
+/** All that this version knows, in their order. */
+export const readMigrations = async (): Promise<Migration[]> => {
   const names = (await readdir(MIGRATIONS_FOLDER)).filter((name) => name.endsWith(".sql")).sort();
   return await Promise.all(
     names.map(async (name) => {
@@ -61,7 +65,10 @@ const ensureSchema = async (client: pg.Client, schema: string): Promise<void> =>
 };
 
 /** Names and checksums of those that have run; undefined in a schema that is not there, or has none yet. */
-const readRan = async (client: pg.Client, schema: string): Promise<Map<string, string> | undefined> => {
+export const readRan = async (
+  client: pg.Client,
+  schema: string,
+): Promise<Map<string, string> | undefined> => {
   const { rows } = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [
     `"${schema}".migrations`,
   ]);
@@ -78,17 +85,17 @@ const asOwner = (schema: string, cause: unknown): unknown =>
     ? cause
     : new StartError(
         `The database user may not change the tables in the schema ${schema}, which this version has to: run ` +
-          "'npm run migrate' as the role that owns them (docs/database-role.md).",
+          "'npx threadloom migrate' as the role that owns them (docs/database-role.md).",
         { cause },
       );
 
 const migrateWith = async (
   client: pg.Client,
-  { schema, logger, advisoryLocks = true }: MigrateOptions,
+  { schema, logger, advisoryLocks = true, upTo }: MigrateOptions,
 ): Promise<string[]> => {
   const qualified = inSchema(schema);
   if (advisoryLocks) await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
-  const migrations = await readMigrations();
+  const migrations = (await readMigrations()).filter(({ name }) => upTo === undefined || name <= upTo);
   // Nothing to do: nothing is asked of the database that only the owner of the tables may do.
   const known = await readRan(client, schema);
   const isUpToDate =

@@ -35,6 +35,8 @@ type SourceOf<Named extends Parameters | Conditions> =
     : never;
 
 const NO_CONDITION = "true";
+/** Of one statement; a few kilobytes each. */
+const TEXTS_AT_MOST = 50;
 
 /**
  * Numbers the parameters in their order. `write` makes the text, once; in it `sql.lists` stands for `$3::bigint[]`.
@@ -61,6 +63,16 @@ export const nameParameters = <
     );
   };
   const text = textWith([]);
+  /** The same few filters with each request: their values are parameters. */
+  const known = new Map<string, string>();
+  const knownTextWith = (said: readonly string[]): string => {
+    if (said.every((condition) => condition === NO_CONDITION)) return text;
+    const key = said.join("\0");
+    const found = known.get(key) ?? textWith(said);
+    if (known.size >= TEXTS_AT_MOST) known.clear();
+    known.set(key, found);
+    return found;
+  };
   return {
     text,
     query: <Row>(queryable: Queryable, source: SourceOf<Named> & SourceOf<Conditional>) => {
@@ -73,8 +85,7 @@ export const nameParameters = <
       const said = conditional.map(([, [column, conditioningOf]]) =>
         conditioningOf(source as never).condition(column, values),
       );
-      const isUsual = said.every((condition) => condition === NO_CONDITION);
-      return queryable.query<Row>(isUsual ? text : textWith(said), values);
+      return queryable.query<Row>(knownTextWith(said), values);
     },
   };
 };

@@ -2,6 +2,7 @@ import type { ColumnType } from "kysely";
 import type { JsonObject } from "../lib/json.ts";
 
 type Json = ColumnType<JsonObject, JsonObject | string, JsonObject | string>;
+type NullableJson = ColumnType<JsonObject | null, JsonObject | string | null, JsonObject | string | null>;
 type Timestamp = ColumnType<Date, Date | string | undefined, Date | string>;
 type NullableTimestamp = ColumnType<Date | null, Date | string | null | undefined, Date | string | null>;
 
@@ -12,20 +13,23 @@ export interface WebhookDeliveriesTable {
   assistant_id: string;
   graph_id: string;
   url: string;
-  /** Host and port of `url`; empty for this server's own routes. */
+  /** The host of `url`, or a digest of it; empty for this server's own routes. */
   receiver: string;
+  /** As `runs.caller`; empty: nobody by name. */
+  caller: ColumnType<string, string | undefined, string>;
   /** An `EndStatus` of queue/attempts.ts. */
   run_status: string;
   error: JsonObject | null;
   metadata: Json;
   config: Json;
   context: Json;
-  kwargs: Json;
+  /** Null: it is too large to be told. */
+  kwargs: NullableJson;
   multitask_strategy: "reject" | "enqueue" | "interrupt" | "rollback";
   run_created_at: Timestamp;
   run_started_at: NullableTimestamp;
   run_ended_at: Timestamp;
-  /** JSON, as outbox/final-values.ts stores it; null: the run had none, or they were too large. */
+  /** JSON, as queue/final-values.ts stores it; null: the run had none, or they were too large. */
   final_values: Buffer | null;
   values_omitted: boolean;
   state: "pending" | "delivered" | "failed";

@@ -7,11 +7,17 @@ import { sqlState } from "../domain/errors.ts";
  * stopping, full or no longer the primary, or two transactions were in each other's way. And the one way to try again.
  */
 
-/** Two transactions were in each other's way; this one was rolled back, and works when it is tried again. */
+/**
+ * query_canceled: a `statement_timeout` of the role or the database was over, most often behind a lock, or somebody
+ * called `pg_cancel_backend`. Whoever sets a `statement_timeout` of his own takes it for his answer (bounded-reads.ts).
+ */
+const CANCELLED_STATE = "57014";
+/** Others were in the way; this transaction was rolled back, and works when it is tried again. */
 const CONTENTION_STATES = new Set([
   "40001", // serialization_failure
   "40P01", // deadlock_detected
   "55P03", // lock_not_available: somebody has set a lock_timeout
+  CANCELLED_STATE,
 ]);
 
 /** The server did not take the statement: nothing of it can have been committed. */
@@ -58,6 +64,12 @@ const LOST_MESSAGES =
 
 const isConnecting = (error: Error): boolean =>
   "syscall" in error && (error.syscall === "connect" || error.syscall === "getaddrinfo");
+
+/**
+ * Whether a statement was cancelled (see CANCELLED_STATE). It passes, but one that always takes too long never does: what
+ * is tried again without an end, or before the work of others, needs another end for it.
+ */
+export const isCancelled = (error: unknown): boolean => sqlState(error) === CANCELLED_STATE;
 
 /** Whether a statement failed because of others at the same time: it was rolled back, and the database is there. */
 export const isContention = (error: unknown): boolean => CONTENTION_STATES.has(sqlState(error) ?? "");

@@ -1,6 +1,5 @@
-import pg from "pg";
-import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
+import { listenTo } from "./listening.ts";
 import { startPeriodic } from "../lib/periodic.ts";
 import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 import type { Database } from "./database.ts";
@@ -62,9 +61,6 @@ const LOOK_AROUND_MS = 1_000;
 
 /** NOTIFY carries less than 8,000 bytes; a signal takes 90 at most, with two ids of 36 and its comma. */
 const SIGNALS_PER_NOTIFY = 85;
-/** The listening connection asks itself for a sign of life this often: a half-open one would stay silent for ever. */
-const LIFE_SIGN_MS = 5_000;
-
 /** The thread comes last: a process of an older version finds the run where it looks for it. */
 const toText = ({ kind, threadId, runId }: Signal): string => `${kind}:${runId}:${threadId}`;
 
@@ -124,13 +120,9 @@ export const openSignals = async ({
   const outgoing = new Set<string>();
   let flushTimer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
-  let client: pg.Client | undefined;
   /** Nobody else listens, or nobody can. */
   let alone = !accelerators.listen;
   let closed = false;
-  let reconnectTimer: NodeJS.Timeout | undefined;
-  const reconnecting = createBackOff();
-  let lost = false;
 
   /** Signals of this process reach it by the same way as those of others. */
   const deliver = (payload: string | undefined): void => {
@@ -139,61 +131,6 @@ export const openSignals = async ({
       if (signal !== undefined) subscribers.tell(signal);
     }
   };
-
-  const listen = async (): Promise<void> => {
-    const fresh = new pg.Client({
-      connectionString,
-      application_name: applicationName,
-      connectionTimeoutMillis: LIFE_SIGN_MS,
-      keepAlive: true,
-    });
-    fresh.on("error", (error) => {
-      if (!closed && client === fresh)
-        logger.warn({ err: error }, "the listening connection was lost; reconnecting");
-      drop(fresh);
-    });
-    fresh.on("end", () => drop(fresh));
-    fresh.on("notification", (message) => deliver(message.payload));
-    client = fresh;
-    await fresh.connect();
-    await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
-    if (accelerators.advisoryLocks) {
-      await fresh.query("select pg_advisory_lock_shared(hashtextextended($1, 0))", [processId]);
-    }
-    reconnecting.reset();
-    if (lost) logger.info("the listening connection is back again");
-    lost = false;
-  };
-  const drop = (dropped: pg.Client): void => {
-    if (client !== dropped) return;
-    client = undefined;
-    lost = true;
-    dropped.end().catch(() => undefined);
-    if (!closed) {
-      reconnectTimer = setTimeout(() => {
-        listen().catch((error: unknown) => {
-          logger.debug({ err: error }, "the listening connection could not be opened yet");
-          if (client !== undefined) drop(client);
-        });
-      }, reconnecting.next());
-    }
-  };
-  const lifeSign = setInterval(() => {
-    const asked = client;
-    if (asked === undefined) return;
-    const silence = setTimeout(() => {
-      logger.warn("the listening connection does not answer; reconnecting");
-      drop(asked);
-    }, LIFE_SIGN_MS - 1_000);
-    asked.query("select 1").then(
-      () => clearTimeout(silence),
-      () => {
-        clearTimeout(silence);
-        drop(asked);
-      },
-    );
-  }, LIFE_SIGN_MS);
-  lifeSign.unref();
 
   const flush = async (): Promise<void> => {
     const items = [...outgoing];
@@ -209,13 +146,23 @@ export const openSignals = async ({
     }
   };
 
+  const listening = accelerators.listen
+    ? await listenTo(channel, {
+        connectionString,
+        applicationName,
+        lock: accelerators.advisoryLocks ? processId : undefined,
+        onNotification: deliver,
+        logger,
+      })
+    : undefined;
+
   const lookAround = async (): Promise<void> => {
     const rows = await database.query<{ listeners: number }>(
       `select count(*)::int as listeners from pg_stat_activity
        where application_name = $1 and datname = current_database()`,
       [applicationName],
     );
-    alone = client !== undefined && rows[0]?.listeners === 1;
+    alone = listening?.isOpen === true && rows[0]?.listeners === 1;
   };
   const looking =
     accelerators.listen && accelerators.sessions
@@ -228,7 +175,6 @@ export const openSignals = async ({
         })
       : undefined;
 
-  if (accelerators.listen) await listen();
   return {
     send(signal) {
       if (closed) return;
@@ -246,11 +192,7 @@ export const openSignals = async ({
       await flushing;
       closed = true;
       await looking?.close();
-      clearInterval(lifeSign);
-      clearTimeout(reconnectTimer);
-      const last = client;
-      client = undefined;
-      await last?.end().catch(() => undefined);
+      await listening?.close();
     },
   };
 };

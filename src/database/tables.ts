@@ -105,7 +105,7 @@ export interface RunsTable {
   available_at: Timestamp;
   /** When the first attempt began. */
   started_at: NullableTimestamp;
-  /** Whom its end is told; for the statements that end runs alone. `kwargs` has it as it was given. */
+  /** Whom its end is told, as queue/webhook-address.ts stores it; for the statements that end runs alone. `kwargs` has it as it was given. */
   webhook: ColumnType<never, string | null | undefined, never>;
   /** For a rollback alone, see queue/sql/forget.ts. */
   replaced_metadata: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
@@ -113,6 +113,8 @@ export interface RunsTable {
   replaced_config: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
   /** The user who created the run, for its graph alone: no answer of the API has it. */
   auth_user: ColumnType<never, JsonObject | string | null | undefined, never>;
+  /** Who created the run, for counting alone: see queue/counted-as.ts. */
+  caller: ColumnType<never, string | null | undefined, never>;
   created_at: Timestamp;
   updated_at: Timestamp;
 }
@@ -140,8 +142,10 @@ export interface CronsTable {
   /** Null where the cron has a thread. */
   on_run_completed: "delete" | "keep" | null;
   user_id: string | null;
-  /** The user who created it, for the graphs of its runs alone: no answer of the API has it. */
-  auth_user: ColumnType<never, JsonObject | string | null | undefined, never>;
+  /** Whose its runs are, for their graphs alone: no answer of the API has it. */
+  auth_user: ColumnType<never, JsonObject | string | null | undefined, JsonObject | string | null>;
+  /** By whom its runs are counted: see queue/counted-as.ts. */
+  caller: ColumnType<never, string | null | undefined, string | null>;
   metadata: JsonWithDefault;
   /** JSON text of an object: the request for a run. */
   payload: string;

@@ -176,9 +176,16 @@ export class StateStorageError extends Error {
  * sentence.
  */
 export class EncryptionError extends Error {
-  constructor(message: string, options?: { cause?: unknown }) {
+  /** The id of the key that is missing. Undefined: it is there, and what is stored was damaged. */
+  readonly missingKeyId: string | undefined;
+
+  constructor(
+    message: string,
+    { missingKeyId, ...options }: { cause?: unknown; missingKeyId?: string } = {},
+  ) {
     super(message, options);
     this.name = "EncryptionError";
+    this.missingKeyId = missingKeyId;
   }
 }
 

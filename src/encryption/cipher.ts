@@ -22,6 +22,8 @@ const HEAD_CHARACTERS = PREFIX.length + 7;
 const SALT_BYTES = 6;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+/** In base64. */
+const SEALED_CHARACTERS_AT_LEAST = Math.ceil((SALT_BYTES + NONCE_BYTES + TAG_BYTES) / 3) * 4;
 /**
  * Nonces are random, and one key of AES must not have so many that two are equal (2^32, at 10,000 a second five days). So
  * each process has a key of its own, made of the configured one and a salt, and takes another after so many.
@@ -48,8 +50,16 @@ export interface Cipher {
   open(text: string, place: string): string;
   /** True if one of the keys has sealed it, as it seems. */
   canOpen(text: string): boolean;
+  /** True if a key that is not among these has sealed it, as it seems: it is too long to be none. */
+  lacksKeyOf(text: string): boolean;
+  /** Undefined if none of the keys has sealed it in this place, whatever it looks like. */
+  openIfSealed(text: string, place: string): string | undefined;
+  /** Calls back with the error if `openIfSealed` comes upon what seems to be sealed with one of the keys and is not, once. */
+  onDamaged(listener: (error: EncryptionError) => void): void;
   /** A key for equal texts that says nothing of them: 32 hexadecimal digits. */
   digest(text: string): string;
+  /** What `digest` answers, and answered while each other key was the newest. */
+  digests(text: string): string[];
 }
 
 /** Whether a text of a column that holds JSON or lines of JSON is sealed. */
@@ -60,7 +70,9 @@ export const createCipher = (
   keys: readonly [EncryptionKey, ...EncryptionKey[]],
   metadataKeys: Iterable<string> = [],
 ): Cipher => {
-  const ring = new Map(keys.map((key) => [key.id, key]));
+  const ring = new Map(
+    keys.flatMap((key) => [key.id, key.formerId ?? key.id].map((id) => [id, key] as const)),
+  );
   const [current] = keys;
   const derived = new Map<string, KeyObject>();
   let salt = randomBytes(SALT_BYTES);
@@ -78,6 +90,8 @@ export const createCipher = (
     }
     return found;
   };
+  const digestBy = (key: EncryptionKey, text: string): string =>
+    createHmac("sha256", key.digesting).update("digest").update(text).digest("hex").slice(0, 32);
   let sealingKey = derive(current, salt);
   const nextNonce = (): Buffer => {
     if (nonceAt === nonces.length) {
@@ -99,7 +113,9 @@ export const createCipher = (
     return `${PREFIX}${current.id}:${sealed.toString("base64")}`;
   };
 
-  return {
+  let tellDamaged: ((error: EncryptionError) => void) | undefined;
+
+  const cipher: Cipher = {
     keyId: current.id,
     keyIds: [...ring.keys()],
     metadataKeys: new Set(metadataKeys),
@@ -147,9 +163,28 @@ export const createCipher = (
       const id = SEALED.exec(text)?.[1];
       return id !== undefined && ring.has(id);
     },
-    digest: (text) =>
-      createHmac("sha256", current.digesting).update("digest").update(text).digest("hex").slice(0, 32),
+    lacksKeyOf(text) {
+      const [, id, sealed = ""] = SEALED.exec(text) ?? [];
+      return id !== undefined && !ring.has(id) && sealed.length >= SEALED_CHARACTERS_AT_LEAST;
+    },
+    openIfSealed(text, place) {
+      if (!cipher.canOpen(text)) return undefined;
+      try {
+        return cipher.open(text, place);
+      } catch (error) {
+        if (!(error instanceof EncryptionError)) throw error;
+        tellDamaged?.(error);
+        tellDamaged = undefined;
+        return undefined;
+      }
+    },
+    onDamaged(listener) {
+      tellDamaged = listener;
+    },
+    digest: (text) => digestBy(current, text),
+    digests: (text) => keys.map((key) => digestBy(key, text)),
   };
+  return cipher;
 };
 
 /** The beginning of a place says what it is, the rest which one. */
@@ -162,7 +197,10 @@ export const openText = (cipher: Cipher | undefined, text: string, place: string
   return text;
 };
 
-const missingKey = (id: string): EncryptionError =>
-  new EncryptionError(
-    `What is stored is encrypted with the key '${id.replace(/[^\w-]/g, "")}', which this server was not given: set it in LANGGRAPH_AES_KEY.`,
+const missingKey = (given: string): EncryptionError => {
+  const id = given.replace(/[^\w-]/g, "");
+  return new EncryptionError(
+    `What is stored is encrypted with the key '${id}', which this server was not given: set it in LANGGRAPH_AES_KEY.`,
+    { missingKeyId: id },
   );
+};

@@ -4,23 +4,48 @@
  * when it is read, so readers need not know what was sealed.
  */
 
-import { invalid } from "../domain/errors.ts";
+import { invalid, type ThreadloomError } from "../domain/errors.ts";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 import { setProperty } from "../values/properties.ts";
-import type { Cipher } from "./cipher.ts";
+import { isSealed, type Cipher } from "./cipher.ts";
 
 /** The database moves values from row to row, and a reader may ask for one alone: so their place is no more than this. */
 const PLACE = "json";
 
-/** A text that stands as a value in JSON; behind a backslash it would be part of another. */
-const SEALED_VALUE = /(?<!\\)"(enc1:[\w-]{6}:[A-Za-z0-9+/]+={0,2})"/g;
+/**
+ * A text that stands as a value in JSON; behind a backslash it would be part of another. No key of an object: none is ever
+ * sealed, and a key that opened would be whatever JSON somebody else has stored.
+ */
+const SEALED_VALUE = /(?<!\\)"(enc1:[\w-]{6}:[A-Za-z0-9+/]+={0,2})"(?!\s*:)/g;
 
-/** JSON text with all of it open. A text that none of the keys has sealed is what somebody has written: it stays. */
+/**
+ * JSON text with all of it open, once: what was sealed is not looked into. A text that none of the keys has sealed, or not
+ * like this, is what somebody has written, or was damaged: it stays, since a page of rows must not fail for one of them.
+ */
 export const openJson = (cipher: Cipher, text: string): string =>
   text.includes('"enc1:')
+    ? text.replace(SEALED_VALUE, (whole, sealed: string) => cipher.openIfSealed(sealed, PLACE) ?? whole)
+    : text;
+
+/**
+ * The same, for who stores it again. Throws an `EncryptionError` for what is sealed with a key that is not there: left as it
+ * is, it would be sealed once more, and then be no more than a text when the key is back.
+ */
+export const openKnownJson = (cipher: Cipher, text: string): string =>
+  text.includes('"enc1:')
     ? text.replace(SEALED_VALUE, (whole, sealed: string) =>
-        cipher.canOpen(sealed) ? cipher.open(sealed, PLACE) : whole,
+        cipher.lacksKeyOf(sealed)
+          ? cipher.open(sealed, PLACE)
+          : (cipher.openIfSealed(sealed, PLACE) ?? whole),
+      )
+    : text;
+
+/** The same, where nothing stands open: throws an `EncryptionError` for what is damaged, too. */
+export const openUndamagedJson = (cipher: Cipher, text: string): string =>
+  text.includes('"enc1:')
+    ? text.replace(SEALED_VALUE, (whole, sealed: string) =>
+        cipher.canOpen(sealed) || cipher.lacksKeyOf(sealed) ? cipher.open(sealed, PLACE) : whole,
       )
     : text;
 
@@ -59,21 +84,35 @@ export const sealConfig = (cipher: Cipher, config: JsonObject, among?: string): 
   return sealed;
 };
 
-/** Metadata: the values of the chosen keys, wherever they stand. */
+/** Metadata: the values of the chosen keys, wherever they stand, and what `sealLookalikes` seals. */
 export const sealMetadata = (cipher: Cipher, metadata: JsonObject): JsonObject =>
-  cipher.metadataKeys.size === 0 ? metadata : (sealChosen(cipher, metadata) as JsonObject);
+  cipher.metadataKeys.size === 0
+    ? sealLookalikes(cipher, metadata)
+    : (sealWithin(cipher, metadata, cipher.metadataKeys) as JsonObject);
 
-const sealChosen = (cipher: Cipher, value: JsonValue): JsonValue => {
-  if (Array.isArray(value)) return value.map((item) => sealChosen(cipher, item));
+const NO_KEYS: ReadonlySet<string> = new Set();
+
+/**
+ * JSON that stands open, but for texts that look sealed. Whoever has a backup could store what he found there as his own, and
+ * be shown what it says; sealed once more, it opens to what he wrote.
+ */
+export const sealLookalikes = <Json extends JsonValue>(cipher: Cipher, json: Json): Json =>
+  hasLookalike(json) ? (sealWithin(cipher, json, NO_KEYS) as Json) : json;
+
+const hasLookalike = (value: JsonValue | undefined): boolean => {
+  if (typeof value === "string") return isSealed(value);
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).some(hasLookalike);
+};
+
+const sealWithin = (cipher: Cipher, value: JsonValue, keys: ReadonlySet<string>): JsonValue => {
+  if (Array.isArray(value)) return value.map((item) => sealWithin(cipher, item, keys));
+  if (typeof value === "string" && isSealed(value)) return sealValue(cipher, value);
   if (!isObject(value)) return value;
   const sealed: JsonObject = {};
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined) continue;
-    setProperty(
-      sealed,
-      key,
-      cipher.metadataKeys.has(key) ? sealValue(cipher, item) : sealChosen(cipher, item),
-    );
+    setProperty(sealed, key, keys.has(key) ? sealValue(cipher, item) : sealWithin(cipher, item, keys));
   }
   return sealed;
 };
@@ -105,17 +144,23 @@ export const storedError = (cipher: Cipher | undefined, error: JsonObject | null
       ? toJsonb(JSON.stringify(error)).jsonb
       : sealJson(cipher, JSON.stringify(error));
 
+export const notSearchable = (key: string): ThreadloomError =>
+  invalid(`'metadata': the values of '${key}' are encrypted, so nothing can be found by them.`);
+
 /**
- * Throws `invalid` if a filter on metadata names a key whose values are sealed: it would find nothing, and the caller would
- * take that for an answer.
+ * Throws `invalid` if a filter on metadata names a key whose values are sealed, or a text that is sealed for what it looks
+ * like: it would find nothing, and the caller would take that for an answer.
  */
 export const assertSearchable = (cipher: Cipher | undefined, filter: JsonValue | undefined): void => {
-  if (cipher === undefined || cipher.metadataKeys.size === 0) return;
+  if (cipher === undefined) return;
+  if (typeof filter === "string" && isSealed(filter))
+    throw invalid(
+      "'metadata': texts that begin with 'enc1:' are encrypted, so nothing can be found by them.",
+    );
   if (Array.isArray(filter)) for (const item of filter) assertSearchable(cipher, item);
   else if (isObject(filter)) {
     for (const [key, value] of Object.entries(filter)) {
-      if (cipher.metadataKeys.has(key))
-        throw invalid(`'metadata': the values of '${key}' are encrypted, so nothing can be found by them.`);
+      if (cipher.metadataKeys.has(key)) throw notSearchable(key);
       assertSearchable(cipher, value);
     }
   }

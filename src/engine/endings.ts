@@ -1,7 +1,7 @@
 import type { Signals } from "../database/signals.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { RunEnd } from "../queue/attempts.ts";
-import type { RunEnding } from "./attempt/conclusion.ts";
+import type { EndsOutbox, RunEnding } from "./attempt/conclusion.ts";
 import { writeEndedLine } from "./ended-line.ts";
 
 /** A wait for the end of one run. */
@@ -24,12 +24,19 @@ export interface EndedHere {
   isHeardElsewhere: boolean;
 }
 
+export interface EndingsParts {
+  signals: Signals;
+  /** Told of ends that no attempt brought about; of an attempt's the conclusion knows whether the run has a webhook. */
+  outbox: Pick<EndsOutbox, "onRecorded"> | undefined;
+  logger: Logger;
+}
+
 /**
  * The one place that tells of a run's end, whoever brought it about, once it is committed: those who wait for the run
  * here, at once; those on other processes, by a signal; and the log, in one line. What must not be lost is stored by the
  * statement that ends the run instead (queue/sql/ended.ts).
  */
-export const createEndings = ({ signals, logger }: { signals: Signals; logger: Logger }) => {
+export const createEndings = ({ signals, outbox, logger }: EndingsParts) => {
   const waits = new Map<string, Set<(news: RunEnding | "elsewhere") => void>>();
   const settle = (runId: string, news: RunEnding | "elsewhere"): void => {
     const waiting = waits.get(runId);
@@ -46,6 +53,8 @@ export const createEndings = ({ signals, logger }: { signals: Signals; logger: L
       const { run_id: runId } = end.run;
       writeEndedLine(logger, end, here?.ending.execMs);
       settle(runId, here?.ending ?? "elsewhere");
+      // Cancelled while they waited, replaced, deleted: few, so each may look once whether there is something to send.
+      if (here === undefined) outbox?.onRecorded();
       if (here?.isHeardElsewhere ?? true) signals.send({ kind: "ended", threadId: end.run.thread_id, runId });
     },
 

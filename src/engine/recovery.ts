@@ -1,10 +1,10 @@
 import type { Signals } from "../database/signals.ts";
-import { isPassing } from "../database/passing-faults.ts";
+import { isCancelled, isPassing } from "../database/passing-faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
 import type { RunEnding } from "./attempt/conclusion.ts";
 import type { Executor } from "./attempt/execution.ts";
-import { resultOfLost } from "./attempt/lost-run.ts";
+import { resultOfLost, WAITS_ALONE } from "./attempt/lost-run.ts";
 import type { Endings } from "./endings.ts";
 import type { Queue } from "../queue/queue.ts";
 
@@ -51,7 +51,8 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
     const requeued = await queue.requeueExpired(leaseSeconds);
     sweptAt = now;
     for (const lost of requeued) {
-      logger.warn({ ...lost }, "a run lost its worker; it goes on from its last checkpoint");
+      const next = queue.isSuspect(lost) ? WAITS_ALONE : "it goes on from its last checkpoint";
+      logger.warn({ ...lost }, `a run lost its worker; ${next}`);
       signals.send({ kind: "available", threadId: lost.thread_id, runId: lost.run_id });
     }
     await queue.putBehind();
@@ -62,7 +63,7 @@ export const startRecovery = (options: RecoveryOptions): { close(): Promise<void
         ending = await executor.concludeAbandoned(run, resultOfLost(run));
       } catch (error) {
         // One that can't be ended must not keep the others from it.
-        if (isPassing(error)) throw error;
+        if (isPassing(error) && !isCancelled(error)) throw error;
         logger.error({ err: error, run_id: run.run_id }, "a run that lost its worker could not be ended");
       }
       if (ending === undefined) continue;

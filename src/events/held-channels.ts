@@ -84,3 +84,5 @@ export const createHeldChannels = () => {
     },
   };
 };
+
+export type HeldChannels = ReturnType<typeof createHeldChannels>;

@@ -1,30 +1,17 @@
 import type { Signals } from "../database/signals.ts";
-import { LeaseLostError, unavailable } from "../domain/errors.ts";
+import { LeaseLostError } from "../domain/errors.ts";
 import type { Faults } from "../domain/faults.ts";
-import { createGate } from "../lib/gate.ts";
 import type { Logger } from "../lib/logger.ts";
 import { createFollowedThreads } from "./followed-threads.ts";
 import { createHeldChannels } from "./held-channels.ts";
 import type { EventLog, EventSource, RunAddress, RunEvent, RunPhase } from "./log.ts";
-import { readLog } from "./readers/log-reader.ts";
 import { RunChannel, type RunChannelOptions } from "./channel.ts";
-import { readChannel, type RunReader } from "./readers/channel-reader.ts";
+import type { RunReader } from "./readers/channel-reader.ts";
+import { createReading, type ReadOptions } from "./readers/run-reader.ts";
 import { readThread, type ThreadReader } from "./readers/thread-reader.ts";
 import { createRunWatchers } from "./run-watchers.ts";
 import type { BegunRun, Turns } from "./turns.ts";
 import type { Wire } from "./wires.ts";
-
-export interface ReadOptions {
-  threadId: string;
-  runId: string;
-  /** Id of the last event the reader has; -1 for all that is kept; undefined for only what comes from now on. */
-  after: number | undefined;
-  resumable: boolean;
-  /** The reader came before the run's end: what of it can't be shown is `lost`. Who came later sees what is left. */
-  cameBeforeEnd?: boolean;
-  /** The first one if left out. */
-  wire?: Wire;
-}
 
 export interface HubOptions {
   eventLog: EventLog;
@@ -43,13 +30,6 @@ export interface HubOptions {
   logger: Logger;
 }
 
-/**
- * Events of more than 256 KiB that are in memory for readers of the log, each for one of them until it has been sent:
- * 250 readers of one of 6 MB, who took nothing, ended the process. The others wait; small events never do.
- */
-const LARGE_EVENTS_AT_ONCE = 8;
-/** Longer than a reader who takes nothing keeps his place. */
-const LARGE_EVENT_PATIENCE_MS = 90_000;
 /**
  * The fan-out of this process: events of runs that it executes go from memory to any number of readers here;
  * readers of runs that other processes execute are served from the event log.
@@ -121,7 +101,7 @@ const createAnnouncing =
   };
 
 export const createHub = (options: HubOptions): Hub => {
-  const { eventLog, turns, signals, phaseOf, processId, logger } = options;
+  const { turns, signals, processId, logger } = options;
   const channels = createHeldChannels();
   const watchers = createRunWatchers();
   const followed = createFollowedThreads(signals, processId);
@@ -129,12 +109,6 @@ export const createHub = (options: HubOptions): Hub => {
 
   const logOf = createLogging(options);
   const announce = createAnnouncing(options);
-  const largeEvents = createGate({
-    places: LARGE_EVENTS_AT_ONCE,
-    waitMs: LARGE_EVENT_PATIENCE_MS,
-    full: () => unavailable("Too many large events are being sent at the moment."),
-  });
-
   const logFor = (runId: string): void => {
     const channel = channels.get(runId);
     if (channel?.isUnlogged === true) {
@@ -148,58 +122,7 @@ export const createHub = (options: HubOptions): Hub => {
     if (kind === "watch") logFor(runId);
   });
 
-  const channelReader = (channel: RunChannel, after: number, wire: Wire, withOpening: boolean): RunReader =>
-    readChannel({ channel, after, wire, withOpening, hasEnded: () => channels.hasEnded(channel) });
-
-  /** A resumable run's older events may have left memory; then the log has them all. */
-  const isInMemory = (channel: RunChannel, after: number | undefined, resumable: boolean): boolean =>
-    after === undefined || after + 1 >= channel.firstKeptSeq || !resumable;
-
-  const read = (options: ReadOptions): RunReader => {
-    const { threadId, runId, after, resumable, cameBeforeEnd = false, wire = "first" } = options;
-    const channel = channels.get(runId);
-    if (channel !== undefined && isInMemory(channel, after, resumable)) {
-      const oldest = channel.firstKeptSeq - 1;
-      const from =
-        after === undefined
-          ? channel.lastSeq
-          : // Whoever saw an earlier attempt goes on with this one from its start.
-            Math.max(after, after < 0 ? oldest : channel.firstSeq - 1);
-      return channelReader(channel, from, wire, after === undefined || after < 0);
-    }
-    logger.trace({ runId }, "reading a run from the event log");
-    /**
-     * Held from the moment at which the run begins here: its channel may be dropped for want of room before the database
-     * has answered this reader. 1 of 50 streams of short runs had a clean end without an event.
-     */
-    let begun: RunChannel | undefined;
-    return readLog({
-      eventLog,
-      run: { threadId, runId },
-      after,
-      wire,
-      resumable,
-      cameBeforeEnd,
-      phaseOf,
-      watch: (wake) =>
-        watchers.watch(runId, () => {
-          begun = channels.get(runId) ?? begun;
-          wake();
-        }),
-      isUnlogged: () => watchers.isHopeless(runId),
-      askForEvents: () => signals.send({ kind: "watch", threadId, runId }),
-      onLocal(from) {
-        const opened = channels.get(runId) ?? begun;
-        if (opened === undefined || opened === channel || !isInMemory(opened, from, resumable))
-          return undefined;
-        // From its first event: what it has dropped meanwhile must show as a loss, not as a gap.
-        return channelReader(opened, Math.max(from ?? -1, opened.firstSeq - 1), wire, false);
-      },
-      largeEvents,
-      isStopped: () => stopped,
-      logger,
-    });
-  };
+  const read = createReading({ ...options, channels, watchers, isStopped: () => stopped });
 
   return {
     open({ resumable, logged, ...attempt }) {

@@ -80,7 +80,8 @@ const OPENING = `select ${COLUMNS}, data from threadloom.run_events
 /** A row as it is answered; `data` is null of an event that was left out for its size. */
 type EventRow = Omit<RunEvent, "threadSeq" | "data"> & { threadSeq: number | null; data: string | null };
 
-const eventPlace = ({ runId }: RunAddress, seq: number): string => `event ${runId} ${seq}`;
+export const eventPlace = ({ runId }: Pick<RunAddress, "runId">, seq: number): string =>
+  `event ${runId} ${seq}`;
 
 const toEvent = (
   { seq, threadSeq, event, data }: EventRow,

@@ -32,3 +32,5 @@ export const createRunWatchers = () => {
     },
   };
 };
+
+export type RunWatchers = ReturnType<typeof createRunWatchers>;

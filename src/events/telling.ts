@@ -33,6 +33,12 @@ export interface Telling {
 /** What LangGraph gives of subgraphs, too, to who has not asked for subgraphs: without saying from where it comes. */
 const OF_ALL_GRAPHS = new Set(["messages", "custom", "tools"]);
 
+/** LangGraph before 1.0 says of the root that it has the namespace of no name, and not that it has none. */
+const fromRoot = (chunk: StreamChunk): StreamChunk => {
+  const [[first, ...deeper], mode, payload] = chunk;
+  return first === "" && deeper.length === 0 ? [[], mode, payload] : chunk;
+};
+
 /** What LangGraph would have given of a chunk to who has not asked for subgraphs. */
 const withoutSubgraphs = (chunk: StreamChunk): StreamChunk | undefined => {
   const [namespace, mode, payload] = chunk;
@@ -52,7 +58,8 @@ export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: E
     return {
       options: { streamMode: langGraph, subgraphs: asked.stream_subgraphs },
       throughEvents: events,
-      wholeOf: (chunk) => (asked.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk,
+      wholeOf: (chunk) =>
+        fromRoot((asked.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk),
       tell: convert,
       end: () => undefined,
     };
@@ -67,7 +74,7 @@ export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: E
       callbacks: [protocol.handler],
     },
     throughEvents: events,
-    wholeOf: (chunk) => chunk as StreamChunk,
+    wholeOf: (chunk) => fromRoot(chunk as StreamChunk),
     tell(chunk) {
       const shown = asked.stream_subgraphs ? chunk : withoutSubgraphs(chunk);
       if (shown !== undefined) convert(shown);

@@ -61,3 +61,22 @@ export const toGraphConfiguration = ({
     configurable: { ...withoutServerOwned(context), ...own, ...headers, ...ids },
   };
 };
+
+/**
+ * What LangGraph's callbacks are told of a run's metadata and tags at most. LangChain copies them one by one for each call of a
+ * model or a tool, and copies all that it has for each of them: 1,100 keys, 10 KB of a request, held the event loop for more
+ * than a minute, 2,000 tags for ten seconds; 100 cost a few milliseconds.
+ */
+const METADATA_KEYS_AT_MOST = 100;
+const TAGS_AT_MOST = 100;
+
+/** In the order of PostgreSQL, by which the shortest names come first. The same object if there are few. */
+export const metadataForCallbacks = (metadata: Record<string, unknown>): Record<string, unknown> => {
+  const entries = Object.entries(metadata);
+  return entries.length <= METADATA_KEYS_AT_MOST
+    ? metadata
+    : Object.fromEntries(entries.slice(0, METADATA_KEYS_AT_MOST));
+};
+
+/** The first ones. */
+export const tagsForCallbacks = (tags: string[]): string[] => tags.slice(0, TAGS_AT_MOST);

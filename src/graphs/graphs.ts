@@ -3,6 +3,9 @@ import { graphNotFound, invalid } from "../domain/errors.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "../project/langgraph-json.ts";
+import type { ClassedSaver } from "../checkpoints/types.ts";
+import type { ValueClasses } from "../values/classes.ts";
+import { classesOfCopy } from "./langgraph-copy.ts";
 import { drawGraph, type GraphDrawing } from "./drawing.ts";
 import { placeText } from "./error-place.ts";
 import { graphSchemas, isDeclaredByTypes, type GraphSchemas } from "./json-schemas.ts";
@@ -26,6 +29,8 @@ export interface Graphs {
   description(id: string): string | undefined;
   /** Whether it is built anew for each use, from the configuration: for any other graph that need not be known. */
   isFactory(id: string): boolean;
+  /** Those of the copy of LangGraph that the graph uses: what it is given must be made of them. */
+  classesOf(id: string): ValueClasses;
   /**
    * The graph to run, with this server's checkpointer and store. A factory is called each time, with the
    * run's config and what the graph is for, and what it throws comes through as it is. With `bindings` the graph is a
@@ -63,6 +68,8 @@ export interface LoadGraphsOptions extends GraphBindings {
   /** What the environment says of it. */
   projectKeys?: ProjectKeys | undefined;
   logger: Logger;
+  /** See createModuleLoader. */
+  edition?: number | undefined;
   /** Without one, schemas say what the graphs themselves tell. Closed with the graphs. */
   source?: SourceReader | undefined;
 }
@@ -76,6 +83,7 @@ interface LoadedGraph {
   /** Our own copy; undefined for a factory. */
   graph: RunnableGraph | undefined;
   factory: GraphFactory | undefined;
+  classes: ValueClasses;
 }
 
 /**
@@ -89,10 +97,11 @@ export async function loadGraphs({
   checkpointer,
   store,
   source,
+  edition,
 }: LoadGraphsOptions): Promise<Graphs> {
   const { entries } = await readGraphConfig(configPath, projectKeys);
   const own: GraphBindings = { checkpointer, store };
-  const modules = await createModuleLoader(entries);
+  const modules = await createModuleLoader(entries, edition);
 
   const load = async (entry: GraphEntry): Promise<LoadedGraph> => {
     const startedAt = performance.now();
@@ -108,9 +117,11 @@ export async function loadGraphs({
       );
     }
     logger.debug({ graph_id: entry.id, ms: Math.round(performance.now() - startedAt) }, "graph loaded");
+    const classes = await classesOfCopy(entry.file, graph);
     return {
       entry,
-      graph: graph && boundCopy(graph, own),
+      classes,
+      graph: graph && boundCopy(graph, withClasses(own, classes)),
       factory: isFactory ? (value as GraphFactory) : undefined,
     };
   };
@@ -120,7 +131,6 @@ export async function loadGraphs({
     result.status === "rejected" ? [result.reason as unknown] : [],
   );
   if (failures.length > 0) {
-    await modules.close();
     if (failures.length === 1) throw failures[0];
     const sentences = failures.map((failure) =>
       failure instanceof Error ? failure.message : String(failure),
@@ -141,8 +151,8 @@ export async function loadGraphs({
   };
 
   const resolve: Graphs["resolve"] = async (id, config = {}, bindings, accessContext = "threads.read") => {
-    const { graph, factory } = find(id);
-    const all = bindings ? { ...own, ...bindings } : own;
+    const { graph, factory, classes } = find(id);
+    const all = withClasses(bindings ? { ...own, ...bindings } : own, classes);
     if (graph) return bindings ? boundCopy(graph, all) : graph;
     const made: unknown = await factory?.(
       { ...config, configurable: config.configurable ?? {} },
@@ -175,6 +185,7 @@ export async function loadGraphs({
     has: (id) => loaded.has(id),
     description: (id) => find(id).entry.description,
     isFactory: (id) => find(id).factory !== undefined,
+    classesOf: (id) => find(id).classes,
     resolve,
 
     async schemas(id, config) {
@@ -209,12 +220,19 @@ export async function loadGraphs({
       return found;
     },
 
-    async close() {
+    close() {
       source?.close();
-      await modules.close();
+      return Promise.resolve();
     },
   };
 }
+
+const isClassed = (checkpointer: object): checkpointer is ClassedSaver => "withClasses" in checkpointer;
+
+const withClasses = ({ checkpointer, ...others }: GraphBindings, classes: ValueClasses): GraphBindings =>
+  checkpointer !== undefined && isClassed(checkpointer)
+    ? { ...others, checkpointer: checkpointer.withClasses(classes) }
+    : { ...others, checkpointer };
 
 const kindOf = (value: unknown): string =>
   value === null ? "null" : Array.isArray(value) ? "an array" : `a value of type ${typeof value}`;

@@ -1,7 +1,14 @@
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 
+export interface LogOrigin {
+  run_id?: string;
+  thread_id?: string;
+  graph_id?: string;
+  node?: string;
+}
+
 /** Which run of which node writes: LangGraph keeps its configuration for whatever the node calls. */
-export const logOrigin = (): Record<string, unknown> => {
+export const logOrigin = (): LogOrigin => {
   const { metadata = {}, configurable = {} } =
     (AsyncLocalStorageProviderSingleton.getRunnableConfig() as
       { metadata?: Record<string, unknown>; configurable?: Record<string, unknown> } | undefined) ?? {};

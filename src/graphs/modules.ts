@@ -1,5 +1,5 @@
 import { access } from "node:fs/promises";
-import { pathToFileURL } from "node:url";
+import { editionUrl } from "../lib/module-trace.ts";
 import { GraphLoadError, messageOf, type GraphEntry } from "../project/langgraph-json.ts";
 import { placeText } from "./error-place.ts";
 
@@ -15,32 +15,33 @@ export interface ModuleLoader {
    * @throws GraphLoadError with the graph's id, its file and the cause in one sentence, and the lines where it happened
    */
   load(entry: ModuleEntry): Promise<{ exported: unknown }>;
-  close(): Promise<void>;
 }
 
 const TYPESCRIPT = /\.[cm]?tsx?$/;
 
 /**
  * TypeScript needs a loader. When we are TypeScript ourselves, one is active (tsx, or the test runner), and
- * a second one would transform everything twice. From the compiled JavaScript tsx is registered here.
+ * a second one would transform everything twice. From the compiled JavaScript tsx is loaded here, if a file needs it.
  *
- * It is registered for the whole process. `tsImport` and a registration with a namespace load a second copy
+ * `edition`: the files are read anew for each, with all that they import of the project, where `traceModules` was called.
+ *
+ * It is loaded for the whole process, and stays. `tsImport` and a registration with a namespace load a second copy
  * of everything, packages included: measured, 300 to 600 ms and another LangGraph beside ours.
  */
-export async function createModuleLoader(entries: readonly GraphEntry[]): Promise<ModuleLoader> {
+export async function createModuleLoader(
+  entries: readonly GraphEntry[],
+  edition?: number,
+): Promise<ModuleLoader> {
   const loaderIsActive = TYPESCRIPT.test(import.meta.url);
-  let unregister: (() => Promise<void>) | undefined;
-  if (!loaderIsActive && entries.some(({ file }) => TYPESCRIPT.test(file))) {
-    const { register } = await import("tsx/esm/api");
-    unregister = register();
-  }
+  if (!loaderIsActive && entries.some(({ file }) => TYPESCRIPT.test(file)))
+    await import("../lib/typescript-loader.js");
 
   return {
     async load({ id, file, exportName, subject = `Graph '${id}'` }) {
       await access(file).catch((cause: unknown) => {
         throw new GraphLoadError(`${subject}: the file ${file} does not exist.`, { cause });
       });
-      const module = await import(pathToFileURL(file).href).catch(async (cause: unknown) => {
+      const module = await import(editionUrl(file, edition)).catch(async (cause: unknown) => {
         const place = await placeText(cause);
         throw new GraphLoadError(`${subject} (${file}) can't be loaded: ${messageOf(cause)}.${place}`, {
           cause,
@@ -53,11 +54,6 @@ export async function createModuleLoader(entries: readonly GraphEntry[]): Promis
         `${subject} (${file}) has no export '${exportName}': ` +
           (names.length > 0 ? `it exports ${names.join(", ")}.` : "it exports nothing."),
       );
-    },
-
-    async close() {
-      await unregister?.();
-      unregister = undefined;
     },
   };
 }

@@ -1,5 +1,6 @@
 import { LARGE_ANSWER_BYTES } from "../lib/large-answers.ts";
 import { tooManyLargeAnswers, type AnswerRoom } from "./answer-room.ts";
+import type { CallerLimits } from "./limits/caller-limits.ts";
 import { attended, WHOLE_ANSWER_PATIENCE } from "./attended.ts";
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
@@ -8,13 +9,20 @@ import type { FastifyInstance } from "fastify";
  * Bounds the answers that wait to be taken. What may be large is weighed before it is made, where it is read, and waits
  * for room there; all else is counted here. A read for which there is no room is refused and may be repeated; what has
  * changed something is answered in any case, because clients repeat a request that was refused. Streams and long lists
- * are made while they are taken, and bounded elsewhere.
+ * are made while they are taken, and bounded elsewhere. `callerLimits` undefined: callers are not told apart.
  */
 export const boundAnswers = (
   app: FastifyInstance,
   room: AnswerRoom,
+  callerLimits?: Pick<CallerLimits, "counted">,
   patience = WHOLE_ANSWER_PATIENCE,
 ): void => {
+  if (callerLimits !== undefined) {
+    app.addHook("onRequest", (request, reply, done) => {
+      room.belongsTo(reply.raw, () => callerLimits.counted(request));
+      done();
+    });
+  }
   app.addHook("onSend", (request, reply, payload, done) => {
     // Characters: each is a byte at least.
     if (typeof payload !== "string" || payload.length < LARGE_ANSWER_BYTES || request.method === "HEAD")

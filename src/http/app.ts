@@ -11,27 +11,32 @@ import type { Authenticate } from "../access/api-keys.ts";
 import { unavailable } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { Logger } from "../lib/logger.ts";
+import { refuseOwnWebhooks } from "./own-webhooks.ts";
 import type { RoutePlugin } from "./route-plugin.ts";
 import { callerGone } from "./caller-gone.ts";
+import { holdAccess } from "./held-access.ts";
+import type { AskingAgain } from "../access/asking-again.ts";
 import type { AroundApi } from "./around.ts";
 import type { Caller } from "../access/caller.ts";
 import { boundAnswers } from "./answer-budget.ts";
 import { acceptBodies, type BodyLimits } from "./bodies.ts";
 import { allowOriginOf, allowOrigins, type CorsOptions } from "./cors.ts";
-import { answerUnknownRoute, answerUnreadable, createAnswerError } from "./errors.ts";
+import { answerUnknownRoute, answerUnreadable, createAnswerError, refusalOf } from "./errors.ts";
 import type { CallerLimits } from "./limits/caller-limits.ts";
+import type { FailedLogins } from "./limits/failed-logins.ts";
 import { limitConnections, serverOptionsOf, type ConnectionLimits } from "./limits/connections.ts";
-import { limitRequests } from "./limits/limit-requests.ts";
+import { limitOwnRoutes, limitRequests } from "./limits/limit-requests.ts";
 import { trackOpenAnswers } from "./open-answers.ts";
 import { offerConfigurableHeaders } from "./header-choice.ts";
 import { logRequests } from "./request-lines.ts";
-import { nameMountPrefix, withoutPrefix } from "./mount-prefix.ts";
+import { createRewriteUrl, nameMountPrefix } from "./mount-prefix.ts";
+import { markOpenRoutes, opennessOf } from "./open-routes.ts";
 import type { HttpRules } from "../project/http.ts";
 import { describeApi, type ApiSecurity } from "./openapi.ts";
 import type { SiteCheck } from "./sites.ts";
 import { validatorCompiler } from "./validation.ts";
 import { answerBeforeClosing } from "./unanswered.ts";
-import { acceptWebSockets } from "./websockets.ts";
+import { acceptWebSockets, endRefusedSocket } from "./websockets.ts";
 
 export interface AppOptions {
   logger: Logger;
@@ -40,6 +45,10 @@ export interface AppOptions {
   connectionLimits: ConnectionLimits;
   /** Undefined: nobody is limited. */
   callerLimits?: CallerLimits | undefined;
+  /** Left out: who has got in reads to the end. */
+  askingAgain?: Pick<AskingAgain, "hold"> | undefined;
+  /** Undefined: credentials may be wrong as often as somebody likes. */
+  failedLogins?: FailedLogins | undefined;
   /** Proxies whose `X-Forwarded-For` is believed. */
   trustedProxies?: readonly string[];
   cors: CorsOptions;
@@ -54,52 +63,82 @@ export interface AppOptions {
   rules?: HttpRules | undefined;
   /** An application of the project's own. */
   around?: AroundApi | undefined;
+  /** Webhooks of this server may name no route of the API. */
+  refusesOwnWebhooks?: boolean;
   /** Resolves when what clients have asked over WebSockets is answered; a server that stops waits a moment for it. */
   socketsSettled?: () => Promise<void>;
 }
 
 /** Characters of an id in a path: UUIDs have 36, graph ids are names. */
 const PATH_PARAMETER_AT_MOST = 1_000;
+/** Statuses from here on are nobody's refusal. */
+const FAULT = 500;
+
+type Done = (error?: Error) => void;
+/** `isOpen`: nobody is asked who calls; as the route of the API says if left out. */
+type CallerHook = (request: FastifyRequest, reply: FastifyReply, done: Done, isOpen?: boolean) => void;
 
 /** Finds out who calls, once for each request; none is taken any more by a server that stops. */
 const callerHook = (
   app: FastifyInstance,
   authenticate: Authenticate,
-): ((request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void) => {
+  logins: FailedLogins | undefined,
+): CallerHook => {
   let closing = false;
   app.addHook("preClose", (done) => {
     closing = true;
     done();
   });
-  return (request, reply, done) => {
+  const known = (request: FastifyRequest, caller: Caller): void => {
+    if (caller.kind !== "anonymous") logins?.succeeded(request);
+    request.caller = caller;
+  };
+  return (request, reply, done, isOpen = opennessOf(request) !== undefined) => {
+    const refused = (error: unknown): void => {
+      logins?.failed(request, error);
+      done(error as Error);
+    };
     try {
       if (closing) throw unavailable("This server is stopping; nothing was stored.");
       if ((request.caller as Caller | undefined) !== undefined) return done();
+      if (!isOpen) logins?.assertMayTry(request);
       const { method, url, headers } = request;
       const gone = (): AbortSignal => callerGone(reply.raw);
-      const caller = authenticate({ method, url, headers, callerGone: gone });
+      const caller = authenticate({ method, url, headers, isOpen, callerGone: gone });
       if (!(caller instanceof Promise)) {
-        request.caller = caller;
+        known(request, caller);
         return done();
       }
-      caller.then(
-        (found) => {
-          request.caller = found;
-          done();
-        },
-        (error: unknown) => done(error as Error),
-      );
+      caller.then((found) => {
+        known(request, found);
+        done();
+      }, refused);
     } catch (error) {
-      done(error as Error);
+      refused(error);
     }
   };
 };
+
+/** Finds out who calls before an application around the API is asked, where that wants to know. */
+const callerHookBefore =
+  (around: AroundApi, authenticate: CallerHook): CallerHook =>
+  (request, reply, done) => {
+    const why = around.authenticatesBefore(request);
+    if (why === undefined) return done();
+    if (why === "as the API does") return authenticate(request, reply, done);
+    if (opennessOf(request) === undefined) return authenticate(request, reply, done, false);
+    const passBy = (error?: Error): void => {
+      if (error === undefined || (refusalOf(error)?.status ?? FAULT) >= FAULT) return done(error);
+      around.passBy(request);
+      done();
+    };
+    authenticate(request, reply, passBy, false);
+  };
 
 /** Builds the HTTP application; it does not listen yet. */
 export const createApp = async (options: AppOptions): Promise<FastifyInstance> => {
   const { rules } = options;
   const mountPrefix = rules?.mountPrefix ?? "";
-  const rewriteUrl = withoutPrefix(mountPrefix);
   const answerError = createAnswerError();
   const { connectionLimits, trustedProxies = [] } = options;
   const app: FastifyInstance = Fastify({
@@ -116,13 +155,14 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     keepAliveTimeout: connectionLimits.keepAliveMs,
     ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
     genReqId: () => newId(),
-    ...(rewriteUrl === undefined ? {} : { rewriteUrl }),
+    rewriteUrl: createRewriteUrl(mountPrefix),
     // Streams are ended by the server itself before it closes; see events/transports/.
     forceCloseConnections: true,
     // Fastify's own answer while closing has another form than our errors; see the hook below.
     return503OnClosing: false,
     frameworkErrors(error, request, reply) {
       allowOriginOf(request, reply, options.cors);
+      endRefusedSocket(request, reply);
       answerError(error, request, reply.header("x-request-id", request.id));
     },
     clientErrorHandler: answerUnreadable,
@@ -136,6 +176,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(answerUnknownRoute);
 
+  markOpenRoutes(app);
   nameMountPrefix(app, mountPrefix);
   offerConfigurableHeaders(app, rules?.configurableHeaders);
   logRequests(app, options.logger, rules?.loggingHeaders);
@@ -144,32 +185,38 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     reply.header("x-request-id", request.id);
     try {
       // Before the headers that let browsers read.
-      siteCheck?.assertFromHere(request);
+      const { method, headers } = request;
+      const isProbe = opennessOf(request) === "probe";
+      siteCheck?.assertFromHere({ method, headers, isProbe });
       done();
     } catch (error) {
       done(error as Error);
     }
   });
+  if (options.refusesOwnWebhooks === true) refuseOwnWebhooks(app);
   await allowOrigins(app, options.cors);
   app.decorateRequest("caller", undefined as never);
   app.decorateRequest("isWrapped", false);
-  const authenticate = callerHook(app, options.authenticate);
+  holdAccess(app, options.askingAgain);
+  app.decorateRequest("isCounted", false);
+  const authenticate = callerHook(app, options.authenticate, options.failedLogins);
   const { around } = options;
   if (around !== undefined) {
-    app.addHook("onRequest", (request, reply, done) =>
-      around.authenticatesBefore(request) ? authenticate(request, reply, done) : done(),
-    );
+    const authenticateBefore = callerHookBefore(around, authenticate);
+    app.addHook("onRequest", (request, reply, done) => authenticateBefore(request, reply, done));
+    limitOwnRoutes(app, options.callerLimits);
     around.install(app);
   }
-  const budget = acceptBodies(app, options.bodyLimits);
-  boundAnswers(app, options.answerRoom);
-  app.addHook("onRequest", authenticate);
+  const budget = acceptBodies(app, options.bodyLimits, options.callerLimits);
+  boundAnswers(app, options.answerRoom, options.callerLimits);
+  app.addHook("onRequest", (request, reply, done) => authenticate(request, reply, done));
   answerBeforeClosing(app, openAnswers);
   // Its own heartbeat would end in a blank line; see events/transports/server-sent-events.ts.
   await app.register(fastifySSE, { heartbeatInterval: 0 });
   await acceptWebSockets(app, {
     bytesAtMost: options.bodyLimits.bytes,
     budget,
+    callerLimits: options.callerLimits,
     settled: options.socketsSettled ?? (async () => undefined),
   });
   limitRequests(app, options.callerLimits);

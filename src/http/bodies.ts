@@ -1,15 +1,18 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { IncomingMessage } from "node:http";
-import { invalid, malformed, tooLarge, unavailable } from "../domain/errors.ts";
-import { createBodyBudget, type BodyBudget, type BodyCharge } from "./body-budget.ts";
+import { invalid, malformed, tooLarge, tooMany, unavailable } from "../domain/errors.ts";
+import { createBodyBudget, type BodyBudget, type BodyCharge, type BodyGrowth } from "./body-budget.ts";
 import { createElementCounter } from "./element-counter.ts";
 import { assertBearable, tooManyElements } from "./json-text.ts";
+import type { CallerLimits } from "./limits/caller-limits.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
     bodyCharge: BodyCharge | null;
   }
 }
+
+type CountsCallers = Pick<CallerLimits, "counted">;
 
 /** What bodies may take. */
 export interface BodyLimits {
@@ -24,6 +27,9 @@ const SMALL_ROUTE = { bytes: 1_000_000, elements: 20_000 };
 
 /** Bodies of full size that may be taken in at the same time. */
 const FULL_BODIES_AT_ONCE = 4;
+
+/** A body of full size takes seconds at most, or its sender is slow. */
+const SHARE_RETRY_SECONDS = 5;
 
 const JSON_TYPE = "application/json";
 
@@ -64,6 +70,15 @@ export const parseBody = (text: string, elementsAtMost: number): unknown => {
   return value;
 };
 
+/** The refusal of what can't be taken in; nothing of it was stored. */
+const refusalOf = (growth: Exclude<BodyGrowth, "taken">): Error =>
+  growth === "share spent"
+    ? tooMany(
+        "This server is taking in as much data of one caller as it can; nothing was stored.",
+        SHARE_RETRY_SECONDS,
+      )
+    : unavailable("This server is taking in as much data as it can; nothing was stored.");
+
 /** Reads a body as it arrives, and gives up at the byte or the element that is one too many. */
 const readText = (
   request: FastifyRequest,
@@ -86,10 +101,10 @@ const readText = (
   };
   const onData = (chunk: Buffer): void => {
     bytes += chunk.length;
-    if (bytes > bytesAtMost) refuse(tooLarge(bytesAtMost));
-    else if (request.bodyCharge?.grow(chunk.length) === false) {
-      refuse(unavailable("This server is taking in as much data as it can; nothing was stored."));
-    } else {
+    if (bytes > bytesAtMost) return refuse(tooLarge(bytesAtMost));
+    const growth = request.bodyCharge?.grow(chunk.length) ?? "taken";
+    if (growth !== "taken") refuse(refusalOf(growth));
+    else {
       chunks.push(chunk);
       // One that comes in a single chunk can't hold many, and is looked through before it is parsed.
       if (chunks.length === 1) return;
@@ -109,7 +124,12 @@ const readText = (
 };
 
 /** Parses every body as JSON, within the limits of its route and the budget of all. */
-const parseAsJson = (app: FastifyInstance, { bytes, elements }: BodyLimits, budget: BodyBudget): void => {
+const parseAsJson = (
+  app: FastifyInstance,
+  { bytes, elements }: BodyLimits,
+  budget: BodyBudget,
+  callerLimits: CountsCallers | undefined,
+): void => {
   app.decorateRequest("bodyCharge", null);
   app.decorateRequest("releaseBody", function releaseBody() {
     this.bodyCharge?.release();
@@ -122,7 +142,7 @@ const parseAsJson = (app: FastifyInstance, { bytes, elements }: BodyLimits, budg
     const { headers } = request;
     const hasBody = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
     if (hasBody && !request.ws) {
-      const charge = budget.open();
+      const charge = budget.open(callerLimits?.counted(request));
       request.bodyCharge = charge;
       reply.raw.once("close", () => charge.release());
     }
@@ -146,14 +166,19 @@ const parseAsJson = (app: FastifyInstance, { bytes, elements }: BodyLimits, budg
 /**
  * Bodies are JSON whatever their content type says: Studio and proxies send `text/plain`, and body-less POSTs
  * come with any type or none. An empty body is `undefined`. Answers what the bodies take together, for what comes by other ways.
+ * `callerLimits` undefined: callers are not told apart, and one may take all that there is.
  */
-export const acceptBodies = (app: FastifyInstance, limits: BodyLimits): BodyBudget => {
+export const acceptBodies = (
+  app: FastifyInstance,
+  limits: BodyLimits,
+  callerLimits: CountsCallers | undefined,
+): BodyBudget => {
   // Fastify answers 415 to a type that it can't read, an empty one for instance, before any parser is asked.
   app.addHook("onRequest", (request, _reply, done) => {
     if (request.headers["content-type"] !== undefined) request.headers["content-type"] = JSON_TYPE;
     done();
   });
-  const budget = createBodyBudget(limits.bytes * FULL_BODIES_AT_ONCE);
-  parseAsJson(app, limits, budget);
+  const budget = createBodyBudget(limits.bytes * FULL_BODIES_AT_ONCE, limits.bytes);
+  parseAsJson(app, limits, budget, callerLimits);
   return budget;
 };

@@ -1,12 +1,20 @@
 import type { ServerResponse } from "node:http";
 import { CallerGoneError } from "../domain/errors.ts";
 
+/** One listener for each response: authentication, an application around the API and each part of a long answer ask for it. */
+const known = new WeakMap<ServerResponse, AbortSignal>();
+
 /**
  * Aborts, with a `CallerGoneError` as its reason, when the connection closes before the answer has been sent. Work
- * that nobody waits for any more ends then.
+ * that nobody waits for any more ends then. `lost`: aborts it with its own reason, too.
  */
-export const callerGone = (response: ServerResponse): AbortSignal => {
+export const callerGone = (response: ServerResponse, lost?: AbortSignal): AbortSignal => {
+  const shared = lost === undefined ? known.get(response) : undefined;
+  if (shared !== undefined) return shared;
   const controller = new AbortController();
+  if (lost === undefined) known.set(response, controller.signal);
+  // AbortSignal.any took longer than all else that is done here.
+  lost?.addEventListener("abort", () => controller.abort(lost.reason));
   const onClose = (): void => {
     if (!response.writableFinished) controller.abort(new CallerGoneError());
   };

@@ -1,15 +1,21 @@
 /* global window, document, location, sessionStorage, URL, fetch */
 /**
- * Runs in the page `/docs`, before Swagger UI starts: asks for an API key where the server wants one, and sends it with all that
- * the page asks of this server. The key stays in the session of the tab. Whoever signs in otherwise writes `Bearer …`.
+ * Runs in the page `/docs`, before Swagger UI starts: asks for what the server wants (`docsSignIn`, see openapi.ts: an API key, or what
+ * the project's own `Auth` takes), and sends it with all that the page asks of this server. It stays in the session of the tab. Whoever
+ * signs in otherwise writes the whole header: `Bearer …`, or also `Basic …` where it is one for tokens; who is known by a cookie is not asked.
  */
 (() => {
+  const { noun, header, prefix } = window.docsSignIn;
   const STORED = "threadloom-api-key";
   const documentUrl = new URL(`${location.pathname.replace(/\/$/, "")}/json`, location.origin);
   const startInterface = window.onload;
 
+  /** What is a whole header by itself. An API key may have a space in it, and is no `Basic …` then. */
+  const NAMES_ITS_SCHEME = header === "Authorization" ? /^[\w-]+ +\S/ : /^Bearer /i;
   const credentialsOf = (key) =>
-    /^Bearer /i.test(key) ? { name: "Authorization", value: key } : { name: "X-Api-Key", value: key };
+    NAMES_ITS_SCHEME.test(key)
+      ? { name: "Authorization", value: key }
+      : { name: header, value: prefix + key };
 
   const withKey = (request) => {
     const key = sessionStorage.getItem(STORED);
@@ -50,7 +56,7 @@
     const button = element("button", {
       id: "forget-api-key",
       type: "button",
-      textContent: "Forget the API key",
+      textContent: `Forget the ${noun}`,
     });
     button.style.cssText = "position: absolute; top: 1rem; right: 1rem; z-index: 1";
     button.addEventListener("click", () => {
@@ -66,7 +72,7 @@
     const form = element(
       "form",
       { id: "api-key-form" },
-      element("label", { htmlFor: "api-key", textContent: "This server wants an API key:" }),
+      element("label", { htmlFor: "api-key", textContent: `This server wants the ${noun} (${header}):` }),
       input,
       element("button", { type: "submit", textContent: "Show the API" }),
       refusal,
@@ -76,7 +82,7 @@
       event.preventDefault();
       const key = input.value.trim();
       if (!(await isLetIn(key))) {
-        refusal.textContent = "The server does not know this key.";
+        refusal.textContent = `The server does not know this ${noun}.`;
         return;
       }
       sessionStorage.setItem(STORED, key);

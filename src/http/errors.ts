@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { isContention, isPassing } from "../database/passing-faults.ts";
+import { isCancelled, isContention, isPassing } from "../database/passing-faults.ts";
 import {
   CallerGoneError,
   HandlerRefusal,
@@ -54,7 +54,7 @@ export interface Refusal {
 
 /** Fastify's own refusals in our words. */
 const SENTENCES: Record<string, string> = {
-  FST_ERR_BAD_URL: "The path is not validly percent-encoded.",
+  FST_ERR_BAD_URL: "The path can't be read: it is not validly percent-encoded, or no path at all.",
   FST_ERR_MAX_PARAM_LENGTH: "A part of the path is longer than this server accepts.",
 };
 
@@ -66,6 +66,9 @@ export const refusalOf = (error: unknown): Refusal | undefined => {
   }
   const unstorable = unstorableOf(error);
   if (unstorable !== undefined) return { status: 422, detail: `The request ${unstorable}.` };
+  if (isCancelled(error)) {
+    return { status: 503, detail: "The database took too long, or was told to stop this; try again." };
+  }
   if (isContention(error)) {
     return { status: 503, detail: "Others changed the same at the same moment; try again." };
   }

@@ -1,11 +1,13 @@
 import type { FastifyInstance } from "fastify";
 import type { IncomingMessage } from "node:http";
+import { isProbePath } from "./open-routes.ts";
+import { pathOfTarget } from "./request-target.ts";
 
 /** Stands for every path outside: no route can have it, and nobody asks for it. */
 const OUTSIDE = "//outside";
 
-/** Probes of a container know its port, and often no more. */
-const PROBE = /^\/ok\/?(?:\?|$)/;
+/** Stands for what is no path. No router can decode it: it is answered 400, before any hook. */
+const UNREADABLE = "/%";
 
 /**
  * What a header `Location` names. The SDKs of both languages put the address that they were given, with the prefix, in front
@@ -22,15 +24,20 @@ const behind = (prefix: string, url: string): string | undefined => {
 };
 
 /**
- * Takes the prefix off, for Fastify's `rewriteUrl`: all behind it sees paths as if there was none. Undefined where there is
- * none, so that nothing is asked of a request.
+ * What a request asks for, for Fastify's `rewriteUrl`: a path in one form (request-target.ts), and without the prefix: all behind it sees
+ * paths as if there was none.
  */
-export const withoutPrefix = (prefix: string): ((request: IncomingMessage) => string) | undefined => {
-  if (prefix === "") return undefined;
-  return ({ method, url = "/" }) => {
+export const createRewriteUrl = (prefix: string): ((request: IncomingMessage) => string) => {
+  if (prefix === "") return (request) => pathOfTarget(request) ?? UNREADABLE;
+  return (request) => {
+    const url = pathOfTarget(request);
+    if (url === undefined) return UNREADABLE;
     const path = behind(prefix, url);
-    if (path === undefined) return PROBE.test(url) ? url : OUTSIDE;
-    const again = method === "GET" ? behind(prefix, path) : undefined;
+    if (path === undefined) {
+      // Probes of a container know its port, and often no more.
+      return isProbePath(url) ? url : OUTSIDE;
+    }
+    const again = request.method === "GET" ? behind(prefix, path) : undefined;
     return again !== undefined && NAMED_BY_LOCATION.test(again) ? again : path;
   };
 };

@@ -3,13 +3,11 @@ import type { HeaderChoice } from "../project/headers.ts";
 import { boundedText } from "../lib/log-fields.ts";
 import type { Logger } from "../lib/logger.ts";
 import { headerChooser, type ChosenHeaders } from "./header-choice.ts";
+import { opennessOf } from "./open-routes.ts";
 
 /** Characters of one header in a line. */
 const VALUE_AT_MOST = 500;
 const PATH_AT_MOST = 500;
-
-/** Probes ask every few seconds, and tell nothing. */
-const PROBE = /^\/ok\/?(?:\?|$)/;
 
 /**
  * A line in the log for each request that was answered, with the headers that langgraph.json chooses for the log
@@ -27,7 +25,8 @@ export const logRequests = (app: FastifyInstance, logger: Logger, choice: Header
     );
   };
   app.addHook("onResponse", (request, reply, done) => {
-    if (!PROBE.test(request.url)) {
+    // Probes ask every few seconds, and tell nothing.
+    if (opennessOf(request) !== "probe") {
       const { method, originalUrl } = request;
       const path = boundedText(originalUrl.split("?")[0] ?? "", PATH_AT_MOST);
       const ms = Math.round(reply.elapsedTime);

@@ -16,7 +16,14 @@ import { isLoopbackName, isUnforgeableName, nameOfHost, type AllowedOrigins } fr
  */
 export interface SiteCheck {
   /** Throws `forbidden` for a request that comes from a foreign page, or under a foreign name. */
-  assertFromHere(request: { method: string; url: string; headers: IncomingHttpHeaders }): void;
+  assertFromHere(request: SiteRequest): void;
+}
+
+export interface SiteRequest {
+  method: string;
+  headers: IncomingHttpHeaders;
+  /** Health probes use whatever name they have; what they learn is public. */
+  isProbe: boolean;
 }
 
 export interface SiteCheckOptions {
@@ -29,9 +36,6 @@ export interface SiteCheckOptions {
   hasKeys: () => boolean;
   logger: Logger;
 }
-
-/** Health probes use whatever name they have; what they learn is public. */
-const OPEN_PATHS = /^\/ok\/?(?:\?|$)/;
 
 /** Characters of a header that are given back. */
 const QUOTED_AT_MOST = 100;
@@ -79,8 +83,8 @@ export const createSiteCheck = ({
   };
 
   return {
-    assertFromHere({ method, url, headers }) {
-      if (hasKeys() || OPEN_PATHS.test(url)) return;
+    assertFromHere({ method, headers, isProbe }) {
+      if (hasKeys() || isProbe) return;
       if (!anyHost && headers.host !== undefined && !isOwnName(nameOfHost(headers.host))) {
         throw refusal(
           `This server has no API keys and is not known by the name '${headers.host.slice(0, QUOTED_AT_MOST)}': ` +

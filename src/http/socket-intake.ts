@@ -39,7 +39,7 @@ export const createSocketIntake = (charge: BodyCharge): SocketIntake => {
       connection.prependListener("data", (piece: Buffer) => {
         unfinished += piece.length;
         timer ??= setTimeout(() => socket.terminate(), WHOLE_WITHIN_MS);
-        if (!charge.grow(piece.length)) socket.terminate();
+        if (charge.grow(piece.length) !== "taken") socket.terminate();
       });
       socket.prependListener("message", () => {
         isBusy = true;

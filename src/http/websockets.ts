@@ -1,14 +1,18 @@
 import websocket from "@fastify/websocket";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { KEY_PROTOCOL } from "../access/api-keys.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { answerUnknownRoute } from "./errors.ts";
+import type { CallerLimits } from "./limits/caller-limits.ts";
 import { createSocketIntake, type SocketIntake } from "./socket-intake.ts";
 
 /** Headers that ask for another protocol, or hold only up to the next server. */
 const OF_UPGRADES = new Set(["upgrade", "connection", "http2-settings"]);
+
+const isForWebSocket = ({ headers }: IncomingMessage): boolean =>
+  headers.upgrade?.toLowerCase() === "websocket";
 
 /**
  * Serves a request that wants to go on in another protocol as the plain one that it may be taken for. Node hands over all of
@@ -53,14 +57,21 @@ export interface WebSocketOptions {
   bytesAtMost: number;
   /** Of the messages and bodies of all. */
   budget: BodyBudget;
+  /** Undefined: callers are not told apart. */
+  callerLimits: Pick<CallerLimits, "counted"> | undefined;
   /** Resolves when what clients have asked over their sockets is answered. */
   settled: () => Promise<void>;
 }
 
+/** For the few answers that are given before any hook runs, of a path that can't be read: nobody else ends the socket. */
+export const endRefusedSocket = ({ raw }: FastifyRequest, reply: FastifyReply): void => {
+  if (isForWebSocket(raw)) reply.raw.once("finish", () => raw.socket.destroySoon());
+};
+
 /** Lets routes have WebSockets (`wsHandler`). Register before them. */
 export const acceptWebSockets = async (
   app: FastifyInstance,
-  { bytesAtMost, budget, settled }: WebSocketOptions,
+  { bytesAtMost, budget, callerLimits, settled }: WebSocketOptions,
 ): Promise<void> => {
   // Never listens: it only passes on to the plugin what is meant for it.
   const upgrades = createServer();
@@ -73,7 +84,7 @@ export const acceptWebSockets = async (
     answers.set(request.socket, response);
   });
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (request.headers.upgrade?.toLowerCase() !== "websocket") {
+    if (!isForWebSocket(request)) {
       // Node has forgotten who asked before over it and is not answered: the answers would wait for each other for ever.
       if (answers.get(socket)?.closed === false) return socket.destroy();
       return serveAsPlain(app.server, request, socket, head);
@@ -115,7 +126,7 @@ export const acceptWebSockets = async (
   app.addHook("onRequest", (request, reply, done) => {
     if (!request.ws) return done();
     if (request.routeOptions.config.webSocket !== true) return answerUnknownRoute(request, reply);
-    const intake = createSocketIntake(budget.open());
+    const intake = createSocketIntake(budget.open(callerLimits?.counted(request)));
     intakes.set(request.raw, intake);
     request.bodyCharge = intake;
     done();

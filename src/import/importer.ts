@@ -1,6 +1,6 @@
 import type { CheckpointStorage } from "../checkpoints/types.ts";
 import type { Database } from "../database/database.ts";
-import { isPassing } from "../database/passing-faults.ts";
+import { isCancelled, isPassing } from "../database/passing-faults.ts";
 import { isUuid } from "../lib/ids.ts";
 import type { Progress } from "./progress.ts";
 import type { Source } from "./source.ts";
@@ -96,7 +96,7 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
       note(id, await copy(id));
     } catch (error) {
       // One thread that can't be read must not keep the others from coming over; a database that is away does.
-      if (isPassing(error)) throw error;
+      if (isPassing(error) && !isCancelled(error)) throw error;
       report.failed.push({ threadId: id, reason: error instanceof Error ? error.message : String(error) });
     }
     threads += 1;

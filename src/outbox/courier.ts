@@ -1,33 +1,19 @@
 import { isPassing, retryPassing } from "../database/passing-faults.ts";
 import { tellFailure } from "../database/outages.ts";
-import type { WebhookDeliveryRow } from "../database/tables.ts";
+import { EncryptionError } from "../domain/errors.ts";
 import type { Faults } from "../domain/faults.ts";
 import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { Deliveries, HeldDelivery } from "./deliveries.ts";
+import { receiverOf } from "../queue/webhook-address.ts";
+import type { HeldDelivery } from "./claim.ts";
+import type { Deliveries, SentDelivery } from "./deliveries.ts";
 import { pauseSeconds } from "./schedule.ts";
-
-/** What became of sending something. */
-export type SendResult =
-  | { kind: "delivered"; status: number }
-  | {
-      kind: "failed";
-      /** What the receiver answered; null if it did not. */
-      status: number | null;
-      /** One sentence without anything that the receiver has written. */
-      reason: string;
-      /** Seconds for which the receiver asked. */
-      retryAfter?: number | undefined;
-      /** It wants no more of it. */
-      forGood?: boolean;
-    }
-  /** This process stops, or can't send it yet. */
-  | { kind: "stopped" };
+import { createTries, type SendResult, type TryCounts } from "./tries.ts";
 
 export interface CourierParts {
   deliveries: Pick<Deliveries, "claim" | "read" | "delivered" | "failed" | "handBack">;
   /** Never rejects but by a fault of ours; ends within SEND_SECONDS_AT_MOST, or soon after `signal` aborts. */
-  send(delivery: WebhookDeliveryRow, signal: AbortSignal): Promise<SendResult>;
+  send(delivery: SentDelivery, signal: AbortSignal): Promise<SendResult>;
   /** Whether this process takes what goes to its own routes. */
   own: boolean;
   faults: Faults;
@@ -39,6 +25,8 @@ export interface Courier {
   open(): void;
   /** Something may have become due. */
   wake(): void;
+  /** What tries came to. */
+  figures(): Readonly<TryCounts>;
   /** Waits a moment for what is being sent. */
   close(): Promise<void>;
 }
@@ -49,8 +37,11 @@ export const SEND_SECONDS_AT_MOST = 20;
 const LEASE_SECONDS = 60;
 /** Under way at a time in a process: one that hangs holds a socket and its payload. */
 const AT_ONCE = 16;
-/** A receiver that hangs takes a quarter of them. */
-const PER_RECEIVER = 4;
+/**
+ * A receiver that hangs takes a quarter of them, and so do all those that one user names: an address has thousands of ports, and
+ * a domain any number of names. A key stands for an application with many users.
+ */
+const PLACES = { receiver: AT_ONCE / 4, user: AT_ONCE / 4, key: AT_ONCE / 2 };
 /** Nobody tells of what becomes due, or of what another process recorded. */
 const LOOK_EVERY_MS = 2_000;
 /** A server that stops waits so long for those that are being sent, then hands them back. */
@@ -66,70 +57,88 @@ const SETTLE_FOR_MS = 30_000;
 export const createCourier = ({ deliveries, send, own, faults, logger }: CourierParts): Courier => {
   const couldNotLook = tellFailure(logger, "webhooks could not be sent");
   const failing = createBackOff();
+  const tries = createTries(logger);
   const stopping = new AbortController();
-  const underWay = new Map<string, number>();
-  const sending = new Set<Promise<void>>();
+  const sending = new Map<Promise<void>, HeldDelivery>();
   let opened = false;
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | undefined;
   let wanted = false;
 
-  const count = (receiver: string, change: 1 | -1): void => {
-    const deliveriesTo = (underWay.get(receiver) ?? 0) + change;
-    if (deliveriesTo === 0) underWay.delete(receiver);
-    else underWay.set(receiver, deliveriesTo);
-  };
-
-  const settle = async (held: HeldDelivery, row: WebhookDeliveryRow, result: SendResult): Promise<void> => {
-    const log = { run_id: held.runId, receiver: held.receiver, attempt: held.attempt };
+  const settle = async (held: HeldDelivery, receiver: string, result: SendResult): Promise<void> => {
+    const log = { run_id: held.runId, receiver, attempt: held.attempt };
     if (result.kind === "stopped") return await deliveries.handBack(held);
     if (result.kind === "delivered") {
       await deliveries.delivered(held, result.status);
       return logger.debug({ ...log, status: result.status }, "webhook delivered");
     }
     const { status, reason, retryAfter, forGood = false } = result;
-    const pause = pauseSeconds(row.failures + 1, retryAfter);
+    const pause = pauseSeconds(held.failures + 1, retryAfter);
     const givenUp = await deliveries.failed(held, { status, reason, pauseSeconds: pause, forGood });
     if (givenUp === true) logger.warn({ ...log, status, reason }, "webhook given up");
     else logger.debug({ ...log, status, reason, pause }, "webhook failed; it is tried again");
   };
 
+  /** Undefined if it is no longer held. Throws what passes. */
+  const attempted = async (
+    held: HeldDelivery,
+  ): Promise<{ receiver: string; result: SendResult } | undefined> => {
+    try {
+      const row = await deliveries.read(held);
+      if (row === undefined) return undefined;
+      return { receiver: receiverOf(row.url), result: await send(row, stopping.signal) };
+    } catch (error) {
+      if (isPassing(error)) throw error;
+      logger.error({ err: error, run_id: held.runId }, "a webhook could not be sent");
+      // It comes back with growing pauses, and not for ever: what can't be opened today can't be in a minute.
+      const reason =
+        error instanceof EncryptionError
+          ? error.message
+          : "The server failed to make the request; its log says why.";
+      return { receiver: held.receiver, result: { kind: "failed", status: null, reason, isOurs: true } };
+    }
+  };
+
   const deliver = async (held: HeldDelivery): Promise<void> => {
     try {
       faults.reached("before-sending");
-      const row = await deliveries.read(held);
-      if (row === undefined) return;
-      const result = await send(row, stopping.signal);
+      const tried = await attempted(held);
+      if (tried === undefined) return;
       faults.reached("after-sending");
-      await retryPassing(() => settle(held, row, result), {
+      tries.note(tried.receiver, tried.result);
+      await retryPassing(() => settle(held, tried.receiver, tried.result), {
         forMs: SETTLE_FOR_MS,
         isWanted: () => !stopping.signal.aborted,
       });
     } catch (error) {
       // The lease ends, and it is tried again.
       if (isPassing(error)) couldNotLook(error);
-      else logger.error({ err: error, run_id: held.runId }, "a webhook could not be sent");
+      else logger.error({ err: error, run_id: held.runId }, "what became of a webhook could not be stored");
     }
   };
 
   const start = (held: HeldDelivery): void => {
-    count(held.receiver, 1);
     const work = deliver(held).finally(() => {
-      count(held.receiver, -1);
       sending.delete(work);
       look();
     });
-    sending.add(work);
+    sending.set(work, held);
   };
 
   /** Whether there may be more that could be sent at once. */
   const work = async (): Promise<boolean> => {
     const limit = AT_ONCE - sending.size;
     if (limit <= 0) return false;
-    const options = { limit, perReceiver: PER_RECEIVER, underWay, own, leaseSeconds: LEASE_SECONDS };
-    const held = await deliveries.claim(options);
+    const { held, givenUp } = await deliveries.claim({
+      limit,
+      places: PLACES,
+      underWay: [...sending.values()],
+      own,
+      leaseSeconds: LEASE_SECONDS,
+    });
+    for (const runId of givenUp) logger.warn({ run_id: runId }, "webhook given up");
     for (const one of held) start(one);
-    return held.length > 0;
+    return held.length + givenUp.length > 0;
   };
 
   const look = (): void => {
@@ -138,7 +147,8 @@ export const createCourier = ({ deliveries, send, own, faults, logger }: Courier
     wanted = true;
     looking ??= (async () => {
       let pauseMs = LOOK_EVERY_MS;
-      while (wanted && !stopping.signal.aborted) {
+      // `stopping` comes only after this has ended: where more and more is due, it would never.
+      while (wanted && opened && !stopping.signal.aborted) {
         wanted = false;
         pauseMs = LOOK_EVERY_MS;
         try {
@@ -150,7 +160,7 @@ export const createCourier = ({ deliveries, send, own, faults, logger }: Courier
         }
       }
       looking = undefined;
-      if (!stopping.signal.aborted) timer = setTimeout(look, pauseMs);
+      if (opened) timer = setTimeout(look, pauseMs);
     })();
   };
 
@@ -160,13 +170,14 @@ export const createCourier = ({ deliveries, send, own, faults, logger }: Courier
       look();
     },
     wake: look,
+    figures: () => tries.figures(),
     async close() {
       opened = false;
       clearTimeout(timer);
       await looking;
       clearTimeout(timer);
       const late = setTimeout(() => stopping.abort(), CLOSE_MS);
-      await Promise.all(sending);
+      await Promise.all(sending.keys());
       clearTimeout(late);
       stopping.abort();
     },

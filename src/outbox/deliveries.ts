@@ -1,53 +1,39 @@
 import type { Database } from "../database/database.ts";
 import type { WebhookDeliveryRow } from "../database/tables.ts";
-import { openFinalValues } from "../queue/sql/final-values.ts";
+import { openFinalValues } from "../queue/final-values.ts";
+import { openWebhook, storedReason } from "../queue/webhook-address.ts";
+import { claimDeliveries, type ClaimOptions, type HeldDelivery } from "./claim.ts";
+import { isTellable } from "./record.ts";
 import { GIVE_UP_DAYS } from "./schedule.ts";
 
-/** A delivery in the hands of this process. `attempt` is the fence: whoever else takes it makes it grow. */
-export interface HeldDelivery {
-  runId: string;
-  receiver: string;
-  attempt: number;
-}
+/** What is known of a delivery when it is sent. */
+export type SentDelivery = Pick<WebhookDeliveryRow, (typeof SENT)[number] | "kwargs" | "config" | "context">;
 
-export interface ClaimOptions {
-  limit: number;
-  /** Deliveries to one receiver that a process has under way at most. */
-  perReceiver: number;
-  /** Receiver -> deliveries to it that are under way here. */
-  underWay: ReadonlyMap<string, number>;
-  /** Takes what goes to this server's own routes, too. */
-  own: boolean;
-  leaseSeconds: number;
-}
+const SENT = [
+  "run_id",
+  "thread_id",
+  "assistant_id",
+  "url",
+  "run_status",
+  "error",
+  "metadata",
+  "multitask_strategy",
+  "run_created_at",
+  "run_started_at",
+  "run_ended_at",
+  "final_values",
+  "values_omitted",
+  "last_error",
+] as const satisfies readonly (keyof WebhookDeliveryRow)[];
 
-/** How many due deliveries are looked at for one claim: those of a receiver that hangs stand in front of others. */
-const LOOKED_AT = 200;
-
-/**
- * pending, due → pending, due again when the lease is over: the due time is the lease. Those of receivers that have no
- * room left here are passed over in the index, whose order is that of the due times. Index: webhook_deliveries_due.
- */
-const CLAIM = `with busy as (select * from unnest($1::text[], $2::int[]) as busy(receiver, deliveries)),
-first as (
-  select d.run_id, d.receiver, d.due_at from threadloom.webhook_deliveries d
-  where d.state = 'pending' and d.due_at <= now() and (d.receiver <> '' or $3)
-    and d.receiver <> all(array(select receiver from busy where deliveries >= $4))
-  order by d.due_at limit ${LOOKED_AT}),
-placed as (
-  select first.run_id, first.due_at,
-    row_number() over (partition by first.receiver order by first.due_at) + coalesce(busy.deliveries, 0) as place
-  from first left join busy on busy.receiver = first.receiver),
-held as (
-  select d.run_id from threadloom.webhook_deliveries d join placed on placed.run_id = d.run_id
-  where placed.place <= $4 and d.state = 'pending' and d.due_at <= now()
-  order by d.due_at limit $5 for update of d skip locked)
-update threadloom.webhook_deliveries d set attempts = d.attempts + 1, last_attempt_at = now(),
-  due_at = now() + make_interval(secs => $6)
-from held where d.run_id = held.run_id
-returning d.run_id as "runId", d.receiver, d.attempts as attempt`;
-
+type Attempt = Pick<HeldDelivery, "runId" | "attempt">;
 const OF_ATTEMPT = "run_id = $1 and attempts = $2 and state = 'pending'";
+
+/** Without what is too large to be told: rows of earlier versions hold all of it. Index: webhook_deliveries_pkey. */
+const READ = `select ${SENT.map((column) => `d.${column}`).join(", ")}, case when asked.told then d.kwargs end as kwargs,
+    case when asked.told then d.config else '{}' end as config, case when asked.told then d.context else '{}' end as context
+  from threadloom.webhook_deliveries d cross join lateral (select d.kwargs is not null and ${isTellable("d")} as told) as asked
+  where ${OF_ATTEMPT}`;
 
 const DELIVERED = `update threadloom.webhook_deliveries set state = 'delivered', settled_at = now(), last_status = $3,
   last_error = null where ${OF_ATTEMPT}`;
@@ -72,43 +58,35 @@ const REPLAY = `state = 'pending', attempts = attempts + 1, failures = 0, due_at
 
 /** The table of deliveries, for those who send them: each is held by one process at a time, fenced by its number of attempts. */
 export const createDeliveries = (database: Database) => ({
-  async claim(options: ClaimOptions): Promise<HeldDelivery[]> {
-    const { limit, perReceiver, underWay, own, leaseSeconds } = options;
-    return await database.query<HeldDelivery>(CLAIM, [
-      [...underWay.keys()],
-      [...underWay.values()],
-      own,
-      perReceiver,
-      limit,
-      leaseSeconds,
-    ]);
+  claim: (options: ClaimOptions) => claimDeliveries(database, options),
+
+  /** Undefined if it is no longer held. Throws an `EncryptionError`. */
+  async read({ runId, attempt }: Attempt): Promise<SentDelivery | undefined> {
+    const [row] = await database.query<SentDelivery>(READ, [runId, attempt]);
+    if (row === undefined) return row;
+    const opened = openWebhook(database.cipher, row);
+    if (database.cipher === undefined) return opened;
+    return { ...opened, final_values: openFinalValues(database.cipher, row.final_values, row.thread_id) };
   },
 
-  /** Undefined if it is no longer held. */
-  async read({ runId, attempt }: HeldDelivery): Promise<WebhookDeliveryRow | undefined> {
-    const text = `select * from threadloom.webhook_deliveries where ${OF_ATTEMPT}`;
-    const [row] = await database.query<WebhookDeliveryRow>(text, [runId, attempt]);
-    if (row === undefined || database.cipher === undefined) return row;
-    return { ...row, final_values: openFinalValues(database.cipher, row.final_values, row.thread_id) };
-  },
-
-  async delivered({ runId, attempt }: HeldDelivery, status: number): Promise<void> {
+  async delivered({ runId, attempt }: Attempt, status: number): Promise<void> {
     await database.query(DELIVERED, [runId, attempt, status]);
   },
 
   /** Answers whether it is given up; undefined if it is no longer held. `forGood`: the receiver wants no more of it. */
   async failed(
-    { runId, attempt }: HeldDelivery,
+    { runId, attempt }: Attempt,
     failure: { status: number | null; reason: string; pauseSeconds: number; forGood: boolean },
   ): Promise<boolean | undefined> {
     const { status, reason, pauseSeconds, forGood } = failure;
-    const values = [runId, attempt, status, reason, pauseSeconds, forGood];
+    const told = storedReason(database.cipher, reason, runId);
+    const values = [runId, attempt, status, told, pauseSeconds, forGood];
     const [row] = await database.query<{ state: string }>(FAILED, values);
     return row && row.state === "failed";
   },
 
   /** Nothing was sent, or nobody knows: another process does it. */
-  async handBack({ runId, attempt }: HeldDelivery): Promise<void> {
+  async handBack({ runId, attempt }: Attempt): Promise<void> {
     await database.query(HAND_BACK, [runId, attempt]);
   },
 

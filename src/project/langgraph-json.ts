@@ -35,6 +35,8 @@ export interface GraphConfig {
   entries: GraphEntry[];
   /** Variables of `env`: the caller puts them into the environment before the graphs are loaded. */
   environment: Record<string, string>;
+  /** Absolute path of the file that `env` names; it may be missing. */
+  environmentFile: string | undefined;
   /** `checkpointer.ttl`. */
   threadExpiry: ThreadExpiry;
   /** `store.ttl`. */
@@ -139,6 +141,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
     path,
     entries,
     environment: await readEnvironment(folder, parsed.data.env),
+    environmentFile: typeof parsed.data.env === "string" ? resolve(folder, parsed.data.env) : undefined,
     threadExpiry: threadExpiryOf(parsed.data.checkpointer),
     storeExpiry: storeExpiryOf(parsed.data.store?.ttl),
     storeIndex: storeIndexOf(parsed.data.store?.index, folder),

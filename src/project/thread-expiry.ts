@@ -4,6 +4,9 @@ export interface ThreadTtl {
   strategy: "delete" | "keep_latest";
 }
 
+/** Lets a thread live for a hundred years: a longer one overflows no timestamp but means nothing. */
+export const TTL_MINUTES_AT_MOST = 52_560_000;
+
 /** How long threads live and when the expired ones are looked for: the server's setting. */
 export interface ThreadExpiry {
   /** For threads whose creator does not say; undefined: they stay for ever. */

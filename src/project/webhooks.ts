@@ -20,6 +20,8 @@ export interface WebhookConfig {
   readonly maxUrlLength: number;
   /** Paths of this server may be named. */
   readonly allowsOwnRoutes: boolean;
+  /** But none of the API: only routes of the project's own application. */
+  readonly refusesApi: boolean;
   /** Addresses of this machine may be called. */
   readonly allowsLoopback: boolean;
   /** Private addresses may be called. */
@@ -87,10 +89,28 @@ export const webhookConfigOf = (
     allowedPorts: listed(url?.allowed_ports),
     maxUrlLength: url?.max_url_length ?? URL_LENGTH_AT_MOST,
     allowsOwnRoutes: url?.disable_loopback !== true,
+    refusesApi: false,
     allowsLoopback: url?.disable_loopback === false,
     allowsPrivate: url?.disable_private_ips === false,
   };
 };
+
+/**
+ * The same where something in front of the server checks access (`--unsafe-no-auth`). What the server requests of itself goes
+ * round that, and the body of a run's end is one for many routes of the API: the state of somebody else's thread, say.
+ * Whoever says `disable_loopback: false` has allowed it.
+ */
+export const webhooksBehind = (config: WebhookConfig, { hasApp }: { hasApp: boolean }): WebhookConfig =>
+  config.allowsLoopback
+    ? config
+    : { ...config, allowsOwnRoutes: config.allowsOwnRoutes && hasApp, refusesApi: true };
+
+/** What whoever starts the server should know; undefined: nothing. */
+export const webhooksWarning = ({ disabled, headers, allowedDomains }: WebhookConfig): string | undefined =>
+  !disabled && allowedDomains === undefined && Object.values(headers).some((value) => value.includes("${{"))
+    ? "webhooks.headers of langgraph.json has secrets of the environment, and webhooks.url.allowed_domains is not set: " +
+      "whoever may create runs can have them sent to an address of theirs"
+    : undefined;
 
 const TEMPLATE = /\$\{\{\s*(.*?)\s*\}\}/g;
 

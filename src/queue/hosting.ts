@@ -41,7 +41,7 @@ export const HOSTED_GRAPHS = `select unnest(w.graph_ids) from threadloom.workers
 const SIGN_OF_LIFE = `with forgotten as (
   delete from threadloom.workers where seen_at < now() - interval '${FORGOTTEN_SECONDS} seconds')
 insert into threadloom.workers (worker_id, graph_ids) values ($1, $2)
-on conflict (worker_id) do update set seen_at = now()`;
+on conflict (worker_id) do update set seen_at = now(), graph_ids = excluded.graph_ids`;
 
 /** From graph to graph by the index runs_claimable, so that only runs without a worker are counted. */
 const UNHOSTED = `with recursive graphs as (

@@ -1,6 +1,7 @@
 import type { Cipher } from "../encryption/cipher.ts";
-import { sealValue } from "../encryption/json.ts";
+import { sealLookalikes, sealValue } from "../encryption/json.ts";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
+import { setProperty } from "../values/properties.ts";
 
 /** A jump to a node, with an input of its own or without. */
 export type Goto = string | { node: string; input?: unknown };
@@ -52,11 +53,15 @@ const SEALED = [
   "command",
   "webhook",
   "feedback_keys",
+  "headers",
 ] as const satisfies readonly (keyof RunKwargs)[];
 
 /** The JSON of kwargs as it is stored where the database is given keys. */
 export const sealKwargs = (cipher: Cipher, json: string): string => {
-  const kwargs = JSON.parse(json) as Record<string, unknown>;
-  for (const key of SEALED) if (kwargs[key] !== undefined) kwargs[key] = sealValue(cipher, kwargs[key]);
-  return JSON.stringify(kwargs);
+  const sealed: JsonObject = {};
+  for (const [key, value] of Object.entries(JSON.parse(json) as Record<string, JsonValue>)) {
+    const isSealed = (SEALED as readonly string[]).includes(key);
+    setProperty(sealed, key, isSealed ? sealValue(cipher, value) : sealLookalikes(cipher, value));
+  }
+  return JSON.stringify(sealed);
 };

@@ -6,6 +6,7 @@ import { advanceForgotten, FIRST_THREAD } from "./sql/advance-forgotten.ts";
 import { assertWritable } from "./sql/assert-writable.ts";
 import { claim } from "./sql/claim.ts";
 import { claimSuspects } from "./sql/claim-suspects.ts";
+import { countSuspects } from "./sql/count-suspects.ts";
 import { endedAs } from "./sql/ended-as.ts";
 import { giveUpLease } from "./sql/give-up-lease.ts";
 import { giveUpAttempt } from "./sql/give-up-attempt.ts";
@@ -57,6 +58,9 @@ export const createQueue = (
 
     /** Whether `claim` leaves a run to `claimSuspect`. */
     isSuspect: (run: Pick<RunRow, "lost_attempts">): boolean => run.lost_attempts >= suspectFrom,
+
+    /** Those that wait, of all graphs. Throws what the database says if it is away. */
+    countSuspects: () => countSuspects(database, suspectFrom),
 
     /** Lets the next run of a thread start, after one of it has ended while others wait. */
     advance: (threadId: string) => advance(database, [threadId]),

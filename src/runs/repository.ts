@@ -61,6 +61,22 @@ const createSurroundings = (database: Database) => ({
     return rows.length > 0;
   },
 
+  /** Those of these threads that are there for this caller. Locks nothing. Index: threads_pkey. */
+  async threadsSeen(
+    visibility: Visibility<"threads">,
+    threadIds: readonly string[],
+    queryable: Queryable,
+  ): Promise<string[]> {
+    if (visibility.hidesNothing) return [...threadIds];
+    const values: unknown[] = [threadIds];
+    const visible = visibility.condition("metadata", values);
+    const rows = await queryable.query<{ thread_id: string }>(
+      `select thread_id from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}`,
+      values,
+    );
+    return rows.map((row) => row.thread_id);
+  },
+
   /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
   async interrupts(visibility: Visibility<"threads">, threadId: string): Promise<JsonObject> {
     const values: unknown[] = [threadId];

@@ -12,6 +12,7 @@ import { createCancellation } from "./cancellation/cancellation.ts";
 import { createCancellationService } from "./cancellation/service.ts";
 import { createBehindOthers } from "./creation/behind-others.ts";
 import { createRunCreation, type RunCreationParts } from "./creation/creation.ts";
+import { createPendingLimits, type PendingLimitOptions } from "./creation/pending-limits.ts";
 import { createScheduledRuns } from "./creation/scheduled.ts";
 import { createCreationService } from "./creation/service.ts";
 import { createRunResults, type RunResultsParts } from "./joining/results.ts";
@@ -37,6 +38,7 @@ export interface RunServiceParts {
   threadTtl: RunCreationParts["threadTtl"];
   recursionLimitMax: RunCreationParts["recursionLimitMax"];
   checkWebhook: RunCreationParts["checkWebhook"];
+  pendingLimits: PendingLimitOptions;
   threads: RunResultsParts["threads"];
   checkpoints: RunCreationParts["checkpoints"];
 }
@@ -47,16 +49,14 @@ export interface RunServiceParts {
  */
 export const createRunService = (parts: RunServiceParts) => {
   const announcements = createAnnouncements(parts.worker, parts.signals, parts.endings);
-  const creation = createRunCreation({ ...parts, announcements });
+  const limits = createPendingLimits(parts.pendingLimits);
+  const behindOthers = createBehindOthers(parts.ends, limits);
+  const creation = createRunCreation({ ...parts, announcements, behindOthers, limits });
   const cancellation = createCancellation({ ...parts, announcements });
   const results = createRunResults(parts);
   return {
     creation: createCreationService({ ...parts, creation }),
-    storeScheduled: createScheduledRuns({
-      ...parts,
-      announcements,
-      behindOthers: createBehindOthers(parts.ends),
-    }),
+    storeScheduled: createScheduledRuns({ ...parts, announcements, behindOthers, limits }),
     records: createRecordService({ ...parts, cancellation }),
     joining: createJoiningService({ ...parts, results }),
     cancellation: createCancellationService({ ...parts, cancellation, waitForEnd: results.waitForEnd }),

@@ -36,6 +36,8 @@ export const toPrometheus = (metrics: Metrics): string => {
     write("runs", "gauge", help, queue.num_running, '{status="running"}');
     const unhosted = "Runs that wait for a graph that no living worker hosts.";
     write("runs_unhosted", "gauge", unhosted, queue.num_unhosted);
+    const suspects = "Runs that may have ended their processes, and wait to be executed alone.";
+    write("runs_suspect", "gauge", suspects, queue.num_suspects);
   }
   if (crons !== undefined) {
     const late = "For how long the first cron is due that is not fired yet, of all processes.";
@@ -50,6 +52,9 @@ export const toPrometheus = (metrics: Metrics): string => {
     write("webhooks", "gauge", help, webhooks.num_failed, '{state="failed"}');
     write("webhooks_oldest_seconds", "gauge", oldest, webhooks.oldest_seconds);
   }
+  const tries = "Tries to deliver webhooks since the start, by what they came to.";
+  for (const [result, value] of Object.entries(metrics.webhook_tries ?? {}))
+    write("webhook_tries_total", "counter", tries, value, `{result="${result}"}`);
   if (event_streaming !== undefined) {
     const streams = "Streams of threads that clients read here, over server-sent events and WebSockets.";
     write("event_streams", "gauge", streams, event_streaming.streams);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { forbidden } from "../domain/errors.ts";
 import { errorAnswer } from "../domain/json-schemas.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
 import { toPrometheus } from "./prometheus.ts";
@@ -59,6 +60,9 @@ const metaRoutes =
         },
       },
       async (request, reply) => {
+        // They count what all users have, and no filter of a handler can be put on a count of rows in memory.
+        if (request.caller.kind === "user")
+          throw forbidden("The figures of this server count what everybody has: they need an API key.");
         const metrics = await service.metrics();
         if (request.query.format === "json") return await reply.send(metrics);
         return await reply.type(PROMETHEUS_TYPE).send(toPrometheus(metrics));

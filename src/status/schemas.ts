@@ -63,12 +63,16 @@ export interface Metrics {
         num_running: number;
         /** Of those pending: runs whose graph no living worker hosts. */
         num_unhosted: number;
+        /** Of those pending: runs that may have ended their processes, and wait to be executed alone. */
+        num_suspects: number;
       }
     | undefined;
   /** Of all processes; undefined while the database is away. `late_seconds`: since the first one is due that is not fired. */
   crons: { num_scheduled: number; num_due: number; late_seconds: number } | undefined;
   /** Of all processes; undefined while the database is away. `oldest_seconds`: since the first run ended of which nobody was told. */
   webhooks: { num_pending: number; num_failed: number; oldest_seconds: number } | undefined;
+  /** Of this process since it started, by what they came to; undefined where it sends none. */
+  webhook_tries: Readonly<Record<string, number>> | undefined;
   /** What clients read of threads from this process over event streaming; a WebSocket has a stream for each subscription. */
   event_streaming: { streams: number; sockets: number } | undefined;
   /** Streams and waiting requests that callers have open here, and what was refused since the start, by the limit. */

@@ -3,6 +3,7 @@ import { cpuUsage, memoryUsage, uptime } from "node:process";
 import type { Database } from "../database/database.ts";
 import { unavailable } from "../domain/errors.ts";
 import { packageVersion, serverVersion } from "../lib/package-versions.ts";
+import { within } from "../lib/within.ts";
 import type { StatusRepository } from "./repository.ts";
 import type { Metrics, ServerInfo } from "./schemas.ts";
 
@@ -15,12 +16,16 @@ export interface StatusServiceOptions {
   workers?: () => { max: number; active: number };
   /** What clients have open. */
   eventStreaming?: () => Metrics["event_streaming"];
+  /** What tries to deliver webhooks came to. */
+  webhookTries?: () => Metrics["webhook_tries"];
   /** What stays open, and what was refused. */
   limits?: () => Metrics["limits"];
   /** Processes that execute graphs for this one; undefined if there are none. */
   graphProcesses?: () => Metrics["graph_processes"];
   /** Runs that wait, by their graph, and that no worker can execute. */
   listUnhosted?: () => Promise<{ graph_id: string; runs: number }[]>;
+  /** Runs that wait to be executed alone, since they may have ended their processes. */
+  countSuspects?: () => Promise<number>;
   /** Abilities beyond the ones that every server of ours has. */
   flags?: Record<string, boolean>;
 }
@@ -61,18 +66,6 @@ const oneAtATime = <T>(work: () => Promise<T>): (() => Promise<T>) => {
     }));
 };
 
-const within = async <T>(milliseconds: number, work: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
 /** What the server says of itself: health, versions, figures. `close()` ends the watch over the event loop. */
 export const createStatusService = (options: StatusServiceOptions) => {
   const { database, repository, readiness, workers } = options;
@@ -81,6 +74,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
   const isWritable = oneAtATime(() => repository.isWritable());
   const countAll = oneAtATime(async () => {
     const unhosted = (await options.listUnhosted?.()) ?? [];
+    const suspects = (await options.countSuspects?.()) ?? 0;
     const { pending, running } = await repository.countUnfinishedRuns();
     const { scheduled, due, late_seconds } = await repository.countCrons();
     const { pending: undelivered, failed, oldest_seconds } = await repository.countWebhooks();
@@ -89,6 +83,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
         num_pending: pending,
         num_running: running,
         num_unhosted: unhosted.reduce((sum, { runs }) => sum + runs, 0),
+        num_suspects: suspects,
       },
       webhooks: { num_pending: undelivered, num_failed: failed, oldest_seconds },
       crons: { num_scheduled: scheduled, num_due: due, late_seconds },
@@ -153,6 +148,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
         queue: counts?.queue,
         crons: counts?.crons,
         webhooks: counts?.webhooks,
+        webhook_tries: options.webhookTries?.(),
         event_streaming: options.eventStreaming?.(),
         limits: options.limits?.(),
         workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },

@@ -3,11 +3,6 @@ import type { StoreIndexConfig } from "../project/store-embedding.ts";
 import { createModuleLoader } from "../graphs/modules.ts";
 import { createEmbedder, type Embedder, type EmbeddingModel } from "./embedding.ts";
 
-export interface LoadedEmbedder {
-  embedder: Embedder;
-  close(): Promise<void>;
-}
-
 /** Where LangChain keeps the embeddings of a provider: a package of its own, which is not ours to install. */
 const PROVIDERS: Readonly<Record<string, { package: string; className: string }>> = {
   openai: { package: "@langchain/openai", className: "OpenAIEmbeddings" },
@@ -67,30 +62,21 @@ const ofProvider = async (embed: string): Promise<EmbeddingModel> => {
  * LangChain's `Embeddings`, of whatever copy of the library; a promise of one, too), or a provider's model.
  * @throws GraphLoadError if there is no such thing
  */
-export const loadEmbedder = async ({ embed, module, dims }: StoreIndexConfig): Promise<LoadedEmbedder> => {
+export const loadEmbedder = async ({ embed, module, dims }: StoreIndexConfig): Promise<Embedder> => {
   if (module === undefined) {
-    return { embedder: createEmbedder(await ofProvider(embed), dims), close: () => Promise.resolve() };
+    return createEmbedder(await ofProvider(embed), dims);
   }
   const entry = { ...module, id: embed, description: undefined, subject: "'store.index.embed'" };
   const loader = await createModuleLoader([entry]);
-  try {
-    const { exported } = await loader.load(entry);
-    const value = await exported;
-    const model =
-      typeof value === "function"
-        ? ofFunction(value as EmbeddingFunction)
-        : isModel(value)
-          ? value
-          : undefined;
-    if (model === undefined) {
-      throw new GraphLoadError(
-        `'store.index.embed' (${module.file}): '${module.exportName}' makes no embeddings. Export a function of a ` +
-          "list of texts that returns a list of vectors, or an object with embedDocuments and embedQuery.",
-      );
-    }
-    return { embedder: createEmbedder(model, dims), close: () => loader.close() };
-  } catch (error) {
-    await loader.close();
-    throw error;
+  const { exported } = await loader.load(entry);
+  const value = await exported;
+  const model =
+    typeof value === "function" ? ofFunction(value as EmbeddingFunction) : isModel(value) ? value : undefined;
+  if (model === undefined) {
+    throw new GraphLoadError(
+      `'store.index.embed' (${module.file}): '${module.exportName}' makes no embeddings. Export a function of a ` +
+        "list of texts that returns a list of vectors, or an object with embedDocuments and embedQuery.",
+    );
   }
+  return createEmbedder(model, dims);
 };

@@ -99,6 +99,7 @@ export const createStoreRoutes =
     app.post(
       "/store/namespaces",
       {
+        config: { isRead: true },
         schema: {
           tags,
           summary: "List the namespaces that hold items",

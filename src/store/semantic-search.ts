@@ -17,10 +17,6 @@ export interface OpenItemsOptions {
   logger: Logger;
 }
 
-export interface OpenItems extends Items {
-  close(): Promise<void>;
-}
-
 /** Whether items are indexed by something else than what is configured now. */
 const OTHERS = "select exists (select from threadloom.store_vectors where embedded_by <> $1) as found";
 
@@ -32,11 +28,11 @@ const OTHERS = "select exists (select from threadloom.store_vectors where embedd
  *
  * Throws `GraphLoadError` if the model can't be loaded, `StartError` if the database can't hold vectors.
  */
-export const openItems = async (options: OpenItemsOptions): Promise<OpenItems> => {
+export const openItems = async (options: OpenItemsOptions): Promise<Items> => {
   const { database, repository, index, logger } = options;
   if (index === undefined) {
     const vectors = (await hasVectorTable(database)) ? createVectorRepository(database) : undefined;
-    return { ...createItems({ repository, vectors, logger }), close: () => Promise.resolve() };
+    return createItems({ repository, vectors, logger });
   }
   await prepareVectorTable(database, index.dims, options);
   const [others] = await database.query<{ found: boolean }>(OTHERS, [index.embed]);
@@ -46,8 +42,8 @@ export const openItems = async (options: OpenItemsOptions): Promise<OpenItems> =
       "some items of the store were indexed by another 'store.index.embed': a query finds them when they are stored again",
     );
   }
-  const { embedder, close } = await loadEmbedder(index);
+  const embedder = await loadEmbedder(index);
   const { embed, fields } = index;
   const vectors = createVectorRepository(database);
-  return { ...createItems({ repository, vectors, index: { embed, embedder, fields }, logger }), close };
+  return createItems({ repository, vectors, index: { embed, embedder, fields }, logger });
 };

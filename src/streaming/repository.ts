@@ -98,6 +98,15 @@ export const createStreamingRepository = (database: Database) => ({
     return (await database.query(text, values)).length > 0;
   },
 
+  /** Whether there is such a thread, and the caller does not see it. */
+  async isHidden(visibility: Visibility<"threads">, threadId: string): Promise<boolean> {
+    if (visibility.hidesNothing) return false;
+    const values: unknown[] = [threadId];
+    const visible = visibility.condition("metadata", values);
+    const text = `select from threadloom.threads where thread_id = $1 and not coalesce(${visible}, false)`;
+    return (await database.query(text, values)).length > 0;
+  },
+
   /** When the thread's state was written last, for a caller who sees the thread; undefined if it is gone. */
   async stateChangedAt(threadId: string): Promise<string | undefined> {
     const [row] = await database.query<{ at: string }>(STATE_CHANGED_AT, [threadId]);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { errorAnswer } from "../domain/json-schemas.ts";
 import { deliver } from "../events/transports/event-sink.ts";
+import { shareSocket } from "../events/transports/websocket.ts";
 import { createEventStream } from "../events/transports/server-sent-events.ts";
 import type { AnswerRoom } from "../http/answer-room.ts";
 import { answerUnknownRoute, refusalOf } from "../http/errors.ts";
@@ -71,27 +72,28 @@ const streamRoutes =
       },
       async (request, reply) => {
         const { "last-event-id": lastEventId } = request.headers;
-        const reader = await service.reading.read(request.caller, request.params.thread_id, request.body, {
+        const sight = await service.reading.look(request.caller, request.params.thread_id);
+        const reader = service.reading.read(sight, request.body, {
           hasFlushed: () => reply.raw.writableLength === 0,
           lastEventId: typeof lastEventId === "string" && lastEventId !== "" ? lastEventId : undefined,
         });
         request.releaseBody();
         const merged = mergeReaders();
         merged.add(reader);
-        await deliver(merged, createEventStream(reply, {}), (error) => {
+        const onFault = (error: unknown): void =>
           request.log.error(
             { err: error, thread_id: request.params.thread_id },
             "a stream was cut off: the events of its thread could not be sent",
           );
-        });
+        // This wire has no event for it: whoever is cut off comes back, and is told by a status.
+        const access = request.holdAccess((caller, once) => sight.askAgain(caller, once));
+        await deliver(merged, createEventStream(reply, {}), onFault, access).finally(access.release);
       },
     );
   };
 
 /** Application's own codes of a WebSocket begin here; behind that stands the status that HTTP would have. */
 const REFUSED = 4_000;
-/** What a closing handshake has room for. */
-const REASON_BYTES_AT_MOST = 120;
 
 const socketRoutes =
   (service: StreamingService, elementsAtMost: number): RoutePlugin =>
@@ -109,15 +111,16 @@ const socketRoutes =
         let threadId: string | undefined;
         try {
           ({ thread_id: threadId } = validated(threadPath, request.params, "The path"));
-          await service.reading.assertMayRead(request.caller, threadId);
+          const sight = await service.reading.look(request.caller, threadId);
           const onIdle = (): void => request.releaseBody();
           serveSession(socket, {
             service,
-            caller: request.caller,
-            threadId,
+            holdAccess: (ask) => request.holdAccess(ask),
+            sight,
             headers: request.configurableHeaders(),
             elementsAtMost,
             spend: (envelope) => request.spend(createsRun(envelope) ? "runs" : "reads"),
+            openStream: () => request.openStream(),
             onFault,
             onIdle,
           });
@@ -127,7 +130,7 @@ const socketRoutes =
             detail: "The server's log says why.",
           };
           if (status === 500) onFault(error);
-          socket.close(REFUSED + status, Buffer.from(detail).subarray(0, REASON_BYTES_AT_MOST).toString());
+          shareSocket(socket).refuse(REFUSED + status, detail);
         }
       },
     });

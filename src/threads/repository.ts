@@ -26,14 +26,14 @@ export interface NewThread {
 const RECORD_COLUMNS = recordColumns(EVERY_LONG_PART);
 
 /** Raw because it names `$2` five times: the metadata may be 1 MB long, and Kysely would send them each time. */
-const patch = (visible: string): string => `
+const patch = (visible: string, removable: string): string => `
   update threadloom.threads
      set metadata = metadata || $2::jsonb,
          ttl_strategy = coalesce($3, ttl_strategy),
          ttl_minutes = coalesce($4::float8, ttl_minutes),
          expires_at = now() + coalesce($4::float8, ttl_minutes) * interval '1 minute',
          updated_at = now()
-   where thread_id = $1 and ($2::jsonb = '{}' or ${hasRoomFor("metadata || $2::jsonb")}) and ${visible}
+   where thread_id = $1 and ($2::jsonb = '{}' or ${hasRoomFor("metadata || $2::jsonb")}) and ${visible} and ${removable}
   returning ${RECORD_COLUMNS}`;
 
 /**
@@ -118,12 +118,13 @@ export const createThreadRepository = (database: Database) => {
 
     /**
      * Merges the metadata that were granted into the thread's; undefined if there is no such thread, or no room for them (see
-     * database/merging.ts).
+     * database/merging.ts), or if `removable` hides it: what the one who sets a time to live may remove.
      */
     async patch(
       visibility: Permission<"threads", "update">,
       threadId: string,
       ttl: ThreadTtl | undefined,
+      removable: Visibility<"threads"> = visibility,
     ): Promise<ThreadRecordRow | undefined> {
       const values: unknown[] = [
         threadId,
@@ -131,7 +132,11 @@ export const createThreadRepository = (database: Database) => {
         ttl?.strategy,
         ttl?.minutes,
       ];
-      const text = patch(visibility.condition("metadata", values));
+      const visible = visibility.condition("metadata", values);
+      const text = patch(
+        visible,
+        removable === visibility ? "true" : removable.condition("metadata", values),
+      );
       return open(await database.query<ThreadRecordRow>(text, values))[0];
     },
 

@@ -18,6 +18,7 @@ import {
   uuid,
 } from "../domain/json-schemas.ts";
 import { searchFilter, storableFilter } from "../domain/search-filter.ts";
+import { TTL_MINUTES_AT_MOST } from "../project/thread-expiry.ts";
 
 export const THREAD_FIELDS = [
   "thread_id",
@@ -32,9 +33,6 @@ export const THREAD_FIELDS = [
   "error",
 ] as const;
 export type ThreadField = (typeof THREAD_FIELDS)[number];
-
-/** Lets a thread live for a hundred years: a longer one overflows no timestamp but means nothing. */
-const TTL_MINUTES_AT_MOST = 52_560_000;
 
 /** Minutes alone are what old SDKs send. */
 const ttl = z
@@ -97,12 +95,12 @@ const filter = {
   metadata: optional(storableFilter),
   values: optional(searchFilter),
   status: optional(z.enum(["idle", "busy", "interrupted", "error"])),
+  ids: optional(z.array(uuid).max(IDS_AT_MOST)),
 };
 
 export const threadSearchBody = bodyOf({
   ...filter,
   ...page,
-  ids: optional(z.array(uuid).max(IDS_AT_MOST)),
   sort_by: optional(z.enum(["thread_id", "status", "created_at", "updated_at", "state_updated_at"])),
   sort_order: sortOrder,
   // `context` is in the SDK's list of fields, though no thread has one: accepted, and nothing comes of it.

@@ -3,7 +3,7 @@
  * revived again, each time into objects of its own.
  */
 
-import { load } from "@langchain/core/load";
+import { PLAIN_CLASSES, type ValueClasses } from "./classes.ts";
 import { setProperty, TYPE, type Properties } from "./properties.ts";
 import { isSerialized } from "./types/langchain.ts";
 import { reviveConstructorForm } from "./types/message.ts";
@@ -25,15 +25,24 @@ const noList: ListResolver = () => {
 
 /**
  * The value of a tree. Only the types of types/table.ts and the classes that LangChain's own `load` allows are ever
- * built; a record that names anything else stays plain data.
+ * built; a record that names anything else stays plain data. `classes`: those of who is given the value; left out for what
+ * is read to be sent.
  */
-export const revive = (tree: unknown, unfinished?: Unfinished, list: ListResolver = noList): unknown =>
-  new Reviver(unfinished, list).revive(tree);
+export const revive = (
+  tree: unknown,
+  unfinished?: Unfinished,
+  list: ListResolver = noList,
+  classes: ValueClasses = PLAIN_CLASSES,
+): unknown => new Reviver(unfinished, list, classes).revive(tree);
 
 /** Revives completely. */
-export const reviveFully = async (tree: unknown, list?: ListResolver): Promise<unknown> => {
+export const reviveFully = async (
+  tree: unknown,
+  list?: ListResolver,
+  classes?: ValueClasses,
+): Promise<unknown> => {
   const unfinished: Unfinished = [];
-  const holder = revive([tree], unfinished, list) as [unknown];
+  const holder = revive([tree], unfinished, list, classes) as [unknown];
   await settle(unfinished);
   return holder[0];
 };
@@ -46,6 +55,7 @@ class Reviver implements PartReviver {
   constructor(
     private readonly unfinished: Unfinished | undefined,
     private readonly list: ListResolver,
+    readonly classes: ValueClasses,
   ) {}
 
   revive(tree: unknown): unknown {
@@ -88,7 +98,7 @@ class Reviver implements PartReviver {
   fill<Target>(target: Target, tree: unknown, fill: (items: never) => void): Target {
     const { unfinished } = this;
     const before: Unfinished = [];
-    const items = new Reviver(unfinished && before, this.list).revive(tree) as never;
+    const items = new Reviver(unfinished && before, this.list, this.classes).revive(tree) as never;
     if (before.length === 0) fill(items);
     else unfinished?.push(async () => (await settle(before), fill(items)));
     return target;
@@ -98,7 +108,7 @@ class Reviver implements PartReviver {
     if (this.unfinished === undefined || !isSerialized(tree)) return;
     this.unfinished.push(async () => {
       try {
-        setProperty(holder as Properties, String(key), await load(JSON.stringify(tree)));
+        setProperty(holder as Properties, String(key), await this.classes.load(JSON.stringify(tree)));
       } catch {
         // LangChain doesn't allow or know the class: the value stays the record that it was.
       }

@@ -1,3 +1,4 @@
+import type { ValueClasses } from "./classes.ts";
 import type { Properties } from "./properties.ts";
 
 /**
@@ -40,6 +41,7 @@ export interface PartEncoder {
 
 /** Revives what a value is made of. */
 export interface PartReviver {
+  readonly classes: ValueClasses;
   revive(tree: unknown): unknown;
   /** A new object with all properties of a tree but one. */
   reviveProperties(tree: Properties, without?: string): Properties;

@@ -1,18 +1,19 @@
-import type { WebhookDeliveryRow } from "../database/tables.ts";
 import { timestamp } from "../lib/timestamps.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { fromStoredValues } from "../outbox/final-values.ts";
+import type { SentDelivery } from "../outbox/deliveries.ts";
+import { fromFinalValues } from "../queue/final-values.ts";
 import { shownKwargs } from "../runs/record.ts";
 
 /** How a run's end is called outside: as in its record; those that leave no record have the hosted service's word, or our own. */
 export const shownStatus = (status: string): string => (status === "rolled-back" ? "rollback" : status);
 
-/** Beyond it the input is left out, too: a body may have 200 MB, and no receiver wants them. */
+/** Beyond it the input is left out, too: no receiver wants them. What is far beyond is not even read (outbox/record.ts). */
 const KWARGS_CHARACTERS_AT_MOST = 4_000_000;
 
-const kwargsOf = (row: WebhookDeliveryRow): { kwargs: JsonObject; omitted: string[] } => {
-  const kwargs = shownKwargs(row) as JsonObject;
-  if (JSON.stringify(kwargs).length <= KWARGS_CHARACTERS_AT_MOST) return { kwargs, omitted: [] };
+const kwargsOf = ({ kwargs: asked, ...row }: SentDelivery): { kwargs: JsonObject; omitted: string[] } => {
+  const kwargs = asked === null ? undefined : (shownKwargs({ ...row, kwargs: asked }) as JsonObject);
+  if (kwargs !== undefined && JSON.stringify(kwargs).length <= KWARGS_CHARACTERS_AT_MOST)
+    return { kwargs, omitted: [] };
   return { kwargs: { webhook: row.url }, omitted: ["kwargs"] };
 };
 
@@ -21,7 +22,7 @@ const kwargsOf = (row: WebhookDeliveryRow): { kwargs: JsonObject; omitted: strin
  * (docs/decisions/037-webhooks.md). `omitted` names what was too large, if anything was.
  */
 export const payloadOf = (
-  row: WebhookDeliveryRow,
+  row: SentDelivery,
   { sentAt, allowedFields }: { sentAt: Date; allowedFields: readonly string[] | undefined },
 ): Buffer => {
   const { kwargs, omitted } = kwargsOf(row);
@@ -47,6 +48,6 @@ export const payloadOf = (
     .filter(([field]) => isWanted(field))
     .map(([field, value]) => `${JSON.stringify(field)}:${JSON.stringify(value)}`);
   // As text, as the graph's values were stored: they may be megabytes.
-  if (isWanted("values")) texts.push(`"values":${fromStoredValues(row.final_values) ?? "null"}`);
+  if (isWanted("values")) texts.push(`"values":${fromFinalValues(row.final_values) ?? "null"}`);
   return Buffer.from(`{${texts.join(",")}}`, "utf8");
 };

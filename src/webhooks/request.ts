@@ -7,6 +7,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { sqlState } from "../domain/errors.ts";
+import { LATE_ANSWER } from "../outbox/tries.ts";
 import { hostOf } from "./url-rules.ts";
 import type { ResolveName } from "./names.ts";
 
@@ -44,10 +45,13 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ["EPIPE", "The receiver closed the connection before it answered."],
   ["EHOSTUNREACH", "The receiver can't be reached."],
   ["ENETUNREACH", "The receiver can't be reached."],
-  ["ETIMEDOUT", "The receiver did not answer in time."],
+  ["ETIMEDOUT", LATE_ANSWER],
   ["ENOTFOUND", "The name of the receiver is not known."],
   ["ENODATA", "The name of the receiver is not known."],
 ]);
+
+/** Codes by which OpenSSL and Node refuse one: a chain without an end here, a date, a name, a purpose. */
+const CERTIFICATE = /CERT|TLS|SSL|ISSUER|LEAF_SIGNATURE|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)|CRL_/;
 
 const reasonOf = (error: unknown): string => {
   if (error instanceof RefusedAddressError) return error.message;
@@ -55,7 +59,7 @@ const reasonOf = (error: unknown): string => {
   const code = sqlState(first) ?? "";
   const known = REASONS.get(code);
   if (known !== undefined) return known;
-  if (/CERT|TLS|SSL|SELF_SIGNED|ISSUER/.test(code)) return `The receiver's certificate is refused (${code}).`;
+  if (CERTIFICATE.test(code)) return `The receiver's certificate is refused (${code}).`;
   if (code.startsWith("HPE_")) return `The receiver's answer is no HTTP (${code}).`;
   return /^[A-Z_0-9]{1,40}$/.test(code) ? `The request failed (${code}).` : "The request failed.";
 };
@@ -117,8 +121,7 @@ export const post = (options: Post): Promise<PostResult> =>
       resolve(result);
     };
     const abort = (): void => settle(answered ?? { kind: "aborted" });
-    const late = (): void =>
-      settle(answered ?? { kind: "unanswered", reason: "The receiver did not answer in time." });
+    const late = (): void => settle(answered ?? { kind: "unanswered", reason: LATE_ANSWER });
     let timer = setTimeout(late, timeoutMs);
     if (signal.aborted) return abort();
     signal.addEventListener("abort", abort);

@@ -1,6 +1,8 @@
-import type { WebhookDeliveryRow } from "../database/tables.ts";
+import { OWN_WEBHOOK_HEADER } from "../http/own-webhooks.ts";
 import { serverVersion } from "../lib/package-versions.ts";
-import { SEND_SECONDS_AT_MOST, type SendResult } from "../outbox/courier.ts";
+import { SEND_SECONDS_AT_MOST } from "../outbox/courier.ts";
+import type { SentDelivery } from "../outbox/deliveries.ts";
+import type { SendResult } from "../outbox/tries.ts";
 import type { WebhookConfig } from "../project/webhooks.ts";
 import { refusalOf } from "./addresses.ts";
 import type { ResolveName } from "./names.ts";
@@ -11,7 +13,7 @@ import { ownRouteOf, webhookRefusal } from "./url-rules.ts";
 
 export interface WebhookSenderParts {
   config: WebhookConfig;
-  /** Of every request, their templates filled in. */
+  /** Of every request to somebody else, their templates filled in. */
   headers: Readonly<Record<string, string>>;
   /** Each signs; none: nothing is signed. */
   secrets: readonly string[];
@@ -27,19 +29,23 @@ const TIMEOUT_MS = SEND_SECONDS_AT_MOST * 1_000;
 /** HTTP says: what was here is gone, and nobody should ask again. */
 const GONE = 410;
 
-const failed = (reason: string): SendResult => ({ kind: "failed", status: null, reason });
+const failed = (reason: string) => ({ kind: "failed", status: null, reason }) as const;
 
-/** Sends deliveries as signed requests. A path of this server is asked as anybody would ask it: with the configured headers alone. */
+/**
+ * Sends deliveries as signed requests. A path of this server is asked as anybody would ask it, without the configured
+ * headers: callers choose the path, and with a key among the headers they would act as who has that key.
+ */
 export const createWebhookSender = (parts: WebhookSenderParts) => {
   const { config, headers, secrets, resolveName, ownAddress, mountPrefix, timeoutMs = TIMEOUT_MS } = parts;
 
-  return async (row: WebhookDeliveryRow, signal: AbortSignal): Promise<SendResult> => {
+  return async (row: SentDelivery, signal: AbortSignal): Promise<SendResult> => {
     // As when the run was created: the rules may be others by now.
     const refusal = webhookRefusal(row.url, config);
-    if (refusal !== undefined) return failed(`'webhook' ${refusal}.`);
+    if (refusal !== undefined) return { ...failed(`'webhook' ${refusal}.`), isOurs: true };
     const path = ownRouteOf(row.url);
     const base = path === undefined ? undefined : ownAddress();
-    if (path !== undefined && base === undefined) return failed("This server does not listen.");
+    if (path !== undefined && base === undefined)
+      return { ...failed("This server does not listen."), isOurs: true };
     const prefix = path?.startsWith(`${mountPrefix}/`) === true ? "" : mountPrefix;
     const url = new URL(path === undefined ? row.url : `${base}${prefix}${path}`);
     const sentAt = new Date();
@@ -51,7 +57,7 @@ export const createWebhookSender = (parts: WebhookSenderParts) => {
       headers: {
         "user-agent": `threadloom/${serverVersion()}`,
         accept: "*/*",
-        ...headers,
+        ...(path === undefined ? headers : { [OWN_WEBHOOK_HEADER]: "true" }),
         "content-type": "application/json",
         "webhook-id": row.run_id,
         "webhook-timestamp": String(timestamp),

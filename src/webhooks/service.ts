@@ -14,11 +14,12 @@ export interface WebhookServiceParts {
 
 /**
  * Deliveries of webhooks. They belong to the threads of their runs: who may read a thread sees what was told of its
- * runs, who may change it sends that again.
+ * runs, who may change it sends that again. Once the thread is gone they belong to the user whose run it was.
  */
 export const createWebhookService = ({ authorize, repository, onReplayed }: WebhookServiceParts) => {
   const get = async (caller: Caller, runId: string): Promise<WebhookDelivery> => {
-    const row = await repository.find(await authorize(caller, "threads", "read", { run_id: runId }), runId);
+    const visibility = await authorize(caller, "threads", "read", { run_id: runId });
+    const row = await repository.find({ visibility, caller }, runId);
     if (row === undefined) throw deliveryNotFound(runId);
     return toDelivery(row);
   };
@@ -35,7 +36,7 @@ export const createWebhookService = ({ authorize, repository, onReplayed }: Webh
     ): Promise<{ deliveries: WebhookDelivery[]; next: number | undefined }> {
       const { limit, offset } = search;
       const visibility = await authorize(caller, "threads", "search", { limit, offset });
-      const found = await repository.page(visibility, search, signal);
+      const found = await repository.page({ visibility, caller }, search, signal);
       return {
         deliveries: found.slice(0, search.limit).map(toDelivery),
         next: found.length > search.limit ? search.offset + search.limit : undefined,
@@ -45,8 +46,9 @@ export const createWebhookService = ({ authorize, repository, onReplayed }: Webh
     /** Sends it again, with the same id, whatever became of it. Throws `deliveryNotFound`. */
     async replay(caller: Caller, runId: string): Promise<WebhookDelivery> {
       const visibility = await authorize(caller, "threads", "update", { metadata: {} });
-      if (!(await repository.replay(visibility, runId))) throw deliveryNotFound(runId);
-      const row = await repository.find(visibility, runId);
+      const view = { visibility, caller };
+      if (!(await repository.replay(view, runId))) throw deliveryNotFound(runId);
+      const row = await repository.find(view, runId);
       onReplayed();
       if (row === undefined) throw deliveryNotFound(runId);
       return toDelivery(row);

@@ -1,21 +1,27 @@
 /**
- * `npm run test:abuse [-- seed [A4 A8 …]]`: what a hostile caller can do to a server in a process of its own, with the heap of
- * `npm start`. First mutated requests for all routes, then what once hurt others, beside the work of others. Ends with 1
- * if a criterion was not met. Less than ten minutes.
+ * `npm run test:abuse [-- seed [A4 A8 connections storm …] [--without-users]]`: what a hostile caller can do to a server in a
+ * process of its own, with the heap of `npm start`, whose callers are two users of an `Auth` and a key: what once hurt
+ * others, and thousands of connections, beside the work of others; then mutated requests for all routes. Ends with 1 if a
+ * criterion was not met. Less than ten minutes.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { removeLeftovers } from "../helpers/temporary-folder.ts";
 import { spawnServer } from "../helpers/server-process.ts";
 import { startTestDatabase } from "../faults/test-database.ts";
+import { NOBODY, USERS } from "./callers.ts";
 import { hostilities, type Hostility } from "./hostile.ts";
+import { holdMany } from "./many-connections.ts";
 import type { NormalLoad } from "./normal-load.ts";
 import { createSender, type Outcome } from "./send.ts";
 import { runStorm } from "./storm.ts";
 
-const REQUESTS = 50_000;
+/** Fewer where the machine has other work. */
+const REQUESTS = Number(process.env["ABUSE_REQUESTS"] ?? 50_000);
 const AT_A_TIME = 24;
 const HEAP_MB = 1_024;
 /** What a process with that heap may take beside it: code, buffers, threads. */
@@ -24,7 +30,14 @@ const MEASURED_MS = 8_000;
 const SETTLING_MS = 1_000;
 const RATIO_AT_MOST = 2;
 const NORMAL_LOAD = fileURLToPath(new URL("normal-load.ts", import.meta.url));
-const GRAPHS = fileURLToPath(new URL("graphs/langgraph.json", import.meta.url));
+
+const { values: options, positionals } = parseArgs({
+  options: { "without-users": { type: "boolean", default: false } },
+  allowPositionals: true,
+});
+const withoutUsers = options["without-users"];
+const callers = withoutUsers ? NOBODY : USERS;
+const [seedText, ...only] = positionals;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const pause = async (milliseconds: number): Promise<void> =>
@@ -39,9 +52,13 @@ const memoryOf = async (pid: number): Promise<{ now: number; peak: number }> => 
 
 /** In a process of its own: what this one does to the server must not delay what is measured. */
 const normalLoad = async (url: string): Promise<NormalLoad> => {
-  const child = spawn(process.execPath, ["--import", "tsx", NORMAL_LOAD, url, String(MEASURED_MS)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = spawn(
+    process.execPath,
+    ["--import", "tsx", NORMAL_LOAD, url, String(MEASURED_MS), JSON.stringify(callers.normal)],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   await once(child, "close");
@@ -49,7 +66,7 @@ const normalLoad = async (url: string): Promise<NormalLoad> => {
 };
 
 const measured = async (url: string, beside?: Hostility) => {
-  const hostile = createSender(url, 64);
+  const hostile = createSender(url, 64, callers.hostile);
   const outcomes: Record<string, number> = {};
   let over = false;
   const note = (outcome: Outcome): void => {
@@ -80,17 +97,22 @@ const measured = async (url: string, beside?: Hostility) => {
   }
 };
 
-const [seedText, ...only] = process.argv.slice(2);
+const loadNow = (): string => loadavg()[0]!.toFixed(1);
+
 const seed = Number(seedText ?? Date.now() % 1_000_000);
 /** Without the storm where only some of what hurts others is named, by the beginnings of their titles. */
-const isWanted = ({ title }: Hostility): boolean =>
+const isWanted = (title: string): boolean =>
   only.length === 0 || only.some((beginning) => title.startsWith(beginning));
-say(`Seed ${seed}; the same again with: npm run test:abuse -- ${seed}`);
+say(
+  `Seed ${seed}; the same again with: npm run test:abuse -- ${seed}${withoutUsers ? " --without-users" : ""}`,
+);
 await removeLeftovers();
 const startedAt = Date.now();
 const database = await startTestDatabase();
 const complaints: string[] = [];
-const server = spawnServer(["--config", GRAPHS, "--port", "0"], {
+const config = fileURLToPath(new URL(`graphs/${callers.config}`, import.meta.url));
+const server = spawnServer(["--config", config, "--port", "0"], {
+  ...callers.environment,
   DATABASE_URL: await database.create("abuse"),
   NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
 });
@@ -101,12 +123,12 @@ try {
   say(`Normal work alone: p50 ${before.p50} ms, p99 ${before.p99} ms (${before.requests} requests)`);
 
   const rows: string[] = [];
-  for (const hostility of hostilities().filter(isWanted)) {
+  for (const hostility of hostilities().filter(({ title }) => isWanted(title))) {
     const alone = await measured(url);
     const beside = await measured(url, hostility);
     const memory = await memoryOf(pid);
     const ratio = beside.p99 / Math.max(alone.p99, 1);
-    const row = `${hostility.title} | ${alone.p99} ms | ${beside.p99} ms | ${ratio.toFixed(1)} | ${memory.now} MB, at most ${memory.peak} | ${JSON.stringify(beside.outcomes)}`;
+    const row = `${hostility.title} | ${alone.p99} ms | ${beside.p99} ms | ${ratio.toFixed(1)} | ${memory.now} MB, at most ${memory.peak} | ${JSON.stringify(beside.outcomes)} | ${loadNow()}`;
     rows.push(row);
     say(row);
     if (ratio >= RATIO_AT_MOST)
@@ -121,8 +143,35 @@ try {
     if (memory.now === 0) throw new Error(`The server has ended: ${server.output().slice(-3_000)}`);
   }
 
-  if (only.length === 0) {
-    const document: unknown = await (await fetch(`${url}/openapi.json`)).json();
+  if (isWanted("connections")) {
+    const alone = await measured(url);
+    const many = await holdMany({
+      url,
+      pid,
+      credentials: callers.hostile,
+      normalLoad: () => normalLoad(url),
+    });
+    const memory = await memoryOf(pid);
+    const ratio = many.beside.p99 / Math.max(alone.p99, 1);
+    const gone = Object.entries(many.held).map(
+      ([kind, held]) =>
+        `${held.opened} ${kind}` +
+        (held.gone === 0 ? "" : `, ${held.gone} saw their end after ${held.firstGone} to ${held.lastGone} s`),
+    );
+    const { before, during, after } = many.descriptors;
+    const row = `5,000 idle and 1,000 slow connections | ${alone.p99} ms | ${many.beside.p99} ms | ${ratio.toFixed(1)} | ${memory.now} MB, at most ${memory.peak} | ${gone.join("; ")}; all closed after ${many.allGone} s; file descriptors ${before}, ${during}, ${after} | ${loadNow()}`;
+    rows.push(row);
+    say(row);
+    if (ratio >= RATIO_AT_MOST)
+      complaints.push(`connections: p99 of others ${ratio.toFixed(1)} times as long`);
+    for (const fault of many.beside.faults.slice(0, 3))
+      complaints.push(`connections: others were answered ${fault}`);
+    complaints.push(...many.complaints);
+  }
+
+  if (isWanted("storm")) {
+    const answer = await fetch(`${url}/openapi.json`, { headers: callers.normal });
+    const document: unknown = await answer.json();
     const storm = await runStorm({
       url,
       document,
@@ -130,6 +179,7 @@ try {
       requests: REQUESTS,
       atATime: AT_A_TIME,
       assistants: ["agent", "counter", "two-step", "approval"],
+      callers,
     });
     say(`${storm.requests} mutated requests: ${JSON.stringify(storm.answers)}`);
     complaints.push(...storm.complaints);
@@ -141,7 +191,7 @@ try {
   if (memory.peak > MEMORY_AT_MOST_MB)
     complaints.push(`${memory.peak} MB of memory, ${MEMORY_AT_MOST_MB} are allowed`);
   say(
-    `\n| request | p99 of others alone | beside it | times | memory | answers |\n|---|---|---|---|---|---|`,
+    `\n| request | p99 of others alone | beside it | times | memory | answers | load |\n|---|---|---|---|---|---|---|`,
   );
   for (const row of rows) say(`| ${row} |`);
 } catch (error) {

@@ -1,7 +1,8 @@
 /**
  * A process that does what normal callers do, for some time, and writes how long they waited: a thread, a run on it, its
- * state, again and again. Arguments: the server's address, milliseconds.
+ * state, again and again. Arguments: the server's address, milliseconds, credentials.
  */
+import type { Credentials } from "./callers.ts";
 import { createSender } from "./send.ts";
 
 export interface NormalLoad {
@@ -20,8 +21,8 @@ const REFUSED_PAUSE_MS = 100;
 const quantile = (sorted: readonly number[], share: number): number =>
   Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
 
-const [url = "", milliseconds = "0"] = process.argv.slice(2);
-const sender = createSender(url, CLIENTS);
+const [url = "", milliseconds = "0", credentials = "{}"] = process.argv.slice(2);
+const sender = createSender(url, CLIENTS, JSON.parse(credentials) as Credentials);
 const times: number[] = [];
 const faults: string[] = [];
 

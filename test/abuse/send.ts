@@ -1,4 +1,5 @@
 import { Agent, request as open, type IncomingMessage } from "node:http";
+import type { Credentials } from "./callers.ts";
 
 export interface Request {
   method: string;
@@ -16,7 +17,8 @@ export type Outcome =
 /** Characters of an answer that are looked at. */
 const TEXT_AT_MOST = 2_000;
 
-export const createSender = (url: string, connections: number) => {
+/** `credentials`: headers of each request that names none of its own. */
+export const createSender = (url: string, connections: number, credentials: Credentials = {}) => {
   const { hostname, port } = new URL(url);
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
 
@@ -27,7 +29,10 @@ export const createSender = (url: string, connections: number) => {
   const send = async ({ method, address, body, headers }: Request, patienceMs: number): Promise<Outcome> => {
     const startedAt = performance.now();
     return await new Promise((resolve) => {
-      const sent = open({ hostname, port, method, path: address, headers, agent });
+      const sent = open({
+        ...{ hostname, port, method, path: address, agent },
+        headers: { ...credentials, ...headers },
+      });
       let text = "";
       let answer: IncomingMessage | undefined;
       const end = (outcome: Outcome): void => {

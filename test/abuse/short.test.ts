@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { startTestServer } from "../helpers/app.ts";
+import { NOBODY } from "./callers.ts";
 import { runStorm } from "./storm.ts";
 
 /** Another one for whoever wants to look further; `npm run test:abuse` sends fifty times as many requests. */
@@ -19,6 +20,7 @@ test(
         requests: REQUESTS,
         atATime: 16,
         assistants: ["agent", "counter", "two-step", "approval"],
+        callers: NOBODY,
       });
       process.stdout.write(`seed ${SEED}: ${JSON.stringify(report.answers)}\n`);
       expect(report.complaints).toEqual([]);

@@ -1,5 +1,6 @@
+import type { Callers, Credentials } from "./callers.ts";
 import { mutatedRequest } from "./mutations.ts";
-import { operationsOf, type Operation } from "./operations.ts";
+import { operationsOf, type Json, type Operation } from "./operations.ts";
 import { createRandom, type Random } from "./random.ts";
 import { createSender, type Outcome, type Request, type Sender } from "./send.ts";
 
@@ -13,6 +14,7 @@ export interface Storm {
   atATime: number;
   /** Ids of assistants that are asked for: graphs that end by themselves. */
   assistants: readonly string[];
+  callers: Pick<Callers, "owners" | "others">;
 }
 
 export interface StormReport {
@@ -31,8 +33,19 @@ const HANG_MS = 20_000;
 /** Requests after which a storm goes on on fresh threads: old ones hold runs that never start. */
 const REQUESTS_PER_GENERATION = 400;
 const THREADS_PER_GENERATION = 8;
+/** Of the requests on a thread; the others are somebody else's. */
+const OWNERS_SHARE = 0.7;
 const COMPLAINTS_AT_MOST = 40;
 const EXCERPT = 600;
+
+/** Whom ends are told: nobody, this server, and such as may not be called, are not there, or are no addresses. */
+const WEBHOOKS: readonly Json[] = [
+  ...[null, null, "/ok", "/threads", "/runs/wait?x=1", "//evil.example/", "/..%2f"],
+  ...["http://127.0.0.1:9/hook", "http://169.254.169.254/latest", "https://receiver.invalid/hook?token=x"],
+  ...["https://user:password@receiver.invalid/", "file:///etc/passwd", "not an address", "\ud800", ""],
+  ...[{ url: "https://receiver.invalid/hook" }, { url: "/ok", headers: { "x-a": "b" } }, { constructor: 1 }],
+  ...[["/ok"], 1, true],
+];
 
 /** What poisoned threads for good at some time. */
 export const POISONS: readonly Record<string, unknown>[] = [
@@ -56,22 +69,29 @@ export const POISONS: readonly Record<string, unknown>[] = [
   },
 ];
 
+/** A thread, and whose it is. */
+interface OwnedThread {
+  threadId: string;
+  owner: Credentials;
+}
+
 /** Threads of all kinds: new ones, such that have a history, and such that something was done to. */
 const someThreads = async (
   { send }: Sender,
-  assistants: readonly string[],
+  { assistants, callers: { owners } }: Storm,
   random: Random,
   complaints: string[],
-): Promise<string[]> => {
-  const threads: string[] = [];
+): Promise<OwnedThread[]> => {
+  const threads: OwnedThread[] = [];
   for (let count = 0; count < THREADS_PER_GENERATION; count += 1) {
-    const made = await send({ method: "POST", address: "/threads", body: "{}" }, HANG_MS);
+    const owner = owners[count % owners.length] ?? owners[0];
+    const made = await send({ method: "POST", address: "/threads", body: "{}", headers: owner }, HANG_MS);
     if (made.kind !== "answered" || made.status !== 200) {
       complaints.push(`a thread could not be made: ${JSON.stringify(made)}`);
       continue;
     }
     const { thread_id: threadId } = JSON.parse(made.text) as { thread_id: string };
-    threads.push(threadId);
+    threads.push({ threadId, owner });
     const bodies = [
       ...(random.chance(0.6) ? [{ input: { messages: [{ role: "user", content: "hello" }] } }] : []),
       ...(random.chance(0.5) ? [random.pick(POISONS)] : []),
@@ -81,6 +101,7 @@ const someThreads = async (
         method: "POST",
         address: `/threads/${threadId}/runs/wait`,
         body: JSON.stringify({ assistant_id: random.pick(assistants), ...body }),
+        headers: owner,
       };
       complain(request, await send(request, HANG_MS), complaints);
     }
@@ -110,7 +131,7 @@ const operationsOn = (storm: Storm, threadId: string, random: Random): Operation
     checkpoint_id: null,
     checkpoint_ns: "",
     checkpoint_map: null,
-    webhook: null,
+    webhook: random.pick(WEBHOOKS),
     multitask_strategy: "enqueue",
     as_node: null,
     goto: random.pick(["agent", "increment", "__end__", "constructor"]),
@@ -135,8 +156,10 @@ export const runStorm = async (storm: Storm): Promise<StormReport> => {
   const complaints: string[] = [];
   let sent = 0;
 
-  const sendOne = async (operations: readonly Operation[]): Promise<void> => {
-    const request = mutatedRequest(random.pick(operations), random);
+  const sendOne = async (operations: readonly Operation[], owner: Credentials): Promise<void> => {
+    const mutated = mutatedRequest(random.pick(operations), random);
+    const caller = random.chance(OWNERS_SHARE) ? owner : random.pick(storm.callers.others);
+    const request = { ...mutated, headers: { ...caller, ...mutated.headers } };
     const mayWait = MAY_WAIT.test(request.address.split("?")[0]!);
     const outcome = await sender.send(request, mayWait ? STREAM_PATIENCE_MS : HANG_MS);
     const name = outcome.kind === "answered" ? String(outcome.status) : outcome.kind;
@@ -146,23 +169,29 @@ export const runStorm = async (storm: Storm): Promise<StormReport> => {
 
   try {
     while (sent < storm.requests && complaints.length < COMPLAINTS_AT_MOST) {
-      const threads = await someThreads(sender, storm.assistants, random, complaints);
+      const threads = await someThreads(sender, storm, random, complaints);
       if (threads.length === 0) break;
-      const operations = threads.map((threadId) => operationsOn(storm, threadId, random));
+      const works = threads.map(({ threadId, owner }) => ({
+        operations: operationsOn(storm, threadId, random),
+        owner,
+      }));
       const until = Math.min(sent + REQUESTS_PER_GENERATION, storm.requests);
       const work = async (): Promise<void> => {
         while (sent < until && complaints.length < COMPLAINTS_AT_MOST) {
           sent += 1;
-          await sendOne(random.pick(operations));
+          const { operations, owner } = random.pick(works);
+          await sendOne(operations, owner);
         }
       };
       await Promise.all(Array.from({ length: storm.atATime }, work));
       // Whether a page of threads can be read with all that was done to them.
-      const search: Request = { method: "POST", address: "/threads/search", body: '{"limit":20}' };
-      const found = await sender.send(search, HANG_MS);
-      complain(search, found, complaints);
-      if (found.kind !== "answered" || found.status !== 200) {
-        complaints.push(`threads can't be searched after ${sent} requests: ${JSON.stringify(found)}`);
+      for (const headers of storm.callers.owners) {
+        const search: Request = { method: "POST", address: "/threads/search", body: '{"limit":20}', headers };
+        const found = await sender.send(search, HANG_MS);
+        complain(search, found, complaints);
+        if (found.kind !== "answered" || found.status !== 200) {
+          complaints.push(`threads can't be searched after ${sent} requests: ${JSON.stringify(found)}`);
+        }
       }
     }
   } finally {

@@ -144,8 +144,11 @@ class Connection {
   }
 }
 
-/** Opens as many connections as there are requests at a time, and keeps them. */
-export const createHttpClient = (address: string) => {
+/** Opens as many connections as there are requests at a time, and keeps them. `headers` go with every request. */
+export const createHttpClient = (address: string, headers: Readonly<Record<string, string>> = {}) => {
+  const own = Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join("");
   const { hostname, port, host } = new URL(address);
   const idle: Connection[] = [];
   const all = new Set<Connection>();
@@ -166,7 +169,7 @@ export const createHttpClient = (address: string) => {
       body === undefined
         ? ""
         : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n`;
-    return `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${content}\r\n${text}`;
+    return `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${own}${content}\r\n${text}`;
   };
 
   const request = async (

@@ -4,6 +4,7 @@
  */
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { access } from "./access.ts";
 import { createBareLibraries, OFFICIAL_DATABASE } from "./bare-library.ts";
 import { background } from "./burst.ts";
 import { checkpoints } from "./checkpoints.ts";
@@ -17,6 +18,7 @@ import { tenSteps, wait } from "./runs.ts";
 import type { Bench, Scenario } from "./scenario.ts";
 import { createServerUnderTest, makeFolder, type RemoteServer } from "./server-process.ts";
 import { formatStatements, resetStatements } from "./statements.ts";
+import { dev } from "./dev.ts";
 import { eventStreaming } from "./event-streaming.ts";
 import { events, stream, tokens } from "./streams.ts";
 import { search, state, threads } from "./threads.ts";
@@ -37,6 +39,8 @@ const SCENARIOS: readonly Scenario[] = [
   longThread,
   replicas,
   workers,
+  access,
+  dev,
 ];
 
 const HELP = `npm run bench -- [options]
@@ -93,7 +97,7 @@ const chosenScenarios = (): { start: boolean; scenarios: Scenario[] } => {
 const LATER_STARTS = 3;
 
 const main = async (): Promise<void> => {
-  // As src/main.ts does, before any graph runs: otherwise tokens get lost without a saver, too.
+  // As src/cli/start/serve.ts does, before any graph runs: otherwise tokens get lost without a saver, too.
   process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] = "false";
   process.env["LANGSMITH_TRACING"] = "false";
   const { start, scenarios } = chosenScenarios();

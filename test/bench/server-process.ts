@@ -37,6 +37,13 @@ export interface Replica {
   stop(): Promise<void>;
 }
 
+export interface ReplicaOptions {
+  argv?: readonly string[];
+  environment?: Readonly<Record<string, string>>;
+  /** Sent with every request. */
+  headers?: Readonly<Record<string, string>>;
+}
+
 export interface ServerOptions {
   /** Node's own options, e.g. `--cpu-prof`. */
   nodeOptions: readonly string[];
@@ -147,15 +154,19 @@ export const createServerUnderTest = async (options: ServerOptions) => {
   };
 
   /** One more process on the data folder: the first one starts the database, the last one stops it. */
-  const startReplica = async (argv: readonly string[] = []): Promise<Replica> => {
+  const startReplica = async ({
+    argv = [],
+    environment = {},
+    headers = {},
+  }: ReplicaOptions = {}): Promise<Replica> => {
     const child = spawnProcess(
       [
         process.execPath,
-        ...["--import", "tsx", ...options.nodeOptions, "src/main.ts"],
+        ...["--import", "tsx", ...options.nodeOptions, "src/main.ts", "start"],
         ...["--config", GRAPH_CONFIG, "--port", "0", "--data", join(folder, "data")],
         ...argv,
       ],
-      { environment: { LOG_FORMAT: "json" } },
+      { environment: { LOG_FORMAT: "json", ...environment } },
     );
     const clients: HttpClient[] = [];
     const stop = async (): Promise<void> => {
@@ -165,7 +176,7 @@ export const createServerUnderTest = async (options: ServerOptions) => {
     };
     stops.add(stop);
     const address = (await child.said(/"msg":"listening on ([^"]+)"/))[1]!;
-    const http = createHttpClient(address);
+    const http = createHttpClient(address, headers);
     clients.push(http);
     await http.post("/assistants/search", {});
     return { pid: child.pid, http, stop };

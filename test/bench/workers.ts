@@ -74,7 +74,7 @@ const measure = async (bench: Bench, { name, argv }: Contender): Promise<void> =
     );
     bench.progress(`workers: ${name}: ${description.label}: ${value.toFixed(2)} ${description.unit}`);
   };
-  const replica = await bench.server.startReplica(argv);
+  const replica = await bench.server.startReplica({ argv });
   try {
     const twoSteps = { assistant_id: "two-step", input: HELLO };
     await measureWaits(replica, RUNS_AT_A_TIME, scaled(bench, WARM_UP_RUNS), twoSteps);

@@ -49,6 +49,11 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
     because: "what does not validate is a 422 everywhere",
   },
   {
+    what: "`ids` of `POST /threads/count`",
+    lines: /^POST \/threads\/count: with body field ids$/,
+    because: "a search takes them, and a count tells how many that search finds",
+  },
+  {
     what: "status 404 of searches and counts",
     lines: /\/(search|count): without status 404$/,
     because: "a filter that matches nothing finds nothing, or counts 0",

@@ -8,6 +8,7 @@ import { openDatabase, type Database } from "../../src/database/database.ts";
 import { NO_FAULTS, type FaultPoint, type Faults } from "../../src/domain/faults.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { createBehindOthers } from "../../src/runs/creation/behind-others.ts";
+import { createPendingLimits } from "../../src/runs/creation/pending-limits.ts";
 import { createScheduledRuns } from "../../src/runs/creation/scheduled.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
@@ -43,16 +44,21 @@ const aFiring = async (parts: Partial<FiringParts> = {}) => {
   const authorize = createAuthorize();
   const told: string[] = [];
   const released: number[] = [];
+  const limits = createPendingLimits({ perThread: 0, perCaller: 0, keyFactor: 1 });
   const storeRuns = createScheduledRuns({
     announcements: {
       available: ({ run_id }) => void told.push(run_id),
       ended: () => undefined,
       stop: () => undefined,
     },
-    behindOthers: createBehindOthers({
-      replaceWaiting: (_transaction, waiting) =>
-        waiting.length === 0 ? Promise.resolve([]) : Promise.reject(new Error("nothing to replace")),
-    }),
+    behindOthers: createBehindOthers(
+      {
+        replaceWaiting: (_transaction, waiting) =>
+          waiting.length === 0 ? Promise.resolve([]) : Promise.reject(new Error("nothing to replace")),
+      },
+      limits,
+    ),
+    limits,
     threadTtl: undefined,
   });
   const rights = {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CronRecord } from "../../src/crons/schemas.ts";
 import type { RunRecord } from "../../src/runs/schemas.ts";
@@ -163,6 +164,30 @@ test("a cron that is due while its former run still waits makes no other, and th
   await untilAdvanced(cron);
   await api.untilQuiet(threadId);
   expect((await runsOf(cron.cron_id)).map(({ status }) => status)).toEqual(["success", "success"]);
+});
+
+test("a cron whose assistant was made anew under its id does not run that one, until somebody says so", async () => {
+  const anAssistant = { assistant_id: randomUUID(), graph_id: "agent" };
+  await api.post("/assistants", anAssistant);
+  const cron = await aCron({ assistant_id: anAssistant.assistant_id, on_run_completed: "keep" });
+  await api.remove(`/assistants/${anAssistant.assistant_id}`);
+  await api.post("/assistants", anAssistant);
+  // As a deletion leaves it that passes it over, since it is being fired at that moment.
+  await query(
+    server,
+    "update threadloom.crons set enabled = true, error = null, next_run_date = now() where cron_id = $1",
+    [cron.cron_id],
+  );
+  const stopped = await eventually("the cron is disabled", async () => {
+    const now = await read(cron.cron_id);
+    return now.enabled === false ? now : undefined;
+  });
+  expect(stopped.error).toContain("not found");
+  expect(await runsOf(cron.cron_id)).toEqual([]);
+  await api.patch(`/runs/crons/${cron.cron_id}`, { enabled: true });
+  await makeDue(cron.cron_id);
+  await untilAdvanced(cron);
+  expect(await runsOf(cron.cron_id)).toHaveLength(1);
 });
 
 test("one run makes up for all the times that were missed", async () => {

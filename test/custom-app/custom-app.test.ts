@@ -161,6 +161,46 @@ describe("an application of Hono", () => {
     await expect.poll(() => seen.includes("left")).toBe(true);
   });
 
+  test("a client that leaves before its answer is there is no fault of the application's", async () => {
+    const leaving = new AbortController();
+    const { thread_id: threadId } = await client.threads.create();
+    const run = { assistant_id: "sleep", input: { milliseconds: 600 } };
+    const before = seen.length;
+    const waiting = fetch(`${server.url}/threads/${threadId}/runs/wait`, {
+      method: "POST",
+      headers: JSON_BODY,
+      body: JSON.stringify(run),
+      signal: leaving.signal,
+    }).catch(() => undefined);
+    await expect.poll(() => seen.slice(before).join()).toContain("/runs/wait");
+    leaving.abort();
+    await waiting;
+    await expect.poll(() => server.lines.join("\n")).toContain("a caller has left the application");
+    const faults = server.lines.filter(
+      (line) => line.includes("CallerGoneError") && /"level":[45]0/.test(line),
+    );
+    expect(faults).toEqual([]);
+  });
+
+  test("a long answer through it takes few listeners of its response", async () => {
+    const warnings: string[] = [];
+    const hear = (warning: Error): void => void warnings.push(warning.name);
+    process.on("warning", hear);
+    const state = {
+      values: { messages: [{ role: "user", content: "x".repeat(700_000) }] },
+      as_node: "first",
+    };
+    const { thread_id: threadId } = await client.threads.create({ graphId: "two-step" });
+    for (let index = 0; index < 4; index += 1)
+      expect(
+        (await ask(`/threads/${threadId}/state`, { method: "POST", body: JSON.stringify(state) })).status,
+      ).toBe(200);
+    const history = await ask(`/threads/${threadId}/history`, { method: "POST", body: "{}" });
+    process.off("warning", hear);
+    expect([history.status, history.text.length > 3_000_000]).toEqual([200, true]);
+    expect(warnings).toEqual([]);
+  });
+
   test("takes uploads as they come, and no larger ones than the server does", async () => {
     const upload = await ask("/upload", { method: "POST", body: "x".repeat(1_000_000) });
     expect(JSON.parse(upload.text)).toEqual({ bytes: 1_000_000 });

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openDatabase, type Database } from "../../src/database/database.ts";
-import { isPassing, mayHaveBeenCommitted, retryPassing } from "../../src/database/passing-faults.ts";
+import {
+  isCancelled,
+  isContention,
+  isPassing,
+  mayHaveBeenCommitted,
+  retryPassing,
+} from "../../src/database/passing-faults.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
@@ -40,6 +46,7 @@ describe("what passes", () => {
     ["40001", false],
     ["40P01", false],
     ["55P03", false],
+    ["57014", false],
     ["25006", false],
     ["57P03", false],
     ["53100", false],
@@ -95,6 +102,22 @@ describe("what passes", () => {
     }
   });
 
+  test("a statement that was cancelled by a time-out or by an administrator, which was not committed", async () => {
+    const timedOut = await failureOf(
+      database.transaction(
+        (transaction) => transaction.query("select pg_sleep(60)"),
+        "begin; set local statement_timeout = 10",
+      ),
+    );
+    const stopped = await failureOf(database.query("select pg_cancel_backend(pg_backend_pid())"));
+    for (const error of [timedOut, stopped]) {
+      expect(isCancelled(error)).toBe(true);
+      expect(isPassing(error)).toBe(true);
+      expect(isContention(error)).toBe(true);
+      expect(mayHaveBeenCommitted(error)).toBe(false);
+    }
+  });
+
   test("a connection that dies under a statement, which may be committed", async () => {
     const error = await failureOf(database.query("select pg_terminate_backend(pg_backend_pid())"));
     expect(isPassing(error)).toBe(true);
@@ -103,7 +126,7 @@ describe("what passes", () => {
 });
 
 describe("what does not pass", () => {
-  test.each(["23505", "22P02", "42601", "42P01", "28P01", "3D000", "57014", "XX000"])(
+  test.each(["23505", "22P02", "42601", "42P01", "28P01", "3D000", "XX000"])(
     "%s of the server",
     async (state) => {
       const error = await refusalOf(state);

@@ -137,7 +137,7 @@ describe.runIf(program !== undefined)(`a start behind a pooler${unless}`, () => 
       await query({ connectionString: direct }, statement);
     }
     const argv = ["--from", direct, "--schema", "official", "--database-url", pooler.connectionString];
-    const refused = spawnServer(argv, {}, "src/cli/import.ts");
+    const refused = spawnServer(["import", ...argv], {}, "src/main.ts");
     expect(await refused.exit()).toBe(1);
     expect(refused.output()).toMatch(
       /^threadloom import: The way to the database .* DATABASE_DIRECT_URL\.\n$/,

@@ -51,22 +51,23 @@ const addressAs = (role: string): string => {
   return url.href;
 };
 
-/** Runs the SQL of a section, as an administrator pastes it, with roles, password and database of this test. */
-const paste = async (heading: string): Promise<void> => {
+/** Runs the SQL of a section, as an administrator pastes it, with roles, password, schema and database of this test. */
+const paste = async (heading: string, schema = "threadloom"): Promise<void> => {
   const database = new URL(address).pathname.slice(1);
   for (const { command } of readSteps(await readFile(PAGE, "utf8"), heading, "sql")) {
     await administrator.query(
       command
         .replaceAll(new RegExp(ROLES.join("|"), "g"), roleNamed)
         .replaceAll(/password '[^']*'/g, `password '${PASSWORD}'`)
+        .replaceAll(/\bschema threadloom\b/g, `schema ${schema}`)
         .replaceAll("database app ", `database ${database} `),
     );
   }
 };
 
 /** Uses all that a server does: a run, its states, the store, a cron, a search, and the end of a thread. */
-const useServerAs = async (role: string): Promise<void> => {
-  const server = await startTestServer({ connectionString: addressAs(role) });
+const useServerAs = async (role: string, databaseSchema = "threadloom"): Promise<void> => {
+  const server = await startTestServer({ connectionString: addressAs(role), databaseSchema });
   try {
     const api = apiOf(server);
     const threadId = await api.aThread({ metadata: { a: 1 } });
@@ -93,37 +94,46 @@ const useServerAs = async (role: string): Promise<void> => {
 const isRefused = async (client: pg.Client, statement: string): Promise<void> =>
   expect(client.query(statement)).rejects.toMatchObject({ code: "42501" });
 
-test("a role that owns nothing but its schema is enough, and can't do more", async () => {
-  await administrator.query("create table public.others (secret text)");
-  await paste("## One role, which owns one schema");
-  await useServerAs("threadloom_user");
-  const client = await connected(addressAs("threadloom_user"));
-  await isRefused(client, "select * from public.others");
-  await isRefused(client, "create table public.mine (a int)");
-  await isRefused(client, "create schema other");
-  await isRefused(client, "create database other");
-  await isRefused(client, `create role other_${suffix}`);
-  await isRefused(client, "copy (select 1) to program 'true'");
-  await isRefused(client, "select pg_read_file('/etc/hostname')");
-});
+test.each(["threadloom", "agents_of_team_1"])(
+  "a role that owns nothing but its schema, %s, is enough, and can't do more",
+  async (schema) => {
+    await administrator.query("create table public.others (secret text)");
+    await paste("## One role, which owns one schema", schema);
+    await useServerAs("threadloom_user", schema);
+    const client = await connected(addressAs("threadloom_user"));
+    await isRefused(client, "select * from public.others");
+    await isRefused(client, "create table public.mine (a int)");
+    await isRefused(client, "create schema other");
+    await isRefused(client, "create database other");
+    await isRefused(client, `create role other_${suffix}`);
+    await isRefused(client, "copy (select 1) to program 'true'");
+    await isRefused(client, "select pg_read_file('/etc/hostname')");
+  },
+);
 
-test("servers may have a role that can't change the tables, which their owner brings up to date", async () => {
-  await paste("## Two roles: one owns the tables, one serves");
-  const { logger } = listeningLogger();
-  const early = startTestServer({ connectionString: addressAs("threadloom_server") });
-  await expect(early).rejects.toThrow("npm run migrate");
+test.each(["threadloom", "agents_of_team_1"])(
+  "servers may have a role that can't change the tables in %s, which their owner brings up to date",
+  async (schema) => {
+    await paste("## Two roles: one owns the tables, one serves", schema);
+    const { logger } = listeningLogger();
+    const early = startTestServer({
+      connectionString: addressAs("threadloom_server"),
+      databaseSchema: schema,
+    });
+    await expect(early).rejects.toThrow("npx threadloom migrate");
 
-  await migrate(addressAs("threadloom_owner"), { schema: "threadloom", logger });
-  await useServerAs("threadloom_server");
-  const client = await connected(addressAs("threadloom_server"));
-  await isRefused(client, "drop table threadloom.runs");
-  await isRefused(client, "alter table threadloom.runs add column a int");
-  await isRefused(client, "create table threadloom.mine (a int)");
+    await migrate(addressAs("threadloom_owner"), { schema, logger });
+    await useServerAs("threadloom_server", schema);
+    const client = await connected(addressAs("threadloom_server"));
+    await isRefused(client, `drop table ${schema}.runs`);
+    await isRefused(client, `alter table ${schema}.runs add column a int`);
+    await isRefused(client, `create table ${schema}.mine (a int)`);
 
-  // An older version's tables, as a new version finds them.
-  await administrator.query(
-    "delete from threadloom.migrations where name = (select max(name) from threadloom.migrations)",
-  );
-  const old = startTestServer({ connectionString: addressAs("threadloom_server") });
-  await expect(old).rejects.toThrow("npm run migrate");
-});
+    // An older version's tables, as a new version finds them.
+    await administrator.query(
+      `delete from ${schema}.migrations where name = (select max(name) from ${schema}.migrations)`,
+    );
+    const old = startTestServer({ connectionString: addressAs("threadloom_server"), databaseSchema: schema });
+    await expect(old).rejects.toThrow("npx threadloom migrate");
+  },
+);

@@ -6,12 +6,13 @@ import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, describe, expect, test } from "vitest";
 import { startEmbeddedPostgres } from "../../src/database/embedded/embedded.ts";
 import { startTestServer } from "../helpers/app.ts";
+import { eventually } from "../helpers/conditions.ts";
 import { TEST_KEYS } from "../helpers/encryption.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { query } from "../helpers/query.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
-const PROJECT = fileURLToPath(new URL("./project/langgraph.json", import.meta.url));
+const PROJECT = fileURLToPath(new URL("./project/with-users.json", import.meta.url));
 
 /** Everywhere where a user can put a word; each gets one of its own, so that a search says where one was found. */
 const PLACES = [
@@ -36,6 +37,12 @@ const PLACES = [
   "cron-metadata",
   "store-value",
   "state-update",
+  "webhook-path",
+  "webhook-host",
+  "webhook-own",
+  "webhook-cron",
+  "header",
+  "user",
 ] as const;
 type Words = Record<(typeof PLACES)[number], string>;
 
@@ -44,7 +51,10 @@ const someWords = (): Words =>
 
 /** Says each word over the API. Answers what the API shows of it all afterwards. */
 const sayAll = async (url: string, words: Words): Promise<string> => {
-  const client = new Client({ apiUrl: url });
+  const client = new Client({
+    apiUrl: url,
+    defaultHeaders: { "x-canary": words.header, "x-user": words.user },
+  });
   const assistant = await client.assistants.create({
     graphId: "whispers",
     config: { configurable: { secret: words["assistant-config"] } },
@@ -63,6 +73,7 @@ const sayAll = async (url: string, words: Words): Promise<string> => {
     input: { words, large: words.input },
     config: { configurable: { user_secret: words.configurable } },
     metadata: { secret: words["run-metadata"] },
+    webhook: `https://${words["webhook-host"]}.invalid/hook/${words["webhook-path"]}`,
     streamMode: ["values", "updates", "messages", "custom", "tasks", "checkpoints"],
     streamResumable: true,
     durability: "sync",
@@ -82,10 +93,25 @@ const sayAll = async (url: string, words: Words): Promise<string> => {
     interruptBefore: ["ask"],
   });
   await client.store.putItem(["whispers"], "item", { said: words["store-value"] });
+  await client.runs.wait(null, "whispers", {
+    input: { words },
+    interruptBefore: ["say"],
+    webhook: `/${words["webhook-own"]}`,
+  });
   const cron = await client.crons.create(assistant.assistant_id, {
     schedule: "0 0 1 1 *",
     input: { words: { message: words["cron-input"] } },
     metadata: { secret: words["cron-metadata"] },
+    webhook: `https://example.com/${words["webhook-cron"]}`,
+  });
+  const deliveries = await eventually("the webhooks were tried, and have failed", async () => {
+    const answer = await fetch(`${url}/webhooks/deliveries/search`, {
+      method: "POST",
+      body: "{}",
+      headers: { ...JSON_BODY, "x-user": words.user },
+    });
+    const found = (await answer.json()) as { failures: number }[];
+    return found.length >= 2 && found.every(({ failures }) => failures > 0) ? found : undefined;
   });
   const copy = await client.threads.copy(threadId);
   const runs = await client.runs.list(threadId);
@@ -106,8 +132,11 @@ const sayAll = async (url: string, words: Words): Promise<string> => {
     await client.store.searchItems(["whispers"]),
     await client.crons.search({}),
     cron,
+    deliveries,
   ]);
 };
+
+const JSON_BODY = { "content-type": "application/json" };
 
 /** As a thief might find it: as it is, and in the forms in which programs write bytes. */
 const formsOf = (word: string): Buffer[] => {

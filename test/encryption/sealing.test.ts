@@ -10,7 +10,9 @@ import {
 } from "../../src/encryption/json.ts";
 import { parseKeys } from "../../src/encryption/keys.ts";
 import { openCipher } from "../../src/encryption/setup.ts";
+import { sealOwnMetadata } from "../../src/checkpoints/rows/metadata.ts";
 import type { JsonObject } from "../../src/lib/json.ts";
+import { sealKwargs } from "../../src/queue/kwargs.ts";
 import { cipherOf } from "../helpers/encryption.ts";
 
 const OLD = "an old key of a test, 32 bytes .";
@@ -142,12 +144,48 @@ describe("sealed values in JSON", () => {
     const other = cipherOf(OLD);
     const planted = { a: sealValue(other, "said"), 'b"enc1:': `"${sealValue(other, "x")}`, c: "enc1:" };
     expect(parsed(JSON.stringify(planted))).toEqual(planted);
+    // Out of a backup of this very server.
+    for (const text of [sealValue(cipher, "said"), `enc1:${cipher.keyId}:AAAA`, "enc1:"]) {
+      const own = { a: text, deep: [{ b: text }, text], [text]: 1 };
+      const stored = JSON.stringify(sealMetadata(cipher, own));
+      expect(parsed(stored)).toEqual(own);
+      // As PostgreSQL writes it.
+      expect(parsed(stored.replaceAll('":', '" : '))).toEqual(own);
+      const kwargs = { input: "said", interrupt_before: [text], checkpoint: { checkpoint_map: { a: text } } };
+      expect(parsed(sealKwargs(cipher, JSON.stringify(kwargs)))).toEqual(kwargs);
+      const config = { [text]: text, configurable: { [text]: text } };
+      expect(parsed(JSON.stringify(sealConfig(cipher, config)))).toEqual(config);
+      const ofCheckpoint = { searchable: text, copied: { secret: 1, a: text } };
+      const sealed = sealOwnMetadata(cipher, ofCheckpoint, new Set(["searchable"]));
+      expect(parsed(JSON.stringify(sealed))).toEqual(ofCheckpoint);
+      expect(() => assertSearchable(cipher, { a: [text] })).toThrow("begin with 'enc1:'");
+    }
     const quoted = { text: `he wrote "${sealValue(cipher, "said")}" there` };
     expect(parsed(JSON.stringify(quoted))).toEqual(quoted);
     expect(isSealed('"enc1:')).toBe(false);
+  });
+
+  test("that are damaged stay as they are, are told of once, and cost what stands beside them nothing", () => {
+    const told: string[] = [];
+    const telling = cipherOf(NEW);
+    telling.onDamaged(({ message }) => told.push(message));
+    const damaged = `enc1:${telling.keyId}:AAAA`;
+    const stored = { a: damaged, b: [telling.seal("1", "elsewhere")], c: sealValue(telling, "said") };
+    expect(JSON.parse(openJson(telling, JSON.stringify(stored)))).toEqual({ ...stored, c: "said" });
+    expect(told).toEqual([expect.stringContaining("was changed, or stands where it was not stored")]);
   });
 });
 
 function base64(text: string): string {
   return Buffer.from(text).toString("base64");
 }
+
+test("several keys are separated by commas, with or without spaces; a key that holds a comma stands alone", () => {
+  const [one, other] = ["a key of a test, of 32 bytes ...", "0123456789abcdef"];
+  const hex = "ab".repeat(32);
+  const texts = (keys: Buffer[] | undefined) => keys?.map((key) => key.toString());
+  expect(texts(parseKeys(`${other}, ${"x".repeat(24)} ,${other}`))).toEqual([other, "x".repeat(24), other]);
+  expect(parseKeys(`${hex},${other}`)).toEqual([Buffer.from(hex, "hex"), Buffer.from(other)]);
+  expect(texts(parseKeys(one))).toEqual([one]);
+  expect(parseKeys(`${one},${other}`)).toBeUndefined();
+});

@@ -390,6 +390,63 @@ describe("a run whose graph failed", () => {
   });
 });
 
+describe("a run whose outcome", () => {
+  const CANCELLED = Object.assign(new Error("canceling statement due to statement timeout"), {
+    code: "57014",
+  });
+
+  test("is cancelled by a time-out of the database is tried to end again", async () => {
+    const { finish } = createRunEnds(opened.database, { checkpoints: NO_CHECKPOINTS });
+    let tries = 0;
+    const { open, released, row } = await execute({
+      graph: SUCCEEDS,
+      ends: {
+        finish: (...given) => {
+          tries += 1;
+          return tries <= 2 ? Promise.reject(CANCELLED) : finish(...given);
+        },
+      },
+    });
+    open();
+    expect(await released()).toMatchObject({ status: "success" });
+    expect(await row()).toMatchObject({ status: "success", attempt: 1 });
+    expect(tries).toBe(3);
+  });
+
+  test("is cancelled each time, for a minute, is left to another attempt: it must end some day", async () => {
+    let tries = 0;
+    const past = vi.spyOn(performance, "now");
+    onTestFinished(() => past.mockRestore());
+    const { open, released, row } = await execute({
+      graph: SUCCEEDS,
+      ends: {
+        finish: () => {
+          tries += 1;
+          if (tries === 2) past.mockReturnValue(performance.now() + 61_000);
+          return Promise.reject(CANCELLED);
+        },
+      },
+    });
+    open();
+    expect(await released()).toBeUndefined();
+    expect(tries).toBe(2);
+    expect(await row()).toMatchObject({ status: "running", attempt: 1 });
+  });
+
+  test("can't be stored gives its lease up: the attempt is lost, and nobody waits for the lease", async () => {
+    const { open, released, row, lines } = await execute({
+      graph: SUCCEEDS,
+      ends: { finish: () => Promise.reject(new Error("out of order")) },
+    });
+    open();
+    expect(await released()).toBeUndefined();
+    const after = await row();
+    expect(after).toMatchObject({ status: "running", attempt: 1 });
+    expect(Date.parse(String(after?.["lease_until"]))).toBeLessThanOrEqual(Date.now() + 1_000);
+    expect(lines.join()).toContain("the outcome of a run could not be stored");
+  });
+});
+
 describe("a run that is stopped", () => {
   test("because its lease was lost is not touched: neither ended nor handed back", async () => {
     const { execution, released, row, did } = await execute({});

@@ -20,22 +20,24 @@ const RUN = {
 const LOSS = new Error("the connection is gone");
 const BROKEN = new Error("a factory out of order");
 
-/** Of a thread in this state; an error is thrown when it is read. */
-const outcomeOf = async (result: GraphResult, state: unknown = { next: [], tasks: [] }) => {
+const outcomesBy = (resolve: () => Promise<unknown>, readWithinMs?: number) => {
   const { logger, lines } = listeningLogger();
-  const { of } = createOutcomes({
+  const outcomes = createOutcomes({
     database: { isLoss: (error) => error === LOSS },
-    graphs: {
-      resolve: () =>
-        Promise.resolve({
-          getState: () => (state instanceof Error ? Promise.reject(state) : Promise.resolve(state)),
-        }),
-    } as unknown as Graphs,
+    graphs: { resolve } as unknown as Graphs,
     checkpoints: {} as CheckpointStorage,
     timeoutSecondsOf: () => 5,
+    ...(readWithinMs === undefined ? {} : { readWithinMs }),
     logger,
   });
-  return { outcome: await of(RUN, result), lines };
+  return { outcomes, lines };
+};
+
+/** Of a thread in this state; an error is thrown when it is read. */
+const outcomeOf = async (result: GraphResult, state: unknown = { next: [], tasks: [] }) => {
+  const getState = () => (state instanceof Error ? Promise.reject(state) : Promise.resolve(state));
+  const { outcomes, lines } = outcomesBy(() => Promise.resolve({ getState }));
+  return { outcome: await outcomes.of(RUN, result), lines };
 };
 const completed = (interrupted: boolean): GraphResult => ({
   kind: "completed",
@@ -90,6 +92,16 @@ test.each([
     expect(lines.join()).toContain("what a thread waits for could not be read");
   },
 );
+
+test.each([
+  ["factory", () => new Promise(() => undefined)],
+  ["state", () => Promise.resolve({ getState: () => new Promise(() => undefined) })],
+])("one whose %s hangs still has an outcome, and no values", async (_what, resolve) => {
+  const { outcomes, lines } = outcomesBy(resolve, 10);
+  expect(await outcomes.of(RUN, cancelled)).toMatchObject({ status: "interrupted", interrupts: "{}" });
+  expect(await outcomes.valuesOf(RUN)).toBeUndefined();
+  expect(lines.join()).toContain("no answer within 10 ms");
+});
 
 test("while our own database is away it has no outcome yet", async () => {
   await expect(outcomeOf(cancelled, LOSS)).rejects.toBe(LOSS);

@@ -39,6 +39,7 @@ const startSweeping = (
     did.push(what);
   };
   const queue = {
+    isSuspect: ({ lost_attempts }) => lost_attempts === 2,
     assertWritable: () => step("asked whether it takes writes"),
     async requeueExpired() {
       await step("took leases for lost");

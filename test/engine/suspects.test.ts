@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Metrics } from "../../src/status/schemas.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
@@ -96,6 +97,12 @@ test("a run in its last attempt waits while its process has anything else to do"
   // Longer than it has to rest, and than two looks for such a run.
   await api.aFinishedRun(await api.aThread(), { assistant_id: "sleep", input: { milliseconds: 2_500 } });
   expect((await api.run(suspect?.threadId ?? "", suspect?.runId ?? "")).status).toBe("pending");
+  // Who looks sees that it waits, and why; the log has said so once, and not at each look.
+  expect((await api.get<Metrics>("/metrics?format=json")).body.queue?.num_suspects).toBe(1);
+  const told = server.lines
+    .map((line) => JSON.parse(line) as { msg: string; run_id?: string; level: number })
+    .filter(({ msg, run_id }) => run_id === suspect?.runId && msg.includes("waits to be executed alone"));
+  expect(told).toMatchObject([{ level: 40, graph_id: "sleep", lost_attempts: 2 }]);
   openGate("neighbour");
   await api.untilRunIs(held.thread_id, held.run_id, "success");
   await api.untilRunIs(suspect?.threadId ?? "", suspect?.runId ?? "", "success");

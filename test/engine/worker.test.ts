@@ -82,6 +82,10 @@ const aWorker = (concurrency = 2) => {
       if (failure !== undefined) throw failure;
       did.push(`handed ${runId} back`);
     },
+    giveUpLease({ runId, attempt }: { runId: string; attempt: number }) {
+      did.push(`gave the lease of ${runId} up in attempt ${attempt}`);
+      return Promise.resolve();
+    },
   } as unknown as Queue;
   const executor = {
     suspectsAtOnce: 0,
@@ -431,6 +435,37 @@ describe("the answer to a claim was lost:", () => {
     expect(one.did).toContain("handed b back");
     expect(one.worker.runIds).toEqual(["a"]);
   });
+
+  test.each<[string, (one: ReturnType<typeof aWorker>) => void]>([
+    [
+      "claimed",
+      (one) => {
+        one.waiting.push(aRun("a"));
+        one.worker.wake();
+      },
+    ],
+    ["created", ({ worker }) => void (worker.reserve(), worker.start(aRun("a")))],
+    ["found by its creator", ({ worker }) => void worker.adopt(aRun("a"))],
+  ])(
+    "what was %s and executed here before, and whose outcome could not be stored, is left to another attempt",
+    async (_how, begin) => {
+      const one = await withLostAnswer();
+      begin(one);
+      await settled();
+      one.runOf("a").release(undefined);
+      one.holdUnknown([aRun("a")]);
+      await one.looks(1);
+      expect(one.did).toContain("gave the lease of a up in attempt 1");
+      expect(one.worker.adopt(aRun("a"))).toBeUndefined();
+      one.worker.reserve();
+      expect(one.worker.start(aRun("a"))).toBeUndefined();
+      expect(one.did.filter((what) => what === "began a")).toHaveLength(1);
+      one.waiting.push(aRun("a", { attempt: 2 }));
+      one.worker.wake();
+      await settled();
+      expect(one.did.filter((what) => what === "began a")).toHaveLength(2);
+    },
+  );
 
   test("it is looked for three seconds long, and again after another lost answer", async () => {
     const one = await withLostAnswer();

@@ -63,7 +63,7 @@ const SCENARIOS: Scenario[] = [
   killedGraphProcesses({ number: 21, kills: 6 }),
   killedMainProcess({ number: 22 }),
   killedScheduler({ crons: 1_000 }),
-  killedSenders({ runs: 6, points: ["after-finish", "after-sending"] }),
+  killedSenders({ runs: 6 }),
 ];
 
 /** Lines of the servers' logs that are shown with a criterion that was not met. */

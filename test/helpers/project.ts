@@ -14,6 +14,8 @@ export interface Project {
   linkPackages(): Promise<void>;
   /** Starts the server with its langgraph.json, on a database of its own and a free port. */
   start(argv?: string[], environment?: Record<string, string>): Promise<ServerProcess>;
+  /** The same by `threadloom dev`. */
+  develop(argv?: string[], environment?: Record<string, string>): Promise<ServerProcess>;
   /** The same, and waits for the end of a start that fails; answers what it wrote. */
   refusal(argv?: string[], environment?: Record<string, string>): Promise<string>;
 }
@@ -33,22 +35,30 @@ export const aProject = async (files: Record<string, unknown>): Promise<Project>
     await mkdir(dirname(path(name)), { recursive: true });
     await writeFile(path(name), typeof content === "string" ? content : JSON.stringify(content));
   }
-  const start = async (argv: string[] = [], environment: Record<string, string> = {}) => {
+  const startBy = async (
+    command: "start" | "dev",
+    argv: string[] = [],
+    environment: Record<string, string> = {},
+  ) => {
     const database = await freshDatabase();
-    const server = spawnServer(["--config", path("langgraph.json"), "--port", "0", ...argv], {
-      DATABASE_URL: database.connectionString,
-      ...environment,
-    });
+    const server = spawnServer(
+      ["--config", path("langgraph.json"), "--port", "0", ...argv],
+      { DATABASE_URL: database.connectionString, ...environment },
+      undefined,
+      command,
+    );
     onTestFinished(async () => {
       await server.kill();
       await database.drop();
     });
     return server;
   };
+  const start: Project["start"] = (argv, environment) => startBy("start", argv, environment);
   return {
     path,
     linkPackages: () => symlink(PACKAGES, path("node_modules")),
     start,
+    develop: (argv, environment) => startBy("dev", argv, environment),
     async refusal(argv, environment) {
       const server = await start(argv, environment);
       if ((await server.exit()) !== 1) throw new Error(`The start was not refused:\n${server.output()}`);

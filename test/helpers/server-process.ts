@@ -17,17 +17,18 @@ export interface ServerProcess {
 }
 
 /**
- * Starts the server (or another `entry`) as `npm start` does, with these arguments and, beside PATH and HOME, this
+ * Starts the server (or another `entry`, or by another `command`) as `npm start` does, with these arguments and, beside PATH and HOME, this
  * environment.
  */
 export const spawnServer = (
   argv: string[],
   environment: Record<string, string> = {},
   entry?: string,
+  command: "start" | "dev" = "start",
 ): ServerProcess => {
   const child = spawn(
     process.execPath,
-    [...(entry === undefined ? ["bin/threadloom.js"] : ["--import", "tsx", entry]), ...argv],
+    [...(entry === undefined ? ["bin/threadloom.js", command] : ["--import", "tsx", entry]), ...argv],
     {
       cwd: ROOT,
       env: { PATH: process.env["PATH"], HOME: process.env["HOME"], LOG_FORMAT: "json", ...environment },

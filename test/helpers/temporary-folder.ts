@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -49,16 +49,29 @@ const folderAt = (path: string): TemporaryFolder => {
   };
 };
 
-export const temporaryFolder = async (): Promise<TemporaryFolder> => {
-  const path = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
+/** Where Linux keeps files in memory; containers may have next to none of it. */
+const IN_MEMORY = "/dev/shm";
+const FREE_BYTES_AT_LEAST = 4 * 1024 ** 3;
+
+const hasRoom = async (path: string): Promise<boolean> => {
+  const found = await statfs(path).catch(() => undefined);
+  return found !== undefined && found.bavail * found.bsize >= FREE_BYTES_AT_LEAST;
+};
+
+/** `inMemory`: if there is room, since files on a disk cost the system several times the time. */
+export const temporaryFolder = async ({ inMemory = false } = {}): Promise<TemporaryFolder> => {
+  const parent = inMemory && (await hasRoom(IN_MEMORY)) ? IN_MEMORY : tmpdir();
+  const path = await mkdtemp(join(parent, `${PREFIX}${process.pid}-`));
   await chmod(path, 0o755); // as root the embedded server runs as another user
   return folderAt(path);
 };
 
 /** Removes what processes that were killed before they could tidy up have left. */
 export const removeLeftovers = async (): Promise<void> => {
-  for (const name of await readdir(tmpdir())) {
-    const maker = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
-    if (maker !== undefined && !isAlive(Number(maker))) await folderAt(join(tmpdir(), name)).remove();
+  for (const parent of [tmpdir(), IN_MEMORY]) {
+    for (const name of await readdir(parent).catch(() => [])) {
+      const maker = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
+      if (maker !== undefined && !isAlive(Number(maker))) await folderAt(join(parent, name)).remove();
+    }
   }
 };

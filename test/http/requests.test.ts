@@ -117,8 +117,8 @@ test("percent-encoded parts of a path arrive decoded", async () => {
 });
 
 test.each([
-  ["/names/%ED%A0%80", 400, "The path is not validly percent-encoded."],
-  ["/names/%", 400, "The path is not validly percent-encoded."],
+  ["/names/%ED%A0%80", 400, "The path can't be read: it is not validly percent-encoded, or no path at all."],
+  ["/names/%", 400, "The path can't be read: it is not validly percent-encoded, or no path at all."],
   [`/names/${"x".repeat(2_000)}`, 414, "A part of the path is longer than this server accepts."],
 ])("a path that can't be read is refused: %s", async (path, status, detail) => {
   const answer = await server.client.get(path);

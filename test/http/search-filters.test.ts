@@ -36,6 +36,15 @@ it.each([
   },
 );
 
+it("counts the threads that are named by their ids, as a search does", async () => {
+  const [one, another] = [await api.aThread(), await api.aThread()];
+  await api.aThread();
+  const ids = [one, another, randomUUID()];
+  expect((await api.post("/threads/count", { ids })).body).toBe(2);
+  expect((await api.post("/threads/count", { ids: [] })).body).toBe(0);
+  expect((await api.post<unknown[]>("/threads/search", { ids })).body).toHaveLength(2);
+});
+
 it("takes a filter with a thousand values", async () => {
   const thread = await api.aThread({ metadata: { tags: wide.tags.slice(0, 2_000) } });
   const found = await api.post<{ thread_id: string }[]>("/threads/search", {

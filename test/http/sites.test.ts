@@ -198,7 +198,7 @@ test("what was refused is in the log, for a browser hides the answer from its pa
     logger,
   });
   const ask = (headers: Record<string, string>) => () =>
-    assertFromHere({ method: "POST", url: "/threads", headers: { host: "localhost", ...headers } });
+    assertFromHere({ method: "POST", isProbe: false, headers: { host: "localhost", ...headers } });
   for (let time = 0; time < 3; time++) {
     expect(ask({ origin: STUDIO })).toThrow();
     expect(ask({ host: "agents.example" })).toThrow();
@@ -221,7 +221,7 @@ test("an address of IPv6 to listen on is loopback, too", () => {
     hasKeys: () => false,
     logger: listeningLogger().logger,
   });
-  const from = (host: string) => () => assertFromHere({ method: "GET", url: "/info", headers: { host } });
+  const from = (host: string) => () => assertFromHere({ method: "GET", isProbe: false, headers: { host } });
   for (const host of ["[::1]:8123", "localhost", "[fd00::5]"]) expect(from(host)).not.toThrow();
   for (const host of ["threadloom", "[fd00::6]", "192.168.1.5"]) expect(from(host)).toThrow("ALLOWED_HOSTS");
 });

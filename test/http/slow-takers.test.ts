@@ -27,7 +27,7 @@ let closed: string[];
 const serve = async (patience: TakersPatience): Promise<void> => {
   closed = [];
   app = Fastify({ forceCloseConnections: true });
-  boundAnswers(app, createAnswerRoom(), patience);
+  boundAnswers(app, createAnswerRoom(), undefined, patience);
   const longAnswers = createLongAnswers(createReadPacer(), patience);
   app.addHook("onRequest", (request, reply, done) => {
     reply.raw.once("close", () => closed.push(request.url));

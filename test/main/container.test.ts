@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import type { Option } from "../../src/config/option.ts";
+import { OPTIONS } from "../../src/config/options.ts";
 import { readSteps } from "../readme/document.ts";
 
 const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
@@ -21,11 +23,11 @@ test("what the Dockerfile copies and starts exists, and .dockerignore lets it in
   expect(copied).toContain(entry.split("/")[0]);
   const ignored = linesOf(".dockerignore");
   expect(ignored[0]).toBe("*");
-  expect(copied.filter((name) => !ignored.includes(`!${name}`))).toEqual([]);
+  expect(copied.filter((name) => !ignored.some((line) => `!${name}/`.startsWith(`${line}/`)))).toEqual([]);
 });
 
 test("the TypeScript loader keeps nothing where nothing can be written, and loads all the same", async () => {
-  const script = `await import(${JSON.stringify(path("src/app/typescript-loader.js"))});
+  const script = `await import(${JSON.stringify(path("src/lib/typescript-loader.js"))});
     const { newId } = await import(${JSON.stringify(path("src/lib/ids.ts"))});
     console.log(typeof newId(), process.env.TSX_DISABLE_CACHE);`;
   const printedWith = async (TMPDIR: string) =>
@@ -50,6 +52,19 @@ test("no secret of docker-compose.yml has a default, and its server has no more 
   expect(
     linesOf("Dockerfile").filter((line) => line.startsWith("USER ") && line !== "USER root"),
   ).toHaveLength(1);
+});
+
+test("docker-compose.yml hands every secret of the server on that its .env may have", () => {
+  const lines = linesOf("docker-compose.yml");
+  const server = lines.slice(lines.indexOf("  threadloom:"));
+  const secrets = Object.values<Option<unknown>>(OPTIONS)
+    .filter(({ secret }) => secret === true)
+    .map(({ environment }) => environment)
+    // The file names the database itself.
+    .filter(([name]) => !name?.startsWith("DATABASE_"));
+  expect(secrets.length).toBeGreaterThan(3);
+  const isNamed = (name: string): boolean => server.some((line) => line.startsWith(`      ${name}:`));
+  expect(secrets.filter((names) => !names.some(isNamed))).toEqual([]);
 });
 
 test("the role that docker/make-role.sh makes is the one that docs/database-role.md asks for", async () => {

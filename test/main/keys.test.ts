@@ -16,7 +16,7 @@ import { eventually } from "../helpers/conditions.ts";
 import { FIXTURE_GRAPHS, listeningLogger } from "../helpers/parts.ts";
 import { temporaryFolder, type TemporaryFolder } from "../helpers/temporary-folder.ts";
 
-const ENTRY = fileURLToPath(new URL("../../src/cli/keys.ts", import.meta.url));
+const ENTRY = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
 let server: TestServer;
 let folder: TemporaryFolder;
@@ -37,7 +37,7 @@ interface Ended {
 
 /** Runs the command to its end. */
 const keys = async (argv: string[], environment: Record<string, string>): Promise<Ended> => {
-  const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), ENTRY, ...argv], {
+  const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), ENTRY, "keys", ...argv], {
     cwd: folder.path,
     env: { PATH: process.env.PATH ?? "", ...environment },
   });
@@ -118,7 +118,7 @@ test.each<[string[], number, string]>([
 test("help is an answer, with examples", async () => {
   const [all, one] = [await within(["--help"]), await within(["create", "--help"])];
   expect([all.code, one.code, all.told + one.told]).toEqual([0, 0, ""]);
-  expect(all.out).toContain("$ npm run keys -- create --name ci --scopes read,run --expires 30d");
+  expect(all.out).toContain("$ threadloom keys create --name ci --scopes read,run --expires 30d");
   expect(one.out).toContain("--expires <when>");
 });
 

@@ -188,7 +188,7 @@ describe("the end", () => {
       const full = openSync(FULL, "w");
       const child = spawn(
         process.execPath,
-        ["--import", "tsx", "src/main.ts", "--config", config, "--port", `${port}`],
+        ["--import", "tsx", "src/main.ts", "start", "--config", config, "--port", `${port}`],
         {
           cwd: fileURLToPath(new URL("../../", import.meta.url)),
           env: { ...process.env, LOG_FORMAT: "json", DATABASE_URL: database.connectionString },

@@ -133,6 +133,7 @@ export const TARGETS: readonly Target[] = [
     ["finish", "renew", "hand-back", "give-up-lease", "lock-attempt", "silence", "requeue", "list-abandoned"],
     QUEUE,
   ),
+  ...sql(["give-up-attempt"], ["queue/giving-up", ...QUEUE]),
   ...sql(["list-unknown", "list-ended-threadless", "ended-as", "assert-writable"], QUEUE),
   ...sql(["claim", "claim-suspects", "next-of-thread", "put-behind", "advance", "advance-forgotten"], CLAIMS),
   {
@@ -161,16 +162,27 @@ export const TARGETS: readonly Target[] = [
   ...code(
     [
       "events/hub",
+      "events/held-channels",
+      "events/run-watchers",
       "events/channel",
+      "events/readers/run-reader",
       "events/readers/channel-reader",
       "events/readers/log-reader",
       "events/log",
     ],
     STREAMS,
   ),
-  ...code(["engine/executors/inline"], [...EXECUTION, "runs/strict-resume", "engine/executors/host"]),
   ...code(
-    ["engine/executors/process/pool", "engine/executors/process/members", "engine/executors/process/placing"],
+    ["engine/executors/inline", "engine/executors/hearing"],
+    [...EXECUTION, "runs/strict-resume", "engine/executors/host"],
+  ),
+  ...code(
+    [
+      "engine/executors/process/pool",
+      "engine/executors/process/members",
+      "engine/executors/process/placing",
+      "engine/executors/process/doubts",
+    ],
     [
       "engine/executors/pool",
       "engine/executors/restarts",

@@ -66,6 +66,7 @@ const aNewRun = (threadId: string, given: Partial<NewRun> = {}): NewRun => ({
   metadata: {},
   threadMetadata: {},
   authUser: null,
+  caller: null,
   config: {},
   context: {},
   keptConfig: undefined,
@@ -85,7 +86,9 @@ const replacedBy = async (run: RunRow | undefined) => {
   return row;
 };
 const behind = (run: NewRun, replaced = 0) =>
-  database.transaction((transaction) => createBehindOthers(transaction, ALL_RIGHTS, run, replaced));
+  database.transaction((transaction) =>
+    createBehindOthers(transaction, ALL_RIGHTS, run, { replacedPending: replaced, pendingAtMost: null }),
+  );
 
 /** The two ways onto a thread that is there. */
 const WAYS: [string, (run: NewRun) => Promise<RunRow | undefined>][] = [
@@ -487,4 +490,21 @@ describe("who reads a run", () => {
     expect(await announced({ status: "running", workerId: READER })).toBeUndefined();
     expect(await announced({ status: "running", workerId: newId() })).toEqual({ reader_id: READER });
   });
+});
+
+test("a run that may not wait is stored only if it starts at once, on an idle thread and on one of its own", async () => {
+  const elsewhere = { ...CLAIM, graphIds: ["another"] };
+  for (const claim of [undefined, elsewhere]) {
+    const run = aNewRun(await anIdleThread());
+    expect(await createOnIdleThread(database, ALL_RIGHTS, run, claim, false)).toBeUndefined();
+    const own = aNewRun(newId());
+    expect(await createWithThread(database, ALL_RIGHTS, own, claim, undefined, false)).toBeUndefined();
+  }
+  const run = aNewRun(await anIdleThread());
+  expect(await createOnIdleThread(database, ALL_RIGHTS, run, CLAIM, false)).toMatchObject({
+    status: "running",
+  });
+  expect(
+    await createWithThread(database, ALL_RIGHTS, aNewRun(newId()), CLAIM, undefined, false),
+  ).toMatchObject({ status: "running" });
 });

@@ -32,6 +32,7 @@ const aNewRun = (threadId: string, afterSeconds = 0): NewRun => ({
   metadata: {},
   threadMetadata: {},
   authUser: null,
+  caller: null,
   config: {},
   context: {},
   keptConfig: undefined,
@@ -44,7 +45,10 @@ const aNewRun = (threadId: string, afterSeconds = 0): NewRun => ({
 });
 const behind = async (threadId: string, afterSeconds = 0) =>
   await opened.database.transaction((transaction) =>
-    createBehindOthers(transaction, ALL_RIGHTS, aNewRun(threadId, afterSeconds), 0),
+    createBehindOthers(transaction, ALL_RIGHTS, aNewRun(threadId, afterSeconds), {
+      replacedPending: 0,
+      pendingAtMost: null,
+    }),
   );
 const claimed = async (): Promise<RunRow> => {
   const [run] = await opened.queue.claim(WORKER, 10, 1);

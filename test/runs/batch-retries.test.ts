@@ -14,7 +14,7 @@ test("each run of a batch that is found after a lost answer is waited for as lon
     requestedRun(
       threadlessRunBody.parse({ assistant_id: "agent", input: {}, after_seconds }),
       { kind: "threadless", keep: true },
-      { runId: newId(), authUser: null, readerId: null },
+      { runId: newId(), authUser: null, caller: null, readerId: null },
     ),
   );
   const woken: [string, number][] = [];

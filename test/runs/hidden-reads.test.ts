@@ -69,6 +69,12 @@ describe("whoever may not see a thread reads none of its runs", () => {
     ["findAll", async (by, run) => (await repository.findAll(by, [run.runId])).length, 1, 0],
     ["threadExists", (by, run) => repository.threadExists(by, run.threadId), true, false],
     ["threadIsHidden", (by, run) => repository.threadIsHidden(by, run.threadId), false, true],
+    [
+      "threadsSeen",
+      async (by, run) => (await repository.threadsSeen(by, [run.threadId], database)).length,
+      1,
+      0,
+    ],
     ["interrupts", (by, run) => repository.interrupts(by, run.threadId), { task: [] }, {}],
     ["threadOf", async (by, run) => typeof (await repository.threadOf(by, run.runId)), "string", "undefined"],
     ["list", async (by, run) => (await searcher.list(by, run.threadId, all)).rows.length, 1, 0],

@@ -166,7 +166,7 @@ test("metrics count the runs that have not ended, in both formats", async () => 
      from threadloom.threads`,
   );
   const { body } = await client.get("/metrics?format=json");
-  expect(body.queue).toEqual({ num_pending: 3, num_running: 1, num_unhosted: 0 });
+  expect(body.queue).toEqual({ num_pending: 3, num_running: 1, num_unhosted: 0, num_suspects: 0 });
   expect(body.workers).toEqual({ max: 10, active: 3, available: 7 });
   expect(body.database).toMatchObject({ up: true, waiting: 0 });
   expect(body.process.resident_memory_bytes).toBeGreaterThan(1e6);
@@ -176,6 +176,7 @@ test("metrics count the runs that have not ended, in both formats", async () => 
   expect(answer.headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
   expect(answer.text).toContain('\nthreadloom_runs{status="pending"} 3\n');
   expect(answer.text).toContain("\nthreadloom_runs_unhosted 0\n");
+  expect(answer.text).toContain("\nthreadloom_runs_suspect 0\n");
   expect(answer.text).toContain("\nthreadloom_worker_slots_active 3\n");
   const lines = answer.text.trimEnd().split("\n");
   for (const line of lines)

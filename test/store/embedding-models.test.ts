@@ -86,13 +86,12 @@ describe("store.index in langgraph.json", () => {
 
 describe("an embedding model", () => {
   it.each(["embed", "embeddings", "promised"])("is what '%s' exports: by what it can do", async (name) => {
-    const { embedder, close } = await loadEmbedder(ofExport(name));
+    const embedder = await loadEmbedder(ofExport(name));
     expect(await embedder.documents(["tea", "rain"])).toEqual(
       ["tea", "rain"].map((text) => JSON.stringify(vectorOf(text))),
     );
     expect(await embedder.query("tea")).toBe(JSON.stringify(vectorOf("tea")));
     expect(await embedder.documents([])).toEqual([]);
-    await close();
   });
 
   it.each([
@@ -146,7 +145,7 @@ describe("an embedding model", () => {
         const { port } = server.address() as AddressInfo;
         vi.stubEnv("OPENAI_BASE_URL", `http://127.0.0.1:${port}/v1`);
         vi.stubEnv("OPENAI_API_KEY", "test");
-        const { embedder } = await loadEmbedder(ofModel("openai:text-embedding-3-small"));
+        const embedder = await loadEmbedder(ofModel("openai:text-embedding-3-small"));
         expect((await embedder.documents(["a", "b"])).map((text) => JSON.parse(text) as number[])).toEqual([
           [0, 1, 2],
           [1, 1, 2],
@@ -156,7 +155,7 @@ describe("an embedding model", () => {
           url: "/v1/embeddings",
           body: { model: "text-embedding-3-small", input: ["a", "b"] },
         });
-        const { embedder: other } = await loadEmbedder(ofModel("openai:text-embedding-3-small", 1536));
+        const other = await loadEmbedder(ofModel("openai:text-embedding-3-small", 1536));
         await expect(other.query("c")).rejects.toThrow(
           "gave 3 numbers for a text, 'store.index.dims' says 1536",
         );

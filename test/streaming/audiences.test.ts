@@ -13,8 +13,10 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-const watcher = (): Seat => audiences.join(THREAD, { isWatcher: true, hasFlushed: flushed });
-const reader = (hasFlushed = flushed): Seat => audiences.join(THREAD, { isWatcher: false, hasFlushed });
+const watcher = (): Seat =>
+  audiences.join(THREAD, { isWatcher: true, hasFlushed: flushed, openedAt: performance.now() });
+const reader = (hasFlushed = flushed): Seat =>
+  audiences.join(THREAD, { isWatcher: false, hasFlushed, openedAt: performance.now() });
 
 /** Whether the question of a turn is told to a watcher after so many milliseconds more. */
 const question = (seat: Seat, turn: number) => {

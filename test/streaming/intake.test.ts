@@ -50,11 +50,12 @@ const aSession = async () => {
   const onIdle = vi.fn();
   serveSession(socket, {
     service,
-    caller: ANONYMOUS,
-    threadId: newId(),
+    holdAccess: () => ({ signal: new AbortController().signal, caller: ANONYMOUS, release: () => undefined }),
+    sight: { threadId: newId() } as SessionParts["sight"],
     headers: undefined,
     elementsAtMost: 100,
     spend: () => undefined,
+    openStream: () => () => undefined,
     onFault,
     onIdle,
   });

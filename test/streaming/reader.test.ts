@@ -12,8 +12,11 @@ import { eventStreamBody } from "../../src/streaming/schemas.ts";
 const away = (): Error => Object.assign(new Error("The server stops."), { code: "57P01" });
 
 /** A reader of a thread whose only run has ended. */
-const aReader = (repository: Pick<SubscriptionReaderOptions["repository"], "ended">) => {
-  const threadId = newId();
+const aReader = (
+  repository: Pick<SubscriptionReaderOptions["repository"], "ended">,
+  others: Partial<SubscriptionReaderOptions> = {},
+) => {
+  const { threadId = newId() } = others;
   const run = { threadId, runId: newId(), turn: 1, attempt: 1, resumable: false };
   const news = [{ runId: run.runId, run, events: [], isOver: true }];
   const thread = { next: async () => news.shift() ?? "ended", close: () => undefined, skip: () => undefined };
@@ -26,9 +29,11 @@ const aReader = (repository: Pick<SubscriptionReaderOptions["repository"], "ende
     repository: { ...repository, newestRun: async () => undefined },
     audiences: createAudiences(),
     hasFlushed: () => true,
+    untilSeen: async () => undefined,
     open: async () => NOTHING_YET,
     isStillSeen,
     onClose: () => undefined,
+    ...others,
   });
 };
 
@@ -53,4 +58,65 @@ test("a client that leaves meanwhile is no fault", async () => {
   await vi.waitUntil(() => ended.mock.calls.length > 0);
   reader.close();
   expect(await next).toBe("ended");
+});
+
+test("who waits for a thread that he may not see holds up nobody who reads it", async () => {
+  vi.useFakeTimers();
+  try {
+    const [threadId, audiences] = [newId(), createAudiences()];
+    const joined = (isWatcher: boolean) =>
+      audiences.join(threadId, { isWatcher, hasFlushed: () => true, openedAt: performance.now() });
+    const [watcher, data] = [joined(true), joined(false)];
+    const stranger = aReader(
+      { ended: async () => undefined },
+      {
+        ...{ threadId, audiences, filter: createFilter(eventStreamBody.parse({ channels: ["values"] })) },
+        untilSeen: (signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
+      },
+    );
+    const next = stranger.next();
+    watcher.began(1);
+    data.reached(1);
+    let isTold = false;
+    void watcher.whenDataTaken(1, new AbortController().signal).then(() => (isTold = true));
+    await vi.advanceTimersByTimeAsync(30);
+    expect(isTold).toBe(true);
+    stranger.close();
+    expect(await next).toBe("ended");
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a connection's pace is counted from when it was opened, also where its thread was waited for", async () => {
+  vi.useFakeTimers();
+  try {
+    const [threadId, audiences] = [newId(), createAudiences()];
+    const watcher = audiences.join(threadId, {
+      ...{ isWatcher: true, hasFlushed: () => true, openedAt: performance.now() },
+    });
+    let see: () => void = () => undefined;
+    const reader = aReader(
+      { ended: async () => undefined },
+      {
+        ...{ threadId, audiences, filter: createFilter(eventStreamBody.parse({ channels: ["values"] })) },
+        untilSeen: () => new Promise((resolve) => (see = resolve)),
+      },
+    );
+    const first = reader.next();
+    await vi.advanceTimersByTimeAsync(10);
+    watcher.began(1);
+    await vi.advanceTimersByTimeAsync(800);
+    see();
+    await first;
+    let isTold = false;
+    await reader.next();
+    await reader.next();
+    void watcher.whenDataTaken(1, new AbortController().signal).then(() => (isTold = true));
+    await vi.advanceTimersByTimeAsync(30);
+    expect(isTold).toBe(true);
+    reader.close();
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -14,6 +14,7 @@ import { createWebhookService } from "../../src/webhooks/service.ts";
 import { saying } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
+import { TEST_CIPHER } from "../helpers/encryption.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { query } from "../helpers/query.ts";
 import { startReceiver, type Receiver } from "./receiver.ts";
@@ -49,6 +50,7 @@ beforeAll(async () => {
     poolSize: 1,
     applicationName: "webhooks test",
     preparedStatements: true,
+    cipher: TEST_CIPHER,
     logger: listeningLogger().logger,
   });
 });
@@ -160,6 +162,7 @@ test("metrics count what is not delivered, and say for how long", async () => {
   expect(metrics.body.webhooks).toMatchObject({ num_pending: 1 });
   const text = await (await fetch(`${server.url}/metrics`, { headers: { "x-api-key": KEYS.me } })).text();
   expect(text).toMatch(/\nthreadloom_webhooks\{state="pending"\} 1\n/);
+  expect(text).toMatch(/\nthreadloom_webhook_tries_total\{result="refused_status"\} [1-9]/);
   expect(text).toMatch(/\nthreadloom_webhooks_oldest_seconds 36\d\d/);
   receiver.answer(undefined);
   await send("me", "POST", `/webhooks/deliveries/${runId}/replay`);
@@ -229,7 +232,8 @@ test("what was settled long ago is removed", async () => {
 test("two servers take each delivery once, and a holder that lost it stores nothing", async () => {
   const { run_id: runId } = await aDelivery("me", "delivered");
   const deliveries = createDeliveries(database);
-  const options = { limit: 10, perReceiver: 4, underWay: new Map(), own: true, leaseSeconds: 60 };
+  const places = { receiver: 4, user: 4, key: 8 };
+  const options = { limit: 10, places, underWay: [], own: true, leaseSeconds: 60 };
   await query(
     server,
     "update threadloom.webhook_deliveries set state = 'pending', settled_at = null, due_at = now() + interval '1 hour' where run_id = $1",
@@ -237,10 +241,10 @@ test("two servers take each delivery once, and a holder that lost it stores noth
   );
   await query(server, "update threadloom.webhook_deliveries set due_at = now() where run_id = $1", [runId]);
   // The server of the test may be first.
-  const taken = [...(await deliveries.claim(options)), ...(await deliveries.claim(options))];
+  const taken = [...(await deliveries.claim(options)).held, ...(await deliveries.claim(options)).held];
   expect(taken.length).toBeLessThanOrEqual(1);
   await deliveries.failed(
-    { runId, receiver: "", attempt: 0 },
+    { runId, attempt: 0 },
     { status: 500, reason: "late", pauseSeconds: 1, forGood: true },
   );
   expect((await get("me", runId)).body.last_error).not.toBe("late");

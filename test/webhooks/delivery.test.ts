@@ -15,6 +15,7 @@ let receiver: Receiver;
 beforeAll(async () => {
   server = await startTestServer({
     webhookSecrets: SECRETS,
+    bodyLimitBytes: 16_000_000,
     projectKeys: {
       webhooks: {
         url: { disable_loopback: false },
@@ -46,10 +47,14 @@ interface Delivery {
   last_status: number | null;
   last_error: string | null;
 }
-const delivery = async (runId: string): Promise<Delivery | undefined> =>
-  (
-    await query<Delivery>(server, "select * from threadloom.webhook_deliveries where run_id = $1", [runId])
-  )[0];
+/** Its row, with the reason as it is shown: it may be stored encrypted. */
+const delivery = async (runId: string): Promise<Delivery | undefined> => {
+  const text = "select * from threadloom.webhook_deliveries where run_id = $1";
+  const [row] = await query<Delivery>(server, text, [runId]);
+  if (row === undefined) return undefined;
+  const { body } = await api.get<Pick<Delivery, "last_error">>(`/webhooks/deliveries/${runId}`);
+  return { ...row, last_error: body.last_error };
+};
 const untilDelivery = (runId: string, what: string, is: (found: Delivery) => boolean): Promise<Delivery> =>
   eventually(`the delivery of ${runId} ${what}`, async () => {
     const found = await delivery(runId);
@@ -265,7 +270,7 @@ describe("a receiver that fails", () => {
       }),
     );
     await eventually("it hangs", () => receiver.received.length > 0);
-    const other = await startReceiver();
+    const other = await startReceiver(undefined, "127.0.0.2");
     const { run_id: runId } = await api.aRun(await api.aThread(), { ...COUNT, webhook: other.url });
     await untilDelivered(runId);
     // A quarter of the places.
@@ -305,7 +310,23 @@ test("values that are too large are left out, and that is said", async () => {
   expect(payload["values"]).toBeNull();
 });
 
-test("a path of this server is requested as anybody would request it", async () => {
+test("what is far too large is not even stored with the delivery", async () => {
+  const { run_id: runId } = await api.aRun(await api.aThread(), {
+    ...COUNT,
+    input: saying("x".repeat(6_010_000)),
+    config: { configurable: { tone: "kind" } },
+    webhook: receiver.url,
+  });
+  await untilDelivered(runId);
+  expect(only(receiver.payloads())).toMatchObject({
+    kwargs: { webhook: `${receiver.url}/` },
+    omitted: ["kwargs", "values"],
+  });
+  const text = "select kwargs, config from threadloom.webhook_deliveries where run_id = $1";
+  expect(await query(server, text, [runId])).toEqual([{ kwargs: null, config: {} }]);
+});
+
+test("a path of this server is requested as anybody would request it, without the configured headers", async () => {
   const { run_id: runId } = await api.aRun(await api.aThread(), { ...COUNT, webhook: "/runs/search" });
   await untilDelivered(runId);
   const { run_id: nowhere } = await api.aRun(await api.aThread(), { ...COUNT, webhook: "/nowhere" });

@@ -12,7 +12,7 @@ export interface Received {
 export type Answering = (received: Received, response: ServerResponse) => void;
 
 /** Somebody who is told of runs, on this machine. */
-export const startReceiver = async (answering?: Answering) => {
+export const startReceiver = async (answering?: Answering, host = "127.0.0.1") => {
   const received: Received[] = [];
   const state = { answering, connections: 0 };
   const server = createServer((request, response) => {
@@ -30,12 +30,12 @@ export const startReceiver = async (answering?: Answering) => {
     });
   });
   server.on("connection", () => (state.connections += 1));
-  server.listen(0, "127.0.0.1");
+  server.listen(0, host);
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return {
     port,
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${host}:${port}`,
     received,
     get connections() {
       return state.connections;

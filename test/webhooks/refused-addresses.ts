@@ -1,5 +1,17 @@
-/** Loopback, private, link-local, of the host, or of nobody, in every spelling that an address knows. */
-export const REFUSED = [
+/** Private ones, which a configuration may allow. */
+export const PRIVATE = [
+  "http://10.0.0.1/",
+  "http://10.1/",
+  "http://172.16.0.1/",
+  "http://172.31.255.255/",
+  "http://192.168.1.1/",
+  "http://192.168.257/",
+  "http://100.64.0.1/",
+  "http://[fc00::1]/",
+];
+
+/** Loopback, link-local, of the host, or of nobody, in every spelling that an address knows. */
+export const NEVER_PRIVATE = [
   "http://127.0.0.1/",
   "http://127.1/",
   "http://127.0.1/",
@@ -21,13 +33,6 @@ export const REFUSED = [
   "http://0/",
   "http://0.0.0.0/",
   "http://0.1.2.3/",
-  "http://10.0.0.1/",
-  "http://10.1/",
-  "http://172.16.0.1/",
-  "http://172.31.255.255/",
-  "http://192.168.1.1/",
-  "http://192.168.257/",
-  "http://100.64.0.1/",
   "http://169.254.169.254/latest/meta-data/",
   "http://2852039166/",
   "http://0xa9fea9fe/",
@@ -58,10 +63,17 @@ export const REFUSED = [
   "http://[fe80::1]/",
   "http://[febf::1]/",
   "http://[fec0::1]/",
-  "http://[fc00::1]/",
+  "http://100.100.100.200/latest/meta-data/",
+  "http://[::ffff:100.100.100.200]/",
   "http://[fd00:ec2::254]/",
+  "http://[fd00:0ec2:0:0:0:0:0:254]/",
+  "http://[fd20:ce::254]/",
+  "http://[fd00:c1::a9fe:a9fe]/",
+  "http://[fd00:42::42]/",
   "http://[ff02::1]/",
   "http://[100::1]/",
   "http://[5f00::1]/",
   "http://[4000::1]/",
 ];
+
+export const REFUSED = [...PRIVATE, ...NEVER_PRIVATE];

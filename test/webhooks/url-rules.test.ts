@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { webhookConfigOf, webhooksSchema, webhookHeaders } from "../../src/project/webhooks.ts";
 import { refusalOf } from "../../src/webhooks/addresses.ts";
-import { REFUSED } from "./refused-addresses.ts";
+import { NEVER_PRIVATE, PRIVATE, REFUSED } from "./refused-addresses.ts";
 import { ownRouteOf, webhookRefusal } from "../../src/webhooks/url-rules.ts";
 
 /** Which webhooks a run may name. What names stand for is looked at when they are called: request.test.ts. */
@@ -12,6 +12,14 @@ const withRules = (url: object) => configOf({ url });
 
 test.each(REFUSED)("%s is refused", (url) => {
   expect(webhookRefusal(url, USUAL)).toMatch(/^names /);
+});
+
+test.each(NEVER_PRIVATE)("%s is refused where private addresses are allowed, too", (url) => {
+  expect(webhookRefusal(url, withRules({ disable_private_ips: false }))).toMatch(/^names /);
+});
+
+test.each(PRIVATE)("%s is private: it may be allowed", (url) => {
+  expect(webhookRefusal(url, withRules({ disable_private_ips: false }))).toBeUndefined();
 });
 
 test.each([

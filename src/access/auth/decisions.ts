@@ -2,6 +2,7 @@ import { forbidden, ThreadloomError } from "../../domain/errors.ts";
 import type { Actions, Resource } from "../actions.ts";
 import { RETURNED, type AuthEvent, type ValueOf } from "../values.ts";
 import { readFilter, type ReadFilter } from "./filters.ts";
+import { giveValue } from "./given-values.ts";
 import type { AuthHandlers } from "./handlers.ts";
 import { refusalIn } from "./refusals.ts";
 import { HANDLER_SECONDS, inTime } from "./time-limits.ts";
@@ -19,15 +20,6 @@ export interface Decision<Value> {
   filter: ReadFilter | undefined;
 }
 
-/** The handler may change it as it likes; what was asked for stays as it is. */
-const copyOf = <Value extends object>(value: Value): Value => {
-  const fields = Object.entries(value).map(([key, inner]: [string, unknown]) => {
-    if (Array.isArray(inner)) return [key, [...(inner as unknown[])]];
-    return [key, typeof inner === "object" && inner !== null ? { ...inner } : inner];
-  });
-  return Object.fromEntries(fields) as Value;
-};
-
 /** What comes back is held to what a client may send. */
 const checked = <Value>(event: AuthEvent, value: Value): Value => {
   const schema = RETURNED[event];
@@ -40,7 +32,11 @@ const checked = <Value>(event: AuthEvent, value: Value): Value => {
   );
 };
 
-const decisionOf = (event: AuthEvent, answer: unknown): ReadFilter | undefined => {
+const decisionOf = (
+  event: AuthEvent,
+  answer: unknown,
+  sealedKeys: ReadonlySet<string> | undefined,
+): ReadFilter | undefined => {
   if (answer === undefined || answer === null || answer === true) return undefined;
   if (answer === false) throw forbidden("You may not do this.");
   if (typeof answer !== "object") {
@@ -49,16 +45,22 @@ const decisionOf = (event: AuthEvent, answer: unknown): ReadFilter | undefined =
     );
   }
   try {
-    return readFilter(answer);
+    return readFilter(answer, sealedKeys);
   } catch (cause) {
     throw new HandlerError(`The handler of ${event} answered a filter that can't be understood.`, { cause });
   }
 };
 
+export interface DecisionOptions {
+  handlerSeconds?: number;
+  /** Keys of metadata whose values are sealed: a filter by one of them is the handler's fault. */
+  sealedKeys?: ReadonlySet<string> | undefined;
+}
+
 /** Asks the project's handlers what a user may do. */
 export const createDecisions = (
   handlers: Pick<AuthHandlers, "handlerOf">,
-  { handlerSeconds = HANDLER_SECONDS }: { handlerSeconds?: number } = {},
+  { handlerSeconds = HANDLER_SECONDS, sealedKeys }: DecisionOptions = {},
 ) => {
   const ask = async (
     handler: NonNullable<ReturnType<AuthHandlers["handlerOf"]>>,
@@ -87,9 +89,10 @@ export const createDecisions = (
     const event = `${resource}:${action}` as AuthEvent;
     const handler = handlers.handlerOf(event);
     if (handler === undefined) return undefined;
-    const value = copyOf(asked as object) as ValueOf<R, A>;
+    const { value, settle } = giveValue<ValueOf<R, A>>(asked);
     const argument = { event, resource, action, value, permissions: [...permissions], user: { ...user } };
-    const filter = decisionOf(event, await ask(handler, argument));
+    const filter = decisionOf(event, await ask(handler, argument), sealedKeys);
+    settle();
     // The handler may have put another object in the place of the one that it was given.
     return { value: checked(event, argument.value), filter };
   };

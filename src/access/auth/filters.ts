@@ -115,6 +115,19 @@ const holdsForNothing = (filter: Filter): boolean => {
   return false;
 };
 
+/** The first of these keys that stands anywhere in a filter. */
+const namedIn = (value: unknown, keys: ReadonlySet<string>): string | undefined => {
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    if (!isList(value) && keys.has(key)) return key;
+    const found = namedIn(inner, keys);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+
+const NO_KEYS: ReadonlySet<string> = new Set();
+
 export interface ReadFilter {
   /** Undefined: it holds for everything. */
   condition: Condition | undefined;
@@ -124,12 +137,19 @@ export interface ReadFilter {
 /**
  * A filter as `Auth`'s handlers answer it, as a condition on `jsonb`: `{key: value}` or `{key: {$eq: value}}`,
  * `{key: {$contains: value | [values]}}`, several keys at once, `$or` and `$and` of such. Falsy values count like all others,
- * and an empty filter holds for everything. Throws `FilterError`, with a sentence for the log.
+ * and an empty filter holds for everything. `sealedKeys`: of metadata, whose values the database can't compare. Throws `FilterError`,
+ * with a sentence for the log.
  */
-export const readFilter = (answer: unknown): ReadFilter => {
+export const readFilter = (answer: unknown, sealedKeys: ReadonlySet<string> = NO_KEYS): ReadFilter => {
   const filter = createReader()(answer, 1);
   const storable = storableObject.safeParse(answer);
   if (!storable.success) throw new FilterError(`the filter ${storable.error.issues[0]?.message ?? ""}`);
+  const sealed = sealedKeys.size === 0 ? undefined : namedIn(answer, sealedKeys);
+  if (sealed !== undefined) {
+    throw new FilterError(
+      `the filter has '${sealed}', whose values LANGGRAPH_AES_JSON_KEYS seals: it would find nothing`,
+    );
+  }
   if (filter.kind === "all" && filter.of.length === 0) return { condition: undefined, holdsForNothing: true };
   return {
     condition: (metadata, parameter) => toSql(filter, metadata, parameter),

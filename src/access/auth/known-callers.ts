@@ -15,6 +15,7 @@ export interface KnownCallers {
   keyOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined;
   find(key: string): UserCaller | undefined;
   add(key: string, caller: UserCaller): void;
+  remove(key: string): void;
 }
 
 export const createKnownCallers = (
@@ -44,6 +45,10 @@ export const createKnownCallers = (
       known.set(key, { caller, until: now() + ttlSeconds * 1_000 });
       const [oldest] = known.keys();
       if (known.size > maxSize && oldest !== undefined) known.delete(oldest);
+    },
+
+    remove(key) {
+      known.delete(key);
     },
   };
 };

@@ -1,4 +1,4 @@
-import { HandlerRefusal } from "../../domain/errors.ts";
+import { HandlerRefusal, ThreadloomError } from "../../domain/errors.ts";
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
@@ -36,4 +36,27 @@ export const refusalIn = (thrown: unknown): HandlerRefusal | undefined => {
   if (status < FIRST_STATUS || status > LAST_STATUS) return undefined;
   const sentence = typeof message === "string" && message !== "" ? message : "The request was refused.";
   return new HandlerRefusal(status, sentence, headersOf(headers), { cause: thrown });
+};
+
+/** Too early, too slow, too often: statuses of 4xx that pass. */
+const PASSING = [408, 425, 429];
+
+/**
+ * `authenticate` threw what is no `HTTPException`. A request is refused like any other that nobody vouches for: a library that finds
+ * a token expired throws none. But it may as well be an identity provider that can't be reached, so nobody who is known loses access by
+ * one of them; see asking/rounds.ts.
+ */
+export class UnexplainedRefusal extends ThreadloomError {
+  constructor(cause: unknown) {
+    super("unauthenticated", "The request could not be authenticated.", { cause });
+  }
+}
+
+/** Whether somebody is refused for what he is, and not for the moment. */
+export const isLossOfAccess = (error: unknown): boolean => {
+  if (error instanceof UnexplainedRefusal) return false;
+  if (error instanceof HandlerRefusal) return error.status < 500 && !PASSING.includes(error.status);
+  return (
+    error instanceof ThreadloomError && ["unauthenticated", "forbidden", "not_found"].includes(error.kind)
+  );
 };

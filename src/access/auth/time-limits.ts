@@ -3,9 +3,10 @@ import { unavailable } from "../../domain/errors.ts";
 /** A handler may ask a server of somebody else's; requests wait for it. */
 export const HANDLER_SECONDS = 10;
 
-/** The answer of a handler. Throws `unavailable` if it does not come in time: then nobody knows who may do what. */
-export const inTime = async (answer: unknown, ms: number, signal?: AbortSignal): Promise<unknown> => {
+/** The answer of a handler; `gone`, where it has to be waited for: aborts when nobody waits any more. Throws `unavailable` if it does not come in time: then nobody knows who may do what. */
+export const inTime = async (answer: unknown, ms: number, gone?: () => AbortSignal): Promise<unknown> => {
   if (!(answer instanceof Object) || typeof (answer as { then?: unknown }).then !== "function") return answer;
+  const signal = gone?.();
   let timer: NodeJS.Timeout | undefined;
   let onGone: (() => void) | undefined;
   const limit = new Promise<never>((_resolve, reject) => {

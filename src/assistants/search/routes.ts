@@ -31,6 +31,7 @@ export const createSearchRoutes =
     app.post(
       "/assistants/count",
       {
+        config: { isRead: true },
         schema: {
           tags,
           summary: "Count assistants",

@@ -5,6 +5,7 @@ import { whereVisible } from "../../access/where-visible.ts";
 import { roomyPage } from "../../database/bounded-reads.ts";
 import type { Database } from "../../database/database.ts";
 import type { AssistantVersionRow } from "../../database/tables.ts";
+import { assertSearchable } from "../../encryption/json.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { contains, LONG_COLUMNS, SNAPSHOT, toRow, weightOf, type CountedRow } from "../columns.ts";
 import type { AssistantVersionsSearch } from "../schemas.ts";
@@ -33,6 +34,7 @@ export const createVersionLists = (database: Database) => {
       { metadata = {}, limit, offset }: AssistantVersionsSearch,
       signal?: AbortSignal,
     ): Promise<{ rows: AssistantVersionRow[]; total: number | undefined }> {
+      assertSearchable(database.cipher, metadata);
       const page = kysely
         .selectFrom("assistant_versions")
         .select(SNAPSHOT)
@@ -58,6 +60,7 @@ export const createVersionLists = (database: Database) => {
       metadata: JsonObject = {},
       signal?: AbortSignal,
     ): Promise<number> {
+      assertSearchable(database.cipher, metadata);
       const { sql: text, parameters } = kysely
         .selectFrom("assistant_versions")
         .select(sql<number>`count(*)::int`.as("count"))

@@ -8,6 +8,7 @@ import { toJsonb } from "../../lib/jsonb.ts";
 import { checkpointPlace, openRecord, openWrites } from "../rows/sealing.ts";
 import { RECORD } from "../rows/separators.ts";
 import { parseTaskWrites, type TaskWrites } from "../rows/row-text.ts";
+import { assertFilterOpen } from "./sealed-filter.ts";
 
 /** A checkpoint's row with the writes of its tasks. */
 export interface CheckpointRow {
@@ -102,6 +103,7 @@ const rowsStatement = (
 
 /** Rows with their writes, newest first. */
 export const readRows = async (queryable: Queryable, filter: RowFilter): Promise<CheckpointRow[]> => {
+  await assertFilterOpen(queryable, filter);
   const { text, values } = rowsStatement(queryable, filter, "", (rows) => rows);
   return (await queryable.query<RawRow>(text, values)).map((row) => toRow(row, queryable.cipher));
 };
@@ -117,6 +119,7 @@ export const readRowsOf = async (
   filter: RowFilter,
   bytesAtMost: number,
 ): Promise<{ rows: CheckpointRow[]; isEnd: boolean }> => {
+  await assertFilterOpen(queryable, filter);
   const { text, values } = rowsStatement(
     queryable,
     filter,

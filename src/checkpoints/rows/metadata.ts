@@ -67,11 +67,14 @@ export const sealOwnMetadata = (
   searchable: ReadonlySet<string>,
 ): JsonObject => {
   if (cipher === undefined) return metadata;
+  const open: JsonObject = {};
   const sealed: JsonObject = {};
-  for (const [key, value] of Object.entries(sealMetadata(cipher, metadata))) {
+  for (const [key, value] of Object.entries(metadata)) {
     const stays =
       value === undefined || cipher.metadataKeys.has(key) || isReservedMetadata(key) || searchable.has(key);
-    setProperty(sealed, key, stays ? value : sealValue(cipher, value));
+    // Sealed once: what is sealed within is not opened.
+    if (stays) setProperty(open, key, value);
+    else setProperty(sealed, key, sealValue(cipher, value));
   }
-  return sealed;
+  return { ...sealMetadata(cipher, open), ...sealed };
 };

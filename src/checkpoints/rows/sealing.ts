@@ -39,6 +39,10 @@ export const sealWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpoint
 export const openWrites = (cipher: Cipher | undefined, lines: string, task: TaskOfCheckpoint): string =>
   eachLine(lines, (rest, index) => openText(cipher, rest, writePlace(task, index)));
 
+/** The same lines, sealed anew. */
+export const resealWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpoint): string =>
+  sealWrites(cipher, openWrites(cipher, lines, task), task);
+
 /** A record that was put again has the ones before behind it, each sealed for itself. */
 export const openRecord = (cipher: Cipher | undefined, record: string, place: string): string =>
   record.includes(OLDER)
@@ -47,3 +51,10 @@ export const openRecord = (cipher: Cipher | undefined, record: string, place: st
         .map((version) => openText(cipher, version, place))
         .join(OLDER)
     : openText(cipher, record, place);
+
+/** Each of the versions of a record, sealed anew. */
+export const resealRecord = (cipher: Cipher, record: string, place: string): string =>
+  openRecord(cipher, record, place)
+    .split(OLDER)
+    .map((version) => cipher.seal(version, place))
+    .join(OLDER);

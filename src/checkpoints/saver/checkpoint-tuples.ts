@@ -5,6 +5,7 @@ import type {
   CheckpointPendingWrite,
   CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
+import type { ValueClasses } from "../../values/classes.ts";
 import { setProperty } from "../../values/properties.ts";
 import type { LoadedCheckpoint, LoadedWrite } from "../read/checkpoint-reader.ts";
 import type { References } from "../read/value-references.ts";
@@ -30,6 +31,7 @@ export const reviveTuple = async (
   loaded: LoadedCheckpoint,
   threadId: string,
   learner: ThreadWriter | undefined,
+  classes: ValueClasses,
 ): Promise<CheckpointTuple> => {
   const { row, body } = loaded;
   const unfinished: Unfinished = [];
@@ -40,11 +42,13 @@ export const reviveTuple = async (
     const value = fromRecord(record);
     const elementsOf = (list: number): unknown[] => {
       const trees = treesOf(record, list, loaded);
-      const elements = revive(trees, unfinished) as unknown[];
+      const elements = revive(trees, unfinished, undefined, classes) as unknown[];
       if (isWholeList(record)) lists.push({ value, elements, trees });
       return elements;
     };
-    const holder = revive([recordTree(record, loaded.elements)], unfinished, elementsOf) as [unknown];
+    const holder = revive([recordTree(record, loaded.elements)], unfinished, elementsOf, classes) as [
+      unknown,
+    ];
     await settle(unfinished.splice(0));
     setProperty(values, channel, holder[0]);
     channels.set(channel, value);
@@ -62,11 +66,13 @@ export const reviveTuple = async (
     channels,
   });
   const pendingWrites: CheckpointPendingWrite[] = [];
-  for (const write of loaded.writes) pendingWrites.push(await reviveWrite(write, loaded));
+  for (const write of loaded.writes) pendingWrites.push(await reviveWrite(write, loaded, classes));
   const at = (id: string): RunnableConfig => ({
     configurable: { thread_id: threadId, checkpoint_ns: row.checkpoint_ns, checkpoint_id: id },
   });
-  const metadata = revive(JSON.parse(row.metadata)) as CheckpointMetadata<{ run_id?: string }>;
+  const metadata = revive(JSON.parse(row.metadata), undefined, undefined, classes) as CheckpointMetadata<{
+    run_id?: string;
+  }>;
   if (row.run_id !== null) metadata.run_id ??= row.run_id;
   const checkpoint: Checkpoint = { ...body, id: row.checkpoint_id, channel_values: values };
   return {
@@ -88,13 +94,22 @@ export const toKnown = ({ record, segments, shape }: References, shapes: KnownSh
 export const reviveWrite = async (
   write: LoadedWrite,
   loaded: LoadedCheckpoint,
-): Promise<CheckpointPendingWrite> => [write.taskId, write.channel, await reviveRecord(write.record, loaded)];
+  classes: ValueClasses,
+): Promise<CheckpointPendingWrite> => [
+  write.taskId,
+  write.channel,
+  await reviveRecord(write.record, loaded, classes),
+];
 
-export const reviveRecord = async (record: ValueRecord, loaded: LoadedCheckpoint): Promise<unknown> => {
+export const reviveRecord = async (
+  record: ValueRecord,
+  loaded: LoadedCheckpoint,
+  classes: ValueClasses,
+): Promise<unknown> => {
   const unfinished: Unfinished = [];
   const elementsOf = (list: number): unknown[] =>
-    revive(treesOf(record, list, loaded), unfinished) as unknown[];
-  const holder = revive([recordTree(record, loaded.elements)], unfinished, elementsOf) as [unknown];
+    revive(treesOf(record, list, loaded), unfinished, undefined, classes) as unknown[];
+  const holder = revive([recordTree(record, loaded.elements)], unfinished, elementsOf, classes) as [unknown];
   await settle(unfinished);
   return holder[0];
 };

@@ -3,6 +3,7 @@
 import type { DeltaChannelHistory } from "@langchain/langgraph-checkpoint";
 import type { Database } from "../../database/database.ts";
 import { isUuid } from "../../lib/ids.ts";
+import type { ValueClasses } from "../../values/classes.ts";
 import type { ConfiguredCheckpoint } from "./checkpoint-config.ts";
 import type { CheckpointReader, LoadedWrite } from "../read/checkpoint-reader.ts";
 import { readAncestors, readRows } from "../read/row-statements.ts";
@@ -23,6 +24,7 @@ export const readDeltaHistory = async (
   { database, reader }: { database: Database; reader: CheckpointReader },
   { key, checkpointNs, checkpointId }: ConfiguredCheckpoint,
   channels: readonly string[],
+  classes: ValueClasses,
 ): Promise<Histories> => {
   const histories = new Map(Object.entries(noHistory(channels)));
   const open = new Set(channels);
@@ -37,12 +39,12 @@ export const readDeltaHistory = async (
       if ("error" in loaded) throw loaded.error;
       for (const write of [...loaded.writes].sort(byTaskAndIndex).reverse()) {
         if (!open.has(write.channel)) continue;
-        histories.get(write.channel)?.writes.push(await reviveWrite(write, loaded));
+        histories.get(write.channel)?.writes.push(await reviveWrite(write, loaded, classes));
       }
       for (const [channel, record] of loaded.channels) {
         const history = histories.get(channel);
         if (history === undefined || !open.delete(channel)) continue;
-        history.seed = await reviveRecord(record, loaded);
+        history.seed = await reviveRecord(record, loaded, classes);
       }
     }
     cursor = rows.length < ANCESTORS_AT_A_TIME ? undefined : rows[rows.length - 1]?.checkpoint_id;

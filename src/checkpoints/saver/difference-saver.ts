@@ -13,6 +13,7 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import type { Database } from "../../database/database.ts";
 import type { JsonObject } from "../../lib/json.ts";
+import { classesBesideThis, type ValueClasses } from "../../values/classes.ts";
 import type { ElementCache } from "../lists/element-cache.ts";
 import type { CheckpointReader, LoadedCheckpoint } from "../read/checkpoint-reader.ts";
 import { readRows } from "../read/row-statements.ts";
@@ -66,6 +67,8 @@ const PAGE_CHECKPOINTS = 50;
  */
 export abstract class DifferenceSaver extends BaseCheckpointSaver {
   filter: TupleFilter | undefined;
+  /** Of the instances that it gives out; undefined: of those beside this package. */
+  protected classes: ValueClasses | undefined;
   /** See AttemptSaver. */
   endsWithWrites = false;
   private readonly own: OwnMetadata;
@@ -180,7 +183,14 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const configured = checkpointOf(config);
     if (configured === undefined) return noHistory(channels);
     await this.writer(configured.key, false).queue.settled();
-    return readDeltaHistory(this.parts, configured, channels);
+    return readDeltaHistory(this.parts, configured, channels, await this.classesGiven());
+  }
+
+  /** See ClassedSaver. */
+  abstract withClasses(classes: ValueClasses): DifferenceSaver;
+
+  private async classesGiven(): Promise<ValueClasses> {
+    return this.classes ?? (await classesBesideThis());
   }
 
   abstract override deleteThread(threadId: string): Promise<void>;
@@ -202,22 +212,28 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     threadId: string,
     learner: ThreadWriter | undefined,
   ): Promise<CheckpointTuple> {
-    const tuple = await reviveTuple(loaded, threadId, learner);
-    if (tuple.checkpoint.v < 4) await this.migratePendingSends(tuple.checkpoint, loaded);
+    const classes = await this.classesGiven();
+    const tuple = await reviveTuple(loaded, threadId, learner, classes);
+    if (tuple.checkpoint.v < 4) await this.migratePendingSends(tuple.checkpoint, loaded, classes);
     if (this.filter === undefined || loaded.row.checkpoint_ns !== "") return tuple;
     // Applying writes changes `versions_seen`, and all tuples of one row would share that object.
     const anew = (): LoadedCheckpoint => ({ ...loaded, body: structuredClone(loaded.body) });
-    return await this.filter(tuple, () => reviveTuple(anew(), threadId, undefined));
+    return await this.filter(tuple, () => reviveTuple(anew(), threadId, undefined, classes));
   }
 
   /** Before version 4 what was sent to nodes stood in the parent's writes. */
-  private async migratePendingSends(checkpoint: Checkpoint, { row }: LoadedCheckpoint): Promise<void> {
+  private async migratePendingSends(
+    checkpoint: Checkpoint,
+    { row }: LoadedCheckpoint,
+    classes: ValueClasses,
+  ): Promise<void> {
     if (row.parent_id === null) return;
     const address = { threadId: row.thread_id, checkpointNs: row.checkpoint_ns, checkpointId: row.parent_id };
     const parent = await this.parts.reader.read(address);
     const sends: unknown[] = [];
     for (const write of parent?.writes ?? []) {
-      if (write.channel === TASKS && parent !== undefined) sends.push((await reviveWrite(write, parent))[2]);
+      if (write.channel === TASKS && parent !== undefined)
+        sends.push((await reviveWrite(write, parent, classes))[2]);
     }
     const versions = Object.values(checkpoint.channel_versions);
     checkpoint.channel_values[TASKS] = sends;

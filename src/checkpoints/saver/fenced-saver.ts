@@ -6,6 +6,7 @@ import type { Fence } from "../write/fences.ts";
 import { ThreadWriter } from "../write/thread-writer.ts";
 import { checkpointOf } from "./checkpoint-config.ts";
 import { DifferenceSaver, type SaverOptions, type SaverParts } from "./difference-saver.ts";
+import type { ValueClasses } from "../../values/classes.ts";
 
 /** The saver of one attempt, fenced by its lease; of one update of a state, fenced by the thread being idle; of an import. */
 export class FencedSaver extends DifferenceSaver implements AttemptSaver {
@@ -61,6 +62,11 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
       this.writers.set(key, writer);
     }
     return writer;
+  }
+
+  override withClasses(classes: ValueClasses): this {
+    this.classes = classes;
+    return this;
   }
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {

@@ -1,3 +1,4 @@
+import type { ValueClasses } from "../../values/classes.ts";
 import { deleteThread } from "../upkeep/deleting.ts";
 import { threadKey } from "../rows/thread-key.ts";
 import { ThreadWriter } from "../write/thread-writer.ts";
@@ -36,6 +37,13 @@ export class UnfencedSaver extends DifferenceSaver {
       if (!queue.isBusyWith()) this.writers.delete(oldest);
     }
     return writer;
+  }
+
+  override withClasses(classes: ValueClasses): UnfencedSaver {
+    const saver = new UnfencedSaver(this.parts);
+    saver.classes = classes;
+    saver.filter = this.filter;
+    return saver;
   }
 
   override async deleteThread(threadId: string): Promise<void> {

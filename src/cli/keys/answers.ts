@@ -24,9 +24,13 @@ export const createdText = ({ key_id, name, scopes, expires_at }: KeyRecord): st
     "",
   ].join("\n");
 
-/** A table with a line per key. */
-export const listText = (records: readonly KeyRecord[]): string => {
-  if (records.length === 0) return "There are no keys.\n";
+/** A table with a line per key. Keys that were revoked keep a server closed, so that their absence must not read as none. */
+export const listText = (records: readonly KeyRecord[], withRevoked: boolean): string => {
+  if (records.length === 0) {
+    return withRevoked
+      ? "There are no keys.\n"
+      : "There are no keys that hold. Revoked ones, which keep a server closed, are shown by --all.\n";
+  }
   const rows = [
     ["ID", "NAME", "SCOPES", "STATUS", "CREATED", "EXPIRES", "LAST USED"],
     ...records.map((record) => [

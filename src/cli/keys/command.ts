@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { KEY_SCOPES, type KeyScope } from "../../access/caller.ts";
 import { isScope } from "../../access/keys/scopes.ts";
 import type { KeyService } from "../../access/keys/service.ts";
-import type { DatabaseFlags } from "../own-database.ts";
+import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 import { createdText, jsonOf, listText } from "./answers.ts";
 import { parseExpiry } from "./expiry.ts";
 
@@ -30,9 +30,9 @@ const parseScopes = (text: string): KeyScope[] => {
 
 const EXAMPLES = `
 Examples:
-  $ npm run keys -- create --name ci --scopes read,run --expires 30d
-  $ npm run keys -- list --json
-  $ npm run keys -- revoke ci
+  $ threadloom keys create --name ci --scopes read,run --expires 30d
+  $ threadloom keys list --json
+  $ threadloom keys revoke ci
 
 Scopes (each includes those before it):
   read   sees everything that is stored: threads, runs, assistants, crons, items of the store
@@ -41,13 +41,8 @@ Scopes (each includes those before it):
 
 A server knows a new key, and refuses a revoked one, within a second. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-const onDatabase = (command: Command): Command =>
-  command
-    .option("--database-url <url>", "the database, not through a pooler in transaction mode")
-    .option("--database-schema <name>", "the schema of its tables")
-    .option("--data <folder>", "folder of the embedded PostgreSQL, where no database is named")
-    .option("--config <path>", "the langgraph.json whose env may name the database")
-    .addOption(new Option("--json", "answer as JSON"));
+const answering = (command: Command): Command =>
+  onDatabase(command).addOption(new Option("--json", "answer as JSON"));
 
 /** `keys create|list|revoke|forget`: a command of its own, or one of a larger program. */
 export const createKeysCommand = ({ withKeys, write, tell }: KeysCommandParts): Command => {
@@ -55,7 +50,7 @@ export const createKeysCommand = ({ withKeys, write, tell }: KeysCommandParts): 
   const keys = new Command("keys").description("Makes, lists and revokes the API keys of a deployment.");
   keys.addHelpText("after", EXAMPLES);
 
-  onDatabase(keys.command("create"))
+  answering(keys.command("create"))
     .description("Makes a key and shows it this once.")
     .requiredOption("--name <name>", "what it is called")
     .requiredOption("--scopes <scopes>", "what it may do: read, run, admin", parseScopes)
@@ -76,16 +71,16 @@ export const createKeysCommand = ({ withKeys, write, tell }: KeysCommandParts): 
       },
     );
 
-  onDatabase(keys.command("list"))
+  answering(keys.command("list"))
     .description("Lists the keys, the oldest first; never what they are.")
     .option("--all", "revoked ones, too")
     .action(async (flags: DatabaseFlags & Output & { all?: true }) => {
       const records = await withKeys(flags, (service) => service.list({ withRevoked: flags.all === true }));
       if (flags.json) json(records.map(jsonOf));
-      else write(listText(records));
+      else write(listText(records, flags.all === true));
     });
 
-  onDatabase(keys.command("revoke"))
+  answering(keys.command("revoke"))
     .description("Revokes a key for good. Revoking the last one does not open the server.")
     .argument("<key>", "its name, its id, or the key itself")
     .action(async (reference: string, flags: DatabaseFlags & Output) => {
@@ -95,7 +90,7 @@ export const createKeysCommand = ({ withKeys, write, tell }: KeysCommandParts): 
         tell(`The key '${record.name}' (${record.key_id}) is revoked: servers refuse it within a second.\n`);
     });
 
-  onDatabase(keys.command("forget"))
+  answering(keys.command("forget"))
     .description(
       "Deletes the list of revoked keys. Servers on loopback without API_KEYS are open to everybody again.",
     )

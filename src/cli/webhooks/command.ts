@@ -2,7 +2,8 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { THE_SERVER } from "../../access/caller.ts";
 import { DELIVERY_STATES, deliveryPath, type WebhookDelivery } from "../../webhooks/schemas.ts";
 import type { WebhookService } from "../../webhooks/service.ts";
-import type { DatabaseFlags } from "../own-database.ts";
+import { onDatabase, type DatabaseFlags } from "../own-database.ts";
+import { printable } from "../printable.ts";
 
 export interface WebhooksCommandParts {
   /** Does something with the deliveries of the deployment that the flags name, and closes its database. */
@@ -35,15 +36,12 @@ const limit = (text: string): number => {
 
 const EXAMPLES = `
 Examples:
-  $ npm run webhooks -- list --state failed
-  $ npm run webhooks -- show 0199f3a0-0000-7000-8000-000000000000
-  $ npm run webhooks -- replay 0199f3a0-0000-7000-8000-000000000000
+  $ threadloom webhooks list --state failed
+  $ threadloom webhooks show 0199f3a0-0000-7000-8000-000000000000
+  $ threadloom webhooks replay 0199f3a0-0000-7000-8000-000000000000
 
 A delivery has the id of its run. A running server sends what is replayed within two seconds; without one it is sent when
 one starts. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
-
-/** Callers write addresses: nothing in them must steer a terminal. */
-const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
 
 /** A line for each: what became of it, when it is tried next or was settled, whom it is for, and why it failed. */
 const lineOf = (delivery: WebhookDelivery): string =>
@@ -61,13 +59,8 @@ const textOf = (delivery: WebhookDelivery): string =>
     .map(([field, value]) => `${field.padEnd(16)}${printable(String(value ?? "-"))}\n`)
     .join("");
 
-const onDatabase = (command: Command): Command =>
-  command
-    .option("--database-url <url>", "the database, not through a pooler in transaction mode")
-    .option("--database-schema <name>", "the schema of its tables")
-    .option("--data <folder>", "folder of the embedded PostgreSQL, where no database is named")
-    .option("--config <path>", "the langgraph.json whose env may name the database")
-    .addOption(new Option("--json", "answer as JSON"));
+const answering = (command: Command): Command =>
+  onDatabase(command).addOption(new Option("--json", "answer as JSON"));
 
 /** `webhooks list|show|replay`: a command of its own, or one of a larger program. */
 export const createWebhooksCommand = ({ withWebhooks, write, tell }: WebhooksCommandParts): Command => {
@@ -77,7 +70,7 @@ export const createWebhooksCommand = ({ withWebhooks, write, tell }: WebhooksCom
   );
   webhooks.addHelpText("after", EXAMPLES);
 
-  onDatabase(webhooks.command("list"))
+  answering(webhooks.command("list"))
     .description("Lists deliveries, those of the newest runs first.")
     .addOption(new Option("--state <state>", "only those").choices(DELIVERY_STATES))
     .option("--limit <number>", "how many at most (default: 100)", limit)
@@ -96,7 +89,7 @@ export const createWebhooksCommand = ({ withWebhooks, write, tell }: WebhooksCom
       },
     );
 
-  onDatabase(webhooks.command("show"))
+  answering(webhooks.command("show"))
     .description("Shows one.")
     .argument("<run>", "the id of its run", runId)
     .action(async (id: string, flags: DatabaseFlags & Output) => {
@@ -105,7 +98,7 @@ export const createWebhooksCommand = ({ withWebhooks, write, tell }: WebhooksCom
       else write(textOf(delivery));
     });
 
-  onDatabase(webhooks.command("replay"))
+  answering(webhooks.command("replay"))
     .description("Sends it again, with the same id, whatever became of it.")
     .argument("<run>", "the id of its run", runId)
     .action(async (id: string, flags: DatabaseFlags & Output) => {

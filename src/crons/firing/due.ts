@@ -15,6 +15,8 @@ export interface Look {
 export type DueCron = CronRow & {
   /** Whose runs they are; null: no user created the cron. */
   auth_user: JsonObject | null;
+  /** By whom they are counted. */
+  caller: string | null;
   next_run_date: Date;
   now: Date;
   assistant_is_there: boolean;
@@ -34,8 +36,12 @@ export interface Advance {
 /** Of the requests of the crons of one claim, since all of them are in memory at once. */
 const CLAIMED_BYTES_AT_MOST = 16 * 1024 * 1024;
 
-/** A cron whose assistant is gone is for everybody to disable. */
-const HOSTED = "left join threadloom.assistants a on a.assistant_id = c.assistant_id";
+/**
+ * A cron whose assistant is gone is for everybody to disable. So is one whose assistant was made anew under the same id since
+ * anybody said what the cron is to run: it may be somebody else's.
+ */
+const HOSTED =
+  "left join threadloom.assistants a on a.assistant_id = c.assistant_id and a.created_at <= c.updated_at";
 const isHosted = (graphIds: string): string =>
   `(a.graph_id is null or a.graph_id = any(${graphIds}::text[]))`;
 
@@ -49,7 +55,7 @@ const LOOK = `select clock_timestamp() as now, (
  * snapshot is read afresh, and is not due any more. Indexes: crons_due; of the runs that wait: runs_pending_of_thread.
  */
 const CLAIM = `with due as materialized (
-  select ${COLUMNS.map((column) => `c.${column}`).join(", ")}, c.auth_user, now() as now,
+  select ${COLUMNS.map((column) => `c.${column}`).join(", ")}, c.auth_user, c.caller, now() as now,
     a.assistant_id is not null as assistant_is_there,
     c.thread_id is not null and exists (select from threadloom.runs r where r.thread_id = c.thread_id and r.status = 'pending'
       and r.metadata ->> 'cron_id' = c.cron_id::text) as former_run_waits

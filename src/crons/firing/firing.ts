@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { ZodError } from "zod";
 import type { Database } from "../../database/database.ts";
-import { isPassing } from "../../database/passing-faults.ts";
+import { isCancelled, isPassing } from "../../database/passing-faults.ts";
 import { ThreadloomError } from "../../domain/errors.ts";
 import type { Faults } from "../../domain/faults.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -124,7 +124,13 @@ export const createFiring = (parts: FiringParts) => {
     for (const { plan, outcome } of done.settled) {
       if (outcome === "not now") continue;
       const { cron, error, waits, requested } = plan;
-      const leftOut = waits ? "waits" : outcome === "rejected" ? "busy" : undefined;
+      const leftOut = waits
+        ? "waits"
+        : outcome === "rejected"
+          ? "busy"
+          : outcome === "full"
+            ? "full"
+            : undefined;
       tell({ cron, error, leftOut, isRun: requested !== undefined });
     }
     const notNow = done.settled.flatMap(({ plan, outcome }) =>
@@ -153,7 +159,8 @@ export const createFiring = (parts: FiringParts) => {
     try {
       return await fireSome({ except, only: undefined, limit: CRONS_AT_ONCE }, (held) => (ids = held));
     } catch (error) {
-      if (isPassing(error) || ids.length === 0) throw error;
+      // Many may take longer than a time-out of the role allows; one by one they don't.
+      if ((isPassing(error) && !isCancelled(error)) || ids.length === 0) throw error;
     }
     const fired: Fired[] = [];
     for (const id of ids) {

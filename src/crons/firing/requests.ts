@@ -19,5 +19,10 @@ export const requestOf = (cron: DueCron): RequestedRun => {
       ? { kind: "threadless", keep: cron.on_run_completed === "keep" }
       : { kind: "thread", threadId: cron.thread_id, createIfMissing: false };
   const body = placement.kind === "thread" ? runBody.parse(asked) : threadlessRunBody.parse(asked);
-  return requestedRun(body, placement, { runId: newId(), authUser: cron.auth_user, readerId: null });
+  return requestedRun(body, placement, {
+    runId: newId(),
+    authUser: cron.auth_user,
+    caller: cron.caller,
+    readerId: null,
+  });
 };

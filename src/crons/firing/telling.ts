@@ -12,13 +12,14 @@ export interface Outcome {
   /** Why the cron is disabled; null: it is not. */
   error: string | null;
   /** Why nothing is run this time; undefined: something is, or the cron's time is over. */
-  leftOut: "busy" | "waits" | undefined;
+  leftOut: "busy" | "waits" | "full" | undefined;
   isRun: boolean;
 }
 
 const WHY_LEFT_OUT = {
   busy: "a cron was due while its thread was busy, so nothing is run",
   waits: "a cron was due while its former run still waits for its thread, so no other is made",
+  full: "a cron was due while as many runs wait on its thread, or for who made it, as may, so nothing is run",
 };
 
 /**

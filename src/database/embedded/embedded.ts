@@ -18,7 +18,7 @@ import {
   stopServer,
   SUPERUSER,
 } from "./cluster.ts";
-import { findBinaries, findPlace, makePlace, type ClusterPlace } from "./place.ts";
+import { findBinaries, findPlace, makePlace, type Binaries, type ClusterPlace } from "./place.ts";
 
 export interface EmbeddedPostgresOptions {
   /** Where the data should live, as an absolute path. Made if it is missing. */
@@ -51,7 +51,7 @@ const NO_SUCH_DATABASE = "3D000";
 const LEAVING_MS = 1_000;
 /** How long an exited process's connections may take to be gone. */
 const ABANDONED_MS = 10_000;
-const END_ENTRY = fileURLToPath(new URL("./end.ts", import.meta.url));
+const END_ENTRY = fileURLToPath(new URL("./end-entry.js", import.meta.url));
 
 const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
@@ -120,6 +120,40 @@ export const stopAbandoned = async (folder: string): Promise<void> => {
   }
 };
 
+interface Cluster {
+  place: ClusterPlace;
+  binaries: Binaries;
+  settings: Readonly<Record<string, string>>;
+}
+
+/** Sees to it that a server runs; returns its port. `fixedPort`: clients know it already, no other will do. */
+const ensureServer = async (
+  { place, binaries, settings }: Cluster,
+  fixedPort: number | undefined,
+): Promise<number> => {
+  let port = fixedPort ?? (await readPort(place)) ?? (await freePort());
+  for (let attempt = 1; ; attempt += 1) {
+    const running = await findPostmaster(place);
+    if (running?.ready) return running.port;
+    try {
+      if (running === undefined) {
+        await startServer({ place, binaries, port, settings });
+        return port;
+      }
+    } catch (error) {
+      if (!(error instanceof ServerDidNotStart) || attempt >= ATTEMPTS_AT_MOST) throw error;
+      if (error.portTaken && fixedPort === undefined) port = await freePort();
+      else if (!error.clusterTaken && !error.portTaken) throw error;
+    }
+    if (attempt >= ATTEMPTS_AT_MOST * 10) {
+      throw new StartError(
+        `The PostgreSQL server of ${place.folder} (process ${running?.pid}) does not get ready.`,
+      );
+    }
+    await delay(RETRY_MS / (running === undefined ? 1 : 5));
+  }
+};
+
 /**
  * Starts the PostgreSQL that comes with the package, on a cluster of its own, or takes the one that already runs
  * there: left over by a process that was killed, or shared with one that lives.
@@ -142,31 +176,6 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
 
   const urlFor = (port: number, database: string) => urlOf({ port, password, database });
 
-  /** Sees to it that a server runs; returns its port. `fixedPort`: clients know it already, no other will do. */
-  const ensureServer = async (fixedPort?: number): Promise<number> => {
-    let port = fixedPort ?? (await readPort(place)) ?? (await freePort());
-    for (let attempt = 1; ; attempt += 1) {
-      const running = await findPostmaster(place);
-      if (running?.ready) return running.port;
-      try {
-        if (running === undefined) {
-          await startServer({ place, binaries, port, settings });
-          return port;
-        }
-      } catch (error) {
-        if (!(error instanceof ServerDidNotStart) || attempt >= ATTEMPTS_AT_MOST) throw error;
-        if (error.portTaken && fixedPort === undefined) port = await freePort();
-        else if (!error.clusterTaken && !error.portTaken) throw error;
-      }
-      if (attempt >= ATTEMPTS_AT_MOST * 10) {
-        throw new StartError(
-          `The PostgreSQL server of ${place.folder} (process ${running?.pid}) does not get ready.`,
-        );
-      }
-      await delay(RETRY_MS / (running === undefined ? 1 : 5));
-    }
-  };
-
   const connect = (port: number, database: string): Promise<pg.Client> =>
     connectTo({ port, password, database });
 
@@ -184,7 +193,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
   /** The connection whose shared lock says: this process uses the server. */
   const register = async (fixedPort?: number): Promise<{ keeper: pg.Client; port: number }> => {
     const tryToRegister = async (): Promise<{ keeper: pg.Client; port: number }> => {
-      const port = await ensureServer(fixedPort);
+      const port = await ensureServer({ place, binaries, settings }, fixedPort);
       let keeper: pg.Client | undefined;
       try {
         keeper = await connect(port, DATABASE);
@@ -246,7 +255,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
     dataFolder: dirname(place.folder),
     abandon() {
       if (isDone) return;
-      spawn(execPath, ["--import", import.meta.resolve("tsx"), END_ENTRY, place.folder], {
+      spawn(execPath, [END_ENTRY, place.folder], {
         cwd: place.folder,
         detached: true,
         stdio: "ignore",

@@ -1,5 +1,5 @@
 import type { ExecutedRunRow } from "../../database/tables.ts";
-import { isPassing, retryPassing } from "../../database/passing-faults.ts";
+import { isCancelled, isPassing, retryPassing } from "../../database/passing-faults.ts";
 import { LeaseLostError } from "../../domain/errors.ts";
 import type { Faults } from "../../domain/faults.ts";
 import type { JsonObject } from "../../lib/json.ts";
@@ -10,7 +10,7 @@ import { selectorOf, type RunOutcome } from "../../queue/attempts.ts";
 import type { RunEnds } from "../../queue/ending.ts";
 import type { Queue } from "../../queue/queue.ts";
 import type { AttemptResult, GraphResult } from "../executors/executor.ts";
-import { resultOfLost } from "./lost-run.ts";
+import { resultOfLost, WAITS_ALONE } from "./lost-run.ts";
 import type { Outcomes } from "./outcomes.ts";
 
 /** How a run that was executed here ended. */
@@ -30,8 +30,8 @@ export interface RunEnding {
 /** What takes the ends of runs that have a webhook. */
 export interface EndsOutbox {
   /** What is stored of a run's last values. */
-  toStoredValues(json: string | undefined): NonNullable<RunOutcome["told"]>;
-  /** An end was stored that is to be told. */
+  toFinalValues(json: string | undefined): NonNullable<RunOutcome["told"]>;
+  /** An end was stored that may have to be told. */
   onRecorded(): void;
 }
 
@@ -54,6 +54,12 @@ export interface Circumstances {
 }
 
 /**
+ * Longer than locks of a migration or a backup are held. A statement that takes longer than a time-out of the role allows, each
+ * time, must not keep its run for ever: the attempt is lost then, and the last one leaves an error, which is small.
+ */
+const CANCELLED_FOR_MS = 60_000;
+
+/**
  * From what became of an attempt to what is stored of it: the run's end, or that it goes on elsewhere (undefined). What is
  * stored is decided here, by which statement in queue/ending.ts.
  */
@@ -61,8 +67,12 @@ export const createConclusion = (parts: ConclusionParts) => {
   const { queue, ends, outcomes, outbox, processId, faults, logger } = parts;
 
   /** Repeats while the database is away: an outcome that was reached must not be lost while the lease is held. */
-  const persist = <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> =>
-    retryPassing(write, { isWanted: isMine });
+  const persist = <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> => {
+    const giveUpAt = performance.now() + CANCELLED_FOR_MS;
+    const after = (error: unknown): boolean =>
+      isPassing(error) && (!isCancelled(error) || performance.now() < giveUpAt);
+    return retryPassing(write, { isWanted: isMine, after });
+  };
 
   /**
    * Resolves when all events are in the log; with a failure if the database refuses them for good: another attempt would
@@ -118,6 +128,7 @@ export const createConclusion = (parts: ConclusionParts) => {
             ? (await ends.finishWithThread(selector, undefined, processId)) !== undefined
             : await ends.rollBack(selector);
         if (!(await persist(undo, isMine))) return undefined;
+        if (run.kwargs.webhook !== undefined) outbox?.onRecorded();
         if (!run.delete_thread) await letNextStart(run.thread_id);
         return {
           status: "rolled-back",
@@ -130,7 +141,16 @@ export const createConclusion = (parts: ConclusionParts) => {
     }
     if (result.kind === "lost") {
       const kept = await persist(() => queue.giveUpAttempt(selector), isMine);
-      if (kept === undefined) return undefined;
+      if (kept === undefined) {
+        const lost_attempts = run.lost_attempts + 1;
+        const { run_id, thread_id, graph_id } = run;
+        if (queue.isSuspect({ lost_attempts }))
+          logger.warn(
+            { run_id, thread_id, graph_id, lost_attempts },
+            `a run lost its process; ${WAITS_ALONE}`,
+          );
+        return undefined;
+      }
       return await conclude(run, channel, resultOfLost(kept, result.how), circumstances);
     }
     let outcome = await persist(() => outcomes.of(run, result), isMine);
@@ -146,7 +166,7 @@ export const createConclusion = (parts: ConclusionParts) => {
     const told = outbox !== undefined && run.kwargs.webhook !== undefined ? outbox : undefined;
     if (told !== undefined) {
       const last = values() ?? (await persist(() => outcomes.valuesOf(run), isMine));
-      outcome = { ...outcome, told: told.toStoredValues(last) };
+      outcome = { ...outcome, told: told.toFinalValues(last) };
     }
     const { error } = outcome;
     faults.reached("before-finish");

@@ -85,6 +85,12 @@ export const createExecutor = (parts: ExecutorParts) => {
 
   const conclude = createConclusion({ queue, ends, outcomes, outbox, processId, faults, logger });
 
+  const giveUp = async (run: ClaimedRunRow): Promise<void> => {
+    await queue.giveUpLease(selectorOf(run)).catch((error: unknown) => {
+      logger.debug({ err: error, run_id: run.run_id }, "a lease can't be given up now; it will be over");
+    });
+  };
+
   return {
     suspectsAtOnce: graphExecutor.suspectsAtOnce,
 
@@ -167,12 +173,16 @@ export const createExecutor = (parts: ExecutorParts) => {
         }
         if (result.kind === "lost") log.warn(`the process of the graph ${result.how}`);
         let ending: RunEnding | undefined;
+        let isLeft = false;
         try {
           ending = await conclude(run, channel, result, { isMine: () => !lost, creatorIsHere });
         } catch (error) {
-          // The lease expires and the run is recovered from its last checkpoint.
+          // The run is recovered from its last checkpoint, in another attempt.
           if (error instanceof LeaseLostError) log.warn("the lease was lost; another attempt has the run");
-          else log.error({ err: error }, "the outcome of a run could not be stored");
+          else {
+            log.error({ err: error }, "the outcome of a run could not be stored");
+            isLeft = true;
+          }
         }
         if (ending === undefined) {
           hub.abandon(channel);
@@ -182,6 +192,8 @@ export const createExecutor = (parts: ExecutorParts) => {
           ending = { ...ending, execMs: performance.now() - startedAt };
         }
         onReleased(ending);
+        // Nobody renews the lease from here on; without this it would be over later.
+        if (isLeft) await giveUp(run);
         return ending;
       };
       return {

@@ -1,3 +1,4 @@
+import type { StateSnapshot } from "@langchain/langgraph";
 import type { CheckpointStorage } from "../../checkpoints/types.ts";
 import type { ExecutedRunRow } from "../../database/tables.ts";
 import type { Database } from "../../database/database.ts";
@@ -6,6 +7,7 @@ import { sqlState, StateStorageError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { describeThrown } from "../../lib/thrown.ts";
+import { within } from "../../lib/within.ts";
 import { toWireJson } from "../../values/wire-json.ts";
 import type { GraphResult } from "../executors/executor.ts";
 import type { ResumeRefusal } from "../executors/strict-resume.ts";
@@ -18,8 +20,17 @@ export interface OutcomesParts {
   checkpoints: CheckpointStorage;
   /** Seconds that a run of a graph may take. */
   timeoutSecondsOf(graphId: string): number;
+  /** See READ_WITHIN_MS. */
+  readWithinMs?: number;
   logger: Logger;
 }
+
+/**
+ * The state of a thread is read by its graph, which a factory may have to make first: users' code, and perhaps what kept the run
+ * from ending in its time. It must not keep its end from being stored as well: heartbeats would renew the lease for ever. Longer
+ * than a connection to the database is waited for, so that a database that is away is told from users' code that hangs.
+ */
+const READ_WITHIN_MS = 15_000;
 
 /** What PostgreSQL says names tables and statements: that is for the log. */
 const isFromDatabase = (error: unknown): boolean =>
@@ -60,16 +71,24 @@ export const createOutcomes = ({
   graphs,
   checkpoints,
   timeoutSecondsOf,
+  readWithinMs = READ_WITHIN_MS,
   logger,
 }: OutcomesParts) => {
+  const stateOf = async (run: ExecutedRunRow): Promise<StateSnapshot> => {
+    const { configurable, context } = graphConfiguration(run);
+    const configuration = { configurable, context };
+    const read = async (): Promise<StateSnapshot> => {
+      const graph = await graphs.resolve(run.graph_id, configuration, { checkpointer: checkpoints.saver });
+      return await graph.getState({ configurable: { thread_id: run.thread_id } });
+    };
+    return await within(readWithinMs, read());
+  };
+
   /** What the head checkpoint waits for; needs a read, so only where the graph's stream does not tell. */
   const readThreadState = async (
     run: ExecutedRunRow,
   ): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
-    const { configurable, context } = graphConfiguration(run);
-    const configuration = { configurable, context };
-    const graph = await graphs.resolve(run.graph_id, configuration, { checkpointer: checkpoints.saver });
-    const state = await graph.getState({ configurable: { thread_id: run.thread_id } });
+    const state = await stateOf(run);
     const waiting = (state.tasks as TaskWithInterrupts[]).filter(
       (task) => (task.interrupts?.length ?? 0) > 0,
     );
@@ -79,7 +98,7 @@ export const createOutcomes = ({
     };
   };
 
-  /** The same, but a run ends whatever its graph's code does: a factory may throw, a graph be gone by now. */
+  /** The same, but a run ends whatever its graph's code does: a factory may throw or hang, a graph be gone by now. */
   const threadStateOf = async (
     run: ExecutedRunRow,
     threadStatus: RunOutcome["threadStatus"],
@@ -96,15 +115,11 @@ export const createOutcomes = ({
 
   /**
    * JSON of the values of a thread at the end of its run; undefined if it has none, or if the code of its graph does not
-   * let them be read. Throws if the database is away.
+   * let them be read, or not in time. Throws if the database is away.
    */
   const valuesOf = async (run: ExecutedRunRow): Promise<string | undefined> => {
     try {
-      const { configurable, context } = graphConfiguration(run);
-      const configuration = { configurable, context };
-      const graph = await graphs.resolve(run.graph_id, configuration, { checkpointer: checkpoints.saver });
-      const state = await graph.getState({ configurable: { thread_id: run.thread_id } });
-      return toWireJson(state.values);
+      return toWireJson((await stateOf(run)).values);
     } catch (error) {
       if (database.isLoss(error)) throw error;
       logger.warn({ err: error, run_id: run.run_id }, "the values of a run that ended could not be read");

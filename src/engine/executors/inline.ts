@@ -2,14 +2,13 @@ import type { AttemptSaver, CheckpointStorage } from "../../checkpoints/types.ts
 import type { ClaimedRunRow } from "../../database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
-import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
-import { LeaseLostError, ValueTooLargeError } from "../../domain/errors.ts";
+import type { RunnableGraph } from "../../graphs/runnable-graph.ts";
+import { LeaseLostError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { toWireJson } from "../../values/wire-json.ts";
 import { createPacer, type Pacer } from "../../lib/pacer.ts";
-import type { StreamChunk } from "../../events/modes.ts";
 import type { GraphEnd } from "../../events/protocol/subgraphs.ts";
-import { createTelling, type Telling } from "../../events/telling.ts";
+import { createTelling } from "../../events/telling.ts";
 import type { RunKwargs } from "../../queue/kwargs.ts";
 import type {
   GraphResult,
@@ -19,6 +18,7 @@ import type {
   GraphExecutor,
   StopReason,
 } from "./executor.ts";
+import { boundEvents, createHearing, createPauses, hearGraph } from "./hearing.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
 import { assertAnswersWhatWaits, RefusedResumeError } from "./strict-resume.ts";
 
@@ -41,88 +41,12 @@ export interface InlineExecutorParts {
  */
 const GRAPH_SLICE_MS = 0.5;
 
-/** Checkpoints and writes of tasks after which a graph is asked to make room for others: most have ended by then. */
-const UNPACED_WRITES = 16;
 /** Milliseconds that a graph has to end after its signal fired; then it goes on without being heard. */
 const STOP_GRACE_MS = 500;
-
-interface Observed {
-  values: unknown;
-  interrupted: boolean;
-  interrupts: unknown[];
-}
-
-const isInterruptChunk = (payload: unknown): payload is { __interrupt__: unknown[] } =>
-  typeof payload === "object" && payload !== null && "__interrupt__" in payload;
-
-/** Notes the graph's result as it passes by, so that ending a run needs no read of the state. */
-const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): void => {
-  if (mode !== "values" || namespace.length > 0) return;
-  if (isInterruptChunk(payload)) {
-    observed.interrupted = true;
-    observed.interrupts.push(...payload.__interrupt__);
-  } else observed.values = payload;
-};
-
-/** Hears what a graph streams until the attempt is over: tells it, and notes the result. */
-const createHearing = (telling: Telling) => {
-  const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
-  let isOver = false;
-  return {
-    observed: observed as Readonly<Observed>,
-    hear(chunk: unknown): void {
-      if (isOver) return;
-      const whole = telling.wholeOf(chunk);
-      observe(observed, whole);
-      telling.tell(whole);
-    },
-    /** What comes from now on is not heard. `undefined`: the run goes on elsewhere, and its next attempt tells more. */
-    end(how: GraphEnd | undefined): void {
-      if (!isOver && how !== undefined) telling.end(how);
-      isOver = true;
-    },
-  };
-};
-
-/** Refuses events that are too large: whoever reads them has each in memory as a whole, here and at the client. */
-const boundEvents = (sink: AttemptEvents, charactersAtMost: number): AttemptEvents => ({
-  emit(event, data) {
-    sink.emit(event, () => {
-      const text = data();
-      if (text.length <= charactersAtMost) return text;
-      throw new ValueTooLargeError(`An event '${event}'`, charactersAtMost, "EVENT_MAX_MB");
-    });
-  },
-  get needsPause() {
-    return sink.needsPause;
-  },
-  pause: () => sink.pause(),
-});
 
 /** How the graphs within that of a stopped attempt end, if the run ends with it. */
 const endOfStopped = (reason: StopReason | undefined): GraphEnd | undefined =>
   reason?.kind === "cancel" ? "interrupted" : reason?.kind === "timeout" ? "failed" : undefined;
-
-const HIDDEN_TAG = "langsmith:hidden";
-
-/**
- * What `streamEvents` tells: chunks of the run's own stream, which are for the modes that were asked for beside `events`,
- * and events of what happens inside, but for those that LangGraph marks as its own affair.
- */
-const readEvents = async (
-  graph: RunnableGraph,
-  input: unknown,
-  options: GraphRunOptions,
-  sink: AttemptEvents,
-  { onChunk, pause }: { onChunk: (chunk: unknown) => void; pause: () => Promise<void> },
-): Promise<void> => {
-  for await (const event of graph.streamEvents(input, { ...options, version: "v2" })) {
-    if (event.run_id === options.runId && event.event === "on_chain_stream") {
-      onChunk((event.data as { chunk: unknown }).chunk);
-    } else if (!event.tags?.includes(HIDDEN_TAG)) sink.emit("events", () => toWireJson(event));
-    if (sink.needsPause) await pause();
-  }
-};
 
 /**
  * Executes graphs in this process: they share its event loop and its memory with everything else in it. No process in
@@ -160,19 +84,7 @@ const startAttempt = (
   let saver: AttemptSaver | undefined;
   let graph: RunnableGraph | undefined;
 
-  /** While who streams the graph waits, the graph must, too: what it streams meanwhile is kept for it. */
-  let pausing: Promise<void> | undefined;
-  const pause = async (): Promise<void> => {
-    pausing = sink.pause();
-    await pausing;
-    pausing = undefined;
-  };
-  let unpaced = UNPACED_WRITES;
-  const beforeNextStep = (): Promise<void> | undefined => {
-    if (unpaced === 0) return pausing ?? pacer.next();
-    unpaced -= 1;
-    return undefined;
-  };
+  const { pause, beforeNextStep } = createPauses(sink, pacer);
 
   /** What was reached before a failure or a stop stays; whether it could be stored shows when the run is ended. */
   const keepProgress = async (): Promise<void> => {
@@ -224,21 +136,14 @@ const startAttempt = (
       ? null
       : kwargs.command === undefined
         ? (kwargs.input ?? null)
-        : await toCommand(kwargs.command, () => interruptsOf(run.thread_id));
-    if (telling.throughEvents)
-      await readEvents(resolved, input, options, bounded, {
-        onChunk: (chunk) => hearing.hear(chunk),
-        pause,
-      });
-    else {
-      const stream = await resolved.stream(input, options);
-      for await (const chunk of stream) {
-        // Who sees a question may answer it, or read the state, at once: it must be stored by then.
-        if (isInterruptChunk(telling.wholeOf(chunk)[2])) await own.flush();
-        hearing.hear(chunk);
-        if (sink.needsPause) await pause();
-      }
-    }
+        : await toCommand(kwargs.command, () => interruptsOf(run.thread_id), graphs.classesOf(run.graph_id));
+    await hearGraph(resolved, input, options, {
+      telling,
+      hearing,
+      sink: bounded,
+      pause,
+      flush: () => own.flush(),
+    });
     hearing.end(hearing.observed.interrupted ? "interrupted" : "completed");
     graphEnded();
     await own.flush();

@@ -1,15 +1,22 @@
-import { Command, Send } from "@langchain/langgraph";
+import type { Command, Send } from "@langchain/langgraph";
 import type { ExecutedRunRow, RunRow } from "../../database/tables.ts";
-import { authConfigurable, toGraphConfiguration, withoutServerOwned } from "../../graphs/configuration.ts";
+import {
+  authConfigurable,
+  metadataForCallbacks,
+  tagsForCallbacks,
+  toGraphConfiguration,
+  withoutServerOwned,
+} from "../../graphs/configuration.ts";
 import type { GraphRunOptions } from "../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Telling } from "../../events/telling.ts";
+import type { ValueClasses } from "../../values/classes.ts";
 import type { Goto, RunKwargs } from "../../queue/kwargs.ts";
 
 /** From a stored run to what LangGraph is called with. */
 
-const toGoto = (goto: Goto): string | Send =>
-  typeof goto === "string" ? goto : new Send(goto.node, goto.input);
+const toGoto = (goto: Goto, classes: ValueClasses): string | Send =>
+  typeof goto === "string" ? goto : new classes.Send(goto.node, goto.input);
 
 /**
  * An answer for every interrupt that waits. LangGraph takes `false`, `0` and `""` for no answer at all (1.4.18:
@@ -24,11 +31,14 @@ const byInterrupt = (answer: unknown, interrupts: JsonObject): unknown => {
 export const toCommand = async (
   { update, resume, goto }: NonNullable<RunKwargs["command"]>,
   interrupts: () => Promise<JsonObject>,
+  classes: ValueClasses,
 ): Promise<Command> =>
-  new Command({
+  new classes.Command({
     ...(update == null ? {} : { update: update as Record<string, unknown> }),
     ...(resume == null ? {} : { resume: resume ? resume : byInterrupt(resume, await interrupts()) }),
-    ...(goto == null ? {} : { goto: Array.isArray(goto) ? goto.map(toGoto) : toGoto(goto) }),
+    ...(goto == null
+      ? {}
+      : { goto: Array.isArray(goto) ? goto.map((place) => toGoto(place, classes)) : toGoto(goto, classes) }),
   });
 
 /** What a graph is given to configure itself by: the run's own configuration, and the server's ids. */
@@ -89,9 +99,9 @@ export const runOptions = (
       ...(checkpoint?.checkpoint_id === undefined ? {} : { checkpoint_id: checkpoint.checkpoint_id }),
       ...(checkpoint?.checkpoint_map == null ? {} : { checkpoint_map: checkpoint.checkpoint_map }),
     },
-    metadata: { ...run.metadata, ...ids, run_attempt: run.attempt },
+    metadata: { ...metadataForCallbacks(run.metadata), ...ids, run_attempt: run.attempt },
     runId: run.run_id,
-    ...(tags === undefined ? {} : { tags }),
+    ...(tags === undefined ? {} : { tags: tagsForCallbacks(tags) }),
     ...(recursion_limit === undefined
       ? {}
       : { recursionLimit: Math.min(recursion_limit, recursionLimitMax) }),

@@ -1,4 +1,3 @@
-import type { ClaimedRunRow } from "../../database/tables.ts";
 import { mayHaveBeenCommitted } from "../../database/passing-faults.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { selectorOf } from "../../queue/attempts.ts";
@@ -6,16 +5,14 @@ import type { Queue } from "../../queue/queue.ts";
 import type { RunsInHand } from "./runs-in-hand.ts";
 
 export interface AdoptionParts {
-  queue: Pick<Queue, "listUnknown" | "handBack">;
-  inHand: Pick<RunsInHand, "runIds" | "has" | "freeSlots" | "begin">;
+  queue: Pick<Queue, "listUnknown" | "handBack" | "giveUpLease">;
+  inHand: Pick<RunsInHand, "runIds" | "has" | "hasBegun" | "freeSlots" | "begin">;
   processId: string;
   logger: Logger;
 }
 
 /** A claim whose answer was lost is committed by then, if it is at all. */
 const UNSURE_MS = 3_000;
-
-const attemptOf = ({ run_id, attempt }: ClaimedRunRow): string => `${run_id}/${attempt}`;
 
 /**
  * Runs that the table says this process holds and that it doesn't know, because the answer to their claim was lost.
@@ -24,10 +21,7 @@ const attemptOf = ({ run_id, attempt }: ClaimedRunRow): string => `${run_id}/${a
 export const createAdoption = ({ queue, inHand, processId, logger }: AdoptionParts) => {
   /** When the answer to a claim was lost last. */
   let unsureSince: number | undefined;
-  /** Attempts that were found so: their own claim may still be answered. */
-  const adopted = new Set<string>();
   return {
-    has: (run: ClaimedRunRow): boolean => adopted.has(attemptOf(run)),
     /** A claim failed with this error. */
     claimFailed(error: unknown): void {
       if (mayHaveBeenCommitted(error)) unsureSince = performance.now();
@@ -40,15 +34,18 @@ export const createAdoption = ({ queue, inHand, processId, logger }: AdoptionPar
       try {
         for (const run of await queue.listUnknown(processId, inHand.runIds)) {
           // It may have come to be known, or its slot have been given away, while the answer was on its way.
-          if (inHand.has(run.run_id) || adopted.has(attemptOf(run))) continue;
+          if (inHand.has(run.run_id)) continue;
+          if (inHand.hasBegun(run)) {
+            // Executed here already, and its outcome could not be stored: only another attempt may go on with it.
+            await queue.giveUpLease(selectorOf(run));
+            continue;
+          }
           logger.warn(
             { run_id: run.run_id },
             "the answer to the claim of a run was lost; the run goes on here",
           );
-          if (inHand.freeSlots > 0) {
-            adopted.add(attemptOf(run));
-            inHand.begin(run, false);
-          } else await queue.handBack(selectorOf(run));
+          if (inHand.freeSlots > 0) inHand.begin(run, false);
+          else await queue.handBack(selectorOf(run));
         }
         if (unsureSince === since && lookedAt - since > UNSURE_MS) unsureSince = undefined;
       } catch (error) {

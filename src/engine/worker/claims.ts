@@ -10,7 +10,7 @@ import type { Suspects } from "./suspects.ts";
 
 export interface ClaimsParts {
   queue: Pick<Queue, "claim" | "claimSuspect">;
-  inHand: Pick<RunsInHand, "freeSlots" | "isIdle" | "reserve" | "release" | "begin">;
+  inHand: Pick<RunsInHand, "freeSlots" | "isIdle" | "reserve" | "release" | "hasBegun" | "begin">;
   suspects: Pick<Suspects, "isFull" | "hasOwnPlaces" | "restSeconds">;
   adoption: Adoption;
   processId: string;
@@ -62,7 +62,7 @@ export const createClaims = (parts: ClaimsParts) => {
     } finally {
       inHand.release(slots);
     }
-    for (const run of runs) if (!adoption.has(run)) inHand.begin(run, false);
+    for (const run of runs) if (!inHand.hasBegun(run)) inHand.begin(run, false);
   };
 
   const wake = (): void => {

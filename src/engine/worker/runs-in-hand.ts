@@ -21,10 +21,29 @@ export interface RunsInHandParts {
   onReleased(mayBeMore: boolean): void;
 }
 
+/** Attempts that are remembered after they have left: more than leave within a lease. About 1 MB. */
+const REMEMBERED_AT_MOST = 10_000;
+
+const attemptOf = ({ run_id, attempt }: ClaimedRunRow): string => `${run_id}/${attempt}`;
+
 /** The runs that this process executes, and the slots that they leave. */
 export const createRunsInHand = (parts: RunsInHandParts) => {
   const { concurrency, executor, heartbeat, endings, suspects, waitersElsewhere, faults } = parts;
   const executions = new Map<string, Execution>();
+  /**
+   * Attempts that have begun here, those that left last at the end. The table may say for a while that this process holds
+   * one that has left: its outcome could not be stored, or an answer was late. Nothing executes an attempt twice.
+   */
+  const begun = new Set<string>();
+  const remember = (run: ClaimedRunRow): void => {
+    begun.delete(attemptOf(run));
+    begun.add(attemptOf(run));
+    if (begun.size <= REMEMBERED_AT_MOST) return;
+    for (const oldest of begun) {
+      begun.delete(oldest);
+      break;
+    }
+  };
   /** Slots held for runs that are being claimed. */
   let reserved = 0;
   /**
@@ -55,6 +74,8 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
     },
     get: (runId: string): Execution | undefined => executions.get(runId),
     has: (runId: string): boolean => executions.has(runId),
+    /** Whether this attempt has been begun here, and may have left: it must not be begun again. */
+    hasBegun: (run: ClaimedRunRow): boolean => begun.has(attemptOf(run)),
     /** A copy: runs begin and end while it is gone through. */
     all: (): Execution[] => [...executions.values()],
     reserve(slots: number): void {
@@ -66,6 +87,7 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
     /** Executes a run that was claimed. `creatorIsHere`: it was created by this process and started with that. */
     begin(run: ClaimedRunRow, creatorIsHere: boolean): Execution {
       faults.reached("after-claim");
+      remember(run);
       const slots = suspects.hasOwnPlace(run) ? 0 : 1;
       const execution = executor.execute(run, creatorIsHere, {
         onGraphEnded() {
@@ -74,6 +96,7 @@ export const createRunsInHand = (parts: RunsInHandParts) => {
         },
         onReleased(ending) {
           concluding -= slots;
+          remember(run);
           // This process may hold the run again by now, in a later attempt.
           const isNewest = executions.get(run.run_id) === execution;
           if (isNewest) executions.delete(run.run_id);

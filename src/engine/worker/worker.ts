@@ -44,8 +44,11 @@ export interface Worker {
   cancelReservation(): void;
   /** Executes a run that was claimed with a reservation; undefined if it has been executed here since. */
   start(run: ClaimedRunRow): Execution | undefined;
-  /** Executes a run that the database says is this process's, though the answer that said so was lost. */
-  adopt(run: ExecutedRunRow): Execution;
+  /**
+   * Executes a run that the database says is this process's, though the answer that said so was lost; undefined if it has
+   * been executed here since.
+   */
+  adopt(run: ExecutedRunRow): Execution | undefined;
   execution(runId: string): Execution | undefined;
   /** How many runs are in the hands of this process. */
   readonly active: number;
@@ -87,6 +90,8 @@ export const createWorker = (options: WorkerOptions): Worker => {
     onReleased: (mayBeMore) => claims.slotFreed(mayBeMore),
   });
   const adoption = createAdoption({ ...options, inHand });
+  const beginOnce = (run: ClaimedRunRow): Execution | undefined =>
+    inHand.get(run.run_id) ?? (inHand.hasBegun(run) ? undefined : inHand.begin(run, true));
   const claims = createClaims({
     ...options,
     inHand,
@@ -126,10 +131,9 @@ export const createWorker = (options: WorkerOptions): Worker => {
     },
     start(run) {
       inHand.release(1);
-      const known = inHand.get(run.run_id);
-      return known ?? (adoption.has(run) ? undefined : inHand.begin(run, true));
+      return beginOnce(run);
     },
-    adopt: (run) => inHand.get(run.run_id) ?? inHand.begin(run, true),
+    adopt: beginOnce,
     execution: (runId) => inHand.get(runId),
     get active() {
       return inHand.size;

@@ -1,5 +1,7 @@
+import { isLossOfAccess } from "../../access/auth/refusals.ts";
+
 /** How a delivery came to its end. */
-export type DeliveryEnd = "ended" | "disconnected" | "dropped";
+export type DeliveryEnd = "ended" | "disconnected" | "dropped" | "refused";
 
 /** An event as a client gets it. */
 export interface SentEvent {
@@ -42,29 +44,61 @@ export interface EventSink {
   close(): void;
 }
 
+/** What ends a delivery because its client may read no more; so does a reader that rejects with a loss of access. */
+export interface DeliveryAccess {
+  /** Aborts when access is lost; left out: whoever holds the access ends the delivery himself. */
+  readonly signal?: AbortSignal;
+  /** What the client is told last; without it he is cut off. `after`: the id of what he was told before, if anything. */
+  farewell?: (reason: unknown, after: SentEvent["seq"] | undefined) => SentEvent;
+  /** Instead of a last event: cuts the client off in a way that says why. */
+  refuse?: (reason: unknown) => void;
+}
+
 /**
  * Gives a client all events of a reader until that ends or the client goes. Closes both. `onFault`: the events could not be
- * read or written, for a reason that is neither's; the client was dropped.
+ * read or written, for a reason that is neither's; the client was dropped. Once `access` is lost, nothing more of the reader is told.
  */
 export const deliver = async (
   reader: EventReader,
   sink: EventSink,
   onFault: (error: unknown) => void,
+  access?: DeliveryAccess,
 ): Promise<DeliveryEnd> => {
   sink.onGone(() => reader.close());
+  let isWriting = false;
+  let told: SentEvent["seq"] | undefined;
+  // What waits to be taken has been told; how long it waits is the client's to say.
+  const onLoss = (): void => (isWriting ? sink.drop() : reader.close());
   const drop = (): DeliveryEnd => {
     sink.drop();
     return "dropped";
   };
+  const refuse = async (reason: unknown): Promise<DeliveryEnd> => {
+    if (access?.refuse !== undefined) access.refuse(reason);
+    else if (access?.farewell === undefined) sink.drop();
+    else await sink.write([access.farewell(reason, told)]);
+    return "refused";
+  };
+  const signal = access?.signal;
+  signal?.addEventListener("abort", onLoss);
+  if (signal?.aborted) onLoss();
   try {
     if (sink.isGone) return "disconnected";
     sink.open();
     for (;;) {
-      const events = await reader.next();
+      const events = await reader.next().catch((error: unknown) => {
+        if (isLossOfAccess(error)) return { lostBy: error };
+        throw error;
+      });
       if (sink.isGone) return "disconnected";
+      if (signal?.aborted) return await refuse(signal.reason);
+      if (typeof events === "object" && "lostBy" in events) return await refuse(events.lostBy);
       if (events === "lost") return drop();
       if (events === "ended") return "ended";
+      isWriting = true;
       const written = await sink.write(events);
+      isWriting = false;
+      told = events.at(-1)?.seq ?? told;
       if (written === "gone") return "disconnected";
       if (written === "stalled") return drop();
     }
@@ -72,6 +106,7 @@ export const deliver = async (
     onFault(error);
     return drop();
   } finally {
+    signal?.removeEventListener("abort", onLoss);
     sink.close();
     reader.close();
   }

@@ -1,7 +1,9 @@
 import type { FastifyReply } from "fastify";
+import type { HeldAccess } from "../../access/asking-again.ts";
 import { isSelected, type EventSelection } from "../selection.ts";
 import { PassThrough, type Writable } from "node:stream";
 import { deliver, type DeliveryEnd, type EventReader, type EventSink, type SentEvent } from "./event-sink.ts";
+import { farewell } from "./farewell.ts";
 import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./pace.ts";
 
 /** Time between the comments that keep a stream alive; SDKs take two of them as the measure of silence. */
@@ -142,16 +144,20 @@ export const createEventStream = (reply: FastifyReply, selection: EventSelection
 };
 
 /**
- * Sends a run's events to a client until the run ends or the client goes. Resolves to how it came to an end.
+ * Sends a run's events to a client until the run ends, the client goes, or access is lost. Resolves to how it came to an end.
  *
- * A run's end closes the response cleanly. Everything else destroys the socket, because clients take a clean end
+ * A run's end closes the response cleanly, as does the event that tells of a loss. Everything else destroys the socket, because clients take a clean end
  * for the end of the run and would not come back.
  */
 export const sendRunEvents = async (
   reply: FastifyReply,
   reader: EventReader,
   selection: EventSelection = {},
+  access?: Pick<HeldAccess, "signal">,
 ): Promise<DeliveryEnd> =>
-  await deliver(reader, createEventStream(reply, selection), (error) => {
-    reply.log.error({ err: error }, "a stream was cut off: its events could not be sent");
-  });
+  await deliver(
+    reader,
+    createEventStream(reply, selection),
+    (error) => reply.log.error({ err: error }, "a stream was cut off: its events could not be sent"),
+    access && { signal: access.signal, farewell },
+  );

@@ -12,19 +12,25 @@ export interface SharedSocket {
   onGone(listener: () => void): () => void;
   /** Cuts the client off without a closing handshake. */
   drop(): void;
+  /** Closes with a code and a reason; nothing is sent any more, and the socket is gone for its users at once. */
+  refuse(code: number, reason: string): void;
 }
 
 /** What of a WebSocket is used, so that a slow one can be imitated. */
-type Socket = Pick<WebSocket, "send" | "terminate" | "once" | "readyState" | "OPEN" | "bufferedAmount">;
+type Socket = Pick<
+  WebSocket,
+  "send" | "close" | "terminate" | "once" | "readyState" | "OPEN" | "bufferedAmount"
+>;
 
 export const shareSocket = (socket: Socket): SharedSocket => {
   const listeners = new Set<() => void>();
   let isGone = socket.readyState !== socket.OPEN;
-  socket.once("close", () => {
+  const leave = (): void => {
     isGone = true;
     for (const listener of listeners) listener();
     listeners.clear();
-  });
+  };
+  socket.once("close", leave);
 
   /** Resolves when the operating system has the piece, or nobody will take it any more. */
   const write = async (piece: string, fin: boolean): Promise<void> =>
@@ -88,8 +94,16 @@ export const shareSocket = (socket: Socket): SharedSocket => {
       return () => listeners.delete(listener);
     },
     drop: () => socket.terminate(),
+    refuse(code, reason) {
+      if (isGone) return;
+      leave();
+      socket.close(code, Buffer.from(reason).subarray(0, REASON_BYTES_AT_MOST).toString());
+    },
   };
 };
+
+/** What a closing handshake has room for. */
+const REASON_BYTES_AT_MOST = 120;
 
 /** One of the writers of a socket: each event is a message, the text of its frame. */
 export const createSocketSink = (socket: SharedSocket): EventSink => {

@@ -2,6 +2,7 @@ import type { ThreadloomError } from "../../domain/errors.ts";
 import { tooMany } from "../../domain/errors.ts";
 import { createCounting, type CountedCaller, type CountedRequest } from "./counted-callers.ts";
 import { createOpenStreams } from "./open-streams.ts";
+import { createRefusals, type RefusedCounts, type Refusals } from "./refusals.ts";
 import { CLASS_NOUNS, RATE_CLASSES, type RateClass } from "./rate-classes.ts";
 import { createTokenBuckets, type Balance, type TokenBuckets } from "./token-buckets.ts";
 
@@ -12,11 +13,10 @@ export interface CallerLimitOptions {
   countsAddresses: boolean;
   streamsPerCaller: number;
   streamsAtMost: number;
+  /** Left out: they are counted, and nobody is told. */
+  refusals?: Refusals;
   now?: () => number;
 }
-
-/** What was refused, by the limit that was reached, since the process started. */
-export type RefusedCounts = Record<RateClass | "open_streams" | "connections", number>;
 
 /** What of it was spent, and what is left. `limit`: requests a minute. */
 export interface Spent extends Balance {
@@ -29,29 +29,26 @@ export interface CallerLimits {
   counted(request: CountedRequest): CountedCaller | undefined;
   /** Takes one of a class, if there is one; undefined: not limited. */
   spend(caller: CountedCaller, rate: RateClass): Spent | undefined;
-  /** The refusal of what is spent. */
-  refusalOf(spent: Spent, rate: RateClass): ThreadloomError;
+  /** The refusal of what the caller has spent; it is counted. */
+  refusalOf(caller: CountedCaller, spent: Spent, rate: RateClass): ThreadloomError;
   /** Takes more, whether it is there or not: what was asked for with a request that has been let in. */
   charge(caller: CountedCaller, rate: RateClass, amount: number): void;
   /** Something that stays open; throws `tooMany`. Answers what ends it. */
   openStream(caller: CountedCaller | undefined): () => void;
   /** A connection was closed at once, since there are too many. */
   noteDroppedConnection(): void;
+  /** Also for limits that are looked after elsewhere. */
+  readonly refusals: Refusals;
   figures(): { open_streams: number; refused: Readonly<RefusedCounts> };
 }
 
 export const createCallerLimits = (options: CallerLimitOptions): CallerLimits => {
-  const { perMinute, streamsPerCaller, streamsAtMost, now } = options;
+  const { perMinute, streamsPerCaller, streamsAtMost, refusals = createRefusals(), now } = options;
   const bucketOptions = now === undefined ? {} : { now };
   const buckets = Object.fromEntries(
     RATE_CLASSES.map((rate) => [rate, createTokenBuckets(bucketOptions)]),
   ) as Record<RateClass, TokenBuckets>;
   const streams = createOpenStreams({ perCaller: streamsPerCaller, inAll: streamsAtMost });
-  const refused: RefusedCounts = {
-    ...(Object.fromEntries(RATE_CLASSES.map((rate) => [rate, 0])) as Record<RateClass, number>),
-    open_streams: 0,
-    connections: 0,
-  };
 
   return {
     counted: createCounting(options),
@@ -62,8 +59,10 @@ export const createCallerLimits = (options: CallerLimitOptions): CallerLimits =>
       return { ...buckets[rate].take(name, limit), limit };
     },
 
-    refusalOf({ limit, retrySeconds }, rate) {
-      refused[rate] += 1;
+    refusals,
+
+    refusalOf({ name }, { limit, retrySeconds }, rate) {
+      refusals.note(rate, name);
       const wait = retrySeconds === 1 ? "a second" : `${retrySeconds} seconds`;
       return tooMany(
         `At most ${limit} ${CLASS_NOUNS[rate]} of one caller are taken in a minute; try again in ${wait}.`,
@@ -80,15 +79,15 @@ export const createCallerLimits = (options: CallerLimitOptions): CallerLimits =>
       try {
         return streams.open(caller);
       } catch (error) {
-        refused.open_streams += 1;
+        refusals.note("open_streams", caller?.name);
         throw error;
       }
     },
 
     noteDroppedConnection() {
-      refused.connections += 1;
+      refusals.note("connections");
     },
 
-    figures: () => ({ open_streams: streams.active, refused: { ...refused } }),
+    figures: () => ({ open_streams: streams.active, refused: refusals.figures() }),
   };
 };

@@ -34,6 +34,10 @@ const networkOf = (ip: string): string => {
     .join(":")}::/64`;
 };
 
+/** Of an address that is counted; undefined for this machine's own. */
+export const addressNameOf = (ip: string): string | undefined =>
+  isLoopback(ip) ? undefined : `address:${networkOf(ip)}`;
+
 /**
  * Tells who is counted for a request. Undefined: nobody, as on this machine itself, or where all callers come over
  * something in front that checks them and whose address would stand for all.
@@ -43,6 +47,6 @@ export const createCounting =
   ({ caller, ip }: CountedRequest): CountedCaller | undefined => {
     const name = callerName(caller);
     if (name !== undefined) return { name, times: caller.kind === "key" ? keyFactor : 1 };
-    if (!countsAddresses || isLoopback(ip)) return undefined;
-    return { name: `address:${networkOf(ip)}`, times: 1 };
+    const address = countsAddresses ? addressNameOf(ip) : undefined;
+    return address === undefined ? undefined : { name: address, times: 1 };
   };

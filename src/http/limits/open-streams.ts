@@ -1,7 +1,7 @@
 import { tooMany } from "../../domain/errors.ts";
 import type { CountedCaller } from "./counted-callers.ts";
 
-/** What stays open: streams, WebSockets, and requests that wait for a run. */
+/** What stays open: streams, WebSockets, what is subscribed to over these, and requests that wait for a run. */
 export interface OpenStreams {
   readonly active: number;
   /** Throws `tooMany`. Answers what ends it; that may be called again. */

@@ -17,6 +17,8 @@ interface Bucket {
 export interface TokenBuckets {
   /** Takes one token of a bucket that holds `perMinute`, if there is one. */
   take(key: string, perMinute: number): Balance;
+  /** What `take` would say, without taking one. Remembers nobody who is not known. */
+  look(key: string, perMinute: number): Balance;
   /** Takes tokens whether they are there or not: what is too much is a debt, and has to come back before the next is given. */
   charge(key: string, perMinute: number, amount: number): void;
 }
@@ -58,18 +60,27 @@ export const createTokenBuckets = ({
     return bucket;
   };
 
+  const balanceOf = ({ tokens: left }: Bucket, perMinute: number, isRefused: boolean): Balance => {
+    const secondsUntil = (tokens: number): number => Math.ceil(((tokens - left) * 60) / perMinute);
+    return {
+      isRefused,
+      remaining: Math.max(0, Math.floor(left)),
+      resetSeconds: secondsUntil(perMinute),
+      retrySeconds: Math.max(1, secondsUntil(1)),
+    };
+  };
+
   return {
     take(key, perMinute) {
       const bucket = filled(key, perMinute);
       const isRefused = bucket.tokens < 1;
       if (!isRefused) bucket.tokens -= 1;
-      const secondsUntil = (tokens: number): number => Math.ceil(((tokens - bucket.tokens) * 60) / perMinute);
-      return {
-        isRefused,
-        remaining: Math.max(0, Math.floor(bucket.tokens)),
-        resetSeconds: secondsUntil(perMinute),
-        retrySeconds: Math.max(1, secondsUntil(1)),
-      };
+      return balanceOf(bucket, perMinute, isRefused);
+    },
+
+    look(key, perMinute) {
+      const bucket = buckets.has(key) ? filled(key, perMinute) : { tokens: perMinute, at: 0 };
+      return balanceOf(bucket, perMinute, bucket.tokens < 1);
     },
 
     charge(key, perMinute, amount) {

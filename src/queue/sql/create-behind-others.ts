@@ -17,11 +17,14 @@ import {
 interface CreationBehindOthers extends Creation {
   /** How many pending runs of the thread were ended for this one. */
   replacedPending: number;
+  /** How many runs of the thread may wait, this one among them; null: no limit. */
+  pendingAtMost: number | null;
 }
 
 const PARAMETERS = {
   ...CREATE_PARAMETERS,
   replacedPending: ["integer", (creation: CreationBehindOthers) => creation.replacedPending],
+  pendingAtMost: ["integer", (creation: CreationBehindOthers) => creation.pendingAtMost],
 } as const;
 
 /**
@@ -36,7 +39,8 @@ thread as (
     status = 'busy', updated_at = now(), version = t.version + 1, metadata = ${WITH_GRAPH}, config = ${keptConfig(sql)}
   from assistant a, threadloom.threads before
   where t.thread_id = ${sql.threadId} and before.thread_id = ${sql.threadId}
-    and ${sql.threadVisible}
+    and ${sql.threadVisible} and (${sql.pendingAtMost} is null or t.unfinished_runs - ${sql.replacedPending} < ${sql.pendingAtMost}
+      + (select count(*) from threadloom.runs x where x.thread_id = ${sql.threadId} and x.status = 'running'))
   returning t.metadata, t.config, before.metadata as before, before.config as config_before, false as settled, 0 as turn,
     ${sql.afterSeconds} <= 0 and exists (
       select from threadloom.runs x where x.thread_id = ${sql.threadId}
@@ -45,13 +49,13 @@ ${insertRun(sql)}`,
   { ...ASSISTANT_VISIBLE, ...THREAD_VISIBLE },
 );
 
-/** Undefined if the assistant is missing or hidden. */
+/** Undefined if the assistant is missing or hidden, or as many runs of the thread wait as may. */
 export const createBehindOthers = async (
   transaction: Queryable,
   rights: CreationRights,
   run: NewRun,
-  replacedPending: number,
+  { replacedPending, pendingAtMost }: Pick<CreationBehindOthers, "replacedPending" | "pendingAtMost">,
 ): Promise<RunRow | undefined> => {
-  const creation = { rights, run, claim: undefined, replacedPending };
+  const creation = { rights, run, claim: undefined, replacedPending, pendingAtMost };
   return (await CREATE_BEHIND_OTHERS.query<RunRow>(transaction, creation))[0];
 };

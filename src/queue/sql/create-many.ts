@@ -43,11 +43,12 @@ const ASKED: readonly (readonly [
     ({ authUser }) => (authUser === null ? null : JSON.stringify(authUser)),
     SEALED.authUser,
   ],
+  ["text", "caller", (run) => run.caller],
   ["text", "kwargs", (run) => run.kwargs, SEALED.kwargs],
   ["text", "multitask_strategy", (run) => run.multitaskStrategy],
   ["boolean", "resumable", (run) => run.resumable],
   ["boolean", "delete_thread", (run) => run.deleteThread],
-  ["text", "webhook", (run) => run.webhook],
+  ["text", "webhook", (run) => run.webhook, SEALED.webhook],
 ];
 
 /** `a`: the assistants, as in the statements for one run. */
@@ -59,13 +60,13 @@ const asked = (visible: string): string => `asked as (
 
 /** `thread`: of each run, as in the statements for one run. */
 const INSERT = `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context, kwargs,
-    multitask_strategy, resumable, delete_thread, webhook, available_at, behind, replaced_metadata, replaced_config, auth_user)
+    multitask_strategy, resumable, delete_thread, webhook, available_at, behind, replaced_metadata, replaced_config, auth_user, caller)
   select n.run_id, n.thread_id, n.assistant_id, n.graph_id, 'pending',
     ${mergedColumns({ metadata: "n.metadata", config: "n.config", context: "n.context" })},
     n.kwargs::json, n.multitask_strategy, n.resumable, n.delete_thread, n.webhook, now(), t.behind,
     case when not t.before @> ${GRAPH} then jsonb_strip_nulls(
       jsonb_build_object('graph_id', t.before -> 'graph_id', 'assistant_id', t.before -> 'assistant_id')) end,
-    case when n.kept_config is not null and t.config <> t.config_before then t.config_before end, n.auth_user
+    case when n.kept_config is not null and t.config <> t.config_before then t.config_before end, n.auth_user, n.caller
   from asked n join thread t on t.thread_id = n.thread_id cross join lateral (
     select n.graph_id, n.assistant_id, n.a_metadata as metadata, n.a_config as config, n.a_context as context) a
   returning run_id as "runId", thread_id as "threadId"`;

@@ -43,12 +43,16 @@ ${insertRun(sql)}`,
   { ...ASSISTANT_VISIBLE, ...THREAD_VISIBLE },
 );
 
-/** Undefined if the thread is missing, hidden, not idle or not as `turnsSeen` says, or the assistant is missing or hidden. */
+/**
+ * Undefined if the thread is missing, hidden, not idle or not as `turnsSeen` says, or the assistant is missing or hidden, or
+ * the run would have to wait and may not.
+ */
 export const createOnIdleThread = async (
   queryable: Queryable,
   rights: CreationRights,
   run: NewRun,
   claim: ImmediateClaim | undefined,
+  mayWait = true,
 ): Promise<ClaimedRunRow | undefined> => {
-  return (await CREATE_ON_IDLE_THREAD.query<ClaimedRunRow>(queryable, { rights, run, claim }))[0];
+  return (await CREATE_ON_IDLE_THREAD.query<ClaimedRunRow>(queryable, { rights, run, claim, mayWait }))[0];
 };

@@ -49,14 +49,18 @@ ${insertRun(sql)}`,
   ASSISTANT_VISIBLE,
 );
 
-/** Undefined if the thread exists already, or the assistant is missing or hidden. `ttl`: of the thread, if it stays after the run. */
+/**
+ * Undefined if the thread exists already, or the assistant is missing or hidden, or the run would have to wait and may not.
+ * `ttl`: of the thread, if it stays after the run.
+ */
 export const createWithThread = async (
   queryable: Queryable,
   rights: CreationRights,
   run: NewRun,
   claim: ImmediateClaim | undefined,
   ttl: ThreadTtl | undefined,
+  mayWait = true,
 ): Promise<ClaimedRunRow | undefined> => {
-  const creation = { rights, run, claim, ttl: run.deleteThread ? undefined : ttl };
+  const creation = { rights, run, claim, mayWait, ttl: run.deleteThread ? undefined : ttl };
   return (await CREATE_WITH_THREAD.query<ClaimedRunRow>(queryable, creation))[0];
 };

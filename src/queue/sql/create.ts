@@ -6,6 +6,7 @@ import type { JsonObject } from "../../lib/json.ts";
 import { sealConfig, sealEach, sealJson, sealMetadata } from "../../encryption/json.ts";
 import { EXECUTED_COLUMNS } from "../columns.ts";
 import { sealKwargs } from "../kwargs.ts";
+import { storedWebhook } from "../webhook-address.ts";
 
 /*
  * What the three statements that create a run have in common: create-on-idle-thread.ts, create-with-thread.ts and
@@ -23,6 +24,8 @@ export interface NewRun {
   threadMetadata: JsonObject;
   /** The user whose run it is, as its graph is told; null if no user created it. */
   authUser: JsonObject | null;
+  /** By whom it is counted while it waits, see counted-as.ts; null: by nobody. */
+  caller: string | null;
   /** Request's own; the assistant's and the thread's are merged under it. */
   config: JsonObject;
   context: JsonObject;
@@ -60,6 +63,8 @@ export interface Creation {
   rights: CreationRights;
   run: NewRun;
   claim: ImmediateClaim | undefined;
+  /** False: it is stored only if it starts at once. True if left out. */
+  mayWait?: boolean;
 }
 
 /**
@@ -78,6 +83,8 @@ export const SEALED = {
   config: sealed(({ config, threadId }, cipher) => sealConfig(cipher, config, threadId)),
   context: sealed(({ context, threadId }, cipher) => sealEach(cipher, context, threadId)),
   kwargs: ({ run }: Pick<Creation, "run">, cipher: Cipher): string => sealKwargs(cipher, run.kwargs),
+  webhook: ({ run: { webhook, runId } }: Pick<Creation, "run">, cipher: Cipher): string | null =>
+    webhook === null ? null : storedWebhook(cipher, webhook, runId),
   keptConfig: ({ run: { keptConfig, threadId } }: Pick<Creation, "run">, cipher: Cipher): string | null =>
     keptConfig === undefined ? null : JSON.stringify(sealConfig(cipher, keptConfig, threadId)),
 } as const;
@@ -95,7 +102,7 @@ export const CREATE_PARAMETERS = {
   deleteThread: ["boolean", ({ run }: Creation) => run.deleteThread],
   afterSeconds: ["float8", ({ run }: Creation) => run.afterSeconds],
   readerId: ["uuid", ({ run }: Creation) => run.readerId],
-  webhook: ["text", ({ run }: Creation) => run.webhook],
+  webhook: ["text", ({ run }: Creation) => run.webhook, SEALED.webhook],
   keptConfig: [
     "jsonb",
     ({ run: { keptConfig } }: Creation) => (keptConfig === undefined ? null : JSON.stringify(keptConfig)),
@@ -108,7 +115,9 @@ export const CREATE_PARAMETERS = {
     ({ run: { authUser } }: Creation) => (authUser === null ? null : JSON.stringify(authUser)),
     SEALED.authUser,
   ],
+  caller: ["text", ({ run }: Creation) => run.caller],
   graphIds: ["text[]", ({ claim }: Creation) => claim?.graphIds ?? []],
+  mayWait: ["boolean", ({ mayWait = true }: Creation) => mayWait],
 } as const;
 
 export const ASSISTANT_VISIBLE = {
@@ -120,12 +129,14 @@ export const THREAD_VISIBLE = {
 
 type Sql = Readonly<Record<keyof typeof CREATE_PARAMETERS | keyof typeof ASSISTANT_VISIBLE, string>>;
 
-/** `starts`: there is a slot for the run, at a process that hosts its graph. Index: assistants_pkey. */
+/** There is a slot for the run, at a process that hosts its graph. */
+const starts = (sql: Sql): string => `${sql.workerId} is not null and graph_id = any(${sql.graphIds})`;
+
+/** Index: assistants_pkey. */
 export const assistant = (sql: Sql): string => `assistant as (
-  select assistant_id, graph_id, config, context, metadata,
-    ${sql.workerId} is not null and graph_id = any(${sql.graphIds}) as starts
+  select assistant_id, graph_id, config, context, metadata, ${starts(sql)} as starts
   from threadloom.assistants 
-  where assistant_id = ${sql.assistantId} and ${sql.assistantVisible})`;
+  where assistant_id = ${sql.assistantId} and ${sql.assistantVisible} and (${sql.mayWait} or ${starts(sql)}))`;
 
 /** Which graph and which assistant a thread belongs to, in its metadata. */
 export const GRAPH = "jsonb_build_object('graph_id', a.graph_id, 'assistant_id', a.assistant_id)";
@@ -170,7 +181,7 @@ export const insertRun = (
   sql: Sql,
 ): string => `insert into threadloom.runs as r (run_id, thread_id, assistant_id, graph_id, status, metadata, config, context,
     kwargs, multitask_strategy, resumable, delete_thread, reader_id, webhook, attempt, worker_id,
-    started_at, lease_until, available_at, behind, turn, replaced_metadata, replaced_config, auth_user)
+    started_at, lease_until, available_at, behind, turn, replaced_metadata, replaced_config, auth_user, caller)
   select ${sql.runId}, ${sql.threadId}, a.assistant_id, a.graph_id,
     case when a.starts then 'running' else 'pending' end,
     ${mergedColumns(sql)},
@@ -182,7 +193,7 @@ export const insertRun = (
     case when not t.before @> ${GRAPH} then jsonb_strip_nulls(
       jsonb_build_object('graph_id', t.before -> 'graph_id', 'assistant_id', t.before -> 'assistant_id')) end,
     case when ${sql.keptConfig} is not null and t.config <> t.config_before then t.config_before end,
-    ${sql.authUser}
+    ${sql.authUser}, ${sql.caller}
   from thread t, assistant a
   returning ${EXECUTED_COLUMNS}, (select starts from assistant) and (select settled from thread)
     and not exists (select from threadloom.checkpoints where thread_id = ${sql.threadId}) as starts_empty`;

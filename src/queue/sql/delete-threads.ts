@@ -2,7 +2,7 @@ import type { Queryable } from "../../database/database.ts";
 import { storedError } from "../../encryption/json.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import type { RunEnd, RunOutcome } from "../attempts.ts";
-import { storedFinalValues } from "./final-values.ts";
+import { storedFinalValues } from "../final-values.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
 const TOLD = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };

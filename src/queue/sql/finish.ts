@@ -4,7 +4,7 @@ import type { Cipher } from "../../encryption/cipher.ts";
 import { storedError, storedInterrupts } from "../../encryption/json.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
-import { storedFinalValues } from "./final-values.ts";
+import { storedFinalValues } from "../final-values.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
 interface Finish {

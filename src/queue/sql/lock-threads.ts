@@ -9,7 +9,9 @@ const lockThoseOf = (visible: string): string =>
   `select thread_id from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}
    order by thread_id for no key update`;
 const lockFreeOnesOf = (visible: string): string =>
-  `select thread_id, unfinished_runs = 0 as is_idle from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}
+  `select thread_id, unfinished_runs = 0 as is_idle, unfinished_runs - (select count(*)::integer from threadloom.runs x
+     where x.thread_id = threads.thread_id and x.status = 'running') as pending
+   from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}
    order by thread_id for no key update skip locked`;
 
 /** Locks the thread against every other change of its runs; false if there is none. */
@@ -36,21 +38,24 @@ export const lockThreads = async (
   return new Set(rows.map((row) => row.thread_id));
 };
 
-/**
- * The same, without those that somebody else has locked: never waits. Answers of each that is locked now whether it has no
- * unfinished run.
- */
+/** `pending`: how many runs of it wait. */
+export interface LockedThread {
+  isIdle: boolean;
+  pending: number;
+}
+
+/** The same, without those that somebody else has locked: never waits. Answers what each is like that is locked now. */
 export const lockFreeThreads = async (
   transaction: Queryable,
   visibility: Visibility<"threads">,
   threadIds: readonly string[],
-): Promise<Map<string, boolean>> => {
+): Promise<Map<string, LockedThread>> => {
   if (threadIds.length === 0) return new Map();
   const values: unknown[] = [threadIds];
   const visible = visibility.condition("metadata", values);
-  const rows = await transaction.query<{ thread_id: string; is_idle: boolean }>(
+  const rows = await transaction.query<{ thread_id: string; is_idle: boolean; pending: number }>(
     lockFreeOnesOf(visible),
     values,
   );
-  return new Map(rows.map((row) => [row.thread_id, row.is_idle]));
+  return new Map(rows.map((row) => [row.thread_id, { isIdle: row.is_idle, pending: row.pending }]));
 };

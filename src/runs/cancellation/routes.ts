@@ -39,7 +39,8 @@ export const createCancellationRoutes =
     app.post(
       "/threads/:thread_id/runs/:run_id/cancel",
       {
-        config: { rate: "writes", waits: true },
+        // Open like a stream only where it waits: a caller with all streams open can still cancel one of their runs.
+        config: { rate: "writes" },
         schema: {
           tags,
           summary: "Cancel a run",
@@ -50,12 +51,17 @@ export const createCancellationRoutes =
       },
       async (request, reply) => {
         const { wait: waits = false, action = "interrupt" } = request.query;
-        await service.cancel(
-          request.caller,
-          { threadId: request.params.thread_id, runId: request.params.run_id },
-          action,
-          waits ? { signal: callerGone(reply.raw) } : undefined,
-        );
+        const close = waits ? request.openStream() : undefined;
+        try {
+          await service.cancel(
+            request.caller,
+            { threadId: request.params.thread_id, runId: request.params.run_id },
+            action,
+            waits ? { signal: callerGone(reply.raw) } : undefined,
+          );
+        } finally {
+          close?.();
+        }
         return await reply.code(waits ? 204 : 202).send(null);
       },
     );

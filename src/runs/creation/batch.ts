@@ -14,13 +14,15 @@ import {
   type BehindOthersStore,
   type Replaced,
 } from "./behind-others.ts";
+import type { PendingLimits } from "./pending-limits.ts";
 import type { GrantedRequest } from "./requests.ts";
 
 export interface BatchParts {
   database: Database;
-  repository: Pick<RunRepository, "threadIsHidden" | "threadExists">;
+  repository: Pick<RunRepository, "threadIsHidden" | "threadExists" | "threadsSeen">;
   announcements: Announcements;
   behindOthers: BehindOthersStore;
+  limits: PendingLimits;
   /** The server's own, for locks. */
   everyThread: Visibility<"threads">;
   /** Of threads that a run creates and that stay after it. */
@@ -44,7 +46,25 @@ const batchTooLarge = () =>
 
 /** Stores several runs in one transaction: all of them or, if one is refused, none. */
 export const createBatches = (parts: BatchParts) => {
-  const { database, repository, announcements, behindOthers, everyThread, threadTtl } = parts;
+  const { database, repository, announcements, behindOthers, limits, everyThread, threadTtl } = parts;
+
+  /**
+   * Of the threads that the runs name, those that the creators of the runs may see. Nobody else's are locked: their runs could not
+   * end meanwhile, and who waits for a lock knows that somebody has it. One statement for each filter; nearly always that is one.
+   */
+  const seenThreads = async (transaction: Queryable, named: readonly GrantedRequest[]): Promise<string[]> => {
+    const byFilter = new Map<string, { filter: Visibility<"threads">; threadIds: string[] }>();
+    for (const { rights, run } of named) {
+      const text = JSON.stringify([rights.threads.pieces("metadata")]);
+      const one = byFilter.get(text) ?? { filter: rights.threads, threadIds: [] };
+      one.threadIds.push(run.threadId);
+      byFilter.set(text, one);
+    }
+    const seen: string[] = [];
+    for (const { filter, threadIds } of byFilter.values())
+      seen.push(...(await repository.threadsSeen(filter, threadIds, transaction)));
+    return seen;
+  };
 
   /** `threads`: those that are there, locked; one that is made for a run is added. */
   const storeOne = async (
@@ -67,22 +87,29 @@ export const createBatches = (parts: BatchParts) => {
     return { row, replaced: NOTHING_REPLACED };
   };
 
-  /** Throws `ThreadAppeared`: then nothing is stored, and it can be tried again. Throws `invalid` for too much in all. */
+  /**
+   * Throws `ThreadAppeared`: then nothing is stored, and it can be tried again. Throws `invalid` for too much in all, `tooMany` where
+   * more would wait than may.
+   */
   const storeAll = async (requested: readonly GrantedRequest[]): Promise<RunRow[]> => {
     const replaced: Replaced[] = [];
     const rows = await database.transaction(async (transaction) => {
       const named = requested.filter(({ placement }) => placement.kind === "thread");
       const threads = await lockThreads(
         transaction,
-        // All in one order, whatever each run's creator may see; what is hidden is looked for with each.
+        // All in one order, whatever each run's creator may see.
         everyThread,
-        named.map(({ run }) => run.threadId),
+        await seenThreads(transaction, named),
       );
-      const replacing = named.filter(({ run }) => run.multitaskStrategy !== "enqueue");
+      const replacing = named.filter(
+        ({ run }) => run.multitaskStrategy !== "enqueue" && threads.has(run.threadId),
+      );
       await lockUnfinishedOf(
         transaction,
         replacing.map(({ run }) => run.threadId),
       );
+      const [first] = requested;
+      if (first !== undefined) await limits.assertRoomOfCaller(transaction, first.run, requested.length);
       const created = new Map<string, RunRow>();
       let characters = 0;
       // In the order of the threads, since another batch may be about to make the same ones.

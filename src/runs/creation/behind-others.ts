@@ -10,6 +10,7 @@ import type { CreationRights, NewRun } from "../../queue/sql/create.ts";
 import { lockUnfinished, type UnfinishedRunRow } from "../../queue/sql/lock-unfinished.ts";
 import { turnsOfThread } from "../../queue/sql/turns-of-thread.ts";
 import { decideMultitask } from "./multitask.ts";
+import type { PendingLimits } from "./pending-limits.ts";
 
 /** What became of the others for a new run. */
 export interface Replaced {
@@ -26,10 +27,10 @@ export interface BehindOthers {
 }
 
 /** The slow way to create a run, for a thread that may not be idle: with the decision in multitask.ts. */
-export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">) => ({
+export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">, limits: PendingLimits) => ({
   /**
    * The caller holds the thread's lock. Throws `threadBusy` if the run would rather not be there then, ThreadChangedError if another
-   * was created since its creator looked.
+   * was created since its creator looked, `tooMany` if as many wait there as may.
    */
   async store(transaction: Queryable, rights: CreationRights, run: NewRun): Promise<BehindOthers> {
     const { turnsSeen } = run;
@@ -55,7 +56,11 @@ export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">) => ({
       if (running.length > 0) await askToCancel(transaction, running, action);
       askedToStop.push(...running.map((other) => ({ run: other, action })));
     }
-    const row = await insertBehindOthers(transaction, rights, run, ended.length);
+    const row = await insertBehindOthers(transaction, rights, run, {
+      replacedPending: ended.length,
+      pendingAtMost: limits.onThread(run),
+    });
+    if (row === undefined) await limits.assertRoomOnThread(transaction, run);
     return { row, replaced: { ended, askedToStop } };
   },
 

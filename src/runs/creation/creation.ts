@@ -5,13 +5,13 @@ import { checkpointNotFound } from "../../domain/errors.ts";
 import { assertRecursionLimit } from "../../domain/recursion-limit.ts";
 import type { Worker } from "../../engine/worker/worker.ts";
 import type { ThreadTtl } from "../../project/thread-expiry.ts";
-import type { RunEnds } from "../../queue/ending.ts";
 import type { CreationRights } from "../../queue/sql/create.ts";
 import type { Announcements } from "../announcements.ts";
 import type { CreatedRun } from "../joining/results.ts";
 import type { RunRepository } from "../repository.ts";
 import { createBatches, ThreadAppeared } from "./batch.ts";
-import { createBehindOthers } from "./behind-others.ts";
+import type { BehindOthersStore } from "./behind-others.ts";
+import type { PendingLimits } from "./pending-limits.ts";
 import { createPlacing } from "./placing.ts";
 import type { GrantedRequest, RequestedRun } from "./requests.ts";
 import { storeOnce } from "./store-once.ts";
@@ -30,7 +30,8 @@ export interface RunCreationParts {
   recursionLimitMax: number;
   /** Throws `invalid` for a webhook that may not be called. */
   checkWebhook(webhook: string | undefined): void;
-  ends: Pick<RunEnds, "replaceWaiting">;
+  behindOthers: BehindOthersStore;
+  limits: PendingLimits;
   checkpoints: {
     /** Throws `checkpointNotFound`. */
     assertExists(threadId: string, checkpointNs: string, checkpointId: string): Promise<void>;
@@ -44,9 +45,8 @@ const APPEARANCES_AT_MOST = 10;
 export const createRunCreation = (parts: RunCreationParts) => {
   const { repository, worker, announcements, processId, recursionLimitMax, checkpoints, everyThread } = parts;
   const { checkWebhook } = parts;
-  const behindOthers = createBehindOthers(parts.ends);
-  const place = createPlacing({ ...parts, behindOthers });
-  const storeAll = createBatches({ ...parts, behindOthers });
+  const place = createPlacing(parts);
+  const storeAll = createBatches(parts);
 
   const assertStart = async (rights: CreationRights, { run, checkpointId }: RequestedRun): Promise<void> => {
     assertRecursionLimit(run.config, recursionLimitMax);

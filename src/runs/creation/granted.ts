@@ -1,13 +1,18 @@
 import { HandlerError } from "../../access/auth/decisions.ts";
 import type { Authorize } from "../../access/authorize.ts";
+import type { ValueOf } from "../../access/values.ts";
 import type { Caller } from "../../access/caller.ts";
 import { assistantIdOf } from "../../domain/assistant-ids.ts";
 import { ThreadloomError } from "../../domain/errors.ts";
+import type { Cipher } from "../../encryption/cipher.ts";
 import { validated } from "../../http/validation.ts";
 import { newId } from "../../lib/ids.ts";
 import type { JsonObject } from "../../lib/json.ts";
+import { countedAs } from "../../queue/counted-as.ts";
 import type { CreationRights } from "../../queue/sql/create.ts";
 import { runBody, threadlessRunBody, type RunBody, type ThreadlessRunBody } from "../schemas.ts";
+
+type AskedRun = ValueOf<"threads", "create_run">;
 
 /** What somebody may create, and as whom. */
 export interface GrantedRun<Body> {
@@ -17,10 +22,21 @@ export interface GrantedRun<Body> {
   runId: string;
   /** The user whose run it is; null if no user creates it. */
   authUser: JsonObject | null;
+  /** By whom it is counted, see queue/counted-as.ts. */
+  caller: string | null;
 }
 
 export const authUserOf = (caller: Caller): JsonObject | null =>
   caller.kind === "user" ? caller.user : null;
+
+/** Whether a handler has put something in the place of one of these, or has looked at it, and may have changed it within. */
+const isTheSame = (asked: object, granted: object): boolean => {
+  const fields = Object.entries(granted);
+  return (
+    fields.length === Object.keys(asked).length &&
+    fields.every(([name, value]) => Object.is(value, (asked as Record<string, unknown>)[name]))
+  );
+};
 
 /** What a handler made of a request for a run is held to what a client may send. */
 const revalidated = <Body extends RunBody | ThreadlessRunBody>(body: Body, given: object): Body => {
@@ -33,12 +49,27 @@ const revalidated = <Body extends RunBody | ThreadlessRunBody>(body: Body, given
   }
 };
 
+/** The usual handler sets metadata, which are checked already: to check a whole request again takes as long as all handlers. */
+const bodyOf = <Body extends RunBody | ThreadlessRunBody>(
+  body: Body,
+  asked: AskedRun,
+  { metadata, kwargs, multitask_strategy, if_not_exists, after_seconds }: AskedRun,
+): Body => {
+  const others = { multitask_strategy, if_not_exists, after_seconds };
+  const { multitask_strategy: strategy, if_not_exists: ifNot, after_seconds: after } = asked;
+  const othersAsked = { multitask_strategy: strategy, if_not_exists: ifNot, after_seconds: after };
+  if (isTheSame(othersAsked, others) && isTheSame(asked.kwargs, kwargs)) {
+    return metadata === asked.metadata ? body : { ...body, metadata };
+  }
+  return revalidated(body, { ...kwargs, metadata, ...others });
+};
+
 /**
  * Asks whether the caller may create a run. It executes its assistant: who may not read that must not see through its runs
  * what it does.
  */
 export const createRunGrants =
-  (authorize: Authorize) =>
+  (authorize: Authorize, cipher: Cipher | undefined) =>
   async <Body extends RunBody | ThreadlessRunBody>(
     caller: Caller,
     body: Body,
@@ -54,21 +85,12 @@ export const createRunGrants =
     };
     const threads = await authorize(caller, "threads", "create_run", asked);
     const assistants = await authorize(caller, "assistants", "read", { assistant_id: assistantId });
-    const { value } = threads;
     return {
       rights: { threads, assistants },
-      body:
-        value === asked
-          ? body
-          : revalidated(body, {
-              ...value.kwargs,
-              metadata: value.metadata,
-              multitask_strategy: value.multitask_strategy,
-              if_not_exists: value.if_not_exists,
-              after_seconds: value.after_seconds,
-            }),
+      body: bodyOf(body, asked, threads.value),
       runId,
       authUser: authUserOf(caller),
+      caller: countedAs(cipher, caller),
     };
   };
 

@@ -13,6 +13,7 @@ import type { Announcements } from "../announcements.ts";
 import type { CreatedRun } from "../joining/results.ts";
 import type { RunRepository } from "../repository.ts";
 import { NOTHING_REPLACED, type BehindOthersStore } from "./behind-others.ts";
+import type { PendingLimits } from "./pending-limits.ts";
 import type { RequestedRun } from "./requests.ts";
 
 export interface PlacingParts {
@@ -21,6 +22,7 @@ export interface PlacingParts {
   worker: Pick<Worker, "reserve" | "cancelReservation" | "start">;
   announcements: Announcements;
   behindOthers: BehindOthersStore;
+  limits: PendingLimits;
   /** For a look at what was just stored, whoever it is for. */
   everyThread: Visibility<"threads">;
   /** Of threads that a run creates and that stay after it. */
@@ -32,7 +34,7 @@ export interface PlacingParts {
  * may have stored it.
  */
 export const createPlacing = (parts: PlacingParts) => {
-  const { database, repository, worker, announcements, behindOthers, everyThread, threadTtl } = parts;
+  const { database, repository, worker, announcements, behindOthers, limits, everyThread, threadTtl } = parts;
 
   /** Undefined if the thread became idle or was made meanwhile, so that the fast way is open again. */
   const placeBehindOthers = async (
@@ -68,17 +70,24 @@ export const createPlacing = (parts: PlacingParts) => {
     { run, placement, assistant }: RequestedRun,
     isRetry: boolean,
   ): Promise<CreatedRun> => {
+    // Whatever starts at once is not counted: that is one statement, and this another. A try before has counted.
+    let mayWait = isRetry || limits.ofCaller(run) === null;
+    const assertMayWait = async (): Promise<void> => {
+      if (!mayWait) await limits.assertRoomOfCaller(database, run);
+      mayWait = true;
+    };
     for (;;) {
       const reservation = run.afterSeconds > 0 ? undefined : worker.reserve();
       let claimed: ClaimedRunRow | undefined;
       let execution: Execution | undefined;
       try {
+        if (reservation === undefined) await assertMayWait();
         claimed =
           placement.kind === "thread"
-            ? await createOnIdleThread(database, rights, run, reservation)
-            : await createWithThread(database, rights, run, reservation, threadTtl);
+            ? await createOnIdleThread(database, rights, run, reservation, mayWait)
+            : await createWithThread(database, rights, run, reservation, threadTtl, mayWait);
         if (claimed === undefined && placement.kind === "thread" && placement.createIfMissing) {
-          claimed = await createWithThread(database, rights, run, reservation, threadTtl);
+          claimed = await createWithThread(database, rights, run, reservation, threadTtl, mayWait);
         }
       } finally {
         if (reservation !== undefined) {
@@ -90,10 +99,11 @@ export const createPlacing = (parts: PlacingParts) => {
       if (row === undefined) {
         if (!(await repository.assistantExists(rights.assistants, run.assistantId)))
           throw assistantNotFound(assistant);
+        await assertMayWait();
         row = await placeBehindOthers(
           rights,
           run,
-          placement.kind === "thread" && placement.createIfMissing,
+          placement.kind === "threadless" || placement.createIfMissing,
           isRetry,
         );
         if (row === undefined) continue;

@@ -21,6 +21,11 @@ export interface RequestedRun {
   checkpointId: string | undefined;
 }
 
+/** The same, with what its caller may do. */
+export interface GrantedRequest extends RequestedRun {
+  rights: CreationRights;
+}
+
 const durabilityOf = (body: RunBody | ThreadlessRunBody): RunKwargs["durability"] =>
   body.durability ?? (body.checkpoint_during === false ? "exit" : "async");
 
@@ -93,16 +98,14 @@ const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptC
 /** One spelling for all that name the same receiver, as `http://127.1` and `http://2130706433` do. */
 const usualSpelling = (webhook: string): string =>
   !webhook.startsWith("/") && URL.canParse(webhook) ? new URL(webhook).href : webhook;
-/** The same, with what its caller may do. */
-export interface GrantedRequest extends RequestedRun {
-  rights: CreationRights;
-}
 
 /** What a run has that its body does not say: who reads along from the first event on, above all. */
 export interface BesideBody {
   runId: string;
   /** The user whose run it is; null if no user creates it. */
   authUser: JsonObject | null;
+  /** See NewRun. */
+  caller: string | null;
   /** The process that streams the run to its creator over the first wire; null if none does. */
   readerId: string | null;
   /** The run is one of event streaming: its events are told over that wire, too, and all of them are logged. */
@@ -120,7 +123,7 @@ export interface BesideBody {
 export const requestedRun = (
   body: RunBody | ThreadlessRunBody,
   placement: Placement,
-  { runId, authUser, readerId, eventStreaming = false, turnsSeen, headers }: BesideBody,
+  { runId, authUser, caller, readerId, eventStreaming = false, turnsSeen, headers }: BesideBody,
 ): RequestedRun => {
   const isOnThread = placement.kind === "thread";
   const kwargs = toKwargs(body, { isOnThread, eventStreaming, headers });
@@ -136,6 +139,7 @@ export const requestedRun = (
       config: withoutAuth(body.config ?? {}),
       context: withoutAuthFields(body.context ?? {}),
       authUser,
+      caller,
       keptConfig: keptOf(body),
       kwargs: JSON.stringify(kwargs),
       resumable: body.stream_resumable || eventStreaming,

@@ -3,15 +3,17 @@ import { assistantNotFound, ThreadloomError } from "../../domain/errors.ts";
 import type { ThreadTtl } from "../../project/thread-expiry.ts";
 import { createOnThreads, createThreadless } from "../../queue/sql/create-many.ts";
 import type { CreationRights } from "../../queue/sql/create.ts";
-import { lockFreeThreads } from "../../queue/sql/lock-threads.ts";
+import { lockFreeThreads, type LockedThread } from "../../queue/sql/lock-threads.ts";
 import { lockUnfinishedOf } from "../../queue/sql/lock-unfinished.ts";
 import type { Announcements } from "../announcements.ts";
 import type { BehindOthersStore, Replaced } from "./behind-others.ts";
+import type { PendingLimits } from "./pending-limits.ts";
 import type { RequestedRun } from "./requests.ts";
 
 export interface ScheduledRunParts {
   announcements: Announcements;
   behindOthers: BehindOthersStore;
+  limits: PendingLimits;
   /** Of threads that a run creates and that stay after it. */
   threadTtl: ThreadTtl | undefined;
 }
@@ -21,6 +23,8 @@ export type Scheduled =
   | "stored"
   /** Its thread has a run in progress, and it would rather not be there then. */
   | "rejected"
+  /** As many wait on its thread, or for its caller, as may. */
+  | "full"
   /** Its thread is locked by somebody else at this moment, or gone. */
   | "not now"
   | "no assistant";
@@ -33,7 +37,12 @@ export interface ScheduledRuns {
 }
 
 /** Stores runs that no request waits for, many at a time, within a transaction of the caller's. They wait in the queue. */
-export const createScheduledRuns = ({ announcements, behindOthers, threadTtl }: ScheduledRunParts) => {
+export const createScheduledRuns = ({
+  announcements,
+  behindOthers,
+  limits,
+  threadTtl,
+}: ScheduledRunParts) => {
   const storeOnThread = async (
     transaction: Queryable,
     rights: CreationRights,
@@ -49,6 +58,8 @@ export const createScheduledRuns = ({ announcements, behindOthers, threadTtl }: 
     } catch (error) {
       // Of the thread; thrown before anything of it is written.
       if (error instanceof ThreadloomError && error.kind === "conflict") return "rejected";
+      // Only who waits behind others is one too many: nothing was ended for it either.
+      if (error instanceof ThreadloomError && error.kind === "too_many") return "full";
       throw error;
     }
   };
@@ -58,14 +69,19 @@ export const createScheduledRuns = ({ announcements, behindOthers, threadTtl }: 
     transaction: Queryable,
     rights: CreationRights,
     free: readonly RequestedRun[],
-    { idle, outcomes }: { idle: ReadonlyMap<string, boolean>; outcomes: Map<string, Scheduled> },
+    { locked, outcomes }: { locked: ReadonlyMap<string, LockedThread>; outcomes: Map<string, Scheduled> },
   ): Promise<RequestedRun[]> => {
     const first = new Map<string, RequestedRun>();
     for (const one of free) if (!first.has(one.run.threadId)) first.set(one.run.threadId, one);
     const simple = [...first.values()].filter(
-      ({ run }) => run.multitaskStrategy === "enqueue" || idle.get(run.threadId) === true,
+      ({ run }) => run.multitaskStrategy === "enqueue" || locked.get(run.threadId)?.isIdle === true,
     );
-    const runs = simple.map(({ run }) => run);
+    const isFull = ({ run }: RequestedRun): boolean => {
+      const atMost = limits.onThread(run);
+      return atMost !== null && (locked.get(run.threadId)?.pending ?? 0) >= atMost;
+    };
+    for (const { run } of simple.filter(isFull)) outcomes.set(run.runId, "full");
+    const runs = simple.filter((one) => !isFull(one)).map(({ run }) => run);
     for (const { runId } of runs) outcomes.set(runId, "no assistant");
     for (const { runId } of await createOnThreads(transaction, rights, runs)) outcomes.set(runId, "stored");
     const done = new Set(simple);
@@ -84,18 +100,30 @@ export const createScheduledRuns = ({ announcements, behindOthers, threadTtl }: 
     const outcomes = new Map<string, Scheduled>();
     const replaced: Replaced[] = [];
 
-    const threadless = requested.filter(({ placement }) => placement.kind === "threadless");
+    const room = await limits.roomOfCallers(
+      transaction,
+      requested.map(({ run }) => run),
+    );
+    const taken = requested.filter(({ run: { runId, caller } }) => {
+      const left = caller === null ? undefined : room.get(caller);
+      if (caller === null || left === undefined) return true;
+      if (left <= 0) outcomes.set(runId, "full");
+      else room.set(caller, left - 1);
+      return left > 0;
+    });
+
+    const threadless = taken.filter(({ placement }) => placement.kind === "threadless");
     const runs = threadless.map(({ run }) => run);
     for (const { runId } of runs) outcomes.set(runId, "no assistant");
     for (const { runId } of await createThreadless(transaction, rights, runs, threadTtl))
       outcomes.set(runId, "stored");
 
-    const onThread = requested.filter(({ placement }) => placement.kind === "thread");
+    const onThread = taken.filter(({ placement }) => placement.kind === "thread");
     for (const { run } of onThread) outcomes.set(run.runId, "not now");
     const threadIds = onThread.map(({ run }) => run.threadId);
-    const idle = await lockFreeThreads(transaction, rights.threads, threadIds);
-    const free = onThread.filter(({ run }) => idle.has(run.threadId));
-    const others = await storeManyOnThreads(transaction, rights, free, { idle, outcomes });
+    const locked = await lockFreeThreads(transaction, rights.threads, threadIds);
+    const free = onThread.filter(({ run }) => locked.has(run.threadId));
+    const others = await storeManyOnThreads(transaction, rights, free, { locked, outcomes });
     const replacing = others.filter(({ run }) => run.multitaskStrategy !== "enqueue");
     await lockUnfinishedOf(
       transaction,

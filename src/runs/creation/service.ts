@@ -1,5 +1,6 @@
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
+import type { Database } from "../../database/database.ts";
 import type { CreatedRun } from "../joining/results.ts";
 import { toRunRecord } from "../record.ts";
 import type { RunBody, RunRecord, ThreadlessRunBody } from "../schemas.ts";
@@ -9,6 +10,7 @@ import { requestedRun, type GrantedRequest, type Placement } from "./requests.ts
 
 export interface CreationServiceParts {
   authorize: Authorize;
+  database: Database;
   creation: RunCreation;
   processId: string;
 }
@@ -30,8 +32,8 @@ const placementOf = (body: ThreadlessRunBody): Placement =>
  * Creates runs. `streamed`: their creator reads their events from the first on. `eventStreaming`: the run was started by a
  * command of event streaming. `turnsSeen`: see NewRun; without the thread as it was seen there is a conflict.
  */
-export const createCreationService = ({ authorize, creation, processId }: CreationServiceParts) => {
-  const grant = createRunGrants(authorize);
+export const createCreationService = ({ authorize, database, creation, processId }: CreationServiceParts) => {
+  const grant = createRunGrants(authorize, database.cipher);
 
   return {
     async createOnThread(

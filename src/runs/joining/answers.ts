@@ -1,3 +1,4 @@
+import type { HeldAccess } from "../../access/asking-again.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { AnswerRoom } from "../../http/answer-room.ts";
 import type { FastifyInstance, FastifyReply } from "fastify";
@@ -25,10 +26,15 @@ interface Asked {
   after: number | undefined;
 }
 
+/** Has it asked again whether the caller of a request may go on reading a run. */
+const holdFor = ({ request }: FastifyReply, selector: RunSelector, joining: JoiningService): HeldAccess =>
+  request.holdAccess(async (caller, once) => await joining.assertStill(caller, selector, once));
+
 const sendEvents = async (
   reply: FastifyReply,
   selector: RunSelector,
   reader: RunReader,
+  joining: JoiningService,
   { modes, namespaces, after }: Asked,
 ): Promise<Awaited<ReturnType<typeof sendRunEvents>>> => {
   // For who loses the connection before its first event, and so has no Last-Event-ID to come back with.
@@ -41,7 +47,12 @@ const sendEvents = async (
     "content-location": runAddress(reply, selector),
     location: `${runAddress(reply, selector)}/stream${query === "" ? "" : `?${query}`}`,
   });
-  return await sendRunEvents(reply, reader, { modes: modes && new Set(modes), namespaces });
+  const access = holdFor(reply, selector, joining);
+  try {
+    return await sendRunEvents(reply, reader, { modes: modes && new Set(modes), namespaces }, access);
+  } finally {
+    access.release();
+  }
 };
 
 /** What ends a run whose client has left. */
@@ -95,7 +106,13 @@ export const createRunAnswers = (
     });
     // The run is stored: clients would repeat what is refused.
     const whenLarge = (bytes: number) => room.reserve(reply.raw, bytes, { isRefusable: false });
-    return await answerPatiently(reply, result({ signal: callerGone(reply.raw), whenLarge }), room);
+    const access = holdFor(reply, selector, joining);
+    const lost = new Promise<never>((_resolve, reject) =>
+      access.signal.addEventListener("abort", () => reject(access.signal.reason as Error)),
+    );
+    const told = result({ signal: callerGone(reply.raw, access.signal), whenLarge });
+    const answer = Promise.race([told, lost]).finally(() => access.release());
+    return await answerPatiently(reply, answer, room);
   };
 
   return {
@@ -131,7 +148,7 @@ export const createRunAnswers = (
       const selector = selectorOf(created);
       const reader = joining.readCreated(created);
       if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
-      const end = await sendEvents(reply, selector, reader, { namespaces, after: -1 });
+      const end = await sendEvents(reply, selector, reader, joining, { namespaces, after: -1 });
       if (end === "ended") await joining.forget(created);
     },
 
@@ -143,7 +160,7 @@ export const createRunAnswers = (
       { onDisconnect, ...asked }: Asked & { onDisconnect: OnDisconnect },
     ): Promise<void> {
       if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
-      await sendEvents(reply, selector, reader, asked);
+      await sendEvents(reply, selector, reader, joining, asked);
     },
   };
 };

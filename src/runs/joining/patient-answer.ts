@@ -4,7 +4,9 @@ import { attended, WHOLE_ANSWER_PATIENCE } from "../../http/attended.ts";
 import { PassThrough, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FastifyReply } from "fastify";
+import { isLossOfAccess } from "../../access/auth/refusals.ts";
 import { CallerGoneError } from "../../domain/errors.ts";
+import { lossOf } from "../../events/transports/farewell.ts";
 
 /** Proxies and clients give a silent connection up after a minute or more; a line break keeps it warm. */
 const WARMTH_MS = 5_000;
@@ -33,6 +35,7 @@ export const answerPatiently = async (
   answer
     .catch((error: unknown) => {
       if (error instanceof CallerGoneError) return "";
+      if (isLossOfAccess(error)) return JSON.stringify({ __error__: lossOf(error) });
       reply.log.error({ err: error }, "a waiting request failed after its answer had started");
       return JSON.stringify({ __error__: { error: "ServerError", message: "The server could not answer." } });
     })

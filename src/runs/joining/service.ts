@@ -1,3 +1,4 @@
+import type { Once } from "../../access/asking/groups.ts";
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { Visibility } from "../../access/visibility.ts";
@@ -59,6 +60,18 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
   };
 
   return {
+    /**
+     * Asks again for who reads a run or waits for it, its creator too. Rejects if he may not read any more, or the thread is
+     * hidden from him by now; one that is gone hides nothing.
+     */
+    async assertStill(caller: Caller, selector: RunSelector, once: Once): Promise<void> {
+      const { threadId, runId } = selector;
+      await once(`run ${threadId} ${runId}`, async () => {
+        const visibility = await mayRead(caller, selector);
+        if (await repository.threadIsHidden(visibility, threadId)) throw runNotFound(runId);
+      });
+    },
+
     /** Throws `runNotFound` if the caller sees no such run. */
     async assertThere(caller: Caller, selector: RunSelector): Promise<void> {
       const visibility = await mayRead(caller, selector);

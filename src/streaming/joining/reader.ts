@@ -10,7 +10,7 @@ export interface ThreadStreamOptions {
   after: number;
   /** A state that was written by hand since the last look, as data of an event; undefined if none was. Undefined: none is told. */
   newState: (() => Promise<string | undefined>) | undefined;
-  /** Asked before a run is told: the caller may have lost the thread. */
+  /** Asked before a run is told: the thread may be gone (false), or the caller has lost it (rejects, which ends the stream). */
   isStillSeen: () => Promise<boolean>;
 }
 

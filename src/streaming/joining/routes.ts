@@ -3,6 +3,7 @@ import { z } from "zod";
 import { invalid } from "../../domain/errors.ts";
 import { errorAnswer } from "../../domain/json-schemas.ts";
 import { deliver } from "../../events/transports/event-sink.ts";
+import { farewell } from "../../events/transports/farewell.ts";
 import { createEventStream } from "../../events/transports/server-sent-events.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { threadPath } from "../schemas.ts";
@@ -55,19 +56,25 @@ export const createThreadStreamRoutes =
         const { thread_id: threadId } = request.params;
         const modes = modesOf(request.query);
         const after = lastEventId(request, request.query.last_event_id);
-        const { reader, from } = await service.read(request.caller, threadId, modes, after);
+        const { reader, from, sight } = await service.read(request.caller, threadId, modes, after);
         const query = new URLSearchParams([...modes].map((mode): [string, string] => ["stream_mode", mode]));
         query.set("last_event_id", String(from));
         void reply.header(
           "location",
           `${reply.server.mountPrefix}/threads/${threadId}/stream?${query.toString()}`,
         );
-        await deliver(reader, createEventStream(reply, {}), (error) => {
+        const onFault = (error: unknown): void =>
           request.log.error(
             { err: error },
             "the stream of a thread was cut off: its events could not be sent",
           );
-        });
+        const access = request.holdAccess((caller, once) => sight.askAgain(caller, once));
+        try {
+          const { signal } = access;
+          await deliver(reader, createEventStream(reply, {}), onFault, { signal, farewell });
+        } finally {
+          access.release();
+        }
       },
     );
   };

@@ -7,6 +7,7 @@ import type { EventReader } from "../../events/transports/event-sink.ts";
 import type { Turns } from "../../events/turns.ts";
 import type { ThreadService } from "../../threads/service.ts";
 import type { StreamingRepository } from "../repository.ts";
+import { openSight, type Sight } from "../sight.ts";
 import { readThreadStream } from "./reader.ts";
 import type { ThreadStreamMode } from "./schemas.ts";
 
@@ -34,12 +35,13 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
   const { authorize, repository, turns, hub, states } = parts;
 
   /** Finds states that were written by hand; of several since the last look the newest. */
-  const createStateWatch = async (caller: Caller, threadId: string) => {
+  const createStateWatch = async (sight: Sight) => {
+    const { threadId } = sight;
     let seen = await repository.stateChangedAt(threadId);
     return async (): Promise<string | undefined> => {
       const changedAt = await repository.stateChangedAt(threadId);
       if (changedAt === undefined || changedAt === seen) return undefined;
-      const text = await states.read(caller, threadId, {}, whenLarge).catch((error: unknown) => {
+      const text = await states.read(sight.caller, threadId, {}, whenLarge).catch((error: unknown) => {
         if (error instanceof LargeStateError) return undefined;
         throw error;
       });
@@ -66,22 +68,21 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
       threadId: string,
       modes: ReadonlySet<ThreadStreamMode>,
       after: number | undefined,
-    ): Promise<{ reader: EventReader; from: number }> {
-      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
-      if (!(await repository.isThere(visibility, threadId))) throw threadNotFound(threadId);
+    ): Promise<{ reader: EventReader; from: number; sight: Sight }> {
+      const sight = await openSight({ authorize, repository }, caller, threadId);
+      if (!(await sight.isThere())) throw threadNotFound(threadId);
       // A run may begin while the database is asked.
       const unfollow = hub.followThread(threadId, "first");
       try {
         const head = await turns.head(threadId);
         if (head === undefined) throw threadNotFound(threadId);
         const { over, running } = head;
-        const newState = modes.has("state_update") ? await createStateWatch(caller, threadId) : undefined;
+        const newState = modes.has("state_update") ? await createStateWatch(sight) : undefined;
         const from = after ?? beforeTurn(running ?? over + 1);
         const isLive = after === undefined && running !== null;
         const runs = hub.readThread(threadId, from, "first", isLive ? running : undefined);
-        const isStillSeen = async (): Promise<boolean> =>
-          visibility.hidesNothing || (await repository.isThere(visibility, threadId));
-        return { from, reader: readThreadStream({ runs, modes, after: from, newState, isStillSeen }) };
+        const isStillSeen = (): Promise<boolean> => sight.isStillThere();
+        return { from, sight, reader: readThreadStream({ runs, modes, after: from, newState, isStillSeen }) };
       } finally {
         unfollow();
       }

@@ -15,6 +15,8 @@ export interface Attendance {
   isWatcher: boolean;
   /** The operating system has taken all that was written so far. */
   hasFlushed(): boolean;
+  /** When its client opened it, by `performance.now()`: it may have had to wait before it took part. */
+  openedAt: number;
 }
 
 /** A connection among those of its thread. */
@@ -109,8 +111,8 @@ export const createAudiences = () => {
         begun: { turn: 0, at: now },
       };
       audiences.set(threadId, audience);
-      const pace = now - audience.begun.at;
-      const member: Member = { ...attendance, turn: 0, pace: pace < OPENED_WITHIN_MS ? pace : 0 };
+      const pace = attendance.openedAt - audience.begun.at;
+      const member: Member = { ...attendance, turn: 0, pace: pace > 0 && pace < OPENED_WITHIN_MS ? pace : 0 };
       audience.members.add(member);
 
       const others = (): Member[] =>

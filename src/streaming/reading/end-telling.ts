@@ -62,3 +62,5 @@ export const createEndTelling = ({ filter, seat, ahead, newestRun, signal }: End
 
   return { of, tell };
 };
+
+export type EndTelling = ReturnType<typeof createEndTelling>;

@@ -6,10 +6,10 @@ import type { ThreadEvents, ThreadReader } from "../../events/readers/thread-rea
 import type { BegunRun } from "../../events/turns.ts";
 import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../../events/wires.ts";
 import type { EndedRow, StreamingRepository } from "../repository.ts";
-import type { Attendance, Audiences } from "./audiences.ts";
+import type { Attendance, Audiences, Seat } from "./audiences.ts";
 import { endedRun } from "./ended-run.ts";
 import { lastSeqOf, synthesizedId, type EndedRun } from "./ends.ts";
-import { createEndTelling, isTold } from "./end-telling.ts";
+import { createEndTelling, isTold, type EndTelling } from "./end-telling.ts";
 import type { EventFilter } from "./filter.ts";
 import { namespaceOf, type ThreadEvent } from "./frames.ts";
 import type { SubscriptionReader, Told } from "./merged-reader.ts";
@@ -25,8 +25,10 @@ export interface SubscriptionReaderOptions {
   repository: Pick<StreamingRepository, "ended" | "newestRun">;
   audiences: Audiences;
   hasFlushed: Attendance["hasFlushed"];
-  /** Resolves when the thread is there and may be seen, with where to begin. */
-  open(signal: AbortSignal): Promise<Opening>;
+  /** Resolves when the thread is there and may be seen, or nobody waits any more. */
+  untilSeen(signal: AbortSignal): Promise<void>;
+  /** Where to begin. */
+  open(): Promise<Opening>;
   /** Whether the caller may still see the thread; asked with each run that begins. */
   isStillSeen(): Promise<boolean>;
   onClose(): void;
@@ -55,9 +57,10 @@ const toThreadEvent = (runId: string, { event, data, threadSeq = 0 }: RunEvent):
 
 /** Reads a thread as one subscription has asked for it: over its runs, those to come included, without an end. */
 export const readSubscription = (options: SubscriptionReaderOptions): SubscriptionReader => {
-  const { threadId, filter, hub, repository, audiences, open } = options;
+  const { threadId, filter, hub, repository, audiences, open, untilSeen, hasFlushed } = options;
   const closing = new AbortController();
-  const seat = audiences.join(threadId, { isWatcher: filter.isWatcher, hasFlushed: options.hasFlushed });
+  const openedAt = performance.now();
+  let seat: Seat | undefined;
   let thread: ThreadReader | undefined;
   /** What the run that is being read has told of what it leaves waiting. */
   let interrupted: { runId: string; told: string } | undefined;
@@ -76,13 +79,14 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     // A failure is told where they are read.
     await upcoming?.catch(() => undefined);
   };
-  const ends = createEndTelling({
-    filter,
-    seat,
-    ahead,
-    newestRun: () => patiently(() => repository.newestRun(threadId)),
-    signal: closing.signal,
-  });
+  const endsFrom = (taken: Seat): EndTelling =>
+    createEndTelling({
+      filter,
+      seat: taken,
+      ahead,
+      newestRun: () => patiently(() => repository.newestRun(threadId)),
+      signal: closing.signal,
+    });
 
   const wanted = (events: readonly ThreadEvent[]): ThreadEvent[] =>
     events.filter((event) => filter.matches(event));
@@ -104,7 +108,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     const told = interrupted?.runId === runId ? interrupted.told : undefined;
     interrupted = undefined;
     const ended = endedRun(runId, run.turn, await rowOf(runId), told);
-    seat.reached(ended.turn);
+    seat?.reached(ended.turn);
     return ended;
   };
 
@@ -115,13 +119,19 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   const endOfGone = async (
     run: BegunRun | undefined,
     opening: Opening,
+    ends: EndTelling,
   ): Promise<ThreadEvent[] | undefined> => {
     if (run === undefined || (await rowOf(run.runId)) !== undefined) return undefined;
     return ends.of(endedRun(run.runId, run.turn, undefined), opening);
   };
 
   async function* read(): AsyncGenerator<Told, "ended" | "lost", undefined> {
-    let opening = await patiently(() => open(closing.signal));
+    await patiently(() => untilSeen(closing.signal));
+    if (closing.signal.aborted) return "ended";
+    // Not before: whoever may not see the thread would hold up those who read it.
+    seat = audiences.join(threadId, { isWatcher: filter.isWatcher, hasFlushed, openedAt });
+    const ends = endsFrom(seat);
+    let opening = await patiently(open);
     if (closing.signal.aborted) return "ended";
     thread = hub.readThread(threadId, opening.after, "protocol");
     yield { events: [], upTo: Math.max(opening.after, opening.since) };
@@ -135,7 +145,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
       const news: Awaited<ReturnType<ThreadReader["next"]>> = await (upcoming ?? thread.next());
       upcoming = undefined;
       if (news === "lost") {
-        const end = await endOfGone(current, opening);
+        const end = await endOfGone(current, opening, ends);
         if (end === undefined || current === undefined) return news;
         // What is written at the moment of a cut is lost, so this connection goes on.
         thread.skip();
@@ -176,7 +186,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     },
     close() {
       closing.abort();
-      seat.leave();
+      seat?.leave();
       thread?.close();
       options.onClose();
     },

@@ -1,14 +1,15 @@
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
-import type { Visibility } from "../../access/visibility.ts";
 import type { Signals } from "../../database/signals.ts";
 import type { Hub } from "../../events/hub.ts";
 import type { StreamingRepository } from "../repository.ts";
 import type { EventStream } from "../schemas.ts";
+import { openSight, type Sight } from "../sight.ts";
+import { createArrivals } from "./arrivals.ts";
 import { createAudiences } from "./audiences.ts";
 import { createFilter } from "./filter.ts";
 import type { SubscriptionReader } from "./merged-reader.ts";
-import { createOpenings, NOTHING_YET, type Opening } from "./opening.ts";
+import { createOpenings, type Opening } from "./opening.ts";
 import { readSubscription } from "./reader.ts";
 
 export interface ReadingServiceParts {
@@ -18,38 +19,12 @@ export interface ReadingServiceParts {
   signals: Pick<Signals, "subscribeToThread">;
 }
 
-/** Who waits for a thread that does not exist yet looks by himself this often, should a signal have been lost. */
-const POLL_MS = 500;
-
 /** Reading threads over event streaming, whichever transport carries it. */
 export const createReadingService = ({ authorize, repository, hub, signals }: ReadingServiceParts) => {
   const audiences = createAudiences();
+  const arrivals = createArrivals(signals);
   const openings = createOpenings({ repository, hub });
   const readers = new Set<SubscriptionReader>();
-
-  /** Resolves when something is told of the thread, or after a while. */
-  const news = async (threadId: string, signal: AbortSignal): Promise<void> =>
-    await new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        unsubscribe();
-        signal.removeEventListener("abort", end);
-        resolve();
-      };
-      const timer = setTimeout(end, POLL_MS);
-      const unsubscribe = signals.subscribeToThread(threadId, end);
-      signal.addEventListener("abort", end);
-    });
-
-  /** A thread that the caller may not see is one that does not exist: he waits, and learns nothing. */
-  const untilThere = async (
-    visibility: Visibility<"threads">,
-    threadId: string,
-    signal: AbortSignal,
-  ): Promise<void> => {
-    if (visibility.hidesNothing) return;
-    while (!signal.aborted && !(await repository.isThere(visibility, threadId))) await news(threadId, signal);
-  };
 
   const openingOf = async (threadId: string, since: number | string | undefined): Promise<Opening> => {
     if (typeof since === "number") return openings.afterSeq(since);
@@ -62,30 +37,27 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
     /** How many connections read threads at the moment. */
     open: () => readers.size,
 
-    /** Rejects with `forbidden` if the caller may read no threads at all. */
-    async assertMayRead(caller: Caller, threadId: string): Promise<void> {
-      await authorize(caller, "threads", "read", { thread_id: threadId });
-    },
+    /** What the caller sees of a thread, for each subscription anew. Rejects with `forbidden` if he may read no threads at all. */
+    look: (caller: Caller, threadId: string): Promise<Sight> =>
+      openSight({ authorize, repository }, caller, threadId),
 
     /**
      * Reads a thread from `since` of the request on; without that from after the event that `lastEventId` names, or from the
-     * beginning. The thread may not exist yet. Never ends by itself. `hasFlushed`: see Attendance.
+     * beginning. The thread may not exist yet. Never ends by itself. `hasFlushed`: see Attendance; `onClose` may be called again.
      */
-    async read(
-      caller: Caller,
-      threadId: string,
+    read(
+      sight: Sight,
       request: EventStream,
-      { hasFlushed, lastEventId }: { hasFlushed: () => boolean; lastEventId?: string | undefined },
-    ): Promise<SubscriptionReader> {
-      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
+      {
+        hasFlushed,
+        lastEventId,
+        onClose,
+      }: { hasFlushed: () => boolean; lastEventId?: string | undefined; onClose?: () => void },
+    ): SubscriptionReader {
+      const { threadId } = sight;
       const since = request.since ?? lastEventId;
       // From this moment on, not from when the database has answered: a run may begin meanwhile.
-      const unfollow = visibility.hidesNothing ? hub.followThread(threadId, "protocol") : () => undefined;
-      const open = async (signal: AbortSignal): Promise<Opening> => {
-        await untilThere(visibility, threadId, signal);
-        if (signal.aborted) return NOTHING_YET;
-        return await openingOf(threadId, since);
-      };
+      const unfollow = sight.hidesNothing ? hub.followThread(threadId, "protocol") : () => undefined;
       const reader = readSubscription({
         threadId,
         filter: createFilter(request),
@@ -93,11 +65,13 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
         repository,
         audiences,
         hasFlushed,
-        open,
-        isStillSeen: async () => visibility.hidesNothing || (await repository.isThere(visibility, threadId)),
+        untilSeen: (signal) => arrivals.untilThere(sight, signal),
+        open: () => openingOf(threadId, since),
+        isStillSeen: () => sight.isStillThere(),
         onClose() {
           unfollow();
           readers.delete(reader);
+          onClose?.();
         },
       });
       readers.add(reader);

@@ -1,13 +1,16 @@
 import type { WebSocket } from "ws";
-import type { Caller } from "../../access/caller.ts";
+import type { HeldAccess } from "../../access/asking-again.ts";
+import type { AskAgain } from "../../access/asking/groups.ts";
 import { deliver } from "../../events/transports/event-sink.ts";
 import { createSocketSink, shareSocket } from "../../events/transports/websocket.ts";
 import { parseBody } from "../../http/bodies.ts";
+import { refusalOf as refusalOfRequest } from "../../http/errors.ts";
 import { validated } from "../../http/validation.ts";
 import { newId } from "../../lib/ids.ts";
 import { CommandError, refusalOf } from "../commands/envelope.ts";
 import { mergeReaders } from "../reading/merged-reader.ts";
 import type { StreamingService } from "../service.ts";
+import type { Sight } from "../sight.ts";
 import {
   commandEnvelope,
   eventStreamBody,
@@ -18,14 +21,18 @@ import {
 
 export interface SessionParts {
   service: StreamingService;
-  caller: Caller;
-  threadId: string;
+  /** Has it asked again whether the caller may go on; held until the socket closes. */
+  holdAccess: (ask: AskAgain) => HeldAccess;
+  /** Of the request that opened it; each subscription has one of its own. */
+  sight: Sight;
   /** Headers of the request that opened it, which runs find in their configuration. */
   headers: Readonly<Record<string, string>> | undefined;
   /** Elements that a message may hold. */
   elementsAtMost: number;
   /** Counts a command as a request of its caller; throws `tooMany`. */
   spend: (envelope: CommandEnvelope) => void;
+  /** Counts a subscription as a stream of its caller, until what it answers is called; throws `tooMany`. */
+  openStream: () => () => void;
   onFault: (error: unknown) => void;
   /** Told whenever all that the client has sent is answered. */
   onIdle: () => void;
@@ -33,6 +40,8 @@ export interface SessionParts {
 
 /** As both SDKs do. Whoever has not answered the one before is gone. */
 const PING_EVERY_MS = 20_000;
+/** Of RFC 6455: the client may not go on. */
+const POLICY_VIOLATION = 1_008;
 /** Each is a reader of its own. */
 const SUBSCRIPTIONS_AT_MOST = 100;
 
@@ -66,10 +75,14 @@ const keepAlive = (socket: WebSocket): void => {
 
 /** A client's socket: commands come in and are answered one after the other, events of its subscriptions go out. */
 export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
-  const { service, caller, threadId, headers, elementsAtMost, spend, onFault, onIdle } = parts;
+  const { service, headers, elementsAtMost, spend, onFault, onIdle } = parts;
+  const { threadId } = parts.sight;
   const shared = shareSocket(socket);
-  /** What ends each. */
-  const subscriptions = new Map<string, () => void>();
+  const subscriptions = new Map<string, { sight: Sight; end: () => void }>();
+  const access = parts.holdAccess(async (caller, once) => {
+    await parts.sight.askAgain(caller, once);
+    for (const { sight } of subscriptions.values()) await sight.askAgain(caller, once);
+  });
   let busy: Promise<void> = Promise.resolve();
   /** Messages that have come and are not answered yet. */
   let waiting = 0;
@@ -88,12 +101,14 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
       );
     }
     const request = validated(eventStreamBody, params, "The params");
-    const reader = await service.reading.read(caller, threadId, request, {
+    const sight = await service.reading.look(access.caller, threadId);
+    const reader = service.reading.read(sight, request, {
       hasFlushed: () => socket.bufferedAmount === 0,
+      onClose: parts.openStream(),
     });
     const subscriptionId = newId();
     // Nothing is told before the answer, which `merged` waits for.
-    subscriptions.set(subscriptionId, merged.add(reader));
+    subscriptions.set(subscriptionId, { sight, end: merged.add(reader) });
     await answer({
       type: "success",
       id,
@@ -104,11 +119,11 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
 
   const unsubscribe = async ({ id, params }: CommandEnvelope): Promise<void> => {
     const { subscription_id: subscriptionId } = validated(unsubscribeParams, params, "The params");
-    const end = subscriptions.get(subscriptionId);
-    if (end === undefined) {
+    const subscription = subscriptions.get(subscriptionId);
+    if (subscription === undefined) {
       throw new CommandError("no_such_subscription", `There is no subscription '${subscriptionId}'.`);
     }
-    end();
+    subscription.end();
     subscriptions.delete(subscriptionId);
     await answer({ type: "success", id, result: {}, meta: { thread_id: threadId } });
   };
@@ -122,7 +137,10 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
       return await answer(refusalOf(envelope.id, error, onFault));
     }
     await answer(
-      await service.commands.overSocket({ caller, threadId, headers, whenLarge, onFault }, envelope),
+      await service.commands.overSocket(
+        { caller: access.caller, threadId, headers, whenLarge, onFault },
+        envelope,
+      ),
     );
   };
 
@@ -157,8 +175,12 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
         socket.resume();
       });
   });
-  void deliver(merged, createSocketSink(shared), onFault);
+  const refuse = (reason: unknown): void =>
+    shared.refuse(POLICY_VIOLATION, refusalOfRequest(reason)?.detail ?? "Access could not be checked.");
+  void deliver(merged, createSocketSink(shared), onFault, { refuse });
   keepAlive(socket);
+  access.signal.addEventListener("abort", () => refuse(access.signal.reason));
+  socket.once("close", () => access.release());
   socket.once(
     "close",
     service.addSocket(() => busy),

@@ -7,6 +7,7 @@ import { metadataTooLarge } from "../../database/merging.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { graphNotFound, invalid, threadNotFound, threadTaken } from "../../domain/errors.ts";
 import type { WhenLarge } from "../../lib/large-answers.ts";
+import type { TtlValue } from "../../access/values.ts";
 import type { ThreadTtl } from "../../project/thread-expiry.ts";
 import { writeRecord, type ThreadRecordRow } from "../record.ts";
 import type { ThreadRepository } from "../repository.ts";
@@ -32,6 +33,12 @@ const assertGraphOfStates = (graphs: Pick<Graphs, "has">, graphId: unknown): voi
   }
   if (!graphs.has(graphId)) throw graphNotFound(graphId);
 };
+
+/** As a handler is told of it, and as it is stored. */
+const toValue = (ttl: ThreadTtl | undefined): TtlValue | undefined =>
+  ttl && { strategy: ttl.strategy, ttl: ttl.minutes };
+const toTtl = (value: TtlValue | undefined): ThreadTtl | undefined =>
+  value && { strategy: value.strategy, minutes: value.ttl };
 
 /**
  * The records of threads. Each answer is the JSON text of one; `whenLarge` is awaited before a large state is read for
@@ -71,11 +78,13 @@ export const createRecordService = (options: RecordServiceOptions) => {
      */
     async create(caller: Caller, thread: ThreadCreate, whenLarge?: WhenLarge): Promise<string> {
       const { supersteps = [], thread_id, metadata = {}, if_exists } = thread;
-      const visibility = await authorize(caller, "threads", "create", { thread_id, metadata, if_exists });
+      const ttl = toValue(thread.ttl);
+      const asked = { thread_id, metadata, if_exists, ...(ttl && { ttl }) };
+      const visibility = await authorize(caller, "threads", "create", asked);
       if (supersteps.length > 0) assertGraphOfStates(graphs, visibility.value.metadata.graph_id);
       const row = await repository.insert(visibility, {
         threadId: thread_id,
-        ttl: thread.ttl ?? defaultTtl,
+        ttl: toTtl(visibility.value.ttl) ?? defaultTtl,
       });
       if (row !== undefined) {
         if (supersteps.length === 0) return writeRecord(row, { values: null });
@@ -99,8 +108,8 @@ export const createRecordService = (options: RecordServiceOptions) => {
     },
 
     /**
-     * Merges metadata; the time to live, a new one or the one that it has, counts from now. Throws `invalid` for metadata
-     * that would grow too large.
+     * Merges metadata; the time to live, a new one or the one that it has, counts from now. Who sets one removes the
+     * thread, or what of it is old, and has to be allowed to. Throws `invalid` for metadata that would grow too large.
      */
     async patch(
       caller: Caller,
@@ -108,15 +117,20 @@ export const createRecordService = (options: RecordServiceOptions) => {
       { metadata = {}, ttl }: ThreadPatch,
       whenLarge?: WhenLarge,
     ): Promise<string> {
-      const visibility = await authorize(caller, "threads", "update", { thread_id: threadId, metadata });
-      let row = await repository.patch(visibility, threadId, ttl);
+      const value = toValue(ttl);
+      const asked = { thread_id: threadId, metadata, ...(value && { ttl: value }) };
+      const visibility = await authorize(caller, "threads", "update", asked);
+      const removable = value && (await authorize(caller, "threads", "delete", { thread_id: threadId }));
+      const granted = toTtl(visibility.value.ttl);
+      let row = await repository.patch(visibility, threadId, granted, removable);
       if (row === undefined) {
         await repository.get(visibility, threadId);
+        if (removable !== undefined) await repository.get(removable, threadId);
         // It may have been deleted and made again while the first try waited for it, which then saw neither.
-        row = await repository.patch(visibility, threadId, ttl);
+        row = await repository.patch(visibility, threadId, granted, removable);
         if (row === undefined) throw metadataTooLarge();
       }
-      return await write(visibility, row, { whenLarge, includeTtl: ttl !== undefined });
+      return await write(visibility, row, { whenLarge, includeTtl: granted !== undefined });
     },
 
     /** A new thread with the record, the states and the history of another. */

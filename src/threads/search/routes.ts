@@ -24,6 +24,7 @@ export const createSearchRoutes =
     app.post(
       "/threads/search",
       {
+        config: { isRead: true },
         schema: {
           tags,
           summary: "Search threads",
@@ -45,6 +46,7 @@ export const createSearchRoutes =
     app.post(
       "/threads/count",
       {
+        config: { isRead: true },
         schema: {
           tags,
           summary: "Count threads",

@@ -14,7 +14,7 @@ import {
 import type { ThreadFilter, ThreadSearch } from "../schemas.ts";
 
 /** Filters that the table of threads can answer by itself. */
-export type RowFilter = Pick<ThreadFilter, "metadata" | "status"> & { ids?: string[] | undefined };
+export type RowFilter = Pick<ThreadFilter, "metadata" | "status"> & Partial<Pick<ThreadFilter, "ids">>;
 
 export type SortKey = NonNullable<ThreadSearch["sort_by"]>;
 

@@ -1,6 +1,6 @@
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../database/database.ts";
-import { toGraphConfiguration } from "../../graphs/configuration.ts";
+import { authConfigurable, toGraphConfiguration } from "../../graphs/configuration.ts";
 import type { GraphConfiguration } from "../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../lib/json.ts";
 
@@ -44,20 +44,21 @@ const textIn = (metadata: JsonObject, key: "graph_id" | "assistant_id"): Record<
   return typeof text === "string" ? { [key]: text } : {};
 };
 
-const toConfiguration = (row: ConfigurationRow): GraphConfiguration => {
+/** `user`: who reads; a factory is told as it is of a run's user. */
+const toConfiguration = (row: ConfigurationRow, user: JsonObject | undefined): GraphConfiguration => {
   const { thread_id, metadata, config, assistant_config, assistant_context, assistant_metadata } = row;
   const ids = { thread_id, ...textIn(metadata, "graph_id"), ...textIn(metadata, "assistant_id") };
-  return {
-    ...toGraphConfiguration({
-      configurable: {
-        ...(assistant_config?.configurable as JsonObject | undefined),
-        ...(config.configurable as JsonObject | undefined),
-      },
-      context: { ...assistant_context, ...(config.context as JsonObject | undefined) },
-      ids,
-    }),
-    metadata: { ...assistant_metadata, ...metadata },
-  };
+  const given = toGraphConfiguration({
+    configurable: {
+      ...(assistant_config?.configurable as JsonObject | undefined),
+      ...(config.configurable as JsonObject | undefined),
+    },
+    context: { ...assistant_context, ...(config.context as JsonObject | undefined) },
+    ids,
+  });
+  const configurable =
+    user === undefined ? given.configurable : { ...given.configurable, ...authConfigurable(user) };
+  return { ...given, configurable, metadata: { ...assistant_metadata, ...metadata } };
 };
 
 export const createThreadConfigurations = (database: Database): ThreadConfigurations => ({
@@ -66,6 +67,6 @@ export const createThreadConfigurations = (database: Database): ThreadConfigurat
     const values: unknown[] = [threadIds];
     const text = configurations(visibility.condition("t.metadata", values));
     const rows = await database.query<ConfigurationRow>(text, values);
-    return new Map(rows.map((row) => [row.thread_id, toConfiguration(row)]));
+    return new Map(rows.map((row) => [row.thread_id, toConfiguration(row, visibility.user)]));
   },
 });

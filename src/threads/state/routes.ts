@@ -138,6 +138,7 @@ const historyRoutes =
     app.post(
       "/threads/:thread_id/history",
       {
+        config: { isRead: true },
         schema: {
           tags,
           summary: "List the states of a thread, the newest first",

@@ -1,4 +1,4 @@
-import { Command, Send } from "@langchain/langgraph";
+import type { Command } from "@langchain/langgraph";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { Visibility } from "../../access/visibility.ts";
 import type { CheckpointStorage } from "../../checkpoints/types.ts";
@@ -18,6 +18,7 @@ import type { ThreadConfigurations } from "./configuration.ts";
 import type { StateOutcome } from "./repository.ts";
 import type { CommandFields, StateUpdate, Superstep, UpdatedState } from "../schemas.ts";
 import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts";
+import type { ValueClasses } from "../../values/classes.ts";
 
 /** A thread as it was before anything of its state was read. */
 export interface StandingThread {
@@ -119,12 +120,14 @@ export const createStateWriter = ({
     },
 
     async replay(thread, supersteps) {
+      if (!graphs.has(thread.graphId)) throw graphNotFound(thread.graphId);
+      const classes = graphs.classesOf(thread.graphId);
       await write(
         thread,
         { configurable: { thread_id: thread.threadId, checkpoint_ns: "" } },
         supersteps.map(({ updates }) => ({
           updates: updates.map(({ values, command, as_node: asNode }) => ({
-            values: command === undefined ? (values ?? null) : commandOfUpdate(command),
+            values: command === undefined ? (values ?? null) : commandOfUpdate(command, classes),
             asNode,
           })),
         })),
@@ -148,10 +151,10 @@ export const updatedState = ({
   return { checkpoint: address, configurable: address, checkpoint_id: checkpointId };
 };
 
-const commandOfUpdate = ({ update, resume, goto }: CommandFields): Command => {
+const commandOfUpdate = ({ update, resume, goto }: CommandFields, classes: ValueClasses): Command => {
   const destination = (place: string | { node: string; input?: unknown }) =>
-    typeof place === "string" ? place : new Send(place.node, place.input);
-  return new Command({
+    typeof place === "string" ? place : new classes.Send(place.node, place.input);
+  return new classes.Command({
     ...(update === undefined ? {} : { update: update as JsonObject }),
     ...(resume === undefined ? {} : { resume }),
     ...(goto === undefined ? {} : { goto: Array.isArray(goto) ? goto.map(destination) : destination(goto) }),

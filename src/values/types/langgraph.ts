@@ -1,7 +1,6 @@
 /** What nodes hand to LangGraph. */
 
-import { Command, Overwrite, Send } from "@langchain/langgraph";
-import { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
+import type { Command } from "@langchain/langgraph";
 import { TYPE, type Properties } from "../properties.ts";
 import type { ValueType } from "../value-type.ts";
 
@@ -15,7 +14,7 @@ export const SEND: ValueType<Properties> = {
     ...(timeout === undefined ? {} : { timeout: encoder.encode(timeout) }),
   }),
   revive({ node, args, timeout }, reviver) {
-    const send = new Send(node as string, {});
+    const send = new reviver.classes.Send(node as string, {});
     send.args = reviver.revive(args) as typeof send.args;
     if (timeout !== undefined) send.timeout = reviver.revive(timeout) as typeof send.timeout;
     reviver.loadLater(args, send, "args");
@@ -32,7 +31,9 @@ export const COMMAND: ValueType<Properties> = {
   }),
   revive(tree, reviver) {
     const parts = tree.value as Properties;
-    const command = new Command(reviver.revive(parts) as ConstructorParameters<typeof Command>[0]);
+    const command = new reviver.classes.Command(
+      reviver.revive(parts) as ConstructorParameters<typeof Command>[0],
+    );
     for (const key of ["update", "resume"] as const) reviver.loadLater(parts[key], command, key);
     return command;
   },
@@ -43,7 +44,7 @@ export const OVERWRITE: ValueType<Properties> = {
   lgName: "Overwrite",
   encode: (value, encoder) => ({ [TYPE]: "overwrite", value: encoder.encode(value.__overwrite__) }),
   revive(tree, reviver) {
-    const overwrite = new Overwrite(reviver.revive(tree.value));
+    const overwrite = new reviver.classes.Overwrite(reviver.revive(tree.value));
     reviver.loadLater(tree.value, overwrite, "__overwrite__");
     return overwrite;
   },
@@ -54,7 +55,7 @@ export const DELTA_SNAPSHOT: ValueType<Properties> = {
   lgName: "DeltaSnapshot",
   encode: (value, encoder) => ({ [TYPE]: "delta_snapshot", value: encoder.encode(value.value) }),
   revive(tree, reviver) {
-    const snapshot = new DeltaSnapshot(reviver.revive(tree.value));
+    const snapshot = new reviver.classes.DeltaSnapshot(reviver.revive(tree.value));
     reviver.loadLater(tree.value, snapshot, "value");
     return snapshot;
   },

@@ -1,5 +1,5 @@
-import * as messages from "@langchain/core/messages";
 import { ownField } from "../../lib/names.ts";
+import type { ValueClasses } from "../classes.ts";
 import { TYPE, type Properties } from "../properties.ts";
 import type { PartReviver, ValueType } from "../value-type.ts";
 import {
@@ -24,7 +24,7 @@ export const MESSAGE: ValueType<MessageLike> = {
   is: isMessage,
   encode: (message, encoder) => encodeMessage(message, (part) => encoder.encode(part)),
   // Without deleting `$type` from a copy: with that a turn of a thread of 2,000 messages took 12 ms, not 8.
-  revive: (tree, reviver) => build(tree[TYPE], reviver.reviveProperties(tree, TYPE)),
+  revive: (tree, reviver) => build(reviver.classes, tree[TYPE], reviver.reviveProperties(tree, TYPE)),
   equalsTree: (message, tree, partEqualsTree) => equalsMessageTree(message, tree, partEqualsTree),
   toWire: (message) => flatMessage(message),
 };
@@ -32,18 +32,14 @@ export const MESSAGE: ValueType<MessageLike> = {
 /** The message of a tree in LangChain's constructor form; undefined for a tree that is none. */
 export const reviveConstructorForm = (tree: Properties, reviver: PartReviver): unknown => {
   const name = messageNameOf(tree);
-  return name === undefined ? undefined : build(name, reviver.reviveProperties(tree.kwargs as Properties));
+  return name === undefined
+    ? undefined
+    : build(reviver.classes, name, reviver.reviveProperties(tree.kwargs as Properties));
 };
 
-type MessageClass = new (properties: Properties) => object;
-
-const CLASSES: ReadonlyMap<unknown, MessageClass> = new Map(
-  [...MESSAGE_CLASSES].map((name) => [name, (messages as unknown as Record<string, MessageClass>)[name]!]),
-);
-
-const build = (name: unknown, properties: Properties): unknown => {
-  const messageClass = CLASSES.get(name)!;
-  if (messageClass !== messages.AIMessageChunk) return new messageClass(properties);
+const build = ({ messages }: ValueClasses, name: unknown, properties: Properties): unknown => {
+  const messageClass = messages.get(name)!;
+  if (name !== "AIMessageChunk") return new messageClass(properties);
   // Its constructor computes tool calls anew, and drops invalid ones: what was stored counts.
   const { tool_calls, invalid_tool_calls, tool_call_chunks } = properties;
   const message = new messageClass(properties) as Properties;

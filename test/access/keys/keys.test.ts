@@ -99,6 +99,7 @@ describe("scopes", () => {
       put: await attempt(() => client.store.putItem(["memories"], "k", { text: "x" })),
       assistant: await attempt(() => client.assistants.create({ graphId: "agent" })),
       cron: await attempt(() => client.crons.create("agent", { schedule: "0 9 * * *" })),
+      expire: await attempt(() => client.threads.update(thread_id, { metadata: {}, ttl: 60 })),
       delete: await attempt(() => client.threads.delete(thread_id)),
     };
   };
@@ -110,7 +111,16 @@ describe("scopes", () => {
       read: await create("read", ["read"]),
     };
     for (const key of Object.values(keys)) await becomes(200, server, key);
-    const none = { search: 403, state: 403, run: 403, put: 403, assistant: 403, cron: 403, delete: 403 };
+    const none = {
+      search: 403,
+      state: 403,
+      run: 403,
+      put: 403,
+      assistant: 403,
+      cron: 403,
+      expire: 403,
+      delete: 403,
+    };
     expect(await statuses(keys.read)).toEqual({ ...none, search: 200, state: 200 });
     expect(await statuses(keys.run)).toEqual({
       ...none,
@@ -119,7 +129,7 @@ describe("scopes", () => {
       run: 200,
       put: 200,
     });
-    expect(Object.values(await statuses(keys.admin))).toEqual([200, 200, 200, 200, 200, 200, 200]);
+    expect(Object.values(await statuses(keys.admin))).toEqual([200, 200, 200, 200, 200, 200, 200, 200]);
   });
 
   test("refuse with one sentence that names the scope", async () => {

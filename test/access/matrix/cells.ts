@@ -8,6 +8,8 @@ export interface Answer {
   /** All but those that differ with each answer. */
   headers: Record<string, string>;
   text: string;
+  /** By which the server's log names the request. */
+  requestId?: string;
 }
 
 export interface Asked {
@@ -47,6 +49,7 @@ export const send = async (
     status: answer.status,
     headers: Object.fromEntries([...answer.headers].filter(([name]) => !OF_EACH_ANSWER.has(name))),
     text: isStream ? "" : await answer.text(),
+    requestId: answer.headers.get("x-request-id") ?? "",
   };
 };
 

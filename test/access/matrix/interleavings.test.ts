@@ -3,29 +3,55 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { newId } from "../../../src/lib/ids.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { startReceiver, type Receiver } from "../../webhooks/receiver.ts";
 import { send, type Answer, type Asked } from "./cells.ts";
+import {
+  assertHeard,
+  forgetOwed,
+  OPEN_OPERATIONS,
+  performOpen,
+  tally,
+  type OpenModel,
+  type OpenOperation,
+} from "./open-operations.ts";
 import { RUN } from "./requests.ts";
 
 /**
  * Two users do what they like at the same time, with ids that both of them take. Each is held to a model of its own records
- * alone: if anything of the other shows in an id, a count, a total, an error's text or an event, the model does not say so.
+ * alone: if anything of the other shows in an id, a count, a total, an error's text, an event, a webhook or a line that is logged for a
+ * request, the model does not say so.
  */
 
 const CONFIG = fileURLToPath(new URL("./langgraph.json", import.meta.url));
-/** 50 CPU seconds for 1,000: `INTERLEAVINGS=1000 npx vitest run test/access/matrix` runs as many. */
-const CASES = Number(process.env["INTERLEAVINGS"] ?? 250);
+/** Two thirds of a second each: `INTERLEAVINGS=1000 npx vitest run test/access/matrix` runs as many. */
+const CASES = Number(process.env["INTERLEAVINGS"] ?? 80);
 const WITHIN_MS = 1_200_000;
 /** The assistants of the graphs are everybody's. */
 const SYSTEM_ASSISTANTS = 2;
 
 let server: TestServer;
+let receiver: Receiver;
 let operationsDone = 0;
+let linesRead = 0;
 beforeAll(async () => {
-  server = await startTestServer({ graphConfigFile: CONFIG });
+  receiver = await startReceiver();
+  server = await startTestServer({
+    graphConfigFile: CONFIG,
+    projectKeys: {
+      webhooks: { url: { disable_loopback: false } },
+      // So there is a line for each request.
+      http: { logging_headers: { includes: ["user-agent"] } },
+    },
+  });
 });
 afterAll(async () => {
-  process.stdout.write(`interleavings: ${CASES} cases, ${operationsDone} operations of two users\n`);
+  process.stdout.write(
+    `interleavings: ${CASES} cases, ${operationsDone} requests of two users, ${linesRead} lines logged for them; ` +
+      `${tally.listened} streams and sockets (${tally.told} had a run to tell of), ${tally.delivered} webhooks, ` +
+      `${tally.compared} answers about the other's ids beside those about missing ones\n`,
+  );
   await server.close();
+  await receiver.close();
 });
 
 const OPERATIONS = [
@@ -58,16 +84,14 @@ const OPERATIONS = [
   "list namespaces",
   "delete item",
 ] as const;
-type Operation = (typeof OPERATIONS)[number];
+type Operation = (typeof OPERATIONS)[number] | OpenOperation;
 
 /** What one user knows: its own records. */
-interface Model {
-  name: string;
-  threads: Set<string>;
+interface Model extends OpenModel {
   assistants: Set<string>;
-  crons: Set<string>;
   items: Set<string>;
-  runs: number;
+  /** Its requests, and what each has named itself. */
+  asked: Map<string, string>;
 }
 
 const aModel = (name: string): Model => ({
@@ -76,8 +100,32 @@ const aModel = (name: string): Model => ({
   assistants: new Set(),
   crons: new Set(),
   items: new Set(),
-  runs: 0,
+  runs: [],
+  ears: [],
+  deliveries: 0,
+  asked: new Map(),
 });
+
+/** What may not show in what the other is told: nothing that both have named. */
+const tracesOf = ({ name, crons, runs }: Model): string[] => [
+  ...[name, ...crons],
+  ...runs.map(({ runId }) => runId),
+];
+const found = (traces: readonly string[], told: string, named = ""): string[] =>
+  traces.filter((trace) => told.includes(trace) && !named.includes(trace));
+
+/** The lines that are logged for one's requests hold nothing of the other. */
+const assertLogged = (me: Model, other: Model, lines: readonly string[]): void => {
+  const traces = tracesOf(other);
+  for (const line of lines) {
+    const request = /"reqId":"([^"]+)"/.exec(line)?.[1];
+    // What the server does by itself it does for one of them at a time.
+    const isMine = request === undefined ? found(tracesOf(me), line).length > 0 : me.asked.has(request);
+    if (!isMine) continue;
+    linesRead += 1;
+    expect([line, found(traces, line, me.asked.get(request ?? ""))]).toEqual([line, []]);
+  }
+};
 
 const listed = ({ text }: Answer, field: string): string[] =>
   (JSON.parse(text) as Record<string, string>[]).map((record) => record[field] ?? "").toSorted();
@@ -99,7 +147,8 @@ const perform = async (
     const answer = await send(server.url, asked);
     operationsDone += 1;
     const told = `${answer.text} ${JSON.stringify(answer.headers)}`;
-    const traces = [other.name, ...other.crons].filter((trace) => told.includes(trace));
+    me.asked.set(answer.requestId ?? "", path);
+    const traces = found(tracesOf(other), told, path);
     expect([operation, traces, answer.status < 500]).toEqual([operation, [], true]);
     return answer;
   };
@@ -153,6 +202,7 @@ const perform = async (
       return void (await ofThread("PATCH", "", { metadata: { mark, [key]: mark } }));
     case "delete thread":
       await ofThread("DELETE", "");
+      forgetOwed(me, threadId, { isGone: true });
       return void me.threads.delete(threadId);
     case "copy thread": {
       const copy = await ofThread("POST", "/copy", {});
@@ -175,7 +225,7 @@ const perform = async (
     case "stream a run": {
       const body = { ...RUN, input: { messages: [{ role: "user", content: mark }] } };
       await ofThread("POST", operation === "run" ? "/runs/wait" : "/runs/stream", body);
-      return;
+      return forgetOwed(me, threadId, { isGone: false });
     }
     case "list runs":
       return void (await ofThread("GET", "/runs"));
@@ -252,12 +302,16 @@ const perform = async (
       await ask("DELETE", "/store/items", { namespace: ["n"], key });
       return void me.items.delete(key);
     }
+    default:
+      return await performOpen(me, other, operation, {
+        ...{ url: server.url, receiver: receiver.url, threadId, ask, isMissing },
+      });
   }
 };
 
 const step = fc.record({
   user: fc.constantFrom("ann", "bob"),
-  operation: fc.constantFrom(...OPERATIONS),
+  operation: fc.constantFrom(...OPERATIONS, ...OPEN_OPERATIONS),
   pick: fc.nat(3),
   /** Lets what is under way end first. */
   waits: fc.boolean(),
@@ -278,7 +332,12 @@ test(
           assistants: [newId(), newId()],
           keys: ["k", "l"],
         };
-        const underWay = { ann: Promise.resolve(), bob: Promise.resolve() };
+        // What is asked of the other's needs something to be asked of.
+        const begin = async (me: Model, other: Model, pick: number): Promise<void> => {
+          for (const first of ["make thread", "batch", "schedule"] as const)
+            await perform(me, other, first, pick, pool);
+        };
+        const underWay = { ann: begin(ann, bob, 0), bob: begin(bob, ann, 1) };
         for (const { user, operation, pick, waits } of steps) {
           const [me, other] = user === "ann" ? [ann, bob] : [bob, ann];
           underWay[user as "ann" | "bob"] = underWay[user as "ann" | "bob"].then(() =>
@@ -286,7 +345,24 @@ test(
           );
           if (waits) await Promise.all(Object.values(underWay));
         }
-        await Promise.all(Object.values(underWay));
+        for (const user of ["ann", "bob"] as const) {
+          const [me, other] = user === "ann" ? [ann, bob] : [bob, ann];
+          underWay[user] = underWay[user].then(async () => {
+            const own = me.ears.find(({ isOwn, owed }) => isOwn && owed === undefined);
+            if (own !== undefined)
+              await perform(me, other, "batch", pool.threads.indexOf(own.threadId), pool);
+          });
+        }
+        const all = await Promise.allSettled(Object.values(underWay));
+        const received = () => receiver.received;
+        await assertHeard(ann, tracesOf(bob), received);
+        await assertHeard(bob, tracesOf(ann), received);
+        const failed = all.find(({ status }) => status === "rejected");
+        if (failed?.status === "rejected") throw failed.reason;
+        const lines = server.lines.splice(0);
+        receiver.received.splice(0);
+        assertLogged(ann, bob, lines);
+        assertLogged(bob, ann, lines);
       }),
       { numRuns: CASES, endOnFailure: false },
     );

@@ -50,9 +50,24 @@ describe("authentication", () => {
   });
 
   test("any other error of the handler is a 401, and logged", async () => {
-    const { status, text } = await send("broken", "GET", "/info");
+    const { status, text } = await send("broken", "GET", "/info?token=canary-of-a-query");
     expect([status, text]).toEqual([401, '{"detail":"The request could not be authenticated."}']);
-    expect(server.lines.some((line) => line.includes("a canary of the handler"))).toBe(true);
+    const line = server.lines.find((one) => one.includes("a canary of the handler"));
+    expect(JSON.parse(line ?? "{}")).toMatchObject({ method: "GET", path: "/info" });
+    expect(line).not.toContain("canary-of-a-query");
+  });
+
+  test("figures of the server count what all have, so they are for keys, not for users", async () => {
+    for (const path of ["/metrics", "/metrics?format=json"]) {
+      const { status, text } = await send("alice-token", "GET", path);
+      expect([status, JSON.parse(text)]).toEqual([
+        403,
+        { detail: "The figures of this server count what everybody has: they need an API key." },
+      ]);
+      const answer = await fetch(`${server.url}${path}`, { headers: { "x-api-key": KEY } });
+      expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("uptime_seconds")]);
+    }
+    expect((await send("alice-token", "GET", "/info")).status).toBe(200);
   });
 
   test("probes and preflights need nobody, and a key of the operator's is let in", async () => {
@@ -213,4 +228,7 @@ test("/docs says how users authenticate", async () => {
     components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },
     security: [{ token: [] }],
   });
+  // Open to all, as the page is: it tells only what a refusal does.
+  const script = await send(undefined, "GET", "/docs/static/theme/docs-key.js");
+  expect(script.text).toContain('{"noun":"token","header":"Authorization","prefix":"Bearer "}');
 });

@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
@@ -32,7 +33,7 @@ describe.skipIf(missing !== undefined)("the page /docs in Chromium, of a server 
     await page.fill("#api-key", "wrong");
     await page.click("#api-key-form button");
     await page.waitForFunction("document.querySelector('#api-key-refused')?.textContent !== ''");
-    expect(await page.textContent("#api-key-refused")).toBe("The server does not know this key.");
+    expect(await page.textContent("#api-key-refused")).toBe("The server does not know this API key.");
     expect(await page.locator("#swagger-ui .opblock").count()).toBe(0);
   });
 
@@ -72,6 +73,37 @@ describe.skipIf(missing !== undefined)("the page /docs in Chromium, of a server 
     expect(server.lines.filter((line) => line.includes("canary"))).toEqual([]);
   });
 });
+
+test.skipIf(missing !== undefined)(
+  "of a server with an Auth the page asks for a token, and sends it as one",
+  async () => {
+    const graphConfigFile = fileURLToPath(new URL("../../access/users/langgraph.json", import.meta.url));
+    const server = await startTestServer({ graphConfigFile });
+    const browser = await chromium.launch({ executablePath: EXECUTABLE, args: LAUNCH_ARGUMENTS });
+    try {
+      const page = await browser.newPage();
+      const shown: (string | undefined)[] = [];
+      page.on("request", (request) => shown.push(request.headers().authorization));
+      await page.goto(`${server.url}/docs`);
+      await page.waitForSelector("#api-key-form");
+      expect(await page.textContent("#api-key-form label")).toBe(
+        "This server wants the token (Authorization):",
+      );
+      await page.fill("#api-key", "Basic YTpi");
+      await page.click("#api-key-form button");
+      await page.waitForFunction("document.querySelector('#api-key-refused')?.textContent !== ''");
+      expect(shown).toContain("Basic YTpi");
+      await page.fill("#api-key", "alice-token");
+      await page.click("#api-key-form button");
+      await page.waitForSelector("#swagger-ui .opblock");
+      expect(shown).toContain("Bearer alice-token");
+    } finally {
+      await browser.close();
+      await server.close();
+    }
+  },
+  SLOW_MS,
+);
 
 test.skipIf(missing !== undefined)(
   "without keys the page shows the API at once",

@@ -55,6 +55,8 @@ app.use("/threads/*", async (c, next) => {
 app.get("/hello/:name", (c) =>
   c.json({ hello: c.req.param("name"), user: c.get("auth")?.user.identity ?? null }),
 );
+app.get("/whoami", (c) => c.json(c.get("auth") ?? null));
+app.post("/hook", (c) => c.json({ told: true }));
 app.get("/info", (c) => c.json({ mine: true }));
 app.get("/missing", (c) => c.notFound());
 app.get("/teapot", () => {

@@ -13,7 +13,7 @@ const FILLER = "a value that is kept apart, ".repeat(100);
 
 export const graph = new StateGraph(State)
   .addNode("say", async ({ words }, config: LangGraphRunnableConfig) => {
-    config.writer?.({ custom: words.custom });
+    config.writer?.({ custom: words.custom, header: config.configurable?.["x-canary"] as unknown });
     await config.store?.put(["whispers", "graph"], "item", { said: words.item });
     return { messages: [new AIMessage(words.message ?? "")], large: `${FILLER}${words.large}` };
   })

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test, vi } from "vitest";
 import type { ClaimedRunRow } from "../../../src/database/tables.ts";
 import type { GraphExecutor, GraphResult, WatchedSink } from "../../../src/engine/executors/executor.ts";
@@ -37,6 +38,7 @@ const resultThere = async (result: GraphResult) => {
     },
     isLoss: () => false,
     residentBytes: () => 0,
+    current: new AsyncLocalStorage(),
     onClose: () => undefined,
   });
   there.wantValues();

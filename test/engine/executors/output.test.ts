@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiOf } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
+import { query } from "../../helpers/query.ts";
 import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
 
 const WITHIN_MS = 60_000;
@@ -52,32 +53,86 @@ test("a line of a megabyte is cut, and the next one is whole", async () => {
   expect((await printedOf("afterwards")).map(({ text }) => text)).toEqual(["afterwards", "afterwards"]);
 });
 
-test.each([
-  ["calls exit", "exit", "a graph has ended its process"],
-  ["throws in a timer", "throw", "an exception was not caught in a graph process"],
-])("of all runs in a process that ends, the one that %s is named", async (_what, harm, msg) => {
-  const api = apiOf(server);
-  const neighbour = await api.aRun(await api.aThread(), { assistant_id: "hostile", input: { steps: 5 } });
-  const culprit = await api.aRun(await api.aThread(), {
-    assistant_id: "hostile",
-    input: { harm, attempts: 1, steps: 1 },
-  });
-  const named = await eventually(
-    "the process has said why it ends",
-    () => {
-      const said = server.lines
-        .map((line) => JSON.parse(line) as Record<string, unknown>)
-        .filter((line) => line["msg"] === msg);
-      return said.length > 0 && said;
-    },
+interface Line {
+  msg: string;
+  culprit?: Record<string, unknown>;
+  [field: string]: unknown;
+}
+const untilTold = (what: string, isMeant: (line: Line) => boolean): Promise<Line> =>
+  eventually(
+    what,
+    () => server.lines.map((line) => JSON.parse(line) as Line).find((line) => isMeant(line)),
     WITHIN_MS,
   );
-  expect(named).toMatchObject([{ run_id: culprit.run_id, node: "hurt", graph_process: expect.any(Number) }]);
-  for (const { thread_id, run_id } of [neighbour, culprit]) {
-    await eventually(
-      "both runs end as success",
-      async () => (await api.run(thread_id, run_id)).status === "success",
-      WITHIN_MS,
+
+const aHostileRun = async (input: Record<string, unknown>) => {
+  const { run_id, thread_id } = await apiOf(server).aRun(await apiOf(server).aThread(), {
+    assistant_id: "hostile",
+    input,
+  });
+  return { run_id, thread_id };
+};
+const untilSuccess = ({ run_id, thread_id }: { run_id: string; thread_id: string }) =>
+  eventually(
+    "the run ends as success",
+    async () => (await apiOf(server).run(thread_id, run_id)).status === "success",
+    WITHIN_MS,
+  );
+const lostAttempts = async ({ run_id }: { run_id: string }): Promise<number | undefined> => {
+  const rows = await query<{ lost_attempts: number }>(
+    server,
+    "select lost_attempts from threadloom.runs where run_id = $1",
+    [run_id],
+  );
+  return rows[0]?.lost_attempts;
+};
+
+test.each([
+  ["calls exit", "exit", "called process.exit"],
+  ["throws in a timer", "throw", "threw an exception that nothing caught (Error: from a timer)"],
+])(
+  "of all runs in a process that ends, the one that %s is named, and it alone has lost an attempt",
+  async (_what, harm, how) => {
+    const neighbours = [await aHostileRun({ steps: 10 }), await aHostileRun({ steps: 10 })];
+    const culprit = await aHostileRun({ harm, attempts: 1, steps: 1 });
+    // The newest is what would be suspected if nobody were named.
+    neighbours.push(await aHostileRun({ steps: 10 }));
+    const end = await untilTold(
+      "the log tells of the end",
+      ({ culprit: named }) => named?.["run_id"] === culprit.run_id,
     );
+    expect(end.msg).toMatch(/^a graph process exited with [01]: a run /);
+    expect(end.msg.endsWith(how)).toBe(true);
+    expect(end.culprit).toEqual({ ...culprit, graph_id: "hostile", node: "hurt" });
+    for (const run of [...neighbours, culprit]) await untilSuccess(run);
+    expect(await Promise.all(neighbours.map(lostAttempts))).toEqual([0, 0, 0]);
+    expect(await lostAttempts(culprit)).toBe(1);
+  },
+);
+
+test("a rejection that nothing handles is told with its run, and costs nobody anything", async () => {
+  const neighbour = await aHostileRun({ steps: 5 });
+  const culprit = await aHostileRun({ harm: "reject", attempts: 1, steps: 1 });
+  const { graph_id, node } = await untilTold(
+    "the log tells of it",
+    ({ msg, run_id }) => msg === "a rejection was not handled" && run_id === culprit.run_id,
+  );
+  expect({ graph_id, node }).toEqual({ graph_id: "hostile", node: "hurt" });
+  for (const run of [neighbour, culprit]) {
+    await untilSuccess(run);
+    expect(await lostAttempts(run)).toBe(0);
   }
+});
+
+test("a run whose timer ends its process when it is over costs those that are there no attempt", async () => {
+  const late = await aHostileRun({ harm: "late", attempts: 1 });
+  await untilSuccess(late);
+  const neighbour = await aHostileRun({ steps: 40 });
+  const { culprit } = await untilTold(
+    "the log names it",
+    ({ culprit: named }) => named?.["run_id"] === late.run_id,
+  );
+  expect(culprit).toMatchObject(late);
+  await untilSuccess(neighbour);
+  expect(await lostAttempts(neighbour)).toBe(0);
 });

@@ -26,6 +26,7 @@ vi.mock(import("../../../src/engine/executors/process/graph-process.ts"), () => 
       id: started.length + 1,
       isResponsive: true,
       send: (message) => void fake.received.push(message),
+      load: () => void fake.received.push({ kind: "load" }),
       kill: (reason, how) => options.onEnd(reason, how),
       close() {
         fake.isClosed = true;
@@ -47,7 +48,9 @@ const SINK: WatchedSink = {
 };
 
 const lines: string[] = [];
-const aPool = (options: { processes?: number; spares?: number; runsAtMost?: number } = {}) =>
+const aPool = (
+  options: { processes?: number; spares?: number; runsAtMost?: number; isReloading?: boolean } = {},
+) =>
   createGraphProcesses({
     processes: 1,
     spares: 1,
@@ -233,6 +236,87 @@ describe("with a spare that is ready", () => {
     expect(placesOf("one")).toEqual([1, 2]);
   });
 
+  describe("the run whose code has ended the process", () => {
+    const SHUTDOWN = { kind: "stopped", reason: { kind: "shutdown" } };
+    /** As a process does that says who ends it. */
+    const endBy = (fake: FakeProcess, runId: string): void => {
+      const origin = { run_id: runId, thread_id: "thread", graph_id: "graph", node: "hurt" };
+      const culprit = { id: idOf(fake, runId), ...origin, how: "called process.exit" };
+      fake.options.onMessage({ kind: "ending", culprit });
+      fake.options.onEnd("exit", "exited with 0");
+    };
+
+    test("has lost an attempt and goes on alone; the others have lost none, and go on together", async () => {
+      const pool = aReadyPool();
+      const runs = ["culprit", "one", "newest"].map((runId) => begin(pool, runId));
+      endBy(started[0]!, "culprit");
+      await vi.advanceTimersByTimeAsync(0);
+      expect(runs.map(({ state }) => state.result)).toEqual([
+        { kind: "lost", how: "exited with 0: it called process.exit" },
+        SHUTDOWN,
+        SHUTDOWN,
+      ]);
+      for (const runId of ["newest", "culprit", "one"]) begin(pool, runId);
+      ready(started[2]!);
+      expect([placesOf("one"), placesOf("newest"), placesOf("culprit")]).toEqual([
+        [1, 2],
+        [1, 2],
+        [1, 3],
+      ]);
+    });
+
+    test("is named with its thread, its graph and what it did by the line of the log that tells of the end", () => {
+      const pool = aReadyPool();
+      for (const runId of ["culprit", "neighbour"]) begin(pool, runId);
+      endBy(started[0]!, "culprit");
+      const line = lines.find((text) => text.includes("a graph process exited"));
+      expect(JSON.parse(line ?? "{}")).toMatchObject({
+        runs: ["culprit", "neighbour"],
+        culprit: { run_id: "culprit", thread_id: "thread", graph_id: "graph", node: "hurt" },
+        msg: "a graph process exited with 0: a run called process.exit",
+      });
+    });
+
+    test("may be over, and have left a timer behind: then nobody there has lost an attempt, nor goes on alone", async () => {
+      const pool = aReadyPool();
+      for (const runId of ["over", "one"]) begin(pool, runId);
+      const newest = begin(pool, "newest");
+      const [fake] = started as [FakeProcess];
+      const id = idOf(fake, "over");
+      fake.options.onMessage({
+        kind: "result",
+        id,
+        result: { kind: "stopped", reason: { kind: "timeout" } },
+      });
+      endBy(fake, "over");
+      await vi.advanceTimersByTimeAsync(0);
+      expect(newest.state.result).toEqual(SHUTDOWN);
+      for (const runId of ["one", "newest"]) begin(pool, runId);
+      ready(started[2]!);
+      expect([placesOf("one"), placesOf("newest")]).toEqual([
+        [1, 2],
+        [1, 2],
+      ]);
+    });
+
+    test("clears a run that is always around only so often, since it may be named in its place", async () => {
+      const pool = aReadyPool();
+      const results: unknown[] = [];
+      for (let deaths = 0; deaths < 6; deaths += 1) {
+        begin(pool, `culprit ${deaths}`);
+        const around = begin(pool, "around");
+        const place = started.findLast(({ received }) =>
+          received.some((message) => message.kind === "execute" && message.run.run_id === "around"),
+        );
+        endBy(place!, `culprit ${deaths}`);
+        await vi.advanceTimersByTimeAsync(0);
+        results.push(around.state.result?.kind);
+        ready(started.at(-1)!);
+      }
+      expect(results).toEqual(["stopped", "stopped", "stopped", "stopped", "stopped", "lost"]);
+    });
+  });
+
   test("a worn process leaves its place to it, and ends with its last run", async () => {
     const pool = aReadyPool();
     begin(pool, "old");
@@ -345,4 +429,74 @@ test("a pool that has closed begins nothing, and starts no process", async () =>
   await vi.advanceTimersByTimeAsync(LONG_MS);
   expect(state.result).toEqual({ kind: "lost", how: "was not started" });
   expect([placesOf("late"), started.length]).toEqual([[], 2]);
+});
+
+describe("new code of graphs", () => {
+  const isTold = ({ received }: FakeProcess): boolean => received.some(({ kind }) => kind === "load");
+  const aReloadingPool = async () => {
+    const pool = aPool({ isReloading: true });
+    const [first] = started as [FakeProcess];
+    ready(first);
+    const [, spare] = started as [FakeProcess, FakeProcess];
+    spare.options.onMessage({ kind: "prepared" });
+    return { pool, first, spare };
+  };
+
+  test("is loaded by a process that was prepared; new runs begin there, and what runs ends where it is", async () => {
+    const { pool, first, spare } = await aReloadingPool();
+    const before = begin(pool, "before");
+    expect(isTold(spare)).toBe(false);
+    const renewed = pool.renew({ isWhole: false });
+    expect(isTold(spare)).toBe(true);
+    begin(pool, "meanwhile");
+    expect(idOf(first, "meanwhile")).toBeDefined();
+    ready(spare);
+    await renewed;
+    begin(pool, "after");
+    expect(idOf(spare, "after")).toBeDefined();
+    expect(first.isClosed).toBe(false);
+    for (const name of ["before", "meanwhile"]) {
+      const result = { kind: "stopped", reason: { kind: "timeout" } } as const;
+      first.options.onMessage({ kind: "result", id: idOf(first, name), result });
+    }
+    await vi.advanceTimersByTimeAsync(1);
+    expect(before.state.result).toBeDefined();
+    expect(first.isClosed).toBe(true);
+  });
+
+  test("that can't be loaded, or ends its process, leaves the old code where it is", async () => {
+    const { pool, first, spare } = await aReloadingPool();
+    const failing = expect(pool.renew({ isWhole: false })).rejects.toThrow("a comma is missing");
+    spare.options.onMessage({ kind: "failed", message: "a comma is missing" });
+    await failing;
+    expect(spare.isClosed).toBe(true);
+    const exiting = expect(pool.renew({ isWhole: false })).rejects.toThrow("exited with 3");
+    started.at(-1)!.options.onEnd("exit", "exited with 3");
+    await exiting;
+    begin(pool, "run");
+    expect(idOf(first, "run")).toBeDefined();
+  });
+
+  test("is loaded by a process that was started after a change of the environment, and not by the spare", async () => {
+    const { pool, spare } = await aReloadingPool();
+    const renewed = pool.renew({ isWhole: true });
+    expect(spare.isClosed).toBe(true);
+    expect(isTold(spare)).toBe(false);
+    const successor = started.at(-1)!;
+    expect(isTold(successor)).toBe(true);
+    ready(successor);
+    await renewed;
+    begin(pool, "run");
+    expect(idOf(successor, "run")).toBeDefined();
+  });
+
+  test("of a later change takes the place of one that is being loaded", async () => {
+    const { pool, spare } = await aReloadingPool();
+    const first = expect(pool.renew({ isWhole: false })).rejects.toThrow("once more");
+    const second = pool.renew({ isWhole: false });
+    await first;
+    ready(started.findLast((fake) => isTold(fake) && !fake.isClosed)!);
+    await second;
+    expect(spare.isClosed).toBe(true);
+  });
 });

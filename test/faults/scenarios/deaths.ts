@@ -191,6 +191,8 @@ export const lethalRun = (): Scenario => ({
         const replica = await bench.start().catch(() => undefined); // killed before it listened
         if (replica === undefined) continue;
         replicas[slot] = replica;
+        // One that was just being started is among those that are stopped at the end, or is stopped here.
+        if (closed) await bench.stop(replica);
         await replica.process.exit();
         if (!closed) deaths += 1;
       }

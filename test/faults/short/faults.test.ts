@@ -16,7 +16,7 @@ const SCENARIOS: Scenario[] = [
   rollingRestart({ replicas: 2 }),
   cutStreams(),
   changedGraphs(),
-  killedSenders({ runs: 3, points: ["after-sending"] }),
+  killedSenders({ runs: 2 }),
 ];
 
 let database: FreshDatabase;

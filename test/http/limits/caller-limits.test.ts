@@ -63,7 +63,7 @@ test("a refusal is a sentence, says when to come back, and is counted", () => {
   const caller = { name: "a", times: 1 };
   limits.charge(caller, "runs", 3);
   const spent = limits.spend(caller, "runs")!;
-  const error = limits.refusalOf(spent, "runs");
+  const error = limits.refusalOf({ name: "user:ann", times: 1 }, spent, "runs");
   expect(error).toMatchObject({
     kind: "too_many",
     message: "At most 2 new runs of one caller are taken in a minute; try again in 60 seconds.",

@@ -50,6 +50,9 @@ test("a caller who asks too often is a 429 that says when to come back, and othe
     ),
   });
   expect((await ask("b", "GET", "/info")).status).toBe(200);
+  const told = server.lines.filter((line) => line.includes('"limit":"reads"'));
+  expect(told).toHaveLength(1);
+  expect(JSON.parse(told[0] ?? "")).toMatchObject({ caller_kind: "key", caller: expect.any(String) });
 });
 
 test("who may read no more may create runs, and the other way round", async () => {
@@ -133,6 +136,11 @@ test("a caller has so many streams open, and may open another one when one is cl
   const before = await runs();
   expect((await ask(KEY, "POST", "/runs/wait", run)).status).toBe(429);
   expect(await runs()).toEqual(before);
+  // Cancelling waits for nothing unless it is asked to: the SDKs always send 'wait'.
+  const cancel = async (wait: string) =>
+    (await ask(KEY, "POST", `/threads/${await aThread()}/runs/${randomUUID()}/cancel?wait=${wait}`)).status;
+  expect(await cancel("0")).toBe(404);
+  expect(await cancel("1")).toBe(429);
 
   const socket = new WebSocket(address.replace("http", "ws") + "/events", { headers: { "x-api-key": KEY } });
   const [error] = await new Promise<[Error]>((resolve) => socket.once("error", (...args) => resolve(args)));

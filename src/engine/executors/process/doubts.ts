@@ -1,23 +1,56 @@
+import type { ExecutionThere } from "./execution-there.ts";
 import { idsOf, type Member } from "./member.ts";
 
 /** Runs may be taken by another server, which does not know of the doubt. */
-const DOUBTED_AT_MOST = 1_000;
+const REMEMBERED_AT_MOST = 1_000;
+/**
+ * How often a run loses no attempt because another one was named. Code that runs for two runs, say the callback of a
+ * connection that they share, may name the wrong one of them, each time another: so nobody is cleared for ever.
+ */
+const CLEARED_AT_MOST = 5;
+
+const forgetOldest = (runs: Map<string, number> | Set<string>): void => {
+  const [oldest] = runs.keys();
+  if (oldest !== undefined && runs.size >= REMEMBERED_AT_MOST) runs.delete(oldest);
+};
 
 /**
- * Runs that had begun last in a process that died, which makes them likelier than their neighbours to have ended it: a run
- * that does so is at once at that point again when it goes on. They go on alone, before they are in their last attempt.
+ * Runs that are likelier than their neighbours to have ended their process: the one that it named while it ended, else the
+ * one that had begun last, since a run that does so is at once at that point again when it goes on. They go on alone, before
+ * they are in their last attempt.
  */
 export const createDoubts = () => {
   const doubted = new Set<string>();
+  /** How often each has been cleared. */
+  const cleared = new Map<string, number>();
+
+  const suspect = (member: Member): string | undefined => {
+    const { culprit, here } = member;
+    if (culprit !== undefined) return here.get(culprit.id)?.run.run_id;
+    return here.size < 2 ? undefined : idsOf(member).at(-1);
+  };
+
   return {
     died(member: Member): void {
-      const newest = idsOf(member).at(-1);
-      if (newest === undefined || member.here.size < 2) return;
-      const [oldest] = doubted;
-      if (oldest !== undefined && doubted.size >= DOUBTED_AT_MOST) doubted.delete(oldest);
-      doubted.add(newest);
+      const runId = suspect(member);
+      if (runId === undefined) return;
+      forgetOldest(doubted);
+      doubted.add(runId);
     },
     /** Whether the run is doubted; once. */
     take: (runId: string): boolean => doubted.delete(runId),
+
+    /**
+     * Whether another run than this one has ended the process that it was in: one that is there, or one that is over and
+     * has left a timer behind. To be asked once for each of its executions.
+     */
+    clears({ culprit }: Member, { id, run }: ExecutionThere): boolean {
+      if (culprit === undefined || culprit.id === id) return false;
+      const times = (cleared.get(run.run_id) ?? 0) + 1;
+      cleared.delete(run.run_id);
+      forgetOldest(cleared);
+      cleared.set(run.run_id, times);
+      return times <= CLEARED_AT_MOST;
+    },
   };
 };

@@ -25,6 +25,8 @@ export interface GraphProcess {
   /** Answers its questions at the moment. */
   readonly isResponsive: boolean;
   send(message: ToGraphProcess): void;
+  /** Has it load the graphs, if it was started to wait for that. It may take as long as a start. */
+  load(): void;
   /** At once. Reason and `how` are told with its end. */
   kill(reason: DeathReason, how: string): void;
   /** Resolves when it has ended. Nothing is executed there any more. */
@@ -75,6 +77,7 @@ const neverStarted = (failure: Promise<Error>, { onEnd }: GraphProcessOptions): 
     id: undefined,
     isResponsive: false,
     send: () => undefined,
+    load: () => undefined,
     kill: () => undefined,
     async close() {
       isClosing = true;
@@ -92,7 +95,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   if (out !== undefined && error !== undefined && log !== undefined) {
     logOutput(logger, { out, error, log: (child.stdio as unknown as Readable[])[LOG_DESCRIPTOR] ?? log });
   }
-  /** Undefined while it loads its graphs, which takes every turn of its loop for a while. */
+  /** Undefined until it has loaded its graphs, which takes every turn of its loop for a while. */
   let unanswered: number | undefined;
   let killedBecause: End | undefined;
   let isClosing = false;
@@ -125,15 +128,24 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     }
     unanswered += 1;
   }, PING_MS);
-  const starting = setTimeout(
-    () => kill("start", `was killed: it did not load its graphs within ${START_SECONDS} seconds`),
-    START_SECONDS * 1_000,
-  );
+  const killIfNotStarted = (): NodeJS.Timeout =>
+    setTimeout(
+      () => kill("start", `was killed: it did not load its graphs within ${START_SECONDS} seconds`),
+      START_SECONDS * 1_000,
+    );
+  let starting = killIfNotStarted();
+  let isToldToLoad = false;
   child.on("message", (message: unknown) => {
     // Whatever else the code of a graph finds to send is not for us.
     if (hasEnded || typeof message !== "object" || message === null || !("kind" in message)) return;
-    unanswered = 0;
-    clearTimeout(starting);
+    const { kind } = message as FromGraphProcess;
+    // It is asked nothing while it loads its graphs, or waits to be told so.
+    if (kind === "prepared") {
+      if (!isToldToLoad) clearTimeout(starting);
+    } else if (kind !== "loaded" && kind !== "failed") {
+      unanswered = 0;
+      clearTimeout(starting);
+    }
     onMessage(message as FromGraphProcess);
   });
   child.on("error", (cause) => {
@@ -148,9 +160,17 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
       return (unanswered ?? 0) < UNRESPONSIVE_AFTER;
     },
     send,
+    load() {
+      isToldToLoad = true;
+      clearTimeout(starting);
+      starting = killIfNotStarted();
+      send({ kind: "load" });
+    },
     kill,
     async close() {
       isClosing = true;
+      // Nothing is open there that would have to be closed in order, and it may read this only in a while.
+      if (unanswered === undefined) child.kill("SIGKILL");
       send({ kind: "close" });
       const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_MS);
       await ended;

@@ -1,7 +1,8 @@
+import type { AsyncLocalStorage } from "node:async_hooks";
 import type { GraphExecution, GraphExecutor, GraphResult } from "../executor.ts";
 import { describeError } from "./described-error.ts";
 import { createEventPipe, type PipedSink } from "./event-pipe.ts";
-import type { FromGraphProcess, MadeText, SentResult, ToGraphProcess } from "./messages.ts";
+import type { Culprit, FromGraphProcess, MadeText, SentResult, ToGraphProcess } from "./messages.ts";
 
 export interface HostOptions {
   /** What executes the graphs in this process. */
@@ -10,9 +11,14 @@ export interface HostOptions {
   /** See Database. */
   isLoss(error: unknown): boolean;
   residentBytes(): number;
+  /** Is made to name the execution to whatever its graph calls, also later and from timers. */
+  current: AsyncLocalStorage<CurrentExecution>;
   /** Called for `close`. */
   onClose(): void;
 }
+
+/** Whose code is executed. */
+export type CurrentExecution = Pick<Culprit, "id" | "run_id" | "thread_id" | "graph_id">;
 
 interface Hosted {
   execution: GraphExecution<GraphResult>;
@@ -21,7 +27,7 @@ interface Hosted {
 }
 
 /** The side of a graph process: does what the main process says, and tells what becomes of it. */
-export const createHost = ({ executor, send, isLoss, residentBytes, onClose }: HostOptions) => {
+export const createHost = ({ executor, send, isLoss, residentBytes, current, onClose }: HostOptions) => {
   const hosted = new Map<number, Hosted>();
   const events = createEventPipe((batches) => send({ kind: "events", batches }));
 
@@ -58,12 +64,15 @@ export const createHost = ({ executor, send, isLoss, residentBytes, onClose }: H
     tellsProtocol,
   }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
     const sink = events.open(id, wanted);
-    const execution = executor.execute(run, sink, {
-      // Who is one has this process for itself.
-      isSuspect: false,
-      tellsProtocol,
-      onGraphEnded: () => send({ kind: "graph-ended", id }),
-    });
+    const { run_id, thread_id, graph_id } = run;
+    const execution = current.run({ id, run_id, thread_id, graph_id }, () =>
+      executor.execute(run, sink, {
+        // Who is one has this process for itself.
+        isSuspect: false,
+        tellsProtocol,
+        onGraphEnded: () => send({ kind: "graph-ended", id }),
+      }),
+    );
     const here: Hosted = { execution, sink, wantsValues };
     hosted.set(id, here);
     // `wantsValues` may be set until the graph has ended.
@@ -97,6 +106,7 @@ export const createHost = ({ executor, send, isLoss, residentBytes, onClose }: H
         case "close":
           return onClose();
         case "setup":
+        case "load":
           return;
       }
     },

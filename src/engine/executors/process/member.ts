@@ -1,15 +1,22 @@
 import type { ExecutionThere } from "./execution-there.ts";
 import type { GraphProcess } from "./graph-process.ts";
+import type { Culprit } from "./messages.ts";
 
 /** One process of the pool. */
 export interface Member {
   process: GraphProcess;
-  state: "starting" | "ready" | "leaving";
+  /** `prepared`: has yet to be told to load its graphs; only where these are loaded anew. */
+  state: "starting" | "prepared" | "ready" | "leaving";
   readyAt: number;
-  /** `spare`: takes the place of another one; `alone`: executes its suspect and nothing else. */
-  role: "regular" | "spare" | "alone";
+  /**
+   * `spare`: takes the place of another one; `alone`: executes its suspect and nothing else; `successor`: takes the place of all
+   * regular ones as soon as it has loaded their new code.
+   */
+  role: "regular" | "spare" | "alone" | "successor";
   suspect: ExecutionThere | undefined;
   here: Map<number, ExecutionThere>;
+  /** What has ended the process, if it said so before it ended. */
+  culprit: Culprit | undefined;
   begun: number;
   isWorn: boolean;
 }

@@ -3,11 +3,17 @@ import { createEndTelling } from "./telling-ends.ts";
 import type { ExecutionThere } from "./execution-there.ts";
 import { startGraphProcess, type GraphProcessOptions } from "./graph-process.ts";
 import { isRegular, isSpare, type Member } from "./member.ts";
-import type { FromGraphProcess } from "./messages.ts";
+import type { FromGraphProcess, GraphProcessSetup } from "./messages.ts";
 import { createRestarts } from "./restarts.ts";
 
 /** What processes there are to be. */
-export interface MembersOptions extends Omit<GraphProcessOptions, "onMessage" | "onEnd"> {
+export interface MembersOptions extends Omit<GraphProcessOptions, "onMessage" | "onEnd" | "setup"> {
+  setup: Omit<GraphProcessSetup, "packagesAhead">;
+  /**
+   * Graphs are loaded anew while runs go on (development). A spare has loaded no graphs then, but the packages that they need: its
+   * code is always that of now, and it is ready in a fraction of a start.
+   */
+  isReloading?: boolean;
   /** Processes that execute runs. */
   processes: number;
   /** Processes beyond those that are kept warm, to take the place of one that ends. */
@@ -22,10 +28,12 @@ export interface MemberEvents {
 
 /** The processes of a pool: keeps as many as there are to be, one of them warm to take the place of another. */
 export const createMembers = (options: MembersOptions, { onMessage, onEnd }: MemberEvents) => {
-  const { processes, spares, logger } = options;
+  const { processes, spares, isReloading = false, logger } = options;
   const members = new Set<Member>();
   const restarts = createRestarts();
   const ends = createEndTelling(logger);
+  /** What graphs have loaded of packages, for processes that are to be ahead. */
+  let packages: readonly string[] = [];
   let pause: NodeJS.Timeout | undefined;
   let isClosing = false;
 
@@ -35,6 +43,7 @@ export const createMembers = (options: MembersOptions, { onMessage, onEnd }: Mem
     const member: Member = {
       process: startGraphProcess({
         ...options,
+        setup: { ...options.setup, packagesAhead: isReloading ? packages : undefined },
         onMessage: (message) => onMessage(member, message),
         onEnd: (reason, how, cause) => {
           ends.ended(member, how, cause);
@@ -46,18 +55,25 @@ export const createMembers = (options: MembersOptions, { onMessage, onEnd }: Mem
       role,
       suspect: undefined,
       here: new Map(),
+      culprit: undefined,
       begun: 0,
       isWorn: false,
     };
     members.add(member);
+    if (isReloading && role !== "spare") member.process.load();
     return member;
   };
 
   /** A spare that is ready, else one that will be sooner than a process that is started now. */
   const takeSpare = (role: Member["role"]): Member | undefined => {
     const warm = [...members].filter(isSpare);
-    const spare = warm.find(({ state }) => state === "ready") ?? warm[0];
-    if (spare !== undefined) spare.role = role;
+    const spare = warm.find(({ state }) => state !== "starting") ?? warm[0];
+    if (spare === undefined) return undefined;
+    spare.role = role;
+    if (isReloading) {
+      spare.state = "starting";
+      spare.process.load();
+    }
     return spare;
   };
 
@@ -87,8 +103,11 @@ export const createMembers = (options: MembersOptions, { onMessage, onEnd }: Mem
     void member.process.close().then(() => members.delete(member));
   };
 
+  const take = (role: Member["role"]): Member => takeSpare(role) ?? start(role);
+
   /** One after the other: each needs a spare. */
   const replaceWorn = (): void => {
+    if (isReloading) return;
     const worn = [...members].find((member) => member.isWorn && isRegular(member));
     const spare = [...members].find((member) => isSpare(member) && member.state === "ready");
     if (isClosing || worn === undefined || spare === undefined) return;
@@ -111,6 +130,7 @@ export const createMembers = (options: MembersOptions, { onMessage, onEnd }: Mem
     /** As `startMissing`, after one has become ready: it may be what a worn one waits for. */
     hasStarted,
     leave,
+    take,
 
     /** Another takes its place as soon as one is warm; then it leaves. */
     wear(member: Member, why: string): void {
@@ -122,9 +142,14 @@ export const createMembers = (options: MembersOptions, { onMessage, onEnd }: Mem
 
     /** A process for one run alone; the caller begins it as soon as the process is ready, and starts what is missing. */
     takeAlone(suspect: ExecutionThere): Member {
-      const member = takeSpare("alone") ?? start("alone");
+      const member = take("alone");
       member.suspect = suspect;
       return member;
+    },
+
+    /** As graphs have loaded them; for processes that are started from now on. */
+    packagesLoaded(loaded: readonly string[]): void {
+      packages = loaded;
     },
 
     /** After its end. Returns the milliseconds after which the next process is started. */

@@ -2,6 +2,7 @@ import type { AttemptSaver } from "../../../checkpoints/types.ts";
 import type { ProjectKeys } from "../../../config/project-keys.ts";
 import type { ClaimedRunRow } from "../../../database/tables.ts";
 import type { EncryptionSetup } from "../../../encryption/setup.ts";
+import type { LoadedModules } from "../../../lib/module-trace.ts";
 import type { StopReason } from "../executor.ts";
 import type { ResumeRefusal } from "../strict-resume.ts";
 import type { DescribedError } from "./described-error.ts";
@@ -28,11 +29,18 @@ export interface GraphProcessSetup {
   logLevel: string;
   /** Over the pipe, and not in the environment, which graphs and their own processes see. */
   encryption: EncryptionSetup;
+  /**
+   * For development: the process loads what is named here of packages, says `prepared`, and loads the graphs when it is told to
+   * `load`. It tells which files they were `loaded` from.
+   */
+  packagesAhead: readonly string[] | undefined;
 }
 
 export type ToGraphProcess =
   /** The first message. */
   | { kind: "setup"; setup: GraphProcessSetup }
+  /** See `packagesAhead`. */
+  | { kind: "load" }
   /** `wanted`: somebody reads the events; `wantsValues`: somebody waits for the final values. Dates of the row arrive as text; no graph is given them. */
   | {
       kind: "execute";
@@ -71,13 +79,29 @@ export type SentResult =
   | { kind: "refused"; refusal: ResumeRefusal }
   | { kind: "stopped"; reason: StopReason };
 
+/** The execution whose code has ended its process. */
+export interface Culprit extends Pick<ClaimedRunRow, "run_id" | "thread_id" | "graph_id"> {
+  id: number;
+  /** Undefined if it was not called by a node. */
+  node: string | undefined;
+  /** What it did, as the end of a sentence. */
+  how: string;
+}
+
 export type FromGraphProcess =
   /** Graphs are loaded: executions may begin. */
   | { kind: "ready" }
+  /** See `packagesAhead`. */
+  | { kind: "prepared" }
+  /** The graphs can't be loaded, in development; for a person. */
+  | { kind: "failed"; message: string }
+  | ({ kind: "loaded" } & LoadedModules)
   /** The events of one turn of the loop, by execution. */
   | { kind: "events"; batches: { id: number; events: EventPair[] }[] }
   | { kind: "graph-ended"; id: number }
   | { kind: "result"; id: number; result: SentResult }
+  /** Sent while the process ends, by the code of an execution that may be over: only if it is known whose code that was. */
+  | { kind: "ending"; culprit: Culprit }
   /** Answers `ping`; `residentBytes` is the memory that the process takes. */
   | { kind: "pong"; residentBytes: number };
 

@@ -62,8 +62,10 @@ export const createPlacing = (members: Members, { aloneAtMost }: { aloneAtMost: 
       return member;
     },
 
-    /** What began last there is doubted. */
+    /** What has ended the process goes on alone; a guess, if it has named nobody. */
     doubt: (member: Member): void => doubts.died(member),
+    /** Whether the process was ended by another execution than this one. */
+    clears: (member: Member, execution: ExecutionThere): boolean => doubts.clears(member, execution),
 
     /** The process has ended before what it was started for has begun. */
     beginAgain({ suspect }: Member, pauseMs: number): void {

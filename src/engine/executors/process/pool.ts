@@ -5,6 +5,7 @@ import type { Member } from "./member.ts";
 import { createMembers, type MembersOptions } from "./members.ts";
 import type { FromGraphProcess } from "./messages.ts";
 import { createPlacing } from "./placing.ts";
+import { createRenewal } from "./renewal.ts";
 import { createStopTimers } from "./stop-timers.ts";
 
 export interface GraphProcessesOptions extends MembersOptions {
@@ -13,6 +14,8 @@ export interface GraphProcessesOptions extends MembersOptions {
   residentBytesAtMost: number;
   /** A process that takes more is killed: a graph may take it faster than its process is replaced. */
   residentBytesKilled: number;
+  /** Told which files graphs were loaded from, absolute paths; only where they are loaded anew. */
+  onFiles?: ((files: readonly string[]) => void) | undefined;
 }
 
 /** For the metrics. */
@@ -27,6 +30,8 @@ export interface GraphProcessFigures {
 
 export interface GraphProcesses extends GraphExecutor {
   figures(): GraphProcessFigures;
+  /** See createRenewal; where graphs are loaded anew. */
+  renew(options: { isWhole: boolean }): Promise<void>;
   /** After everything that was executed has ended. */
   close(): Promise<void>;
 }
@@ -44,19 +49,22 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     onEnd: (member, reason, how) => hasEnded(member, reason, how),
   });
   const placing = createPlacing(members, { aloneAtMost: processes });
+  const renewal = createRenewal(members);
   const stopTimers = createStopTimers();
   const deaths = { ...NO_DEATHS };
   let nextId = 1;
 
   const hasEnded = (member: Member, reason: DeathReason, how: string): void => {
     deaths[reason] += 1;
+    renewal.hasEnded(member, how);
     const pauseMs = members.remove(member);
     if (reason !== "unstopped") placing.doubt(member);
+    const { culprit } = member;
     for (const execution of member.here.values()) {
       stopTimers.forget(execution);
       // The run that did not stop has ended it, and is not tried again; the others have done nothing.
-      if (reason === "unstopped") execution.handedBack();
-      else execution.lost(how);
+      if (reason === "unstopped" || placing.clears(member, execution)) execution.handedBack();
+      else execution.lost(culprit?.id === execution.id ? `${how}: it ${culprit.how}` : how);
     }
     placing.beginAgain(member, pauseMs);
     placing.placeWaiting();
@@ -72,8 +80,20 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     member.state = "ready";
     member.readyAt = performance.now();
     placing.beginSuspect(member);
+    renewal.hasStarted(member);
     members.hasStarted();
     placing.placeWaiting();
+  };
+
+  const hearPrepared = (member: Member): void => {
+    // It may be loading already.
+    if (member.role === "spare" && member.state === "starting") member.state = "prepared";
+    members.hasStarted();
+  };
+
+  const hearFailure = (member: Member, message: string): void => {
+    if (!renewal.hasFailed(member, message))
+      member.process.kill("start", `can't load its graphs: ${message.split("\n")[0]}`);
   };
 
   const hearGraphEnd = (execution: ExecutionThere | undefined): void => {
@@ -105,6 +125,13 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     switch (message.kind) {
       case "ready":
         return hearReady(member);
+      case "prepared":
+        return hearPrepared(member);
+      case "failed":
+        return hearFailure(member, message.message);
+      case "loaded":
+        members.packagesLoaded(message.packages);
+        return options.onFiles?.(message.files);
       case "events":
         for (const { id, events } of message.batches) member.here.get(id)?.emit(events);
         return;
@@ -112,6 +139,9 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
         return hearGraphEnd(member.here.get(message.id));
       case "result":
         return hearResult(member, message);
+      case "ending":
+        member.culprit = message.culprit;
+        return;
       case "pong":
         hearMemory(member, message.residentBytes);
         // It may have been too busy to be given anything.
@@ -125,7 +155,9 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     suspectsAtOnce: processes,
     figures: () => ({
       working: members.count(({ role, state }) => role !== "spare" && state !== "starting"),
-      spare: members.count(({ role, state }) => role === "spare" && state === "ready"),
+      spare: members.count(
+        ({ role, state }) => role === "spare" && (state === "ready" || state === "prepared"),
+      ),
       starting: members.count(({ state }) => state === "starting"),
       deaths: { ...deaths },
     }),
@@ -135,8 +167,10 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
       placing.begin(execution);
       return execution;
     },
+    renew: (how) => renewal.renew(how),
     async close() {
       members.stopStarting();
+      renewal.close();
       placing.close();
       await members.close();
       stopTimers.close();

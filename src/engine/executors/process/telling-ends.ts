@@ -1,8 +1,16 @@
 import type { Logger } from "../../../lib/logger.ts";
 import { idsOf, type Member } from "./member.ts";
+import type { Culprit } from "./messages.ts";
 
 /** While no process gets ready. Tries come every few seconds then, as when the database is away: the log has said why. */
 const TELL_AGAIN_MS = 60_000;
+
+const culpritFields = ({ run_id, thread_id, graph_id, node }: Culprit) => ({
+  run_id,
+  thread_id,
+  graph_id,
+  node,
+});
 
 /** Tells the log how graph processes end. Starts that fail one after the other are told once, and then now and again. */
 export const createEndTelling = (logger: Logger) => {
@@ -10,8 +18,17 @@ export const createEndTelling = (logger: Logger) => {
   let toldAt = -Infinity;
   return {
     ended(member: Member, how: string, cause: unknown): void {
-      const fields = { graph_process: member.process.id, runs: idsOf(member), err: cause };
-      if (member.state !== "starting") return logger.error(fields, `a graph process ${how}`);
+      const { culprit } = member;
+      const fields = {
+        graph_process: member.process.id,
+        runs: idsOf(member),
+        ...(culprit === undefined ? {} : { culprit: culpritFields(culprit) }),
+        err: cause,
+      };
+      if (member.state !== "starting") {
+        const why = culprit === undefined ? "" : `: a run ${culprit.how}`;
+        return logger.error(fields, `a graph process ${how}${why}`);
+      }
       failed += 1;
       if (performance.now() - toldAt < TELL_AGAIN_MS) {
         return logger.debug(fields, `a graph process ${how} before it was ready`);

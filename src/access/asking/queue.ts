@@ -1,0 +1,52 @@
+/** What waits for its turn: of each owner one at a time, and few of all owners together. */
+export interface Queue<Item> {
+  add(item: Item): void;
+  clear(): void;
+}
+
+export interface QueueOptions<Item> {
+  ownerOf(item: Item): string;
+  /** Resolves when the next may begin; never rejects. */
+  work(item: Item): Promise<void>;
+  atOnce: number;
+}
+
+/**
+ * Owners take turns: who has added a hundred waits for each of them behind those of others, and what hangs of one owner holds up
+ * nobody else's.
+ */
+export const createQueue = <Item>({ ownerOf, work, atOnce }: QueueOptions<Item>): Queue<Item> => {
+  /** Whose turn it is comes first. */
+  const waiting = new Map<string, Item[]>();
+  const busy = new Map<string, Item[]>();
+
+  const finish = (owner: string): void => {
+    const rest = busy.get(owner);
+    busy.delete(owner);
+    if (rest !== undefined && rest.length > 0) waiting.set(owner, rest);
+    next();
+  };
+  const next = (): void => {
+    for (const [owner, items] of waiting) {
+      if (busy.size >= atOnce) return;
+      waiting.delete(owner);
+      const item = items.shift();
+      if (item === undefined) continue;
+      busy.set(owner, items);
+      void work(item).finally(() => finish(owner));
+    }
+  };
+  return {
+    add(item) {
+      const owner = ownerOf(item);
+      const items = busy.get(owner) ?? waiting.get(owner);
+      if (items !== undefined) return void items.push(item);
+      waiting.set(owner, [item]);
+      next();
+    },
+    clear() {
+      waiting.clear();
+      for (const items of busy.values()) items.length = 0;
+    },
+  };
+};

@@ -1,0 +1,50 @@
+import { unauthenticated } from "../../domain/errors.ts";
+import type { Authenticate } from "../api-keys.ts";
+import { isLossOfAccess } from "../auth/refusals.ts";
+import { callerName } from "../caller.ts";
+import { loseAll, type Group, type Member, type Once } from "./groups.ts";
+
+/** Questions of one round at the same time: they share the pool with requests. */
+const QUESTIONS_AT_ONCE = 10;
+
+const createOnce = (): Once => {
+  const answers = new Map<string, Promise<unknown>>();
+  return (subject, ask) => {
+    const answer = answers.get(subject) ?? ask();
+    answers.set(subject, answer);
+    return answer as ReturnType<typeof ask>;
+  };
+};
+
+/**
+ * Asks about a group once: authenticates its caller anew, and lets each connection ask what it wants to know. Who is refused loses
+ * access. Rejects with what is no refusal, once all are asked that could be.
+ */
+export const askAbout = async (group: Group, authenticate: Authenticate): Promise<void> => {
+  try {
+    // What was remembered would be the answer of before.
+    const caller = await authenticate({ ...group.request, afresh: true });
+    if (callerName(caller) !== callerName(group.caller)) {
+      throw unauthenticated("The request could not be authenticated.");
+    }
+    const once = createOnce();
+    const ask = async (member: Member): Promise<void> => {
+      try {
+        await member.ask(caller, once);
+        member.caller = caller;
+      } catch (error) {
+        if (!isLossOfAccess(error)) throw error;
+        member.lose(error);
+      }
+    };
+    const members = [...group.members];
+    for (let first = 0; first < members.length; first += QUESTIONS_AT_ONCE) {
+      const asked = members.slice(first, first + QUESTIONS_AT_ONCE).filter((one) => group.members.has(one));
+      const failed = (await Promise.allSettled(asked.map(ask))).find(({ status }) => status === "rejected");
+      if (failed?.status === "rejected") throw failed.reason;
+    }
+  } catch (error) {
+    if (!isLossOfAccess(error)) throw error;
+    loseAll(group, error);
+  }
+};

@@ -1,0 +1,228 @@
+import { createReadStream } from "node:fs";
+import { once } from "node:events";
+import { finished } from "node:stream/promises";
+import { createGunzip } from "node:zlib";
+import pg from "pg";
+import { from as copyFrom } from "pg-copy-streams";
+import { migrate, readMigrations } from "../../database/migrate.ts";
+import { StartError } from "../../domain/errors.ts";
+import type { Logger } from "../../lib/logger.ts";
+import {
+  backupEnd,
+  backupHead,
+  backupTable,
+  columnsText,
+  END_OF_ROWS,
+  linesOf,
+  PLAIN_TEXTS,
+  quotedName,
+  type BackupHead,
+} from "./format.ts";
+
+const END = Buffer.from(END_OF_ROWS);
+const NEW_LINE = Buffer.from("\n");
+
+const openLines = (file: string): AsyncGenerator<Buffer> => {
+  const gunzip = createGunzip();
+  const source = createReadStream(file);
+  source.on("error", (error) => gunzip.destroy(error));
+  return linesOf(source.pipe(gunzip));
+};
+
+const jsonIn = (line: Buffer | undefined | void): unknown => {
+  try {
+    return JSON.parse(line?.toString("utf8") ?? "");
+  } catch {
+    return undefined;
+  }
+};
+
+const headIn = (file: string, line: Buffer | undefined | void): BackupHead => {
+  const head = backupHead.safeParse(jsonIn(line));
+  if (head.success) return head.data;
+  throw new StartError(`${file} is no backup that this version can read.`);
+};
+
+/** Reads all of it once, before anything is changed: what it says of itself. */
+const inspect = async (file: string): Promise<BackupHead> => {
+  const cut = (cause?: unknown): StartError => new StartError(`${file} is not whole.`, { cause });
+  const lines = openLines(file);
+  const first = await lines.next().catch((error: NodeJS.ErrnoException) => {
+    throw new StartError(`${file} can't be read as a backup: ${error.message}.`, { cause: error });
+  });
+  const head = headIn(file, first.value);
+  let [isRow, rows, last] = [false, 0, undefined as Buffer | undefined];
+  try {
+    for await (const line of lines) {
+      if (!isRow) {
+        last = line;
+        isRow = backupTable.safeParse(jsonIn(line)).success;
+      } else if (line.equals(END)) isRow = false;
+      else rows += 1;
+    }
+  } catch (error) {
+    throw cut(error);
+  }
+  const end = backupEnd.safeParse(jsonIn(last));
+  if (isRow || !end.success || end.data.rows !== rows) throw cut();
+  return head;
+};
+
+/** Those that this version has, up to the backup's last: later ones follow when its rows are there. */
+const assertKnown = async ({ migrations, threadloom_version: version }: BackupHead): Promise<void> => {
+  const known = await readMigrations();
+  const isKnown = migrations.every(
+    ({ name, checksum }, at) => known[at]?.name === name && known[at].checksum === checksum,
+  );
+  if (isKnown) return;
+  throw new StartError(
+    `The backup was made by another version (${version}) with other tables: restore it with that one.`,
+  );
+};
+
+const connected = async (connectionString: string): Promise<pg.Client> => {
+  const client = new pg.Client({ connectionString, application_name: "threadloom restore" });
+  client.on("error", () => undefined);
+  await client.connect();
+  return client;
+};
+
+const tablesIn = async (client: pg.Client, schema: string): Promise<string[]> =>
+  (
+    await client.query<{ name: string }>(
+      `select c.relname::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = $1 and c.relkind = 'r' order by 1`,
+      [schema],
+    )
+  ).rows.map(({ name }) => name);
+
+/** Filled by the migrations themselves. */
+const FILLED_BY_MIGRATIONS: ReadonlySet<string> = new Set(["migrations", "api_key_changes"]);
+
+const firstWithRows = async (client: pg.Client, schema: string): Promise<string | undefined> => {
+  for (const table of await tablesIn(client, schema)) {
+    if (FILLED_BY_MIGRATIONS.has(table)) continue;
+    const { rowCount } = await client.query(`select from ${quotedName(schema)}.${quotedName(table)} limit 1`);
+    if (rowCount === 1) return table;
+  }
+  return undefined;
+};
+
+const assertNoServers = async (client: pg.Client): Promise<void> => {
+  const { rowCount } = await client.query(
+    `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+        and application_name like 'threadloom%' and application_name <> 'threadloom embedded' limit 1`,
+  );
+  if (rowCount === 1) throw new StartError("A server uses this database: stop all servers first.");
+};
+
+/** Those that others refer to stand first; keys within one table are looked at when all its rows are there. */
+const FIRST = ["assistants", "threads", "runs"];
+const inOrder = (names: readonly string[]): string[] => [
+  ...FIRST.filter((name) => names.includes(name)),
+  ...names.filter((name) => !FIRST.includes(name)),
+];
+
+/** At once: a role that may not make the schema again must not lose it. */
+const makeEmpty = async (client: pg.Client, schema: string): Promise<void> => {
+  if ((await tablesIn(client, schema)).length === 0) return;
+  await client.query(
+    `begin; drop schema ${quotedName(schema)} cascade; create schema ${quotedName(schema)}; commit`,
+  );
+};
+
+export interface RestoreOptions {
+  connectionString: string;
+  schema: string;
+  file: string;
+  /** Deletes what is there. */
+  force: boolean;
+  /** After each table. */
+  onTable(table: string, rows: number): void;
+  logger: Logger;
+}
+
+const fill = async (client: pg.Client, options: RestoreOptions): Promise<number> => {
+  const { schema, file, onTable } = options;
+  const place = (table: string): string => `${quotedName(schema)}.${quotedName(table)}`;
+  const tables = await tablesIn(client, schema);
+  const lines = openLines(file);
+  headIn(file, (await lines.next()).value);
+  // Constraints between tables: the file has them by name, so references are put back when all rows are there.
+  const { rows: references } = await client.query<{ table: string; name: string; definition: string }>(
+    `select c.relname::text as "table", k.conname::text as name, pg_get_constraintdef(k.oid) as definition
+       from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and k.contype = 'f'`,
+    [schema],
+  );
+  for (const { table, name } of references)
+    await client.query(`alter table ${place(table)} drop constraint ${quotedName(name)}`);
+  for (const table of inOrder(tables)) {
+    await client.query(`alter table ${place(table)} disable trigger user`);
+    if (table !== "migrations") await client.query(`delete from ${place(table)}`);
+  }
+  let total = 0;
+  for (;;) {
+    const value = jsonIn((await lines.next()).value);
+    const table = backupTable.safeParse(value);
+    if (!table.success) break; // the last line
+    const { table: name } = table.data;
+    if (!tables.includes(name))
+      throw new StartError(`${file} names a table '${name}', which is not one of this version.`);
+    const sink = client.query(copyFrom(`copy ${place(name)} (${columnsText(table.data)}) from stdin`));
+    const written = finished(sink);
+    written.catch(() => undefined); // waited for below
+    let count = 0;
+    for (
+      let next = await lines.next();
+      next.done !== true && !next.value.equals(END);
+      next = await lines.next()
+    ) {
+      count += 1;
+      if (!sink.write(Buffer.concat([next.value, NEW_LINE])))
+        await Promise.race([once(sink, "drain"), written]);
+    }
+    sink.end();
+    await written;
+    total += count;
+    onTable(name, count);
+  }
+  for (const table of tables) await client.query(`alter table ${place(table)} enable trigger user`);
+  for (const { table, name, definition } of references)
+    await client.query(`alter table ${place(table)} add constraint ${quotedName(name)} ${definition}`);
+  return total;
+};
+
+/**
+ * Fills a database from a backup: its tables as the version that made it had them, its rows in one transaction, then what this
+ * version adds to the tables. Throws StartError, with nothing changed, for a database that holds something, and for what is no whole backup of a version
+ * that is known here.
+ */
+export const restoreBackup = async (options: RestoreOptions): Promise<{ head: BackupHead; rows: number }> => {
+  const { connectionString, schema, file, force, logger } = options;
+  const head = await inspect(file);
+  await assertKnown(head);
+  const client = await connected(connectionString);
+  try {
+    await assertNoServers(client);
+    const table = await firstWithRows(client, schema);
+    if (table !== undefined && !force)
+      throw new StartError(
+        `The database is not empty (${schema}.${table} has rows): restore into an empty one, or say --force, which deletes all that is there.`,
+      );
+    await makeEmpty(client, schema);
+    await migrate(connectionString, { schema, upTo: head.migrations.at(-1)?.name, logger });
+    await client.query(PLAIN_TEXTS);
+    await client.query("begin");
+    const rows = await fill(client, options).catch(async (error: unknown) => {
+      await client.query("rollback").catch(() => undefined);
+      if (error instanceof StartError) throw error;
+      throw new StartError(`${file} can't be restored: ${(error as Error).message}.`, { cause: error });
+    });
+    await client.query("commit");
+    await migrate(connectionString, { schema, logger });
+    return { head, rows };
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+};

@@ -1,0 +1,119 @@
+import { createWriteStream } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import pg from "pg";
+import { to as copyTo } from "pg-copy-streams";
+import { inSchema } from "../../database/schema.ts";
+import { StartError } from "../../domain/errors.ts";
+import { serverVersion } from "../../lib/package-versions.ts";
+import {
+  columnsText,
+  END_OF_ROWS,
+  linesOf,
+  PLAIN_TEXTS,
+  quotedName,
+  type BackupHead,
+  type BackupTable,
+} from "./format.ts";
+
+/** Tables of the schema with their columns; vectors are made of the store's items again. */
+const readTables = async (client: pg.Client, schema: string): Promise<BackupTable[]> =>
+  (
+    await client.query<BackupTable>(
+      `select c.relname::text as "table",
+              array_agg(a.attname::text order by a.attnum) as columns
+         from pg_class c join pg_namespace n on n.oid = c.relnamespace
+         join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+        where n.nspname = $1 and c.relkind = 'r' and c.relname not in ('migrations', 'store_vectors', 'workers')
+        group by c.relname order by c.relname`,
+      [schema],
+    )
+  ).rows;
+
+const readHead = async (client: pg.Client, schema: string): Promise<BackupHead> => {
+  const { rows } = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [
+    `"${schema}".migrations`,
+  ]);
+  if (rows[0]?.found !== true)
+    throw new StartError(`There are no tables of Threadloom in the schema ${schema}.`);
+  const qualified = inSchema(schema);
+  const ran = await client.query<{ name: string; checksum: string }>(
+    qualified("select name, checksum from threadloom.migrations order by name"),
+  );
+  const keys = await client.query<{ key_id: string }>(
+    qualified("select key_id from threadloom.encryption_keys order by created_at, key_id"),
+  );
+  return {
+    format: "threadloom backup",
+    version: 1,
+    created_at: new Date().toISOString(),
+    threadloom_version: serverVersion(),
+    migrations: ran.rows,
+    encryption_keys: keys.rows.map((row) => row.key_id),
+  };
+};
+
+export interface WrittenBackup {
+  head: BackupHead;
+  rows: number;
+}
+
+export interface WriteOptions {
+  connectionString: string;
+  schema: string;
+  file: string;
+  /** After each table. */
+  onTable(table: string, rows: number): void;
+}
+
+/**
+ * Writes all tables as they are at one moment; servers go on meanwhile. The file can be read by its owner alone, and is there when it is
+ * whole.
+ */
+export const writeBackup = async (options: WriteOptions): Promise<WrittenBackup> => {
+  const { connectionString, schema, file, onTable } = options;
+  const client = new pg.Client({ connectionString, application_name: "threadloom backup" });
+  client.on("error", () => undefined);
+  const aside = `${file}.part`;
+  let rows = 0;
+  try {
+    await client.connect();
+    await client.query(PLAIN_TEXTS);
+    await client.query("begin isolation level repeatable read read only");
+    const head = await readHead(client, schema);
+    const tables = await readTables(client, schema);
+    const text = async function* (): AsyncGenerator<string | Buffer> {
+      yield `${JSON.stringify(head)}\n`;
+      for (const table of tables) {
+        yield `${JSON.stringify(table)}\n`;
+        const name = `${quotedName(schema)}.${quotedName(table.table)}`;
+        let count = 0;
+        for await (const line of linesOf(
+          client.query(copyTo(`copy ${name} (${columnsText(table)}) to stdout`)) as AsyncIterable<Buffer>,
+        )) {
+          count += 1;
+          yield Buffer.concat([line, Buffer.from("\n")]);
+        }
+        yield `${END_OF_ROWS}\n`;
+        rows += count;
+        onTable(table.table, count);
+      }
+      yield `${JSON.stringify({ end: true, rows })}\n`;
+    };
+    await pipeline(
+      Readable.from(text(), { objectMode: true }),
+      createGzip(),
+      createWriteStream(aside, { mode: 0o600 }),
+    );
+    await client.query("commit");
+    await rename(aside, file);
+    return { head, rows };
+  } catch (error) {
+    await rm(aside, { force: true });
+    throw error;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+};

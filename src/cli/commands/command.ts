@@ -1,0 +1,19 @@
+import type { Command } from "commander";
+
+/** What a command may use of the process that it is run by. */
+export interface CommandSurroundings {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The answer, which a script may read. */
+  write(text: string): void;
+  /** What a person reads beside it. */
+  tell(text: string): void;
+  /** Whether a person reads the answer. */
+  readonly terminal: boolean;
+  /** Characters of a line of that person's terminal; undefined where nobody reads. */
+  readonly columns?: number | undefined;
+  /** Aborts when the process is asked to end. Asked for, the process does not end by itself. */
+  stopping(): AbortSignal;
+}
+
+/** A file of this folder makes one command. It is loaded when that command is run, or its help is asked for. */
+export type CreateCommand = (surroundings: CommandSurroundings) => Command;

@@ -1,0 +1,23 @@
+import { createImageCommand } from "../image/command.ts";
+import { composeText } from "../image/compose.ts";
+import type { CreateCommand } from "./command.ts";
+
+const EXAMPLES = `
+Examples:
+  $ threadloom compose
+  $ threadloom compose --output docker-compose.yml
+
+It builds the Dockerfile of 'threadloom dockerfile'. No secret has a default; the file that env of langgraph.json names is handed on.
+Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+
+/** Makes a compose file for this project: a server and its database. */
+export const createCompose: CreateCommand = ({ environment, write, tell }) =>
+  createImageCommand({
+    name: "compose",
+    description: "Prints a compose file for this project: a server and its database.",
+    examples: EXAMPLES,
+    text: composeText,
+    environment,
+    write,
+    tell,
+  });

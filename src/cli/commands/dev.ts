@@ -1,0 +1,60 @@
+import { access } from "node:fs/promises";
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { graphConfigFileOf, helpText, readCommandLine } from "../../config/config.ts";
+import { projectKeysIn } from "../../config/project-keys.ts";
+import { StartError } from "../../domain/errors.ts";
+import { NotDoneError } from "../run-command.ts";
+import type { CommandSurroundings, CreateCommand } from "./command.ts";
+
+const NO_CONFIG = (path: string): string =>
+  `There is no ${path}. It names the graphs of your project; write one like this beside its package.json:
+
+  {
+    "graphs": { "agent": "./src/agent.ts:graph" },
+    "env": ".env"
+  }
+
+'./src/agent.ts' is a file that exports the graph, 'graph' the name of the export. One elsewhere: threadloom dev --config <path>.`;
+
+const HELP = `threadloom dev: the server, for a project that is being written
+
+Usage: threadloom dev [options]
+
+Starts the server as 'threadloom start' does, with graphs in a process of their own (--workers 1), and watches the files that graphs
+were loaded from, langgraph.json, the file of its 'env', and tsconfig.json. When one is written, new runs begin in the new code; what
+runs goes on in the code that it began with. Code that can't be loaded is told, and changes nothing.
+
+Examples:
+  $ threadloom dev
+  $ threadloom dev --port 8124 --workers 2
+
+Options are those of 'start':
+
+`;
+
+const run = async (argv: string[], { environment, write }: CommandSurroundings): Promise<void> => {
+  if (readCommandLine(argv).help) return write(HELP + helpText().replace(/^[^]*?\nOptions[^\n]*\n/, ""));
+  const file = graphConfigFileOf(argv, environment);
+  if (projectKeysIn(environment)["graphs"] === undefined) {
+    const isThere = await access(file).then(
+      () => true,
+      () => false,
+    );
+    if (!isThere) throw new StartError(NO_CONFIG(resolve(file)));
+  }
+  const { launch } = await import("../dev/launch.ts");
+  // What is wrong was told by the server.
+  if ((await launch(argv)) !== 0) throw new NotDoneError();
+};
+
+/** `threadloom dev`. Its options are those of `start`. */
+export const createDev: CreateCommand = (surroundings) =>
+  new Command("dev")
+    .description("Starts the server for development: graphs are loaded anew as their files are written.")
+    .helpOption(false)
+    .configureHelp({ formatHelp: () => HELP })
+    .allowUnknownOption()
+    .passThroughOptions()
+    .argument("[options...]")
+    .action((argv: string[]) => run(argv, surroundings));

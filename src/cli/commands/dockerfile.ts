@@ -1,0 +1,23 @@
+import { createImageCommand } from "../image/command.ts";
+import { dockerfileText } from "../image/dockerfile.ts";
+import type { CreateCommand } from "./command.ts";
+
+const EXAMPLES = `
+Examples:
+  $ threadloom dockerfile
+  $ threadloom dockerfile --output Dockerfile
+
+It honours node_version and dockerfile_lines of langgraph.json, and installs by the lock file of npm, pnpm or yarn.
+Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+
+/** Makes a Dockerfile for this project. */
+export const createDockerfile: CreateCommand = ({ environment, write, tell }) =>
+  createImageCommand({
+    name: "dockerfile",
+    description: "Prints a Dockerfile for this project.",
+    examples: EXAMPLES,
+    text: dockerfileText,
+    environment,
+    write,
+    tell,
+  });

@@ -1,0 +1,114 @@
+import { readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { version } from "node:process";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { graphConfigFileOf, parseConfig, type Config } from "../../config/config.ts";
+import { projectKeysIn } from "../../config/project-keys.ts";
+import { StartError } from "../../domain/errors.ts";
+import { createLogger } from "../../lib/logger.ts";
+import { serverVersion } from "../../lib/package-versions.ts";
+import { checkAccess } from "../doctor/access.ts";
+import { checkText, fail, ok, type Check } from "../doctor/checks.ts";
+import { checkDatabase } from "../doctor/database.ts";
+import { checkGraphs, checkProject, checkVersions } from "../doctor/graphs.ts";
+import { checkPort } from "../doctor/port.ts";
+import {
+  cipherOf,
+  databasePlaceOf,
+  onDatabase,
+  type DatabaseFlags,
+  type DatabasePlace,
+  type Environment,
+} from "../own-database.ts";
+import { NotDoneError } from "../run-command.ts";
+import type { CommandSurroundings, CreateCommand } from "./command.ts";
+
+const EXAMPLES = `
+Examples:
+  $ threadloom doctor
+  $ threadloom doctor --port 8124 --host 0.0.0.0
+  $ threadloom doctor --json
+
+It changes nothing. WARN: a start works, and something is to be known; FAIL: a start is refused, or does not do what it should.
+Exit codes: 0 done, 1 something fails, 2 wrong usage.`;
+
+interface Flags extends DatabaseFlags {
+  host?: string;
+  port?: string;
+  timeout: number;
+  json?: true;
+}
+
+const seconds = (text: string): number => {
+  const number = Number(text);
+  if (number >= 1 && number <= 600) return number;
+  throw new InvalidArgumentError("It is a number of seconds from 1 to 600.");
+};
+
+/** The configuration that a start would have. */
+const configOf = ({ host, port }: Flags, place: DatabasePlace, configPath: string): Config => {
+  const argv = [
+    ...(host === undefined ? [] : ["--host", host]),
+    ...(port === undefined ? [] : ["--port", port]),
+    "--config",
+    configPath,
+  ];
+  const environment = { ...place.environment, ...(place.url !== undefined && { DATABASE_URL: place.url }) };
+  return parseConfig(argv, environment, { terminal: false, readText: (path) => readFileSync(path, "utf8") });
+};
+
+/** One check after the other, as each is known. */
+async function* checksOf(
+  flags: Flags,
+  given: Environment,
+  { tell }: CommandSurroundings,
+): AsyncGenerator<Check> {
+  const logger = createLogger({ level: "error", destination: { write: tell } });
+  yield ok("Versions", `Threadloom ${serverVersion()}, Node.js ${version.slice(1)}`);
+  const configPath = flags.config ?? graphConfigFileOf([], given);
+  const keys = projectKeysIn(given);
+  const { project, checks } = await checkProject(configPath, keys);
+  yield* checks;
+  if (project !== undefined) {
+    yield* await checkVersions(dirname(project.path));
+    const environment = { ...project.environment, ...given };
+    yield await checkGraphs({ configPath, projectKeys: keys }, environment, flags.timeout * 1_000);
+  }
+  let place: DatabasePlace;
+  let config: Config;
+  try {
+    place = databasePlaceOf(flags, { ...project?.environment, ...given });
+    config = configOf(flags, place, configPath);
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    yield fail("Options", error.message, "Set it right, in the environment or as a flag.");
+    return;
+  }
+  const { checks: found, hasStoredKeys } = await checkDatabase(place, cipherOf(place.environment), logger);
+  yield* found;
+  yield checkAccess(config, { hasStoredKeys, hasAuth: project?.auth !== undefined });
+  yield await checkPort(config.host, config.port);
+}
+
+/** Looks at all that a start needs, and says what to do about what is missing. */
+export const createDoctor: CreateCommand = (surroundings) =>
+  onDatabase(new Command("doctor"))
+    .description("Looks at all that a start needs, and says what to do.")
+    .option("--host <address>", "the address that is to be listened on")
+    .option("--port <number>", "the port that is to be listened on")
+    .option("--timeout <seconds>", "for loading the graphs", seconds, 60)
+    .addOption(new Option("--json", "answer as JSON"))
+    .addHelpText("after", EXAMPLES)
+    .action(async (flags: Flags) => {
+      const { write, environment } = surroundings;
+      const checks: Check[] = [];
+      for await (const check of checksOf(flags, environment, surroundings)) {
+        checks.push(check);
+        if (!flags.json) write(checkText(check));
+      }
+      const count = (level: Check["level"]): number => checks.filter((check) => check.level === level).length;
+      const [failed, warned] = [count("fail"), count("warn")];
+      if (flags.json) write(`${JSON.stringify({ checks, failed, warned })}\n`);
+      else write(`\n${checks.length} checks, ${failed} failed, ${warned} warned.\n`);
+      if (failed > 0) throw new NotDoneError();
+    });

@@ -1,0 +1,20 @@
+import { createLogger } from "../../lib/logger.ts";
+import { createEncryptionCommand } from "../encryption/command.ts";
+import { openOwnDatabase } from "../own-database.ts";
+import type { CreateCommand } from "./command.ts";
+
+/** Which keys what is stored is encrypted with, whether servers run or not. */
+export const createEncryption: CreateCommand = ({ environment, write, tell }) =>
+  createEncryptionCommand({
+    async withSealed(flags, work) {
+      const logger = createLogger({ level: "warn", destination: { write: tell } });
+      const own = await openOwnDatabase(flags, environment, logger);
+      try {
+        return await work(own.database);
+      } finally {
+        await own.close();
+      }
+    },
+    write,
+    tell,
+  });

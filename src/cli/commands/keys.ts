@@ -1,0 +1,22 @@
+import { createKeyRepository } from "../../access/keys/repository.ts";
+import { createKeyService } from "../../access/keys/service.ts";
+import { createLogger } from "../../lib/logger.ts";
+import { createKeysCommand } from "../keys/command.ts";
+import { openOwnDatabase } from "../own-database.ts";
+import type { CreateCommand } from "./command.ts";
+
+/** API keys of a deployment, whether its servers run or not. */
+export const createKeys: CreateCommand = ({ environment, write, tell }) =>
+  createKeysCommand({
+    async withKeys(flags, work) {
+      const logger = createLogger({ level: "warn", destination: { write: tell } });
+      const own = await openOwnDatabase(flags, environment, logger);
+      try {
+        return await work(createKeyService(createKeyRepository(own.database)));
+      } finally {
+        await own.close();
+      }
+    },
+    write,
+    tell,
+  });

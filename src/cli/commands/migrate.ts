@@ -1,0 +1,92 @@
+import { Command, Option } from "commander";
+import pg from "pg";
+import { readMigrationStatus, type MigrationStatus } from "../../database/migration-status.ts";
+import { hasCluster } from "../../database/embedded/place.ts";
+import { StartError } from "../../domain/errors.ts";
+import { createLogger } from "../../lib/logger.ts";
+import {
+  explainUnusable,
+  findOwnDatabase,
+  onDatabase,
+  openOwnDatabase,
+  reachOwnDatabase,
+  type DatabaseFlags,
+} from "../own-database.ts";
+import { NotDoneError } from "../run-command.ts";
+import type { CommandSurroundings, CreateCommand } from "./command.ts";
+
+const EXAMPLES = `
+Examples:
+  $ threadloom migrate --database-url postgresql://owner:password@host:5432/app
+  $ threadloom migrate --status
+  $ threadloom migrate --check && echo "nothing to do"
+
+Servers do the same when they start, where their role may. --status and --check change nothing.
+Exit codes: 0 done, 1 not done, or pending with --check, 2 wrong usage.`;
+
+interface Flags extends DatabaseFlags {
+  status?: true;
+  check?: true;
+  json?: true;
+}
+
+const statusOf = async (
+  flags: Flags,
+  { environment, tell }: CommandSurroundings,
+): Promise<MigrationStatus[]> => {
+  const logger = createLogger({ level: "warn", destination: { write: tell } });
+  const place = await findOwnDatabase(flags, environment);
+  if (place.url === undefined && !(await hasCluster(place.dataFolder)))
+    throw new StartError(
+      `There is no embedded database in ${place.dataFolder} yet; the first start makes it.`,
+    );
+  const reached = await reachOwnDatabase(place, logger);
+  const { connectionString } = reached;
+  const client = new pg.Client({ connectionString, application_name: "threadloom command" });
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    return await readMigrationStatus(client, place.schema);
+  } catch (error) {
+    throw explainUnusable(error, connectionString);
+  } finally {
+    await client.end().catch(() => undefined);
+    await reached.close();
+  }
+};
+
+const show = async (flags: Flags, surroundings: CommandSurroundings): Promise<void> => {
+  const { write, tell } = surroundings;
+  const states = await statusOf(flags, surroundings);
+  if (flags.json) write(`${JSON.stringify({ migrations: states })}\n`);
+  else for (const { name, state } of states) write(`${state.padEnd(9)}${name}\n`);
+  const others = states.filter(({ state }) => state !== "applied").length;
+  tell(
+    others === 0
+      ? "The tables are up to date.\n"
+      : `${others} of ${states.length} are not applied as they are here.\n`,
+  );
+  if (flags.check && others > 0) throw new NotDoneError();
+};
+
+/** Brings the tables up to date, as the role that owns them, before servers start. */
+export const createMigrate: CreateCommand = (surroundings) =>
+  onDatabase(new Command("migrate"))
+    .description(
+      "Bring the tables up to date: for deployments whose servers may not change them (docs/database-role.md).",
+    )
+    .option(
+      "--status",
+      "show which migrations are applied and which are pending, by name, and change nothing",
+    )
+    .option("--check", "the same, and end with 1 unless all are applied")
+    .addOption(new Option("--json", "answer as JSON, with --status or --check"))
+    .addHelpText("after", EXAMPLES)
+    .action(async (flags: Flags) => {
+      const { environment, write, tell } = surroundings;
+      if (flags.status || flags.check) return await show(flags, surroundings);
+      const logger = createLogger({ level: "info", destination: { write: tell } });
+      const own = await openOwnDatabase(flags, environment, logger);
+      await own.close();
+      write("The tables are up to date.\n");
+    });

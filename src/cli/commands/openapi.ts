@@ -1,0 +1,42 @@
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { Command } from "commander";
+import { graphConfigFileOf, parseConfig } from "../../config/config.ts";
+import { projectKeysIn } from "../../config/project-keys.ts";
+import { StartError } from "../../domain/errors.ts";
+import { createLogger } from "../../lib/logger.ts";
+import { readGraphConfig } from "../../project/langgraph-json.ts";
+import type { CreateCommand } from "./command.ts";
+
+const EXAMPLES = `
+Examples:
+  $ threadloom openapi --output openapi.json
+  $ threadloom openapi | npx openapi-typescript
+
+It is what /openapi.json of a running server says; no server and no database is needed. What langgraph.json switches off is
+not in it. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+
+/** Prints the description of the API, as OpenAPI 3.1. */
+export const createOpenapi: CreateCommand = ({ environment, write, tell }) =>
+  new Command("openapi")
+    .description("Prints the description of the API, as OpenAPI 3.1 in JSON.")
+    .option("--config <path>", "path of langgraph.json")
+    .option("--output <file>", "write it there")
+    .addHelpText("after", EXAMPLES)
+    .action(async ({ config: path, output }: { config?: string; output?: string }) => {
+      const logger = createLogger({ level: "warn", destination: { write: tell } });
+      const file = path ?? graphConfigFileOf([], environment);
+      const project = await readGraphConfig(file, projectKeysIn(environment));
+      const config = parseConfig(
+        ["--config", file],
+        { ...project.environment, ...environment },
+        { terminal: false, readText: (name) => readFileSync(name, "utf8") },
+      );
+      const { apiDocument } = await import("../../app/api-document.ts");
+      const text = `${JSON.stringify(await apiDocument(config, project, logger), null, 2)}\n`;
+      if (output === undefined) return write(text);
+      await writeFile(output, text).catch((error: Error) => {
+        throw new StartError(`${output} can't be written: ${error.message}.`, { cause: error });
+      });
+      tell(`Written to ${output}.\n`);
+    });

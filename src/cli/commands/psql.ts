@@ -1,0 +1,61 @@
+import { spawn } from "node:child_process";
+import { Command } from "commander";
+import { sqlState, StartError } from "../../domain/errors.ts";
+import { createLogger } from "../../lib/logger.ts";
+import { findOwnDatabase, onDatabase, reachOwnDatabase, type DatabaseFlags } from "../own-database.ts";
+import { NotDoneError } from "../run-command.ts";
+import type { CreateCommand } from "./command.ts";
+
+const EXAMPLES = `
+Examples:
+  $ threadloom psql
+  $ threadloom psql -- -c 'select status, count(*) from threadloom.runs group by 1'
+  $ threadloom psql --print-url
+
+The embedded PostgreSQL is started if it does not run, and runs as long as psql. psql itself is none of the package's:
+it comes with PostgreSQL. An address that is printed works as long as a server, or this command, keeps the database running.
+Exit codes: 0 done, 1 not done, or psql ended with an error, 2 wrong usage.`;
+
+interface Flags extends DatabaseFlags {
+  printUrl?: true;
+}
+
+const MISSING =
+  "There is no psql on this machine: install PostgreSQL's client (Debian: apt install postgresql-client, macOS: brew install " +
+  "libpq), or open another client with the address that 'threadloom psql --print-url' prints.";
+
+const runPsql = (argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number | null> =>
+  new Promise((resolve, reject) => {
+    const child = spawn("psql", argv, { env: environment, stdio: "inherit" });
+    child.once("error", (error) =>
+      reject(sqlState(error) === "ENOENT" ? new StartError(MISSING, { cause: error }) : error),
+    );
+    child.once("close", resolve);
+  });
+
+/** Opens psql on the database of this deployment. */
+export const createPsql: CreateCommand = ({ environment, write, tell, stopping }) =>
+  onDatabase(new Command("psql"))
+    .description("Opens psql on the database: the embedded one, or that of DATABASE_URL.")
+    .argument("[arguments...]", "for psql, behind a --")
+    .option("--print-url", "print the address with its password, and open nothing")
+    .addHelpText("after", EXAMPLES)
+    .action(async (argv: string[], { printUrl, ...flags }: Flags) => {
+      const logger = createLogger({ level: "warn", destination: { write: tell } });
+      const place = await findOwnDatabase(flags, environment);
+      const { connectionString, close } = await reachOwnDatabase(place, logger);
+      try {
+        if (printUrl) return write(`${connectionString}\n`);
+        // Ctrl-C is for psql, which cancels a statement with it.
+        stopping();
+        const { username, password, hostname, port, pathname, search } = new URL(connectionString);
+        // Arguments of processes can be read by every user of a machine.
+        const url = `postgresql://${username === "" ? "" : `${username}@`}${hostname}${port === "" ? "" : `:${port}`}${pathname}${search}`;
+        const secret = password === "" ? {} : { PGPASSWORD: decodeURIComponent(password) };
+        const search_path = { PGOPTIONS: `-c search_path=${place.schema},public` };
+        const code = await runPsql([url, ...argv], { ...environment, ...search_path, ...secret });
+        if (code !== 0) throw new NotDoneError();
+      } finally {
+        await close();
+      }
+    });

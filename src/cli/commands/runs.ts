@@ -1,0 +1,210 @@
+import { Command, Option } from "commander";
+import { z } from "zod";
+import { StartError } from "../../domain/errors.ts";
+import { isObject } from "../remote/records.ts";
+import { runExtract } from "../../runs/schemas.ts";
+import { fieldsText, tableText } from "../printable.ts";
+import { durationText } from "../remote/duration.ts";
+import {
+  idArgument,
+  limitArgument,
+  onServer,
+  remoteServer,
+  sinceArgument,
+  type RemoteServer,
+  type ServerFlags,
+} from "../remote/server.ts";
+import { tail } from "../remote/tail.ts";
+import { NotDoneError } from "../run-command.ts";
+import type { CreateCommand } from "./command.ts";
+
+const EXAMPLES = `
+Examples:
+  $ threadloom runs list --status error --since 24h
+  $ threadloom runs show 0199f3a0-0000-7000-8000-000000000000
+  $ threadloom runs tail 0199f3a0-0000-7000-8000-000000000000
+  $ threadloom runs cancel 0199f3a0-0000-7000-8000-000000000000
+
+They ask a running server over its API: --url and --api-key, or THREADLOOM_URL and THREADLOOM_API_KEY.
+Exit codes: 0 done, 1 not done, or the run that was followed failed, 2 wrong usage.`;
+
+const STATUSES = ["pending", "running", "error", "success", "timeout", "interrupted"];
+type Run = z.output<typeof runExtract>;
+const runs = z.array(runExtract);
+
+interface Output extends ServerFlags {
+  json?: true;
+}
+interface ListFlags extends Output {
+  status?: string;
+  graph?: string;
+  assistant?: string;
+  thread?: string;
+  since?: Date;
+  limit: number;
+}
+
+const took = ({ run_started_at: started, run_ended_at: ended }: Run): string =>
+  started == null ? "-" : durationText(Date.parse(ended ?? new Date().toISOString()) - Date.parse(started));
+
+/** The clock that made an id may differ from the database's by that. */
+const CLOCKS_DIFFER_MS = 30_000;
+const PAGE = 1_000;
+const PAGES_AT_MOST = 20;
+
+/** The moment that an id of version 7 begins with; undefined for ids of others. */
+const madeAt = (id: string): number | undefined =>
+  id[14] === "7" ? parseInt(id.replaceAll("-", "").slice(0, 12), 16) : undefined;
+
+/** The API finds a run by its thread; without it, by the time that its id says. */
+const findRun = async (server: RemoteServer, id: string): Promise<Run> => {
+  const made = madeAt(id);
+  const moment = (milliseconds: number): string => new Date(milliseconds).toISOString();
+  const within =
+    made === undefined
+      ? {}
+      : { created_after: moment(made - CLOCKS_DIFFER_MS), created_before: moment(made + CLOCKS_DIFFER_MS) };
+  for (let page = 0; page < PAGES_AT_MOST; page += 1) {
+    const answer = await server.post("/runs/search", { ...within, limit: PAGE, offset: page * PAGE });
+    const found = runs.parse(answer);
+    const run = found.find((one) => one.run_id === id);
+    if (run !== undefined) return run;
+    if (found.length === 0) break;
+  }
+  throw new StartError(`There is no run '${id}', or this key may not see it. Name its thread with --thread.`);
+};
+
+/** Nodes in which a run failed, with what they threw, by its newest checkpoint. */
+const failedNodesOf = async (
+  server: RemoteServer,
+  { thread_id: threadId, run_id: runId }: Run,
+): Promise<string[]> => {
+  const path = `/threads/${threadId}/history`;
+  const answer = await server.post(path, { limit: 1, metadata: { run_id: runId ?? "" }, select: ["tasks"] });
+  const [newest] = Array.isArray(answer) ? answer : [];
+  const tasks = isObject(newest) && Array.isArray(newest["tasks"]) ? newest["tasks"].filter(isObject) : [];
+  return tasks
+    .filter(({ error }) => typeof error === "string")
+    .map(({ name, error }) => `${String(name)}: ${String(error)}`);
+};
+
+const runText = (run: Run, failedNodes: readonly string[]): string => {
+  const { error, metadata } = run;
+  const waited =
+    run.run_started_at == null || run.created_at === undefined
+      ? "-"
+      : durationText(Date.parse(run.run_started_at) - Date.parse(run.created_at));
+  return fieldsText([
+    ["Run", run.run_id ?? ""],
+    ["Thread", run.thread_id ?? ""],
+    ["Assistant", run.assistant_id ?? ""],
+    ["Status", run.status ?? ""],
+    ["Created", run.created_at ?? ""],
+    ["Waited", waited],
+    ["Took", took(run)],
+    ["Ended", run.run_ended_at ?? "-"],
+    ...(error == null
+      ? []
+      : Object.entries(error).map(([field, value]): [string, string] => [
+          field === "error" ? "Error" : `  ${field}`,
+          typeof value === "string" ? value : JSON.stringify(value),
+        ])),
+    ...failedNodes.map((node) => ["Failed in", node] as const),
+    ["Metadata", JSON.stringify(metadata ?? {})],
+  ]);
+};
+
+/** Runs of a running server. */
+export const createRuns: CreateCommand = (surroundings) => {
+  const { write, tell, environment, columns } = surroundings;
+  const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
+  const command = new Command("runs").description(
+    "Lists, shows, follows and cancels runs of a running server.",
+  );
+  command.addHelpText("after", EXAMPLES);
+
+  onServer(command.command("list"))
+    .description("Lists runs over all threads, the newest first.")
+    .addOption(new Option("--status <status>", "only those").choices(STATUSES))
+    .option("--graph <id>", "only those of this graph")
+    .option("--assistant <id>", "only those of this assistant")
+    .option("--thread <id>", "only those of this thread", idArgument)
+    .option("--since <time>", "only those that were made since: 15m, 24h, 7d or a time", sinceArgument)
+    .option("--limit <number>", "how many at most", limitArgument, 20)
+    .action(async ({ status, graph, assistant, thread, since, limit, ...flags }: ListFlags) => {
+      const server = remoteServer(flags, environment);
+      const answer = await server.post("/runs/search", {
+        limit,
+        ...(status !== undefined && { status }),
+        ...(graph !== undefined && { graph_id: graph }),
+        ...(assistant !== undefined && { assistant_id: assistant }),
+        ...(thread !== undefined && { thread_id: thread }),
+        ...(since !== undefined && { created_after: since.toISOString() }),
+      });
+      if (flags.json) return json(answer);
+      const found = runs.parse(answer);
+      if (found.length === 0) return tell("There are none.\n");
+      const rows = found.map((run) => [
+        run.run_id ?? "",
+        run.status ?? "",
+        run.thread_id ?? "",
+        run.created_at?.slice(0, 19) ?? "",
+        took(run),
+        run.error == null ? "" : `${run.error.error}: ${run.error.message}`,
+      ]);
+      write(tableText(["RUN", "STATUS", "THREAD", "CREATED", "TOOK", "ERROR"], rows, columns));
+      if (found.length === limit) tell("There may be more; name a larger --limit.\n");
+    });
+
+  onServer(command.command("show"))
+    .description("Shows one: its status, durations, and its error with the cause and the node.")
+    .argument("<run>", "its id", idArgument)
+    .option("--thread <id>", "its thread, which makes it found at once", idArgument)
+    .action(async (id: string, { thread, ...flags }: Output & { thread?: string }) => {
+      const server = remoteServer(flags, environment);
+      const run =
+        thread === undefined
+          ? await findRun(server, id)
+          : runExtract.parse(await server.get(`/threads/${thread}/runs/${id}`));
+      const failedNodes = run.status === "error" ? await failedNodesOf(server, run) : [];
+      if (flags.json) json({ ...run, failed_in: failedNodes });
+      else write(runText(run, failedNodes));
+    });
+
+  onServer(command.command("tail"))
+    .description("Follows the stream of one until it ends, from the first event that is kept.")
+    .argument("<run>", "its id", idArgument)
+    .action(async (id: string, flags: Output) => {
+      const server = remoteServer(flags, environment);
+      await tail(server, { path: `/runs/${id}/stream`, json: flags.json === true }, surroundings);
+    });
+
+  onServer(command.command("cancel"))
+    .description("Cancels runs that wait or are executed.")
+    .argument("<run...>", "their ids", (text: string, before: string[] | undefined) => [
+      ...(before ?? []),
+      idArgument(text),
+    ])
+    .addOption(
+      new Option("--action <action>", "interrupt keeps what was done, rollback undoes and deletes the run")
+        .choices(["interrupt", "rollback"])
+        .default("interrupt"),
+    )
+    .action(async (ids: string[], { action, ...flags }: Output & { action: string }) => {
+      const server = remoteServer(flags, environment);
+      const failed: string[] = [];
+      for (const id of ids) {
+        try {
+          await server.post(`/runs/cancel?action=${action}`, { run_ids: [id] });
+          if (!flags.json) tell(`Run ${id} is cancelled.\n`);
+        } catch (error) {
+          if (!(error instanceof StartError)) throw error;
+          failed.push(id);
+          tell(`threadloom runs: ${error.message}\n`);
+        }
+      }
+      if (flags.json) json({ cancelled: ids.filter((id) => !failed.includes(id)), failed });
+      if (failed.length > 0) throw new NotDoneError();
+    });
+  return command;
+};

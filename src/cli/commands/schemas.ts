@@ -1,0 +1,47 @@
+import { dirname, resolve } from "node:path";
+import { Command } from "commander";
+import { StartError } from "../../domain/errors.ts";
+import { cacheFolderOf, createExtractionCache } from "../../graphs/source/cache.ts";
+import { missingCompiler } from "../../graphs/source/compiler.ts";
+import { startExtraction } from "../../graphs/source/extraction-process.ts";
+import { graphConfigFileOf } from "../../config/config.ts";
+import { readGraphConfig } from "../../project/langgraph-json.ts";
+import type { CommandSurroundings, CreateCommand } from "./command.ts";
+
+const SCHEMA_PROCESS = new URL("../../app/schema-process-entry.js", import.meta.url);
+
+const EXAMPLES = `
+Examples:
+  $ threadloom schemas
+  $ threadloom schemas --config packages/agent/langgraph.json
+
+A server reads them by itself when they are asked for, and keeps them in node_modules/.cache. This does so ahead, for images
+whose files can't be written any more once they run. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+
+const fill = async (configPath: string, { write, tell }: CommandSurroundings): Promise<void> => {
+  const missing = missingCompiler();
+  if (missing !== undefined) throw new StartError(missing);
+  const folder = dirname(resolve(configPath));
+  const kept = cacheFolderOf(folder);
+  if (kept === undefined)
+    throw new StartError(`There is no node_modules in ${folder}, or above it, to keep schemas in.`);
+  const { entries } = await readGraphConfig(configPath);
+  const request = { folder, entries: entries.map(({ id, file, exportName }) => ({ id, file, exportName })) };
+  const extraction = await startExtraction(SCHEMA_PROCESS, request).extraction;
+  for (const [id, message] of extraction.failures)
+    tell(`threadloom schemas: graph '${id}' can't be read from source: ${message}\n`);
+  if (!extraction.isComplete)
+    throw new StartError("A module was not found, so nothing is kept: install the packages first.");
+  await createExtractionCache(kept).write(request, extraction);
+  write(`Kept the schemas of ${extraction.graphs.length} of ${entries.length} graphs in ${kept}.\n`);
+};
+
+/** Reads the schemas of the project's graphs from their source and keeps them, so that no server has to. */
+export const createSchemas: CreateCommand = (surroundings) =>
+  new Command("schemas")
+    .description("Reads the schemas of the graphs from their TypeScript source, and keeps them for servers.")
+    .option("--config <path>", "path of langgraph.json")
+    .addHelpText("after", EXAMPLES)
+    .action(({ config }: { config?: string }) =>
+      fill(config ?? graphConfigFileOf([], surroundings.environment), surroundings),
+    );

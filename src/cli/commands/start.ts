@@ -1,0 +1,17 @@
+import { Command } from "commander";
+import { helpText } from "../../config/config.ts";
+import type { CreateCommand } from "./command.ts";
+
+/** The options come from the tables of `config/`, which read them, check them and print their help. */
+export const createStart: CreateCommand = () =>
+  new Command("start")
+    .description("Starts the server.")
+    .helpOption(false)
+    .configureHelp({ formatHelp: helpText })
+    .allowUnknownOption()
+    .passThroughOptions()
+    .argument("[options...]")
+    .action(async (argv: string[]) => {
+      const { serve } = await import("../start/serve.ts");
+      await serve(argv);
+    });

@@ -1,0 +1,179 @@
+import { Command, Option } from "commander";
+import { z } from "zod";
+import { StartError } from "../../domain/errors.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import { storageAnswer, threadExtract } from "../../threads/schemas.ts";
+import { fieldsText, tableText } from "../printable.ts";
+import { isObject } from "../remote/records.ts";
+import {
+  idArgument,
+  limitArgument,
+  onServer,
+  remoteServer,
+  sinceArgument,
+  type ServerFlags,
+} from "../remote/server.ts";
+import { tail } from "../remote/tail.ts";
+import { NotDoneError } from "../run-command.ts";
+import type { CreateCommand } from "./command.ts";
+
+const EXAMPLES = `
+Examples:
+  $ threadloom threads list --status interrupted --graph agent
+  $ threadloom threads show 0199f3a0-0000-7000-8000-000000000000
+  $ threadloom threads tail 0199f3a0-0000-7000-8000-000000000000
+  $ threadloom threads delete 0199f3a0-0000-7000-8000-000000000000 --yes
+
+They ask a running server over its API: --url and --api-key, or THREADLOOM_URL and THREADLOOM_API_KEY.
+Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+
+const STATUSES = ["idle", "busy", "interrupted", "error"];
+const CHECKPOINTS_SHOWN = 5;
+type Thread = z.output<typeof threadExtract>;
+const threads = z.array(threadExtract);
+
+interface Output extends ServerFlags {
+  json?: true;
+}
+interface ListFlags extends Output {
+  status?: string;
+  graph?: string;
+  assistant?: string;
+  since?: Date;
+  limit: number;
+}
+
+const textIn = (metadata: JsonObject | undefined, key: string): string => {
+  const value = metadata === undefined || !Object.hasOwn(metadata, key) ? undefined : metadata[key];
+  return typeof value === "string" ? value : "";
+};
+
+const checkpointText = (state: JsonObject): string => {
+  const { checkpoint, metadata, next, created_at: created } = state;
+  const id = isObject(checkpoint) ? String(checkpoint["checkpoint_id"]) : "";
+  const [step, source] = isObject(metadata) ? [metadata["step"], metadata["source"]] : [];
+  const due = Array.isArray(next) && next.length > 0 ? `next: ${next.join(", ")}` : "";
+  return [id, String(created).slice(0, 19), `step ${String(step)}`, String(source), due].join("  ").trimEnd();
+};
+
+const threadText = (
+  thread: Thread,
+  storage: z.output<typeof storageAnswer>,
+  states: readonly JsonObject[],
+): string => {
+  const { metadata, error, interrupts = {} } = thread;
+  const waiting = Object.values(interrupts).flat().length;
+  return fieldsText([
+    ["Thread", thread.thread_id ?? ""],
+    ["Status", thread.status ?? ""],
+    ["Graph", textIn(metadata, "graph_id")],
+    ["Created", thread.created_at ?? ""],
+    ["Updated", thread.updated_at ?? ""],
+    ["State", `${Object.keys(thread.values ?? {}).join(", ") || "-"}`],
+    ["Stored", `${storage.total_bytes} bytes, ${storage.checkpoints.count} checkpoints`],
+    ["Interrupts", String(waiting)],
+    ...(error === undefined ? [] : [["Error", JSON.stringify(error)] as const]),
+    ["Metadata", JSON.stringify(metadata ?? {})],
+    ...states.map((state, at) => [at === 0 ? "Checkpoints" : "", checkpointText(state)] as const),
+  ]);
+};
+
+/** Threads of a running server. */
+export const createThreads: CreateCommand = (surroundings) => {
+  const { write, tell, environment, columns } = surroundings;
+  const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
+  const command = new Command("threads").description(
+    "Lists, shows, follows and deletes threads of a running server.",
+  );
+  command.addHelpText("after", EXAMPLES);
+
+  onServer(command.command("list"))
+    .description("Lists threads, those that changed last first.")
+    .addOption(new Option("--status <status>", "only those").choices(STATUSES))
+    .option("--graph <id>", "only those whose last run was of this graph")
+    .option("--assistant <id>", "only those whose last run was of this assistant")
+    .option("--since <time>", "only those that changed since: 15m, 24h, 7d or a time", sinceArgument)
+    .option("--limit <number>", "how many at most", limitArgument, 20)
+    .action(async ({ status, graph, assistant, since, limit, ...flags }: ListFlags) => {
+      const server = remoteServer(flags, environment);
+      const metadata = {
+        ...(graph !== undefined && { graph_id: graph }),
+        ...(assistant !== undefined && { assistant_id: assistant }),
+      };
+      const answer = await server.post("/threads/search", {
+        limit,
+        sort_by: "updated_at",
+        sort_order: "desc",
+        select: ["thread_id", "status", "created_at", "updated_at", "metadata", "error"],
+        ...(status !== undefined && { status }),
+        ...(Object.keys(metadata).length > 0 && { metadata }),
+      });
+      const from = since?.getTime() ?? -Infinity;
+      const found = threads.parse(answer).filter(({ updated_at: at }) => Date.parse(at ?? "") >= from);
+      if (flags.json) return json(found);
+      if (found.length === 0) return tell("There are none.\n");
+      const rows = found.map((thread) => [
+        thread.thread_id ?? "",
+        thread.status ?? "",
+        textIn(thread.metadata, "graph_id"),
+        thread.created_at?.slice(0, 19) ?? "",
+        thread.updated_at?.slice(0, 19) ?? "",
+        thread.error == null ? "" : JSON.stringify(thread.error),
+      ]);
+      write(tableText(["THREAD", "STATUS", "GRAPH", "CREATED", "UPDATED", "ERROR"], rows, columns));
+      if (found.length === limit) tell("There may be more; name a larger --limit.\n");
+    });
+
+  onServer(command.command("show"))
+    .description("Shows one: its status, the size of what is stored, and its last checkpoints.")
+    .argument("<thread>", "its id", idArgument)
+    .action(async (id: string, flags: Output) => {
+      const server = remoteServer(flags, environment);
+      const thread = threadExtract.parse(await server.get(`/threads/${id}`));
+      const storage = storageAnswer.parse(await server.get(`/threads/${id}/storage`));
+      const history = await server.post(`/threads/${id}/history`, {
+        limit: CHECKPOINTS_SHOWN,
+        select: ["metadata", "next", "checkpoint", "created_at"],
+      });
+      const states = Array.isArray(history) ? history.filter(isObject) : [];
+      if (flags.json) json({ ...thread, storage, checkpoints: states });
+      else write(threadText(thread, storage, states));
+    });
+
+  onServer(command.command("tail"))
+    .description("Follows all runs of one, until Ctrl-C.")
+    .argument("<thread>", "its id", idArgument)
+    .action(async (id: string, flags: Output) => {
+      const server = remoteServer(flags, environment);
+      await tail(server, { path: `/threads/${id}/stream`, json: flags.json === true }, surroundings);
+    });
+
+  onServer(command.command("delete"))
+    .description("Deletes threads with their runs and all that is stored of them.")
+    .argument("<thread...>", "their ids", (text: string, before: string[] | undefined) => [
+      ...(before ?? []),
+      idArgument(text),
+    ])
+    .option("--yes", "without it nothing is deleted")
+    .action(async (ids: string[], { yes, ...flags }: Output & { yes?: true }) => {
+      if (!yes)
+        throw new StartError(
+          `Nothing was deleted: say --yes to delete ${ids.length} threads with all their runs.`,
+        );
+      const server = remoteServer(flags, environment);
+      const failed: string[] = [];
+      for (const id of ids) {
+        try {
+          await server.delete(`/threads/${id}`);
+          if (!flags.json) tell(`Thread ${id} is deleted.\n`);
+        } catch (error) {
+          if (!(error instanceof StartError)) throw error;
+          failed.push(id);
+          tell(`threadloom threads: ${error.message}\n`);
+        }
+      }
+      if (flags.json) json({ deleted: ids.filter((id) => !failed.includes(id)), failed });
+      if (failed.length > 0) throw new NotDoneError();
+    });
+  return command;
+};

@@ -1,0 +1,28 @@
+import { createAuthorize } from "../../access/authorize.ts";
+import { createLogger } from "../../lib/logger.ts";
+import { createDeliveries } from "../../outbox/deliveries.ts";
+import { createDeliveryRepository } from "../../webhooks/repository.ts";
+import { createWebhookService } from "../../webhooks/service.ts";
+import { openOwnDatabase } from "../own-database.ts";
+import { createWebhooksCommand } from "../webhooks/command.ts";
+import type { CreateCommand } from "./command.ts";
+
+/** What became of the webhooks of runs, whether servers run or not. */
+export const createWebhooks: CreateCommand = ({ environment, write, tell }) =>
+  createWebhooksCommand({
+    async withWebhooks(flags, work) {
+      const logger = createLogger({ level: "warn", destination: { write: tell } });
+      const own = await openOwnDatabase(flags, environment, logger);
+      try {
+        const repository = createDeliveryRepository(own.database, createDeliveries(own.database));
+        // Servers look for what is due by themselves.
+        return await work(
+          createWebhookService({ authorize: createAuthorize(), repository, onReplayed: () => undefined }),
+        );
+      } finally {
+        await own.close();
+      }
+    },
+    write,
+    tell,
+  });

@@ -1,0 +1,264 @@
+/**
+ * The server of `threadloom dev`: as `start` runs it, with graphs that are loaded anew. It touches environment, signals and exit,
+ * as serve.ts does.
+ */
+import { readFileSync } from "node:fs";
+import { dirname, relative, resolve } from "node:path";
+import { graphConfigFileOf, parseConfig } from "../../config/config.ts";
+import { projectKeysIn } from "../../config/project-keys.ts";
+import { findPlace } from "../../database/embedded/place.ts";
+import { stopAbandoned } from "../../database/embedded/embedded.ts";
+import { NotRenewed } from "../../engine/executors/process/renewal.ts";
+import { traceModules, type ModuleTrace } from "../../lib/module-trace.ts";
+import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
+import type { RunningServer } from "../start/in-development.ts";
+import { failureText, serve } from "../start/serve.ts";
+import { needsNewServer, ownFilesOf, pathsIn, type Basis } from "./changes.ts";
+import { createFileWatch, type FileWatch } from "./file-watch.ts";
+import { START_AGAIN } from "./launch.ts";
+import { createTelling, type Telling } from "./telling.ts";
+
+/** Below what variables say. Closing has to be quick: what runs goes on at the next start. */
+const DEFAULTS = { WORKERS: "1", LOG_FORMAT: "pretty", BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "2" };
+/** What the server has taken out of its environment stays out of that of graphs. */
+const KEPT_FROM_GRAPHS = new Set(["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]);
+const FILES_NAMED = 3;
+
+interface Surroundings {
+  argv: readonly string[];
+  /** The environment without what langgraph.json has added to it. */
+  given: Readonly<Record<string, string | undefined>>;
+  configFile: string;
+  trace: ModuleTrace;
+}
+
+/** @param folder that the names are relative to */
+const namesOf = (files: readonly string[], folder: string): string => {
+  const names = files.slice(0, FILES_NAMED).map((file) => relative(folder, file));
+  return [...names, ...(files.length > FILES_NAMED ? [`${files.length - FILES_NAMED} more`] : [])].join(", ");
+};
+
+const readBasis = async ({ argv, given, configFile }: Surroundings): Promise<Basis> => {
+  const project = await readGraphConfig(configFile, projectKeysIn(given));
+  const environment = { ...DEFAULTS, ...project.environment, ...given };
+  const config = parseConfig(argv, environment, {
+    terminal: process.stdout.isTTY === true,
+    readText: (path) => readFileSync(path, "utf8"),
+  });
+  return { config, project };
+};
+
+/** What graph processes are started with. */
+const setEnvironment = (given: Surroundings["given"], before: Basis, now: Basis): void => {
+  for (const name of Object.keys(before.project.environment))
+    if (!Object.hasOwn(given, name)) delete process.env[name];
+  for (const [name, value] of Object.entries(now.project.environment))
+    if (!KEPT_FROM_GRAPHS.has(name)) process.env[name] ??= value;
+};
+
+/** Renews a running server as its project changes. */
+class Renewing {
+  #basis: Basis;
+  #trials = 0;
+  #wasBroken = false;
+  readonly #graphFiles = new Set<string>();
+  #missing: readonly string[] = [];
+  /** What was written, and could not be used then. */
+  #unapplied: readonly string[] = [];
+
+  constructor(
+    private readonly running: RunningServer,
+    private readonly surroundings: Surroundings,
+    private readonly watch: FileWatch,
+    private readonly telling: Telling,
+  ) {
+    this.#basis = running;
+  }
+
+  get #project() {
+    return this.#basis.project;
+  }
+
+  /** Files that are about how the project is loaded. */
+  get #settings(): string[] {
+    const { path, environmentFile } = this.#project;
+    const tsconfig = process.env["TSX_TSCONFIG_PATH"];
+    return [
+      path,
+      ...(environmentFile === undefined ? [] : [environmentFile]),
+      ...(tsconfig ? [tsconfig] : []),
+    ];
+  }
+
+  async watchFiles(since: number): Promise<void> {
+    const { trace } = this.surroundings;
+    const files = [
+      ...this.#settings,
+      ...this.#project.entries.map(({ file }) => file),
+      ...ownFilesOf(this.#project),
+      ...trace.loaded().files,
+      ...this.#graphFiles,
+      ...this.#missing,
+    ];
+    await this.watch.set(files, since);
+  }
+
+  addFiles(files: readonly string[]): void {
+    for (const file of files) this.#graphFiles.add(file);
+  }
+
+  /** Files whose code is a part of the server are loaded here once more, to see whether the next server could. */
+  async #assertLoadable({ auth, http }: GraphConfig): Promise<void> {
+    const { createModuleLoader } = await import("../../graphs/modules.ts");
+    this.surroundings.trace.forget();
+    this.#trials += 1;
+    for (const [subject, own] of [
+      ["auth.path", auth],
+      ["http.app", http.app],
+    ] as const) {
+      if (own === undefined) continue;
+      const entry = {
+        id: subject,
+        file: own.file,
+        exportName: own.exportName,
+        description: undefined,
+        subject,
+      };
+      // Editions of the server's graphs are positive.
+      const loader = await createModuleLoader([entry], -this.#trials);
+      await loader.load(entry);
+    }
+  }
+
+  async #apply(files: readonly string[]): Promise<"renewed" | "restarts"> {
+    const { path, environmentFile } = this.#project;
+    const { trace, given } = this.surroundings;
+    const own = trace.reachedFrom(ownFilesOf(this.#project));
+    let isWhole = false;
+    if (files.some((file) => file === path || file === environmentFile)) {
+      const now = await readBasis(this.surroundings);
+      if (needsNewServer(this.#basis, now)) {
+        await this.#assertLoadable(now.project);
+        return "restarts";
+      }
+      setEnvironment(given, this.#basis, now);
+      this.#basis = now;
+      isWhole = true;
+    }
+    // The loader of TypeScript has read it once.
+    if (files.includes(process.env["TSX_TSCONFIG_PATH"] ?? "")) return "restarts";
+    if (files.some((file) => own.has(file))) {
+      await this.#assertLoadable(this.#project);
+      return "restarts";
+    }
+    await this.running.server.renew({ isWhole });
+    return "renewed";
+  }
+
+  async changed(written: readonly string[]): Promise<void> {
+    const files = [...new Set([...this.#unapplied, ...written])];
+    const startedAt = Date.now();
+    const names = namesOf(written, dirname(this.#project.path));
+    const before = this.running.server.graphs.join();
+    try {
+      const outcome = await this.#apply(files);
+      if (outcome === "restarts") {
+        this.telling.restarts(names);
+        this.running.stopForNext(START_AGAIN);
+        return;
+      }
+      this.#missing = [];
+      this.#unapplied = [];
+      const graphs = this.running.server.graphs;
+      this.telling.renewed({
+        files: names,
+        ms: Date.now() - startedAt,
+        graphs: graphs.join() === before ? undefined : graphs,
+        wasBroken: this.#wasBroken,
+      });
+      this.#wasBroken = false;
+    } catch (error) {
+      const message = error instanceof NotRenewed ? error.message : failureText(error);
+      this.#missing = pathsIn(message);
+      this.#unapplied = files;
+      this.#wasBroken = true;
+      this.telling.broken(names, message);
+    }
+    this.watch.countNeighbours(this.#wasBroken);
+    await this.watchFiles(startedAt);
+  }
+}
+
+/** Waits for a change of what could not be started. */
+const startAgainLater = async (error: unknown, surroundings: Surroundings, since: number): Promise<void> => {
+  const { trace, configFile } = surroundings;
+  const text = failureText(error);
+  process.stderr.write(`threadloom dev: ${text}\n`);
+  // Anything else is wrong with what this was started with, or with the machine.
+  if (!(error instanceof GraphLoadError)) return process.exit(1);
+  process.stderr.write("threadloom dev: waiting for a change of these files; Ctrl-C ends it\n");
+  const watch = createFileWatch({ onChange: async () => process.exit(START_AGAIN) });
+  const project = await readGraphConfig(configFile).catch(() => undefined);
+  watch.countNeighbours(true);
+  const files = [
+    resolve(configFile),
+    ...(project?.environmentFile === undefined ? [] : [project.environmentFile]),
+    ...(project === undefined ? [] : [...project.entries.map(({ file }) => file), ...ownFilesOf(project)]),
+    ...trace.loaded().files,
+    ...pathsIn(text),
+  ];
+  await watch.set(files, since);
+  // An event loop with nothing but watchers would end.
+  setInterval(() => undefined, 60_000);
+};
+
+/** Runs until a signal ends it, or until it has to be started again (`START_AGAIN`). */
+export const serveInDevelopment = async (argv: readonly string[]): Promise<void> => {
+  const startedAt = Date.now();
+  process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
+  const given = { ...process.env };
+  const trace = await traceModules();
+  const configFile = graphConfigFileOf(argv, given);
+  const surroundings: Surroundings = { argv, given, configFile, trace };
+  let renewing: Renewing | undefined;
+  const early = new Set<string>();
+  const watch = createFileWatch({ onChange: async (files) => await renewing?.changed(files) });
+  let isDue = false;
+  const onFiles = (files: readonly string[]): void => {
+    for (const file of files) early.add(file);
+    renewing?.addFiles(files);
+    if (isDue || renewing === undefined) return;
+    isDue = true;
+    const since = Date.now();
+    setImmediate(() => {
+      isDue = false;
+      void renewing?.watchFiles(since);
+    });
+  };
+  await serve(argv, {
+    defaults: DEFAULTS,
+    parts: { trace, onFiles },
+    started(running) {
+      const telling = createTelling(running.config.logFormat === "pretty", running.logger, (text) => {
+        process.stdout.write(text);
+      });
+      renewing = new Renewing(running, surroundings, watch, telling);
+      renewing.addFiles([...early]);
+      void renewing.watchFiles(startedAt).then(() => telling.watching(configFile));
+    },
+    failed(error) {
+      watch.close();
+      void startAgainLater(error, surroundings, startedAt);
+      for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+        process.removeAllListeners(signal);
+        process.on(signal, () => void stopDatabase(argv, given).finally(() => process.exit(0)));
+      }
+    },
+  });
+};
+
+/** A server before this one may have left it to this one, which has not come to use it. */
+const stopDatabase = async (argv: readonly string[], given: Surroundings["given"]): Promise<void> => {
+  const { dataFolder } = parseConfig(argv, given, { terminal: false, readText: () => "" });
+  await stopAbandoned((await findPlace(resolve(dataFolder))).folder).catch(() => undefined);
+};

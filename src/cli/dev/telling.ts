@@ -1,0 +1,58 @@
+import type { Logger } from "../../lib/logger.ts";
+
+/** What a person reads of each change. */
+export interface Telling {
+  watching(configFile: string): void;
+  /** @param graphs the ids of all, if there are others than before */
+  renewed(facts: {
+    files: string;
+    ms: number;
+    graphs: readonly string[] | undefined;
+    wasBroken: boolean;
+  }): void;
+  /** `message` may have several lines: with the place in the file. The same one is told once. */
+  broken(files: string, message: string): void;
+  restarts(files: string): void;
+}
+
+/**
+ * @param isForPerson else they are lines of the log, for what reads that
+ * @param write to the terminal
+ */
+export const createTelling = (
+  isForPerson: boolean,
+  logger: Logger,
+  write: (text: string) => void,
+): Telling => {
+  let last: string | undefined;
+  const say = (text: string): void => {
+    const time = new Date().toTimeString().slice(0, 8);
+    write(`[${time}] ${text}\n`);
+  };
+  return {
+    watching(configFile) {
+      const text = `watching the graphs of ${configFile}`;
+      if (isForPerson) say(`${text}; Ctrl-C ends it`);
+      else logger.info(text);
+    },
+    renewed({ files, ms, graphs, wasBroken }) {
+      last = undefined;
+      const now = graphs === undefined ? "" : `; the graphs are ${graphs.join(", ")}`;
+      const text = `reloaded in ${ms} ms after a change of ${files}${wasBroken ? ": it works again" : ""}${now}`;
+      if (isForPerson) say(text);
+      else logger.info({ ms, graphs, works_again: wasBroken || undefined }, text);
+    },
+    broken(files, message) {
+      const isSame = message === last;
+      last = message;
+      const text = `not reloaded after a change of ${files}; the code before it goes on`;
+      if (!isForPerson) return logger.error({ reason: message }, text);
+      say(isSame ? `${text} (as before)` : `${text}\n\n${message.replace(/^/gm, "  ")}\n`);
+    },
+    restarts(files) {
+      const text = `starting anew after a change of ${files}`;
+      if (isForPerson) say(text);
+      else logger.info(text);
+    },
+  };
+};

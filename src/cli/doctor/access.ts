@@ -1,0 +1,35 @@
+import { assertMayListen, isExposed, type Config } from "../../config/config.ts";
+import { StartError } from "../../domain/errors.ts";
+import { fail, ok, warn, type Check } from "./checks.ts";
+
+export interface Doors {
+  hasStoredKeys: boolean;
+  /** langgraph.json names handlers. */
+  hasAuth: boolean;
+}
+
+const waysOf = ({ apiKeys, unsafeIgnoreAuth }: Config, { hasStoredKeys, hasAuth }: Doors): string[] => [
+  ...(apiKeys.length > 0 ? ["API_KEYS"] : []),
+  ...(hasStoredKeys ? ["API keys in the database"] : []),
+  ...(hasAuth && !unsafeIgnoreAuth ? ["auth of langgraph.json"] : []),
+];
+
+/** Whether callers have to show who they are, and whether a start that strangers can reach would be refused. */
+export const checkAccess = (config: Config, doors: Doors): Check => {
+  const ways = waysOf(config, doors);
+  const hasAuth = doors.hasAuth && !config.unsafeIgnoreAuth;
+  const make = "Make one with 'threadloom keys create --name admin --scopes admin'.";
+  try {
+    assertMayListen(config, { hasStoredKeys: doors.hasStoredKeys, hasAuth });
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    return fail("Access", `a start on ${config.host} would be refused: there are no API keys`, make);
+  }
+  if (ways.length > 0) return ok("Access", ways.join(", "));
+  if (config.unsafeNoAuth)
+    return warn("Access", "open, as --unsafe-no-auth says", "See to it that what is in front checks access.");
+  // Only loopback is left.
+  return isExposed(config)
+    ? fail("Access", "open", make)
+    : ok("Access", "open on this machine; a start beyond loopback would be refused without API keys");
+};

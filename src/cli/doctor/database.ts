@@ -1,0 +1,197 @@
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import pg from "pg";
+import { readMigrationStatus } from "../../database/migration-status.ts";
+import { inSchema } from "../../database/schema.ts";
+import { hasCluster } from "../../database/embedded/place.ts";
+import { isUnusable } from "../../database/passing-faults.ts";
+import { sqlState, StartError } from "../../domain/errors.ts";
+import type { Cipher } from "../../encryption/cipher.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { databaseName } from "../banner.ts";
+import { reachOwnDatabase, type DatabasePlace } from "../own-database.ts";
+import { fail, ok, warn, type Check } from "./checks.ts";
+import { checkEncryption } from "./encryption.ts";
+
+/** Older ones are tried by nobody. */
+const MAJOR_AT_LEAST = 15;
+const CONNECT_MS = 10_000;
+/** Leases last seconds, and a server compares some times of its own with the database's. */
+const CLOCK_MS = 1_000;
+
+export interface DatabaseFindings {
+  checks: Check[];
+  /** Whether the database holds API keys; false where nobody could look. */
+  hasStoredKeys: boolean;
+}
+
+const checkVersion = async (client: pg.Client, where: string): Promise<Check> => {
+  const { rows } = await client.query<{ version: string; major: number }>(
+    "select current_setting('server_version') as version, current_setting('server_version_num')::int / 10000 as major",
+  );
+  const { version = "", major = 0 } = rows[0] ?? {};
+  return major < MAJOR_AT_LEAST
+    ? warn(
+        "Database",
+        `PostgreSQL ${version}: ${where}`,
+        `Take PostgreSQL ${MAJOR_AT_LEAST} or newer; older ones are not tried.`,
+      )
+    : ok("Database", `PostgreSQL ${version}: ${where}`);
+};
+
+const checkClock = async (client: pg.Client): Promise<Check> => {
+  const asked = Date.now();
+  const { rows } = await client.query<{ now: Date }>("select clock_timestamp() as now");
+  const answered = Date.now();
+  // Somewhere between: what the way took is not the clock's.
+  const ahead = (rows[0]?.now.getTime() ?? 0) - (asked + answered) / 2;
+  const differs = Math.max(0, Math.abs(ahead) - (answered - asked) / 2);
+  const text = `${(differs / 1_000).toFixed(1)} s between this machine and the database`;
+  return differs > CLOCK_MS
+    ? warn("Clock", text, "Set both clocks by NTP: times of runs and leases would be wrong by that.")
+    : ok("Clock", text);
+};
+
+const checkRights = async (client: pg.Client, schema: string, needsOwner: boolean): Promise<Check> => {
+  const { rows } = await client.query<{
+    role: string;
+    found: boolean;
+    may_create: boolean;
+    denied: string[];
+  }>(
+    `select current_user as role,
+            exists (select from pg_namespace where nspname = $1) as found,
+            case when exists (select from pg_namespace where nspname = $1)
+                 then has_schema_privilege($1, 'create')
+                 else has_database_privilege(current_database(), 'create') end as may_create,
+            array(select c.relname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                   where n.nspname = $1 and c.relkind in ('r', 'p') and c.relname <> 'migrations'
+                     and not (has_schema_privilege(n.oid, 'usage')
+                       and has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
+                       and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))
+                   order by 1) as denied`,
+    [schema],
+  );
+  const { role = "", found = false, may_create: mayCreate = false, denied = [] } = rows[0] ?? {};
+  const advice = "Let an administrator run what docs/database-role.md says.";
+  if (denied.length > 0)
+    return fail(
+      "Rights",
+      `${role} may not read and write ${denied.slice(0, 3).join(", ")} in ${schema}`,
+      advice,
+    );
+  if (needsOwner && !mayCreate)
+    return fail("Rights", `${role} may not make ${found ? "tables in" : "the schema"} ${schema}`, advice);
+  return ok("Rights", `${role} may do what a server does in the schema ${schema}`);
+};
+
+const checkMigrations = async (
+  client: pg.Client,
+  schema: string,
+): Promise<{ check: Check; isPending: boolean }> => {
+  const states = await readMigrationStatus(client, schema);
+  const named = (state: string): string[] =>
+    states.filter((one) => one.state === state).map(({ name }) => name);
+  const [pending, edited, unknown] = [named("pending"), named("edited"), named("unknown")];
+  const isPending = pending.length > 0;
+  const name = "Migrations";
+  if (unknown.length > 0)
+    return {
+      isPending,
+      check: fail(name, `${unknown.at(-1)} is of a newer version`, "Start that newer version."),
+    };
+  if (edited.length > 0)
+    return {
+      isPending,
+      check: fail(name, `${edited[0]} is not what has run here`, "Install the package anew."),
+    };
+  if (isPending) {
+    const advice = "A start makes them, or 'threadloom migrate' as the role that owns the tables.";
+    return { isPending, check: warn(name, `${pending.length} of ${states.length} are pending`, advice) };
+  }
+  return { isPending, check: ok(name, `all ${states.length} are applied`) };
+};
+
+const look = async (
+  client: pg.Client,
+  schema: string,
+  where: string,
+  cipher: Cipher | undefined,
+): Promise<DatabaseFindings> => {
+  const version = await checkVersion(client, where);
+  const { check: migrations, isPending } = await checkMigrations(client, schema);
+  const checks = [
+    version,
+    await checkClock(client),
+    await checkRights(client, schema, isPending),
+    migrations,
+  ];
+  const has = async (table: string): Promise<boolean> =>
+    (
+      await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [
+        `"${schema}".${table}`,
+      ])
+    ).rows[0]?.found === true;
+  if (await has("encryption_keys")) checks.push(await checkEncryption(client, schema, cipher));
+  if (!(await has("api_keys"))) return { checks, hasStoredKeys: false };
+  const stored = await client.query(inSchema(schema)("select from threadloom.api_keys limit 1"));
+  return { checks, hasStoredKeys: stored.rowCount === 1 };
+};
+
+const GIGABYTE = 1_000_000_000;
+const BYTES_AT_LEAST = 0.1 * GIGABYTE;
+const BYTES_WISHED = GIGABYTE;
+
+/** The room for the embedded PostgreSQL; of a folder that is not there yet, where it will be. */
+export const checkDisk = async (folder: string): Promise<Check> => {
+  const found = await statfs(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT" || dirname(folder) === folder) throw error;
+    return undefined;
+  });
+  if (found === undefined) return await checkDisk(dirname(folder));
+  const free = found.bavail * found.bsize;
+  const text = `${(free / GIGABYTE).toFixed(1)} GB are free for ${folder}`;
+  const advice = "Make room, or choose another folder with --data.";
+  if (free < BYTES_AT_LEAST) return fail("Disk", text, advice);
+  return free < BYTES_WISHED ? warn("Disk", text, advice) : ok("Disk", text);
+};
+
+/** Looks at the database and changes nothing in it: what is missing is told, not made. */
+export const checkDatabase = async (
+  place: DatabasePlace,
+  cipher: Cipher | undefined,
+  logger: Logger,
+): Promise<DatabaseFindings> => {
+  const { url, dataFolder, schema } = place;
+  const disk = url === undefined ? [await checkDisk(dataFolder)] : [];
+  if (url === undefined && !(await hasCluster(dataFolder))) {
+    const text = `embedded; the first start makes it in ${dataFolder}`;
+    return { checks: [ok("Database", text), ...disk], hasStoredKeys: false };
+  }
+  const where = url === undefined ? `embedded, in ${dataFolder}` : databaseName(url);
+  try {
+    const reached = await reachOwnDatabase(place, logger);
+    const client = new pg.Client({
+      connectionString: reached.connectionString,
+      application_name: "threadloom doctor",
+      connectionTimeoutMillis: CONNECT_MS,
+    });
+    client.on("error", () => undefined);
+    try {
+      await client.connect();
+      const found = await look(client, schema, where, cipher);
+      return { ...found, checks: [...found.checks, ...disk] };
+    } finally {
+      await client.end().catch(() => undefined);
+      await reached.close();
+    }
+  } catch (error) {
+    if (!isUnusable(error) && !(error instanceof StartError) && sqlState(error) === undefined) throw error;
+    const reason = (error as Error).message || (sqlState(error) ?? "no answer");
+    const advice =
+      url === undefined
+        ? "Look into postgres.log in that folder."
+        : "See to it that it runs, and that address, user and password of DATABASE_URL are right.";
+    return { checks: [fail("Database", `${where}: ${reason}`, advice), ...disk], hasStoredKeys: false };
+  }
+};

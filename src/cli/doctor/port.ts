@@ -1,0 +1,75 @@
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { createServer } from "node:net";
+import { sqlState } from "../../domain/errors.ts";
+import { fail, ok, warn, type Check } from "./checks.ts";
+
+const ANSWER_MS = 2_000;
+/** The state of a socket that listens, in /proc/net/tcp. */
+const LISTENING = "0A";
+
+const bind = (host: string, port: number): Promise<string | undefined> =>
+  new Promise((resolve) => {
+    const probe = createServer();
+    probe.once("error", (error) => resolve(sqlState(error) ?? error.message));
+    probe.listen(port, host, () => probe.close(() => resolve(undefined)));
+  });
+
+/** The version of the Threadloom that answers there; undefined if none does. */
+const threadloomAt = async (port: number): Promise<string | undefined> => {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/info`, { signal: AbortSignal.timeout(ANSWER_MS) });
+    const { threadloom_version: version } = (await response.json()) as { threadloom_version?: string };
+    return version;
+  } catch {
+    return undefined;
+  }
+};
+
+/** The process that listens, as far as Linux tells this user; undefined elsewhere, or if it is another user's. */
+const holderOf = async (port: number): Promise<string | undefined> => {
+  const tables = await Promise.all(
+    ["tcp", "tcp6"].map((name) => readFile(`/proc/net/${name}`, "utf8").catch(() => "")),
+  );
+  const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const sockets = tables
+    .flatMap((table) => table.split("\n").map((line) => line.trim().split(/\s+/)))
+    .filter((fields) => fields[1]?.endsWith(end) === true && fields[3] === LISTENING)
+    .map((fields) => `socket:[${fields[9]}]`);
+  if (sockets.length === 0) return undefined;
+  const processes = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  for (const id of processes) {
+    for (const descriptor of await readdir(`/proc/${id}/fd`).catch(() => [])) {
+      const target = await readlink(`/proc/${id}/fd/${descriptor}`).catch(() => "");
+      if (!sockets.includes(target)) continue;
+      const name = (await readFile(`/proc/${id}/comm`, "utf8").catch(() => "")).trim();
+      return `process ${id} (${name})`;
+    }
+  }
+  return undefined;
+};
+
+/** Whether a server could listen there, else by whom the port is taken. */
+export const checkPort = async (host: string, port: number): Promise<Check> => {
+  const where = `${host}:${port}`;
+  const code = port === 0 ? undefined : await bind(host, port);
+  if (code === undefined) return ok("Port", port === 0 ? "any free one" : `${where} is free`);
+  if (code === "EADDRINUSE") {
+    const [version, holder] = await Promise.all([threadloomAt(port), holderOf(port)]);
+    const by = holder === undefined ? "" : `, ${holder}`;
+    const advice = `Take another with --port, e.g. --port ${port + 1}.`;
+    return version === undefined
+      ? fail("Port", `${where} is taken by another program${by}`, advice)
+      : warn(
+          "Port",
+          `${where} is taken by a Threadloom ${version} that runs${by}`,
+          `Another start: ${advice}`,
+        );
+  }
+  if (code === "EACCES")
+    return fail("Port", `listening on ${where} is not permitted`, "Take one above 1023 with --port.");
+  return fail(
+    "Port",
+    `nothing can listen on ${where} (${code})`,
+    "Choose an address of this machine with --host.",
+  );
+};

@@ -1,0 +1,190 @@
+import { randomBytes } from "node:crypto";
+import { Command, InvalidArgumentError, Option } from "commander";
+import {
+  assertEncryptionKeys,
+  forgetEncryptionKey,
+  listEncryptionKeys,
+} from "../../database/encryption-keys.ts";
+import type { Database } from "../../database/database.ts";
+import { StartError } from "../../domain/errors.ts";
+import { createCipher, type Cipher } from "../../encryption/cipher.ts";
+import { encryptionKey } from "../../encryption/keys.ts";
+import { walkSealed, type TableCount } from "../../resealing/walk.ts";
+import { onDatabase, type DatabaseFlags } from "../own-database.ts";
+
+export interface EncryptionCommandParts {
+  /** Does something with the database of the deployment that the flags name, opened with its keys, and closes it. */
+  withSealed<Result>(flags: DatabaseFlags, work: (database: Database) => Promise<Result>): Promise<Result>;
+  /** What a script reads. */
+  write(text: string): void;
+  /** What a person reads beside it. */
+  tell(text: string): void;
+}
+
+interface Output {
+  json?: true;
+}
+
+const EXAMPLES = `
+Examples:
+  $ threadloom encryption status
+  $ threadloom encryption reseal
+  $ threadloom encryption forget Ab3_x9
+
+It takes LANGGRAPH_AES_KEY, LANGGRAPH_AES_FALLBACK_KEYS and LANGGRAPH_AES_JSON_KEYS from the environment, as servers do, and works
+beside servers that run, with or without them. A new key in place of an old one:
+  1. restart all servers with LANGGRAPH_AES_KEY=old,new     2. restart them with LANGGRAPH_AES_KEY=new,old
+  3. reseal                                                 4. forget the old key, then restart without it
+Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+
+const keyId = (text: string): string => {
+  if (/^[\w-]{6}$/.test(text)) return text;
+  throw new InvalidArgumentError("It is the id of a key, of 6 characters, as 'status' shows them.");
+};
+
+const answering = (command: Command): Command =>
+  onDatabase(command).addOption(new Option("--json", "answer as JSON"));
+
+interface Status {
+  /** All keys that something is or may be encrypted with, the one that encrypts from now on first. */
+  keys: { id: string; encrypts: boolean; configured: boolean; rows: number }[];
+  /** Rows that hold something that is not encrypted and would be, if it were stored now. */
+  plain: number;
+  resealed: number;
+  busy: number;
+  /** Rows that can't be decrypted, though their keys are configured. */
+  unreadable: number;
+}
+
+const sum = (counts: readonly TableCount[], of: (count: TableCount) => number): number =>
+  counts.reduce((total, count) => total + of(count), 0);
+
+const statusOf = (
+  counts: readonly TableCount[],
+  known: readonly string[],
+  cipher: Cipher | undefined,
+): Status => {
+  const [current, configured] = [cipher?.keyId, cipher?.keyIds ?? []];
+  const found = counts.flatMap(({ byKey, byMissingKey }) => [...byKey.keys(), ...byMissingKey.keys()]);
+  const rowsOf = (id: string) =>
+    sum(counts, ({ byKey, byMissingKey }) => (byKey.get(id) ?? 0) + (byMissingKey.get(id) ?? 0));
+  return {
+    keys: [...new Set([...(current === undefined ? [] : [current]), ...known, ...found])].map((id) => ({
+      id,
+      encrypts: id === current,
+      configured: configured.includes(id),
+      rows: rowsOf(id),
+    })),
+    plain: sum(counts, ({ plain }) => plain),
+    resealed: sum(counts, ({ resealed }) => resealed),
+    busy: sum(counts, ({ busy }) => busy),
+    unreadable: sum(counts, ({ unreadable }) => unreadable),
+  };
+};
+
+const statusText = ({ keys, plain, unreadable }: Status): string => {
+  const lines = keys.map(({ id, encrypts, configured, rows }) => {
+    const what = encrypts
+      ? "encrypts from now on"
+      : !configured
+        ? "not configured: they can't be decrypted, and are left as they are"
+        : rows === 0
+          ? "nothing needs it any more"
+          : "is still needed";
+    return `${id}  ${rows} rows  ${what}`;
+  });
+  const unencrypted = keys.some(({ encrypts }) => encrypts)
+    ? `${plain} rows hold what is not encrypted, and would be now`
+    : `${plain} rows hold what is not encrypted, and would be with a key; LANGGRAPH_AES_KEY is not set`;
+  const bad = unreadable === 0 ? [] : [`${unreadable} rows can't be decrypted, though their key is there`];
+  return [...lines, unencrypted, ...bad].map((line) => `${line}\n`).join("");
+};
+
+/** `encryption status|reseal|forget`: a command of its own, or one of a larger program. */
+export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionCommandParts): Command => {
+  const progress = ({ table, rows, resealed }: TableCount): void =>
+    tell(`${table}: ${rows} rows looked at, ${resealed} encrypted anew\n`);
+  const look = async (
+    database: Database,
+    cipher: Cipher,
+    { writes = false, onProgress }: { writes?: boolean; onProgress?: (count: TableCount) => void } = {},
+  ): Promise<TableCount[]> =>
+    await walkSealed({ database, cipher, writes, ...(onProgress && { onProgress }) });
+  const asServersDo = async (database: Database): Promise<Cipher> => {
+    const { cipher } = database;
+    if (cipher === undefined) throw new StartError("LANGGRAPH_AES_KEY names no key to encrypt with.");
+    await assertEncryptionKeys(database);
+    return cipher;
+  };
+  const answer = (status: Status, { json }: Output): void =>
+    write(json ? `${JSON.stringify(status)}\n` : statusText(status));
+
+  const encryption = new Command("encryption").description(
+    "Shows which keys what is stored is encrypted with, and encrypts it anew with the newest.",
+  );
+  encryption.addHelpText("after", EXAMPLES);
+
+  answering(encryption.command("status"))
+    .description("Counts rows by the keys that they are encrypted with. Reads all that is stored.")
+    .action(async (flags: DatabaseFlags & Output) => {
+      const status = await withSealed(flags, async (database) => {
+        const { cipher } = database;
+        const counts = await look(database, cipher ?? createCipher([encryptionKey(randomBytes(32))]));
+        return statusOf(counts, await listEncryptionKeys(database), cipher);
+      });
+      answer(status, flags);
+    });
+
+  answering(encryption.command("reseal"))
+    .description(
+      "Encrypts with the newest key what is not encrypted, or with an older one. May be stopped and begun again.",
+    )
+    .action(async (flags: DatabaseFlags & Output) => {
+      const { done, left } = await withSealed(flags, async (database) => {
+        const cipher = await asServersDo(database);
+        const known = await listEncryptionKeys(database);
+        const counts = await look(database, cipher, { writes: true, onProgress: progress });
+        return {
+          done: statusOf(counts, known, cipher),
+          left: statusOf(await look(database, cipher), known, cipher),
+        };
+      });
+      answer({ ...left, resealed: done.resealed, busy: done.busy }, flags);
+      if (done.busy > 0) throw new StartError(`${done.busy} rows were changed all the time; run it again.`);
+      const lacking = left.keys.filter(({ configured }) => !configured);
+      if (lacking.length > 0) {
+        const ids = lacking.map(({ id }) => id).join(", ");
+        const rows = lacking.reduce((total, key) => total + key.rows, 0);
+        throw new StartError(
+          `${rows} rows are encrypted with keys that are not configured (${ids}), and were left as they are. ` +
+            "Add the keys behind the one that encrypts, and run it again.",
+        );
+      }
+    });
+
+  answering(encryption.command("forget"))
+    .description("Lets servers start without an older key, if nothing is encrypted with it any more.")
+    .argument("<key>", "its id; behind '--' where it begins with '-'", keyId)
+    .allowUnknownOption()
+    .action(async (id: string, flags: DatabaseFlags & Output) => {
+      await withSealed(flags, async (database) => {
+        const cipher = await asServersDo(database);
+        if (id === cipher.keyId)
+          throw new StartError(`The key '${id}' is the one that encrypts; put a newer one in front of it.`);
+        const known = await listEncryptionKeys(database);
+        if (!known.includes(id)) throw new StartError(`No start needs the key '${id}'.`);
+        const { keys, unreadable } = statusOf(await look(database, cipher), known, cipher);
+        const rows = keys.find((key) => key.id === id)?.rows ?? 0;
+        if (rows > 0)
+          throw new StartError(`${rows} rows are still encrypted with the key '${id}'; run 'reseal' first.`);
+        if (unreadable > 0)
+          throw new StartError(
+            `${unreadable} rows can't be decrypted, so nobody knows whether they need it.`,
+          );
+        await forgetEncryptionKey(database, id);
+      });
+      if (flags.json) write(`${JSON.stringify({ forgotten: id })}\n`);
+      else tell(`No start needs the key '${id}' any more: take it out of LANGGRAPH_AES_KEY.\n`);
+    });
+  return encryption;
+};

@@ -1,0 +1,50 @@
+import { writeFile } from "node:fs/promises";
+import { Command } from "commander";
+import { graphConfigFileOf } from "../../config/config.ts";
+import { StartError } from "../../domain/errors.ts";
+import type { Environment } from "../own-database.ts";
+import { readImageProject, type ImageProject } from "./project.ts";
+
+export interface ImageCommandParts {
+  name: string;
+  description: string;
+  examples: string;
+  text(project: ImageProject): string;
+  environment: Environment;
+  write(text: string): void;
+  tell(text: string): void;
+}
+
+interface Flags {
+  config?: string;
+  output?: string;
+  force?: true;
+}
+
+/** A command that makes one file of a project, and prints it or writes it where none is. */
+export const createImageCommand = (parts: ImageCommandParts): Command => {
+  const { name, description, examples, environment, write, tell } = parts;
+  return new Command(name)
+    .description(description)
+    .option("--config <path>", "path of langgraph.json")
+    .option("--output <file>", "write it there")
+    .option("--force", "write over a file that is there")
+    .addHelpText("after", examples)
+    .action(async ({ config, output, force }: Flags) => {
+      const project = await readImageProject(config ?? graphConfigFileOf([], environment));
+      if (project.meaningless.length > 0)
+        tell(
+          `These keys of langgraph.json mean nothing for this image: ${project.meaningless.join(", ")}.\n`,
+        );
+      const text = parts.text(project);
+      if (output === undefined) return write(text);
+      await writeFile(output, text, { flag: force ? "w" : "wx" }).catch((error: NodeJS.ErrnoException) => {
+        const why =
+          error.code === "EEXIST"
+            ? "is there already; --force writes over it"
+            : `can't be written: ${error.message}`;
+        throw new StartError(`${output} ${why}.`, { cause: error });
+      });
+      tell(`Written to ${output}.\n`);
+    });
+};

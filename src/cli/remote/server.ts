@@ -1,0 +1,161 @@
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import { InvalidArgumentError, Option, type Command } from "commander";
+import { setTimeout as delay } from "node:timers/promises";
+import { z } from "zod";
+import { StartError } from "../../domain/errors.ts";
+import type { JsonObject, JsonValue } from "../../lib/json.ts";
+import { uuid } from "../../domain/json-schemas.ts";
+import { parseDuration } from "./duration.ts";
+import type { Environment } from "../own-database.ts";
+
+/** Which server a command asks, and with which key. */
+export interface ServerFlags {
+  url?: string | undefined;
+  apiKey?: string | undefined;
+}
+
+/** Gives a command the flags that say which server it asks. */
+export const onServer = (command: Command): Command =>
+  command
+    .option("--url <url>", "the server (default: THREADLOOM_URL, else http://127.0.0.1:8123)")
+    .option("--api-key <key>", "an API key of it (default: THREADLOOM_API_KEY)")
+    .addOption(new Option("--json", "answer as JSON"));
+
+/** An event of a stream. `data` is JSON where it can be read as such. */
+export interface RemoteEvent {
+  id: string | undefined;
+  event: string;
+  data: JsonValue;
+}
+
+/** A running server, over its API. Everything throws StartError with one sentence. */
+export interface RemoteServer {
+  get(path: string): Promise<JsonValue>;
+  post(path: string, body: JsonObject): Promise<JsonValue>;
+  delete(path: string): Promise<void>;
+  /** The events of a path until it ends, all that are kept of those that were before. A connection that breaks is made anew. */
+  events(
+    path: string,
+    options: { from: string | undefined; signal: AbortSignal },
+  ): AsyncGenerator<RemoteEvent>;
+}
+
+const USUAL_URL = "http://127.0.0.1:8123";
+const ANSWER_MS = 60_000;
+const RECONNECTS_AT_MOST = 10;
+const RECONNECT_MS = 1_000;
+const refusalBody = z.looseObject({ detail: z.string().optional(), message: z.string().optional() });
+
+const sentenceOf = async (response: Response): Promise<string> => {
+  const text = await response.text().catch(() => "");
+  try {
+    const { detail, message } = refusalBody.parse(JSON.parse(text));
+    return detail ?? message ?? text;
+  } catch {
+    return text.slice(0, 200) || response.statusText;
+  }
+};
+
+const valueOf = (text: string): JsonValue => {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return text;
+  }
+};
+
+/** The server that the flags or the environment name. Throws StartError for what is no address. */
+export const remoteServer = (flags: ServerFlags, environment: Environment): RemoteServer => {
+  const base = (flags.url ?? (environment["THREADLOOM_URL"] || USUAL_URL)).replace(/\/+$/, "");
+  if (!/^https?:\/\//.test(base) || !URL.canParse(base))
+    throw new StartError(`--url must be an address like ${USUAL_URL}, not '${base}'.`);
+  const key = flags.apiKey ?? environment["THREADLOOM_API_KEY"] ?? "";
+  const authorization: Record<string, string> = key === "" ? {} : { "x-api-key": key };
+
+  const ask = async (path: string, init: RequestInit): Promise<Response> => {
+    let response: Response;
+    try {
+      response = await fetch(`${base}${path}`, { ...init, headers: { ...authorization, ...init.headers } });
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "AbortError") throw error;
+      throw new StartError(
+        `No server answers at ${base}: start one with 'threadloom start', or name another with --url.`,
+        { cause: error },
+      );
+    }
+    if (response.ok) return response;
+    const sentence = await sentenceOf(response);
+    const refused = response.status === 401 || response.status === 403;
+    throw new StartError(refused ? `${sentence} (a key: --api-key or THREADLOOM_API_KEY)` : sentence);
+  };
+  const timed = (init: RequestInit = {}): RequestInit => ({
+    ...init,
+    signal: AbortSignal.timeout(ANSWER_MS),
+  });
+
+  return {
+    async get(path) {
+      return (await (await ask(path, timed())).json()) as JsonValue;
+    },
+    async post(path, body) {
+      const init = {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      };
+      const response = await ask(path, timed(init));
+      return response.status === 204 ? null : ((await response.json()) as JsonValue);
+    },
+    async delete(path) {
+      await ask(path, timed({ method: "DELETE" }));
+    },
+    async *events(path, { from, signal }) {
+      let last = from;
+      for (let broken = 0; ;) {
+        const headers = { accept: "text/event-stream", ...(last !== undefined && { "last-event-id": last }) };
+        const response = await ask(path, { headers, signal });
+        const stream = (response.body ?? new ReadableStream<Uint8Array>())
+          .pipeThrough(new TextDecoderStream())
+          .pipeThrough(new EventSourceParserStream());
+        try {
+          for await (const { id, event = "message", data } of stream) {
+            last = id ?? last;
+            broken = 0;
+            yield { id, event, data: valueOf(data) };
+          }
+          return;
+        } catch (error) {
+          if (signal.aborted) return;
+          broken += 1;
+          if (broken > RECONNECTS_AT_MOST)
+            throw new StartError(`The stream of ${base} breaks again and again.`, { cause: error });
+          await delay(RECONNECT_MS);
+        }
+      }
+    },
+  };
+};
+
+/** An id, as an argument. */
+export const idArgument = (text: string): string => {
+  const parsed = uuid.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new InvalidArgumentError("It is an id, like 0199f3a0-0000-7000-8000-000000000000.");
+};
+
+const LIMIT_AT_MOST = 1_000;
+export const limitArgument = (text: string): number => {
+  const number = Number(text);
+  if (Number.isInteger(number) && number >= 1 && number <= LIMIT_AT_MOST) return number;
+  throw new InvalidArgumentError(`It is a number from 1 to ${LIMIT_AT_MOST}.`);
+};
+
+/** A moment, or how long ago it was. */
+export const sinceArgument = (text: string): Date => {
+  const ago = parseDuration(text);
+  const moment = ago === undefined ? new Date(text) : new Date(Date.now() - ago);
+  if (!Number.isNaN(moment.getTime())) return moment;
+  throw new InvalidArgumentError(
+    "It is how long ago, like 15m, 24h or 7d, or a time like 2026-01-31T12:00:00Z.",
+  );
+};

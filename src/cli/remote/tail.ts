@@ -1,0 +1,42 @@
+import type { JsonValue } from "../../lib/json.ts";
+import { StartError } from "../../domain/errors.ts";
+import { printable } from "../printable.ts";
+import type { RemoteServer } from "./server.ts";
+
+const EVENT_COLUMN = 18;
+
+/** `error` of a stream is how a run ends that failed. */
+const failureIn = (event: string, data: JsonValue): string | undefined =>
+  event === "error" ? (typeof data === "string" ? data : JSON.stringify(data)) : undefined;
+
+/** The process that it is read in. */
+export interface TailSurroundings {
+  write(text: string): void;
+  readonly columns?: number | undefined;
+  stopping(): AbortSignal;
+}
+
+export interface TailOptions {
+  path: string;
+  json: boolean;
+}
+
+/**
+ * Writes the events of a path, a line for each, until it ends or the process is asked to. Throws StartError at the end of a run
+ * that failed.
+ */
+export const tail = async (
+  server: RemoteServer,
+  { path, json }: TailOptions,
+  { write, columns, stopping }: TailSurroundings,
+): Promise<void> => {
+  let failure: string | undefined;
+  for await (const { id, event, data } of server.events(path, { from: "-1", signal: stopping() })) {
+    failure = failureIn(event, data) ?? failure;
+    const text = typeof data === "string" ? data : JSON.stringify(data);
+    const line = `${event.padEnd(EVENT_COLUMN)} ${printable(text)}`;
+    const shown = columns === undefined || line.length <= columns ? line : `${line.slice(0, columns - 1)}…`;
+    write(json ? `${JSON.stringify({ id, event, data })}\n` : `${shown}\n`);
+  }
+  if (failure !== undefined) throw new StartError(`The run failed: ${printable(failure)}`);
+};

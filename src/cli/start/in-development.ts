@@ -1,0 +1,25 @@
+import type { Server } from "../../app/compose.ts";
+import type { Development } from "../../app/development.ts";
+import type { Config } from "../../config/config.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { GraphConfig } from "../../project/langgraph-json.ts";
+
+/** What `threadloom dev` adds. */
+export interface InDevelopment {
+  /** What the environment says unless it is set, by flag or by variable. */
+  readonly defaults: Readonly<Record<string, string>>;
+  readonly parts: Development;
+  /** Once: the server listens. */
+  started(running: RunningServer): void;
+  /** The server could not be started. All that was opened is closed. */
+  failed(error: unknown): void;
+}
+
+export interface RunningServer {
+  readonly server: Server;
+  readonly config: Config;
+  readonly project: GraphConfig;
+  readonly logger: Logger;
+  /** Closes the server and exits; the embedded database goes on, for the process that is started next. */
+  stopForNext(exitCode: number): void;
+}

@@ -1,0 +1,285 @@
+/**
+ * `threadloom start`: the process around a server. It touches environment, signals and exit.
+ *
+ * Whatever brings LangChain along is imported dynamically, after the environment is complete; and at the same
+ * time as the embedded PostgreSQL starts, because both take most of the start's time.
+ */
+import { readFileSync } from "node:fs";
+import { createServer as createSocket } from "node:net";
+import { constants } from "node:os";
+import { resolve } from "node:path";
+import { bannerText, databaseName } from "../banner.ts";
+import {
+  graphConfigFileOf,
+  helpText,
+  ownEncryption,
+  parseConfig,
+  readCommandLine,
+  type Config,
+} from "../../config/config.ts";
+import type { EmbeddedPostgres } from "../../database/embedded/embedded.ts";
+import { isUnusable } from "../../database/passing-faults.ts";
+import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
+import { projectKeysIn } from "../../config/project-keys.ts";
+import { environmentWarning } from "../../config/hosted-environment.ts";
+import { sqlState, StartError } from "../../domain/errors.ts";
+import { prettyLines } from "../../lib/pretty-lines.ts";
+import { createLogger, type Logger } from "../../lib/logger.ts";
+import { serverVersion } from "../../lib/package-versions.ts";
+import type { Server } from "../../app/compose.ts";
+import type { Development } from "../../app/development.ts";
+import type { InDevelopment } from "./in-development.ts";
+
+/** What is open so far, in the order in which it was opened. */
+interface Opened {
+  postgres?: EmbeddedPostgres;
+  server?: Server;
+}
+
+/** Ctrl-C reaches this process once from the terminal and once more from npm: that is still one wish. */
+const SAME_SIGNAL_MS = 1_000;
+/** What closing may take beyond the grace period of running runs. */
+const CLOSE_SECONDS = 15;
+
+/** Completes the environment by what `env` in langgraph.json names; what is set already stays. */
+const loadEnvironment = ({ environment }: GraphConfig): void => {
+  for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
+  // Otherwise LangChain delivers tokens in the background, and a run can end before they have arrived:
+  // 337 of 600 were lost at 3 x 200 without pauses between them.
+  process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] ??= "false";
+};
+
+/** Turns the errors of listening into a sentence. */
+const explainListening = (error: unknown, { host, port }: Config): unknown => {
+  const code = sqlState(error) ?? "";
+  if (code === "EADDRINUSE") {
+    return new StartError(
+      `Port ${port} on ${host} is in use, perhaps by another Threadloom. ` +
+        `Take another with --port, e.g. --port ${port + 1}.`,
+    );
+  }
+  if (code === "EACCES") {
+    return new StartError(`Listening on port ${port} is not permitted. Take one above 1023 with --port.`);
+  }
+  if (["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"].includes(code)) {
+    return new StartError(`${host} is not an address of this machine. Choose another with --host.`);
+  }
+  return error;
+};
+
+/** Turns the errors that a start commonly meets into a sentence; others stay as they are. */
+const explain = (error: unknown, config: Config): unknown => {
+  if (error instanceof Error && "syscall" in error && error.syscall === "listen") {
+    return explainListening(error, config);
+  }
+  if (config.databaseUrl === undefined || !isUnusable(error)) return error;
+  const reason = error instanceof Error && error.message !== "" ? error.message : sqlState(error);
+  return new StartError(`The database at ${databaseName(config.databaseUrl)} can't be used: ${reason}.`);
+};
+
+/**
+ * Finds out before anything is opened. Otherwise the embedded server would start, and a second worker would
+ * claim runs, only to hand them back.
+ */
+const assertPortIsFree = (config: Config): Promise<void> =>
+  new Promise((free, reject) => {
+    const probe = createSocket();
+    probe.once("error", (error) => reject(explainListening(error, config)));
+    probe.listen(config.port, config.host, () => probe.close(() => free()));
+  });
+
+const open = async (
+  config: Config,
+  logger: Logger,
+  opened: Opened,
+  development: Development | undefined,
+): Promise<string> => {
+  await assertPortIsFree(config);
+  const startPostgres = async (): Promise<string> => {
+    if (config.databaseUrl !== undefined) return config.databaseUrl;
+    const { startEmbeddedPostgres } = await import("../../database/embedded/embedded.ts");
+    opened.postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), logger });
+    return opened.postgres.connectionString;
+  };
+  // Both are waited for, whichever fails first: a Postgres that comes up later would be left running.
+  const [database, module, logging, printing] = await Promise.allSettled([
+    startPostgres(),
+    import("../../app/compose.ts"),
+    import("../../graphs/sdk-logger.ts"),
+    import("../../graphs/console.ts"),
+  ]);
+  if (database.status === "rejected") throw database.reason;
+  if (module.status === "rejected") throw module.reason;
+  if (logging.status === "rejected") throw logging.reason;
+  if (printing.status === "rejected") throw printing.reason;
+  // The SDK finds it on globalThis only, and graphs ask while they are loaded. It belongs to the process, as this does.
+  Reflect.set(globalThis, logging.value.SDK_LOGGER, logging.value.createSdkLogger(logger));
+  Object.assign(console, printing.value.createLogConsole(logger));
+  opened.server = await module.value.createServer(config, {
+    connectionString: database.value,
+    logger,
+    endsBlockedProcess: true,
+    environment: process.env,
+    development,
+  });
+  return (await opened.server.listen()).address;
+};
+
+/** In reverse order, each though the other failed. `failed`: see Server. */
+const close = async (
+  { server, postgres }: Opened,
+  { failed = false, keepsDatabase = false } = {},
+): Promise<void> => {
+  try {
+    await server?.close({ failed });
+  } finally {
+    if (!keepsDatabase) await postgres?.close();
+  }
+};
+
+const main = async (argv: readonly string[], development: InDevelopment | undefined): Promise<void> => {
+  const commandLine = readCommandLine(argv);
+  if (commandLine.help) return void process.stdout.write(helpText());
+  if (commandLine.version) return void process.stdout.write(`${serverVersion()}\n`);
+
+  const configFile = graphConfigFileOf(argv, process.env);
+  loadEnvironment(await readGraphConfig(configFile, projectKeysIn(process.env)));
+  const config = parseConfig(
+    argv,
+    { ...development?.defaults, ...process.env },
+    {
+      terminal: process.stdout.isTTY === true,
+      readText: (path) => readFileSync(path, "utf8"),
+    },
+  );
+  // Once more, since the file may have named more of the environment, which may say more of the file.
+  const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
+  // Graphs, and what they start, have no business with them.
+  for (const name of ["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]) delete process.env[name];
+  if (project.namesEncryption) throw ownEncryption(`encryption of ${project.path}`);
+  const pretty = config.logFormat === "pretty";
+  const logger = createLogger({
+    level: config.logLevel,
+    destination: pretty ? prettyLines() : undefined,
+  });
+  const file = config.graphConfigFile;
+  if (project.auth !== undefined && config.unsafeIgnoreAuth)
+    logger.warn(`${file}: auth is ignored, as --unsafe-ignore-auth says`);
+  if (project.warning !== undefined) logger.warn(`${file}: ${project.warning}`);
+  const variables = environmentWarning(process.env);
+  if (variables !== undefined) logger.warn(variables);
+  const opened: Opened = {};
+  let stopping = false;
+  let isClosed = false;
+  let firstSignalAt = 0;
+
+  const stop = async (exitCode: number, how = { failed: false, keepsDatabase: false }): Promise<void> => {
+    if (stopping) return;
+    stopping = true;
+    setTimeout(
+      () => {
+        logger.fatal("closing took too long");
+        process.exit(1);
+      },
+      (config.shutdownGraceSeconds + CLOSE_SECONDS) * 1000,
+    );
+    try {
+      await starting.catch(() => undefined); // what is being opened has to be closed, too
+      await close(opened, how);
+      isClosed = true;
+      logger.info("stopped");
+      process.exit(exitCode);
+    } catch (error) {
+      logger.fatal({ err: error }, "closing failed");
+      process.exit(1);
+    }
+  };
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (stopping && Date.now() - firstSignalAt > SAME_SIGNAL_MS)
+      process.exit(128 + constants.signals[signal]);
+    if (stopping) return;
+    firstSignalAt = Date.now();
+    logger.info({ signal }, "stopping; a second signal stops at once");
+    void stop(0);
+  };
+  const runsInHand = (): readonly string[] => opened.server?.runsInHand() ?? [];
+  // SIGHUP: the terminal was closed.
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, onSignal);
+  // A second signal, a graph that exits, closing that took too long: nothing can be waited for any more.
+  process.on("exit", (code) => {
+    if (isClosed) return;
+    logger.fatal(
+      { code, runs: runsInHand() },
+      "the process exits although not everything is closed; its runs go on elsewhere",
+    );
+    opened.postgres?.abandon();
+  });
+  // A graph that forgets to await a promise must not take the runs of all others with it.
+  process.on("unhandledRejection", (error) => logger.error({ err: error }, "a rejection was not handled"));
+  // After this nobody knows what state the process is in: the runs continue elsewhere.
+  process.on("uncaughtException", (error) => {
+    if (stopping) return logger.debug({ err: error }, "another exception was not caught");
+    logger.fatal({ err: error, runs: runsInHand() }, "an exception was not caught; stopping");
+    void stop(1, { failed: true, keepsDatabase: false });
+  });
+
+  const starting = open(config, logger, opened, development?.parts);
+  try {
+    const address = await starting;
+    if (stopping) return;
+    const embeddedFolder = opened.postgres?.dataFolder;
+    const graphs = opened.server?.graphs ?? [];
+    const ways = opened.server?.access ?? [];
+    const hasKeys = ways.length > 0;
+    if (pretty) {
+      const inputSchema =
+        graphs[0] === undefined
+          ? undefined
+          : await opened.server?.inputSchemaOf(graphs[0]).catch(() => undefined);
+      process.stdout.write(bannerText({ config, hasKeys, address, embeddedFolder, graphs, inputSchema }));
+    } else {
+      const database = embeddedFolder ?? databaseName(config.databaseUrl ?? "");
+      const access = ways.length === 0 ? "open" : ways.join(" and ");
+      if (access === "open")
+        logger.warn("there are no API keys: whoever can connect may read, run and delete everything");
+      logger.info(
+        { address, docs: `${address}/docs`, graphs, database, role: config.role, access },
+        `listening on ${address}`,
+      );
+    }
+    if (opened.server !== undefined) {
+      development?.started({
+        server: opened.server,
+        config,
+        project,
+        logger,
+        stopForNext: (exitCode) => void stop(exitCode, { failed: false, keepsDatabase: true }),
+      });
+    }
+  } catch (error) {
+    if (stopping) return;
+    stopping = true;
+    try {
+      await close(opened);
+      isClosed = true;
+    } catch (closeError) {
+      logger.error({ err: closeError }, "closing failed");
+    }
+    throw explain(error, config);
+  }
+};
+
+/** Errors that are a plain sentence for the person who starts this are told as such, others with their stack. */
+export const failureText = (error: unknown): string => {
+  const plain = error instanceof StartError || error instanceof GraphLoadError;
+  return plain ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
+};
+
+const fail = (error: unknown): void => {
+  process.stderr.write(`threadloom: ${failureText(error)}\n`);
+  process.exit(1);
+};
+
+/** Starts the server of these options; the process goes on until a signal ends it. */
+export const serve = (argv: readonly string[], development?: InDevelopment): Promise<void> =>
+  main(argv, development).catch(development?.failed ?? fail);

@@ -1,0 +1,103 @@
+import pg from "pg";
+import { createBackOff } from "../lib/back-off.ts";
+import type { Logger } from "../lib/logger.ts";
+
+/** The listening connection asks itself for a sign of life this often: a half-open one would stay silent for ever. */
+const LIFE_SIGN_MS = 5_000;
+
+export interface ListeningOptions {
+  /** A session connection, so not through a pooler in transaction mode. */
+  connectionString: string;
+  applicationName: string;
+  /** Whose shared advisory lock the connection holds while it lives; undefined: none. */
+  lock: string | undefined;
+  onNotification(payload: string | undefined): void;
+  logger: Logger;
+}
+
+/** A connection that hears what is sent on a channel. It is opened anew whenever it is lost, or does not answer. */
+export interface Listening {
+  /** What is sent now is heard. */
+  readonly isOpen: boolean;
+  close(): Promise<void>;
+}
+
+/** Resolves when it listens; rejects if the first connection can't be opened. */
+export const listenTo = async (channel: string, options: ListeningOptions): Promise<Listening> => {
+  const { connectionString, applicationName, lock, onNotification, logger } = options;
+  const reconnecting = createBackOff();
+  let client: pg.Client | undefined;
+  let closed = false;
+  let reconnectTimer: NodeJS.Timeout | undefined;
+  let lost = false;
+
+  const listen = async (): Promise<void> => {
+    const fresh = new pg.Client({
+      connectionString,
+      application_name: applicationName,
+      connectionTimeoutMillis: LIFE_SIGN_MS,
+      keepAlive: true,
+    });
+    fresh.on("error", (error) => {
+      if (!closed && client === fresh)
+        logger.warn({ err: error }, "the listening connection was lost; reconnecting");
+      drop(fresh);
+    });
+    fresh.on("end", () => drop(fresh));
+    fresh.on("notification", (message) => onNotification(message.payload));
+    client = fresh;
+    await fresh.connect();
+    await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
+    if (lock !== undefined) {
+      await fresh.query("select pg_advisory_lock_shared(hashtextextended($1, 0))", [lock]);
+    }
+    reconnecting.reset();
+    if (lost) logger.info("the listening connection is back again");
+    lost = false;
+  };
+  const drop = (dropped: pg.Client): void => {
+    if (client !== dropped) return;
+    client = undefined;
+    lost = true;
+    dropped.end().catch(() => undefined);
+    if (!closed) {
+      reconnectTimer = setTimeout(() => {
+        listen().catch((error: unknown) => {
+          logger.debug({ err: error }, "the listening connection could not be opened yet");
+          if (client !== undefined) drop(client);
+        });
+      }, reconnecting.next());
+    }
+  };
+  const lifeSign = setInterval(() => {
+    const asked = client;
+    if (asked === undefined) return;
+    const silence = setTimeout(() => {
+      logger.warn("the listening connection does not answer; reconnecting");
+      drop(asked);
+    }, LIFE_SIGN_MS - 1_000);
+    asked.query("select 1").then(
+      () => clearTimeout(silence),
+      () => {
+        clearTimeout(silence);
+        drop(asked);
+      },
+    );
+  }, LIFE_SIGN_MS);
+  lifeSign.unref();
+
+  await listen();
+  return {
+    get isOpen() {
+      return client !== undefined;
+    },
+    async close() {
+      closed = true;
+      clearInterval(lifeSign);
+      clearTimeout(reconnectTimer);
+      const last = client;
+      client = undefined;
+      await last?.end().catch(() => undefined);
+    },
+  };
+};

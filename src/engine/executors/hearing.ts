@@ -1,0 +1,134 @@
+import type { AttemptEvents } from "./executor.ts";
+import { ValueTooLargeError } from "../../domain/errors.ts";
+import type { StreamChunk } from "../../events/modes.ts";
+import type { GraphEnd } from "../../events/protocol/subgraphs.ts";
+import type { Telling } from "../../events/telling.ts";
+import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
+import type { Pacer } from "../../lib/pacer.ts";
+import { toWireJson } from "../../values/wire-json.ts";
+interface Observed {
+  values: unknown;
+  interrupted: boolean;
+  interrupts: unknown[];
+}
+
+const isInterruptChunk = (payload: unknown): payload is { __interrupt__: unknown[] } =>
+  typeof payload === "object" && payload !== null && "__interrupt__" in payload;
+
+/** Notes the graph's result as it passes by, so that ending a run needs no read of the state. */
+const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): void => {
+  if (mode !== "values" || namespace.length > 0) return;
+  if (isInterruptChunk(payload)) {
+    observed.interrupted = true;
+    observed.interrupts.push(...payload.__interrupt__);
+  } else observed.values = payload;
+};
+
+/** Hears what a graph streams until the attempt is over: tells it, and notes the result. */
+export const createHearing = (telling: Telling) => {
+  const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
+  let isOver = false;
+  return {
+    observed: observed as Readonly<Observed>,
+    hear(chunk: unknown): void {
+      if (isOver) return;
+      const whole = telling.wholeOf(chunk);
+      observe(observed, whole);
+      telling.tell(whole);
+    },
+    /** What comes from now on is not heard. `undefined`: the run goes on elsewhere, and its next attempt tells more. */
+    end(how: GraphEnd | undefined): void {
+      if (!isOver && how !== undefined) telling.end(how);
+      isOver = true;
+    },
+  };
+};
+
+export type Hearing = ReturnType<typeof createHearing>;
+
+/** Refuses events that are too large: whoever reads them has each in memory as a whole, here and at the client. */
+export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): AttemptEvents => ({
+  emit(event, data) {
+    sink.emit(event, () => {
+      const text = data();
+      if (text.length <= charactersAtMost) return text;
+      throw new ValueTooLargeError(`An event '${event}'`, charactersAtMost, "EVENT_MAX_MB");
+    });
+  },
+  get needsPause() {
+    return sink.needsPause;
+  },
+  pause: () => sink.pause(),
+});
+
+const HIDDEN_TAG = "langsmith:hidden";
+
+/**
+ * What `streamEvents` tells: chunks of the run's own stream, which are for the modes that were asked for beside `events`,
+ * and events of what happens inside, but for those that LangGraph marks as its own affair.
+ */
+const readEvents = async (
+  graph: RunnableGraph,
+  input: unknown,
+  options: GraphRunOptions,
+  sink: AttemptEvents,
+  { onChunk, pause }: { onChunk: (chunk: unknown) => void; pause: () => Promise<void> },
+): Promise<void> => {
+  for await (const event of graph.streamEvents(input, { ...options, version: "v2" })) {
+    if (event.run_id === options.runId && event.event === "on_chain_stream") {
+      onChunk((event.data as { chunk: unknown }).chunk);
+    } else if (!event.tags?.includes(HIDDEN_TAG)) sink.emit("events", () => toWireJson(event));
+    if (sink.needsPause) await pause();
+  }
+};
+
+/** What hears a graph. */
+export interface Listening {
+  telling: Telling;
+  hearing: Hearing;
+  sink: AttemptEvents;
+  /** Resolves when the sink takes more. */
+  pause(): Promise<void>;
+  /** Resolves when all checkpoints of the attempt are stored. */
+  flush(): Promise<void>;
+}
+
+/** Executes a graph until it ends, and hears all that it streams. Throws what the graph throws. */
+export const hearGraph = async (
+  graph: RunnableGraph,
+  input: unknown,
+  options: GraphRunOptions,
+  { telling, hearing, sink, pause, flush }: Listening,
+): Promise<void> => {
+  if (telling.throughEvents)
+    return await readEvents(graph, input, options, sink, { onChunk: (chunk) => hearing.hear(chunk), pause });
+  const stream = await graph.stream(input, options);
+  for await (const chunk of stream) {
+    // Who sees a question may answer it, or read the state, at once: it must be stored by then.
+    if (isInterruptChunk(telling.wholeOf(chunk)[2])) await flush();
+    hearing.hear(chunk);
+    if (sink.needsPause) await pause();
+  }
+};
+
+/** Checkpoints and writes of tasks after which a graph is asked to make room for others: most have ended by then. */
+const UNPACED_WRITES = 16;
+
+/** When a graph has to wait before its next step. */
+export const createPauses = (sink: AttemptEvents, pacer: Pacer) => {
+  /** While who streams the graph waits, the graph must, too: what it streams meanwhile is kept for it. */
+  let pausing: Promise<void> | undefined;
+  let unpaced = UNPACED_WRITES;
+  return {
+    async pause(): Promise<void> {
+      pausing = sink.pause();
+      await pausing;
+      pausing = undefined;
+    },
+    beforeNextStep(): Promise<void> | undefined {
+      if (unpaced === 0) return pausing ?? pacer.next();
+      unpaced -= 1;
+      return undefined;
+    },
+  };
+};

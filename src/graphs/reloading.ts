@@ -1,0 +1,39 @@
+import type { Graphs } from "./graphs.ts";
+
+export interface ReloadingGraphs extends Graphs {
+  /**
+   * Loads them anew. What throws leaves those that are there. `ids` stays the same list, with other ids: who was given it when
+   * the server was built has the new ones.
+   */
+  reload(): Promise<void>;
+}
+
+/** @param load makes the graphs of an edition; the first has none */
+export const createReloadingGraphs = async (
+  load: (edition: number | undefined) => Promise<Graphs>,
+): Promise<ReloadingGraphs> => {
+  let graphs = await load(undefined);
+  let edition = 1;
+  const ids = [...graphs.ids];
+  return {
+    ids,
+    has: (id) => graphs.has(id),
+    description: (id) => graphs.description(id),
+    isFactory: (id) => graphs.isFactory(id),
+    classesOf: (id) => graphs.classesOf(id),
+    resolve: (...asked) => graphs.resolve(...asked),
+    schemas: (...asked) => graphs.schemas(...asked),
+    declaredInput: (id) => graphs.declaredInput(id),
+    drawing: (...asked) => graphs.drawing(...asked),
+    subgraphs: (...asked) => graphs.subgraphs(...asked),
+    async reload() {
+      edition += 1;
+      const next = await load(edition);
+      const before = graphs;
+      graphs = next;
+      ids.splice(0, ids.length, ...next.ids);
+      await before.close();
+    },
+    close: () => graphs.close(),
+  };
+};

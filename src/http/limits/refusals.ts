@@ -1,0 +1,77 @@
+import { boundedText } from "../../lib/log-fields.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { RATE_CLASSES } from "./rate-classes.ts";
+
+/** All limits at which callers are refused. */
+const LIMITS = [...RATE_CLASSES, "open_streams", "connections", "failed_logins", "pending_runs"] as const;
+export type Limit = (typeof LIMITS)[number];
+
+/** What was refused, by the limit that was reached, since the process started. */
+export type RefusedCounts = Record<Limit, number>;
+
+/** Counts what is refused, and says in the log who it is. */
+export interface Refusals {
+  /** `name`: as `CountedCaller` has it, a kind and a name (`user:ann`); undefined: nobody by name. */
+  note(limit: Limit, name?: string): void;
+  figures(): Readonly<RefusedCounts>;
+}
+
+export interface RefusalOptions {
+  logger?: Pick<Logger, "warn"> | undefined;
+  /** How the name of a user is written in the log; left out: as it is. */
+  shownUser?: ((name: string) => string) | undefined;
+  now?: () => number;
+}
+
+/** Of one caller and limit. */
+const TELL_EVERY_MS = 60_000;
+/** Who has thousands of addresses writes no thousands of lines: so many lines in a minute. */
+const LINES_AT_MOST = 60;
+const KNOWN_AT_MOST = 1_000;
+const NAME_AT_MOST = 200;
+
+export const createRefusals = ({
+  logger,
+  shownUser = (name) => name,
+  now = () => performance.now(),
+}: RefusalOptions = {}): Refusals => {
+  const counts = Object.fromEntries(LIMITS.map((limit) => [limit, 0])) as RefusedCounts;
+  /** Who was told of, the one of longest ago first. */
+  const told = new Map<string, { at: number; untold: number }>();
+  let minuteBegan = Number.NEGATIVE_INFINITY;
+  let lines = 0;
+
+  const tell = (limit: Limit, name: string | undefined): void => {
+    const time = now();
+    const key = `${limit} ${name ?? ""}`.slice(0, NAME_AT_MOST);
+    const before = told.get(key);
+    if (before !== undefined && time - before.at < TELL_EVERY_MS) {
+      before.untold += 1;
+      return;
+    }
+    if (time - minuteBegan >= TELL_EVERY_MS) [minuteBegan, lines] = [time, 0];
+    if (lines >= LINES_AT_MOST) return;
+    lines += 1;
+    told.delete(key);
+    if (told.size >= KNOWN_AT_MOST)
+      for (const oldest of told.keys()) {
+        told.delete(oldest);
+        break;
+      }
+    told.set(key, { at: time, untold: 0 });
+    const kind = name?.split(":", 1)[0];
+    const rest = name?.slice(name.indexOf(":") + 1) ?? "";
+    const shown = kind === "user" && limit !== "pending_runs" ? shownUser(rest) : rest;
+    const who = name === undefined ? {} : { caller_kind: kind, caller: boundedText(shown, NAME_AT_MOST) };
+    const others = before === undefined || before.untold === 0 ? {} : { others_since: before.untold };
+    logger?.warn({ limit, ...who, ...others }, "a caller is refused at a limit; told once in a minute");
+  };
+
+  return {
+    note(limit, name) {
+      counts[limit] += 1;
+      tell(limit, name);
+    },
+    figures: () => ({ ...counts }),
+  };
+};

@@ -1,0 +1,5 @@
+/** Loads the TypeScript loader if this server runs from its source; the package holds JavaScript, which needs none. */
+import { existsSync } from "node:fs";
+import { URL } from "node:url";
+
+if (existsSync(new URL("./ids.ts", import.meta.url))) await import("./typescript-loader.js");

@@ -1,0 +1,12 @@
+/** What the work answers. Rejects if that takes longer than so many milliseconds; the work goes on, and nobody hears of its end. */
+export const within = async <Answer>(milliseconds: number, work: Promise<Answer>): Promise<Answer> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};

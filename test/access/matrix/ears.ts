@@ -1,0 +1,79 @@
+import WebSocket from "ws";
+
+/** Something that one user has open on a thread, and all that it has told. */
+export interface Ear {
+  what: string;
+  threadId: string;
+  /** As it came, frames and all. */
+  heard(): string;
+  /** A run that it has to tell of. */
+  owed: string | undefined;
+  /** The thread was its user's when it was opened, and still is the same one. */
+  isOwn: boolean;
+  close(): void;
+}
+
+interface Listening {
+  url: string;
+  threadId: string;
+  headers: Record<string, string>;
+  isOwn: boolean;
+}
+
+const EVERYTHING = ["values", "updates", "messages", "tools", "lifecycle", "input", "checkpoints", "custom"];
+
+/** Over a WebSocket; resolves when its subscription is answered. */
+export const listenBySocket = async ({ url, threadId, headers, isOwn }: Listening): Promise<Ear> => {
+  const socket = new WebSocket(`${url.replace("http", "ws")}/threads/${threadId}/stream/events`, { headers });
+  let heard = "";
+  await new Promise<void>((resolve, reject) => {
+    socket.on("message", (data) => {
+      heard += String(data as Buffer);
+      resolve();
+    });
+    socket.on("open", () =>
+      socket.send(
+        JSON.stringify({ id: 1, method: "subscription.subscribe", params: { channels: EVERYTHING } }),
+      ),
+    );
+    socket.on("error", reject);
+  });
+  return {
+    what: "a WebSocket",
+    ...{ threadId, isOwn, owed: undefined },
+    heard: () => heard,
+    close: () => socket.terminate(),
+  };
+};
+
+/** Over server-sent events; undefined with the answer if it is refused. */
+export const listenByEvents = async (
+  { url, threadId, headers, isOwn }: Listening,
+  path: "/stream" | "/stream/events",
+): Promise<{ ear: Ear } | { ear: undefined; status: number; text: string }> => {
+  const leaving = new AbortController();
+  const isProtocol = path === "/stream/events";
+  const answer = await fetch(`${url}/threads/${threadId}${path}`, {
+    method: isProtocol ? "POST" : "GET",
+    headers: { ...headers, ...(isProtocol ? { "content-type": "application/json" } : {}) },
+    ...(isProtocol ? { body: JSON.stringify({ channels: EVERYTHING }) } : {}),
+    signal: leaving.signal,
+  });
+  if (answer.status !== 200) return { ear: undefined, status: answer.status, text: await answer.text() };
+  let heard = "";
+  const read = async (): Promise<void> => {
+    const decoder = new TextDecoder();
+    for await (const piece of answer.body ?? [])
+      heard += decoder.decode(piece as Uint8Array, { stream: true });
+  };
+  // Cut by who listens, or by the server where the thread is gone.
+  void read().catch(() => undefined);
+  return {
+    ear: {
+      what: path,
+      ...{ threadId, isOwn, owed: undefined },
+      heard: () => heard,
+      close: () => leaving.abort(),
+    },
+  };
+};

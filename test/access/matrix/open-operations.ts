@@ -1,0 +1,215 @@
+import { expect } from "vitest";
+import { newId } from "../../../src/lib/ids.ts";
+import { difference, type Answer } from "./cells.ts";
+import { listenByEvents, listenBySocket, type Ear } from "./ears.ts";
+import { RUN } from "./requests.ts";
+
+/** What two users have open, have sent elsewhere, and ask of each other's records. */
+
+export const OPEN_OPERATIONS = [
+  "listen by WebSocket",
+  "listen by stream of events",
+  "listen by stream of thread",
+  "batch",
+  "batch that makes its thread",
+  "run with a webhook",
+  "search deliveries",
+  "delivery of other",
+  "replay delivery of other",
+  "join run of other",
+  "stream run of other",
+  "cancel run of other",
+  "run of other",
+  "patch cron",
+  "patch cron of other",
+  "delete cron of other",
+] as const;
+export type OpenOperation = (typeof OPEN_OPERATIONS)[number];
+
+/** What was really looked at: much of what is drawn finds nothing to do. */
+export const tally = { compared: 0, listened: 0, told: 0, delivered: 0 };
+
+export interface OpenModel {
+  name: string;
+  threads: Set<string>;
+  crons: Set<string>;
+  /** Those whose ids were told. */
+  runs: { threadId: string; runId: string }[];
+  ears: Ear[];
+  /** Deliveries of webhooks that have to come. */
+  deliveries: number;
+}
+
+export interface OpenContext {
+  url: string;
+  /** Where webhooks are received; the user's name is appended. */
+  receiver: string;
+  threadId: string;
+  ask: (method: string, path: string, body?: unknown) => Promise<Answer>;
+  isMissing: (answer: Answer, what: string, id: string) => void;
+}
+
+/** The runs of a thread are others by now: what was owed is not the newest of them, or is gone. */
+export const forgetOwed = (me: OpenModel, threadId: string, { isGone }: { isGone: boolean }): void => {
+  for (const ear of me.ears.filter((one) => one.threadId === threadId)) {
+    ear.owed = undefined;
+    if (isGone) ear.isOwn = false;
+  }
+  if (isGone) me.deliveries = 0;
+};
+
+export const performOpen = async (
+  me: OpenModel,
+  other: OpenModel,
+  operation: OpenOperation,
+  { url, receiver, threadId, ask, isMissing }: OpenContext,
+): Promise<void> => {
+  const owns = me.threads.has(threadId);
+  const headers = { authorization: `Bearer ${me.name}` };
+  const listening = { url, threadId, headers, isOwn: owns };
+  const mark = `mark-of-${me.name}`;
+  const run = { ...RUN, input: { messages: [{ role: "user", content: mark }] }, thread_id: threadId };
+
+  /** The same answer for ids that are the other's as for some that never were. */
+  const isAsIfMissing = async (
+    method: string,
+    pathOf: (ids: readonly string[]) => string,
+    hidden: readonly string[],
+    body?: unknown,
+  ): Promise<void> => {
+    const missing = hidden.map(() => newId());
+    const [one, two] = [await ask(method, pathOf(hidden), body), await ask(method, pathOf(missing), body)];
+    tally.compared += 1;
+    const pairs = hidden.map((id, index) => [id, missing[index] ?? ""] as const);
+    expect([operation, one.status, difference(one, two, pairs)]).toEqual([operation, 404, ""]);
+  };
+  const ofTheirRun = async (method: string, suffix: string): Promise<void> => {
+    const theirs = other.runs.at(-1);
+    if (theirs === undefined) return;
+    // Its thread may have become mine, under the same id.
+    if (me.threads.has(theirs.threadId))
+      return await isAsIfMissing(method, ([runId]) => `/threads/${theirs.threadId}/runs/${runId}${suffix}`, [
+        theirs.runId,
+      ]);
+    await isAsIfMissing(method, ([thread, runId]) => `/threads/${thread}/runs/${runId}${suffix}`, [
+      theirs.threadId,
+      theirs.runId,
+    ]);
+  };
+  /** Two runs, one behind the other, waited for. */
+  const batched = async (fields: object): Promise<Answer> => {
+    const one = { ...run, multitask_strategy: "enqueue", ...fields };
+    const answer = await ask("POST", "/runs/batch", [one, one]);
+    if (answer.status !== 200) return answer;
+    me.threads.add(threadId);
+    const runIds = (JSON.parse(answer.text) as { run_id: string }[]).map(({ run_id }) => run_id);
+    for (const runId of runIds) {
+      me.runs.push({ threadId, runId });
+      expect((await ask("GET", `/threads/${threadId}/runs/${runId}/join`)).status).toBe(200);
+    }
+    for (const ear of me.ears) if (ear.threadId === threadId && ear.isOwn) ear.owed = runIds.at(-1);
+    return answer;
+  };
+
+  switch (operation) {
+    case "listen by WebSocket":
+      return void me.ears.push(await listenBySocket(listening));
+    case "listen by stream of events":
+    case "listen by stream of thread": {
+      const isProtocol = operation === "listen by stream of events";
+      const answer = await listenByEvents(listening, isProtocol ? "/stream/events" : "/stream");
+      if (answer.ear !== undefined) return void me.ears.push(answer.ear);
+      expect([operation, isProtocol || owns]).toEqual([operation, false]);
+      return isMissing({ ...answer, headers: {} }, "Thread", threadId);
+    }
+    case "batch": {
+      const answer = await batched({});
+      if (owns) expect([operation, answer.status]).toEqual([operation, 200]);
+      else isMissing(answer, "Thread", threadId);
+      return;
+    }
+    case "batch that makes its thread": {
+      const answer = await batched({ if_not_exists: "create" });
+      if (owns) return expect([operation, answer.status]).toEqual([operation, 200]);
+      if (answer.status !== 200)
+        expect([operation, answer.status, answer.text]).toEqual([
+          ...[operation, 409],
+          JSON.stringify({ detail: `Thread '${threadId}' already exists.` }),
+        ]);
+      return;
+    }
+    case "run with a webhook": {
+      const { thread_id: _named, ...body } = { ...run, webhook: `${receiver}/${me.name}` };
+      const answer = await ask("POST", `/threads/${threadId}/runs/wait`, body);
+      if (!owns) return isMissing(answer, "Thread", threadId);
+      expect([operation, answer.status]).toEqual([operation, 200]);
+      forgetOwed(me, threadId, { isGone: false });
+      me.deliveries += 1;
+      return;
+    }
+    case "search deliveries":
+      // The address of each holds its user's name: `ask` would find the other's.
+      return void (await ask("POST", "/webhooks/deliveries/search", {}));
+    case "delivery of other":
+    case "replay delivery of other": {
+      const theirs = other.runs.at(-1);
+      if (theirs === undefined) return;
+      const [method, suffix] = operation === "delivery of other" ? ["GET", ""] : ["POST", "/replay"];
+      return await isAsIfMissing(method, ([id]) => `/webhooks/deliveries/${id}${suffix}`, [theirs.runId]);
+    }
+    case "run of other":
+      return await ofTheirRun("GET", "");
+    case "join run of other":
+      return await ofTheirRun("GET", "/join");
+    case "stream run of other":
+      return await ofTheirRun("GET", "/stream");
+    case "cancel run of other":
+      return await ofTheirRun("POST", "/cancel");
+    case "patch cron": {
+      const [cronId] = me.crons;
+      if (cronId === undefined) return;
+      const { status } = await ask("PATCH", `/runs/crons/${cronId}`, { input: { mark }, metadata: { mark } });
+      return expect([operation, status]).toEqual([operation, 200]);
+    }
+    case "patch cron of other":
+    case "delete cron of other": {
+      const [cronId] = other.crons;
+      if (cronId === undefined) return;
+      const patches = operation === "patch cron of other";
+      return await isAsIfMissing(
+        patches ? "PATCH" : "DELETE",
+        ([id]) => `/runs/crons/${id}`,
+        [cronId],
+        patches ? { enabled: false } : undefined,
+      );
+    }
+  }
+};
+
+/** What a user has heard and was sent, once all is done; closes what is open. */
+export const assertHeard = async (
+  me: OpenModel,
+  traces: readonly string[],
+  received: () => readonly { path: string; body: string }[],
+): Promise<void> => {
+  const sent = () => received().filter(({ path }) => path === `/${me.name}`);
+  try {
+    for (const ear of me.ears) {
+      const { owed } = ear;
+      if (owed === undefined || !ear.isOwn) continue;
+      await expect
+        .poll(() => ear.heard().includes(owed), { timeout: 20_000, message: `${ear.what} tells of a run` })
+        .toBe(true);
+      tally.told += 1;
+    }
+    await expect.poll(() => sent().length, { timeout: 20_000 }).toBeGreaterThanOrEqual(me.deliveries);
+    tally.listened += me.ears.length;
+    tally.delivered += sent().length;
+    for (const { what, heard } of me.ears)
+      expect([what, traces.filter((trace) => heard().includes(trace))]).toEqual([what, []]);
+    for (const { body } of sent())
+      expect(["a webhook", traces.filter((trace) => body.includes(trace))]).toEqual(["a webhook", []]);
+  } finally {
+    for (const ear of me.ears) ear.close();
+  }
+};

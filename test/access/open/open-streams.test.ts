@@ -1,0 +1,373 @@
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { Client } from "@langchain/langgraph-sdk";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import WebSocket from "ws";
+import { hashOf, idOf, makeKey } from "../../../src/access/keys/key-text.ts";
+import { createKeyRepository, type KeyRepository } from "../../../src/access/keys/repository.ts";
+import { openDatabase, type Database } from "../../../src/database/database.ts";
+import { newId } from "../../../src/lib/ids.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+import { openStream } from "../../helpers/server-sent-events.ts";
+import { directory } from "./directory.ts";
+
+/** Streams, WebSockets and waiting requests that are open while their caller loses what he may read. */
+
+const KEY = "an-operators-key";
+/** Longer than any of these tests takes: what ends before was ended. */
+const LONG_MS = 30_000;
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({
+    graphConfigFile: fileURLToPath(new URL("langgraph.json", import.meta.url)),
+    apiKeys: [KEY],
+    accessCheckSeconds: 1,
+    jobsPerWorker: 50,
+  });
+});
+afterAll(async () => {
+  await server.close();
+});
+const leaving: (() => void)[] = [];
+let count = 0;
+/** A token of the user that no other test uses. */
+const tokenOf = (name: string): string => `${name}-${(count += 1)}`;
+beforeEach(() => {
+  directory.expired.clear();
+  directory.barred.clear();
+  directory.isAway = false;
+  directory.isUnreachable = false;
+});
+afterEach(() => {
+  for (const leave of leaving.splice(0)) leave();
+});
+
+const by = (token: string) => ({ authorization: `Bearer ${token}` });
+const clientOf = (token: string): Client =>
+  new Client({ apiUrl: server.url, apiKey: null, defaultHeaders: by(token) });
+const operator = (): Client => new Client({ apiUrl: server.url, apiKey: KEY });
+
+/** How a connection came to its end, and what it was told: as text. */
+interface Connection {
+  told: string;
+  end: string | undefined;
+}
+
+const follow = async (url: string, headers: Record<string, string>, body?: unknown): Promise<Connection> => {
+  const stream = await openStream(url, { headers, ...(body === undefined ? {} : { body }) });
+  leaving.push(() => stream.close());
+  const connection: Connection = { told: "", end: undefined };
+  void (async () => {
+    try {
+      for (let event = await stream.next(); event !== undefined; event = await stream.next())
+        connection.told += `${event.frame}\n\n`;
+      connection.end = "clean";
+    } catch {
+      connection.end = "cut";
+    }
+  })();
+  return connection;
+};
+
+const streaming = async (path: string, token: string, body?: unknown): Promise<Connection> =>
+  await follow(`${server.url}${path}`, by(token), body);
+
+const socketAt = async (
+  url: string,
+  threadId: string,
+  headers: Record<string, string>,
+): Promise<Connection> => {
+  const socket = new WebSocket(`${url.replace("http", "ws")}/threads/${threadId}/stream/events`, { headers });
+  leaving.push(() => socket.terminate());
+  const connection: Connection = { told: "", end: undefined };
+  socket.on("message", (data) => (connection.told += String(data as Buffer)));
+  socket.on("close", (code, reason) => (connection.end = `${code} ${String(reason)}`));
+  await once(socket, "open");
+  socket.send(JSON.stringify({ id: 1, method: "subscription.subscribe", params: { channels: ["custom"] } }));
+  await eventually("the subscription to be there", () => connection.told !== "");
+  return connection;
+};
+
+const socketOf = async (threadId: string, token: string): Promise<Connection> =>
+  await socketAt(server.url, threadId, by(token));
+
+const joining = (threadId: string, runId: string, token: string): Connection => {
+  const connection: Connection = { told: "", end: undefined };
+  const leave = new AbortController();
+  leaving.push(() => leave.abort());
+  void fetch(`${server.url}/threads/${threadId}/runs/${runId}/join`, {
+    headers: by(token),
+    signal: leave.signal,
+  })
+    .then(async (answer) => {
+      connection.told = await answer.text();
+      connection.end = String(answer.status);
+    })
+    .catch(() => (connection.end = "left"));
+  return connection;
+};
+
+const SLEEP = {
+  assistant_id: "sleep",
+  input: { milliseconds: LONG_MS },
+  stream_mode: ["custom"],
+  on_disconnect: "continue",
+};
+
+/** One of each kind, on one thread, on which a run tells something ten times a second. */
+const openAll = async (token: string) => {
+  const { thread_id: threadId } = await clientOf(token).threads.create();
+  const path = `/threads/${threadId}`;
+  // What event streaming tells of a run is made for those who are there.
+  const events = await streaming(`${path}/stream/events`, token, { channels: ["custom"] });
+  const socket = await socketOf(threadId, token);
+  const thread = await streaming(`${path}/stream`, token);
+  const created = await streaming(`${path}/runs/stream`, token, SLEEP);
+  await eventually("the run to tell something", () => created.told.includes("tick"));
+  const [run] = await clientOf(token).runs.list(threadId);
+  const runId = run?.run_id ?? "";
+  const waiting = joining(threadId, runId, token);
+  const joined = await streaming(`${path}/runs/${runId}/stream`, token);
+  const telling = { created, joined, thread, events, socket };
+  await eventually("each connection to be told something", () =>
+    Object.values(telling).every(({ told }) => told.includes("tick")),
+  );
+  return { threadId, runId, all: { ...telling, waiting } };
+};
+
+const endsOf = (all: Record<string, Connection>) =>
+  Object.fromEntries(Object.entries(all).map(([name, { end }]) => [name, end]));
+const haveEnded = async (all: Record<string, Connection>): Promise<void> => {
+  await eventually("all connections to end", () => Object.values(all).every(({ end }) => end !== undefined));
+};
+const lastOf = ({ told }: Connection): string =>
+  /id: [^\n]*\n(.*)\n\n$/s.exec(told.slice(told.lastIndexOf("\nid: ")))?.[1] ?? "";
+
+describe("users of the project's own Auth", () => {
+  test("whose token expires are told so, and nothing after that; others read on", async () => {
+    const [alice, bob] = [tokenOf("alice"), tokenOf("bob")];
+    const [{ all }, others] = [await openAll(alice), await openAll(bob)];
+    directory.expired.add(alice);
+    await haveEnded(all);
+    expect(endsOf(all)).toEqual({
+      created: "clean",
+      joined: "clean",
+      thread: "clean",
+      events: "cut",
+      socket: "1008 The token has expired.",
+      waiting: "401",
+    });
+    const loss = 'event: error\ndata: {"error":"AccessLost","message":"The token has expired."}';
+    expect([all.created, all.joined, all.thread].map(lastOf)).toEqual([loss, loss, loss]);
+    expect(all.waiting.told).toBe('{"detail":"The token has expired."}');
+    const before = others.all.socket.told.length;
+    await eventually("the other user to be told more", () => others.all.socket.told.length > before + 500);
+    expect(Object.values(endsOf(others.all))).toEqual(Array.from({ length: 6 }, () => undefined));
+  });
+
+  test("whose handler says no by now lose what is open", async () => {
+    const { all } = await openAll(tokenOf("carol"));
+    directory.barred.add("carol");
+    await haveEnded(all);
+    expect(all.socket.end).toBe("1008 You may not do this.");
+    expect(lastOf(all.created)).toContain("You may not do this.");
+    expect(all.waiting.end).toBe("403");
+  });
+
+  test("whose thread becomes another's are told nothing of it any more, in the words for what is not there", async () => {
+    const { threadId, runId, all } = await openAll(tokenOf("dora"));
+    await operator().threads.update(threadId, { metadata: { owner: "erin" } });
+    await haveEnded(all);
+    expect(all.socket.end).toBe(`1008 Thread '${threadId}' not found.`);
+    expect(lastOf(all.joined)).toContain(`Run '${runId}' not found.`);
+    expect(all.waiting.end).toBe("404");
+    // It was the server that cut the creator off: the run is its thread's.
+    expect((await operator().runs.get(threadId, runId)).status).toBe("running");
+  });
+
+  test("a run goes on whose creator lost access, also one that ends with its client", async () => {
+    const token = tokenOf("frank");
+    const { thread_id } = await clientOf(token).threads.create();
+    const created = await streaming(`/threads/${thread_id}/runs/stream`, token, {
+      ...SLEEP,
+      on_disconnect: "cancel",
+    });
+    await eventually("the run to tell something", () => created.told.includes("tick"));
+    directory.expired.add(token);
+    await haveEnded({ created });
+    const [run] = await operator().runs.list(thread_id);
+    expect(run?.status).toBe("running");
+  });
+
+  test("commands over a socket are taken no more once it is lost", async () => {
+    const token = tokenOf("gina");
+    const { thread_id } = await clientOf(token).threads.create();
+    const socket = new WebSocket(`${server.url.replace("http", "ws")}/threads/${thread_id}/stream/events`, {
+      headers: by(token),
+    });
+    leaving.push(() => socket.terminate());
+    let closed: number | undefined;
+    socket.on("close", (code) => (closed = code));
+    await once(socket, "open");
+    directory.expired.add(token);
+    const before = directory.shown.get(token) ?? 0;
+    const start = { id: 1, method: "run.start", params: { assistant_id: "agent", input: {} } };
+    await eventually("the socket to be closed", () => {
+      // Also between the closing of one side and of the other.
+      if ((directory.shown.get(token) ?? 0) > before) socket.send(JSON.stringify(start), () => undefined);
+      return closed !== undefined;
+    });
+    expect(closed).toBe(1_008);
+    expect(await operator().runs.list(thread_id)).toEqual([]);
+  });
+
+  test.each([
+    ["answers 503", "isAway", "503"],
+    ["can't be reached, which the handler lets pass as it comes", "isUnreachable", "401"],
+  ] as const)(
+    "read on while the directory %s, and are ended when that goes on",
+    async (_how, fault, status) => {
+      const token = tokenOf("hanna");
+      const { all } = await openAll(token);
+      const shown = (): number => directory.shown.get(token) ?? 0;
+      directory[fault] = true;
+      const before = shown();
+      await eventually("two rounds to fail", () => shown() >= before + 2);
+      directory[fault] = false;
+      await eventually("a round to pass", () => shown() >= before + 3);
+      expect(Object.values(endsOf(all))).toEqual(Array.from({ length: 6 }, () => undefined));
+      directory[fault] = true;
+      await haveEnded(all);
+      expect(all.waiting.end).toBe(status);
+    },
+  );
+
+  test("with many streams are asked about once for all of them", async () => {
+    const token = tokenOf("ines");
+    const { threadId, runId } = await openAll(token);
+    const streams = await Promise.all(
+      Array.from({ length: 20 }, () => streaming(`/threads/${threadId}/runs/${runId}/stream`, token)),
+    );
+    const before = directory.shown.get(token) ?? 0;
+    await eventually("three rounds", () => (directory.shown.get(token) ?? 0) >= before + 3);
+    directory.expired.add(token);
+    const asked = directory.shown.get(token) ?? 0;
+    await haveEnded(Object.fromEntries(streams.map((stream, index) => [index, stream])));
+    expect((directory.shown.get(token) ?? 0) - asked).toBeLessThanOrEqual(2);
+  });
+});
+
+describe("users whose thread was handed over to somebody who starts a run at once, before anybody is asked again", () => {
+  let slow: TestServer;
+  beforeAll(async () => {
+    slow = await startTestServer({
+      graphConfigFile: fileURLToPath(new URL("langgraph.json", import.meta.url)),
+      apiKeys: [KEY],
+      accessCheckSeconds: 3_600,
+    });
+  });
+  afterAll(async () => {
+    await slow.close();
+  });
+
+  test("are told so, and nothing of the run", async () => {
+    const [old, next] = [tokenOf("nora"), tokenOf("olga")];
+    const by = (token: string) => ({ authorization: `Bearer ${token}` });
+    const clientOf = (token: string): Client =>
+      new Client({ apiUrl: slow.url, apiKey: null, defaultHeaders: by(token) });
+    const { thread_id: threadId } = await clientOf(old).threads.create();
+    const all = {
+      thread: await follow(`${slow.url}/threads/${threadId}/stream`, by(old)),
+      events: await follow(`${slow.url}/threads/${threadId}/stream/events`, by(old), {
+        channels: ["custom"],
+      }),
+      socket: await socketAt(slow.url, threadId, by(old)),
+    };
+    const run = async (token: string, milliseconds: number): Promise<string> => {
+      const { runs } = clientOf(token);
+      const { run_id: runId } = await runs.create(threadId, "sleep", {
+        input: { milliseconds },
+        streamMode: ["custom"],
+      });
+      await runs.join(threadId, runId);
+      return runId;
+    };
+    // Whoever has not seen the thread before it is handed over waits for it, and has lost nothing.
+    await eventually("each connection to be told something of a run", async () => {
+      await run(old, 400);
+      return Object.values(all).every(({ told }) => told.includes("tick"));
+    });
+    const operator = new Client({ apiUrl: slow.url, apiKey: KEY });
+    await operator.threads.update(threadId, { metadata: { owner: "olga" } });
+    const runId = await run(next, 400);
+    await haveEnded(all);
+    expect(endsOf(all)).toEqual({
+      thread: "clean",
+      events: "cut",
+      socket: `1008 Thread '${threadId}' not found.`,
+    });
+    const loss = `event: error\ndata: {"error":"AccessLost","message":"Thread '${threadId}' not found."}`;
+    expect(lastOf(all.thread)).toBe(loss);
+    expect(all.thread.told).not.toContain(runId);
+    expect(all.events.told).not.toContain(runId);
+    expect(all.socket.told).not.toContain(runId);
+  });
+});
+
+describe("API keys", () => {
+  let keyed: TestServer;
+  let database: Database;
+  let repository: KeyRepository;
+  beforeAll(async () => {
+    keyed = await startTestServer({ jobsPerWorker: 50 });
+    database = openDatabase({
+      connectionString: keyed.connectionString,
+      poolSize: 1,
+      applicationName: "keys test",
+      preparedStatements: true,
+      logger: listeningLogger().logger,
+    });
+    repository = createKeyRepository(database);
+  });
+  afterAll(async () => {
+    await database.close();
+    await keyed.close();
+  });
+
+  const create = async (name: string): Promise<{ key: string; id: string }> => {
+    const key = makeKey();
+    const hash = hashOf(key);
+    await repository.insert({
+      keyId: idOf(hash),
+      keyHash: hash,
+      name,
+      scopes: ["run"],
+      expiresInSeconds: undefined,
+    });
+    return { key, id: idOf(hash) };
+  };
+  const created = async (headers: Record<string, string>): Promise<Connection> =>
+    await follow(`${keyed.url}/runs/stream`, headers, SLEEP);
+
+  test("the first key ends what was open to everybody, and a revoked one what it had open, and no other's", async () => {
+    const open = await created({});
+    await eventually("the run to tell something", () => open.told.includes("tick"));
+    const [kept, revoked] = [await create("kept"), await create("revoked")];
+    await haveEnded({ open });
+    expect(lastOf(open)).toContain("This server needs an API key");
+
+    const own = await created({ "x-api-key": kept.key });
+    const lost = await created({ "x-api-key": revoked.key });
+    const socket = await socketAt(keyed.url, newId(), { "x-api-key": revoked.key });
+    await eventually("both to be told something", () =>
+      [own, lost].every(({ told }) => told.includes("tick")),
+    );
+    await repository.revoke(revoked.id);
+    await haveEnded({ lost, socket });
+    expect(lastOf(lost)).toContain("The API key is not known to this server.");
+    expect(socket.end).toBe("1008 The API key is not known to this server.");
+    expect(own.end).toBeUndefined();
+  });
+});

@@ -1,0 +1,14 @@
+import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
+
+/** Users by their names, as tokens; what one of them makes is the whole team's. */
+export const auth = new Auth()
+  .authenticate((request: Request) => {
+    const name = /^Bearer (ann|bob)$/.exec(request.headers.get("authorization") ?? "")?.[1];
+    if (name === undefined) throw new HTTPException(401, { message: "Who are you?" });
+    return name;
+  })
+  .on("*", ({ value }) => {
+    const owned = value as { metadata?: Record<string, unknown> };
+    owned.metadata = { ...owned.metadata, team: "blue" };
+    return { team: "blue" };
+  });

@@ -1,0 +1,81 @@
+import { mkdir, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { createFileWatch } from "../../../src/cli/dev/file-watch.ts";
+import { temporaryFolder } from "../../helpers/temporary-folder.ts";
+
+const aWatch = async (names: readonly string[] = ["a.ts"]) => {
+  const folder = await temporaryFolder();
+  const told: string[][] = [];
+  const watch = createFileWatch({
+    onChange: async (files) => void told.push(files.map((file) => file.slice(folder.path.length + 1))),
+    everyMs: 50,
+  });
+  onTestFinished(async () => {
+    watch.close();
+    await folder.remove();
+  });
+  const path = (name: string): string => join(folder.path, name);
+  for (const name of names) {
+    await mkdir(join(path(name), ".."), { recursive: true });
+    await writeFile(path(name), "first");
+  }
+  await watch.set(names.map(path), Date.now() + 60_000);
+  return { watch, told, path, untilTold: () => vi.waitFor(() => expect(told).not.toEqual([])) };
+};
+
+test("a file that is written in place is told", async () => {
+  const { told, path, untilTold } = await aWatch();
+  await writeFile(path("a.ts"), "second");
+  await untilTold();
+  expect(told).toEqual([["a.ts"]]);
+});
+
+test("a file that is written aside and renamed is told, each time", async () => {
+  const { told, path } = await aWatch();
+  for (const content of ["second", "third"]) {
+    told.length = 0;
+    await writeFile(path("a.tmp"), content);
+    await rename(path("a.tmp"), path("a.ts"));
+    await vi.waitFor(() => expect(told).toEqual([["a.ts"]]));
+  }
+});
+
+test("a file that is written with what stands in it is not told, and neither is one beside it", async () => {
+  const { told, path, untilTold } = await aWatch(["a.ts", "b.ts"]);
+  await writeFile(path("a.ts"), "first");
+  await utimes(path("a.ts"), 1, 1);
+  await writeFile(path("c.ts"), "new");
+  await writeFile(path("b.ts"), "second");
+  await untilTold();
+  expect(told.flat()).toEqual(["b.ts"]);
+});
+
+test("a folder that is removed and made anew is watched again", async () => {
+  const { told, path, untilTold } = await aWatch(["sub/a.ts"]);
+  await rm(path("sub"), { recursive: true });
+  await untilTold();
+  await mkdir(path("sub"));
+  await writeFile(path("sub/a.ts"), "second");
+  await vi.waitFor(() => expect(told.length).toBeGreaterThan(1));
+  told.length = 0;
+  await writeFile(path("sub/a.ts"), "third");
+  await untilTold();
+  expect(told.flat()).toContain("sub/a.ts");
+});
+
+test("a file that is new to it and was written since counts as changed", async () => {
+  const { watch, told, path, untilTold } = await aWatch();
+  await writeFile(path("b.ts"), "written while the graph was loaded");
+  await watch.set([path("a.ts"), path("b.ts")], Date.now() - 60_000);
+  await untilTold();
+  expect(told.flat()).toEqual(["b.ts"]);
+});
+
+test("files beside those that are watched count if that is asked for", async () => {
+  const { watch, told, path, untilTold } = await aWatch();
+  watch.countNeighbours(true);
+  await writeFile(path("b.ts"), "what was missing");
+  await untilTold();
+  expect(told.flat()).toEqual(["b.ts"]);
+});

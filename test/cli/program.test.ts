@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { createProgram } from "../../src/cli/program.ts";
+import { helpText } from "../../src/config/config.ts";
+import { runProgram } from "../../src/cli/run-command.ts";
+import { serverVersion } from "../../src/lib/package-versions.ts";
+
+const within = async (...argv: string[]): Promise<{ code: number; out: string; told: string }> => {
+  let [out, told] = ["", ""];
+  const surroundings = {
+    environment: {},
+    write: (text: string): void => void (out += text),
+    tell: (text: string): void => void (told += text),
+    terminal: false,
+    stopping: () => new AbortController().signal,
+  };
+  const code = await runProgram(await createProgram(argv, surroundings), { argv, ...surroundings });
+  return { code, out, told };
+};
+
+test("without a command the help is printed, which names all commands", async () => {
+  const bare = await within();
+  expect([bare.code, bare.told]).toEqual([0, ""]);
+  for (const name of [
+    "start",
+    "doctor",
+    "keys",
+    "migrate",
+    "import",
+    "webhooks",
+    "encryption",
+    "openapi",
+    "runs",
+    "threads",
+    "schemas",
+  ])
+    expect(bare.out).toMatch(new RegExp(`\n  ${name} .*[A-Z].*\\.`));
+  expect(bare.out).toContain("Examples:");
+  expect(await within("--help")).toEqual(bare);
+});
+
+test("the version is that of the package", async () => {
+  expect(await within("--version")).toEqual({ code: 0, out: `${serverVersion()}\n`, told: "" });
+});
+
+test("a command that does not exist is answered with the nearest that does", async () => {
+  const { code, out, told } = await within("strat");
+  expect([code, out]).toEqual([2, ""]);
+  expect(told).toMatch(/^threadloom: unknown command 'strat'\n\(Did you mean start\?\)\n/);
+});
+
+test("who leaves the command out is told where its options stand", async () => {
+  const { code, told } = await within("--port", "8124");
+  expect(code).toBe(2);
+  expect(told).toContain("Options follow their command: threadloom start --port\n");
+});
+
+test("the help of the server's own command is that of its options", async () => {
+  const { code, out } = await within("help", "start");
+  expect([code, out]).toEqual([0, helpText()]);
+  expect(out).toContain("Usage: threadloom start [options]");
+});
+
+test.each([
+  "doctor",
+  "keys",
+  "migrate",
+  "import",
+  "webhooks",
+  "encryption",
+  "openapi",
+  "runs",
+  "threads",
+  "schemas",
+])("the help of %s has examples and says what its exit codes mean, asked for in either way", async (name) => {
+  const asked = await within(name, "--help");
+  expect([asked.code, asked.told]).toEqual([0, ""]);
+  expect(asked.out).toContain(`$ threadloom ${name}`);
+  expect(asked.out).toContain("Exit codes: 0 done");
+  expect(asked.out).toContain(`Usage: threadloom ${name} `);
+  expect((await within("help", name)).out).toBe(asked.out);
+});
+
+test.each([
+  [["import"], "threadloom import: required option '--from <url>' not specified\n"],
+  [
+    ["import", "--from", "x", "--frm", "y"],
+    "threadloom import: unknown option '--frm'\n(Did you mean --from?)\n",
+  ],
+  [["keys", "lst"], "threadloom keys: unknown command 'lst'\n(Did you mean list?)\n"],
+])("%j is wrong usage, and says why", async (argv, sentence) => {
+  expect(await within(...argv)).toEqual({ code: 2, out: "", told: sentence });
+});

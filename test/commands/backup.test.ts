@@ -1,0 +1,131 @@
+import { stat, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { apiOf, saying, textsOf, type StateRecord } from "../helpers/api.ts";
+import { startTestServer } from "../helpers/app.ts";
+import { commandOf } from "../helpers/command-process.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { freshDatabase } from "../helpers/database.ts";
+import { temporaryFolder } from "../helpers/temporary-folder.ts";
+
+/** A command takes seconds where a machine has much to do. */
+vi.setConfig({ testTimeout: 240_000 });
+
+const aFolder = async () => {
+  const folder = await temporaryFolder();
+  onTestFinished(() => folder.remove());
+  return folder;
+};
+const anEmptyDatabase = async (): Promise<string> => {
+  const database = await freshDatabase();
+  onTestFinished(() => database.drop());
+  return database.connectionString;
+};
+
+test("a backup that is made while runs go on is restored elsewhere, where threads are what they were and runs go on", async () => {
+  const folder = await aFolder();
+  const file = join(folder.path, "all.gz");
+  const run = (argv: string[], url: string) =>
+    commandOf(argv, { cwd: folder.path, environment: { DATABASE_URL: url } });
+  const first = await startTestServer();
+  let url: string;
+  let thread: string;
+  let running: { thread_id: string; run_id: string };
+  try {
+    const api = apiOf(first);
+    thread = (await api.post<{ thread_id: string }>("/threads", { metadata: { note: "a\\.\nb\t\u2028" } }))
+      .body.thread_id;
+    await api.post(`/threads/${thread}/runs/wait`, {
+      assistant_id: "agent",
+      input: saying("Hello\n\\.\nthere"),
+    });
+    const { thread_id } = (await api.post<{ thread_id: string }>("/threads", {})).body;
+    const body = { assistant_id: "sleep", input: { milliseconds: 60_000 } };
+    running = (await api.post<typeof running>(`/threads/${thread_id}/runs`, body)).body;
+    await eventually("it runs", async () => {
+      const { status } = (await api.get<{ status: string }>(`/threads/${thread_id}/runs/${running.run_id}`))
+        .body;
+      return status === "running";
+    });
+    const made = await run(["backup", "--output", file, "--json"], first.connectionString);
+    expect(made.code).toBe(0);
+    expect(made.told).toMatch(/^threads: 2 rows$/m);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await run(["backup", "--output", file], first.connectionString)).code).toBe(1);
+    const here = await run(["restore", file, "--force"], first.connectionString);
+    expect([here.code, here.told]).toEqual([1, expect.stringContaining("stop all servers first")]);
+    url = await anEmptyDatabase();
+  } finally {
+    await first.close();
+  }
+
+  const restored = await run(["restore", file], url);
+  expect([restored.code, restored.out]).toEqual([0, expect.stringMatching(/^\d+ rows are restored, as of /)]);
+  const again = await run(["restore", file], url);
+  expect([again.code, again.told]).toEqual([1, expect.stringContaining("not empty")]);
+
+  const second = await startTestServer({ connectionString: url });
+  try {
+    const api = apiOf(second);
+    const { body } = await api.get<StateRecord>(`/threads/${thread}/state`);
+    expect(textsOf((body.values as { messages: [] }).messages)[0]).toBe("Hello\n\\.\nthere");
+    const record = await api.get<{ metadata: { note: string } }>(`/threads/${thread}`);
+    expect(record.body.metadata.note).toBe("a\\.\nb\t\u2028");
+    const path = `/threads/${running.thread_id}/runs/${running.run_id}`;
+    // Its server never gave it back: it is taken over when its lease has ended.
+    await eventually(
+      "it goes on",
+      async () => second.lines.some((line) => line.includes(running.run_id)),
+      60_000,
+    );
+    expect((await api.post(`${path}/cancel?wait=true`, {})).status).toBe(204);
+    const next = { assistant_id: "agent", input: saying("And now?") };
+    expect((await api.post(`/threads/${thread}/runs/wait`, next)).status).toBe(200);
+  } finally {
+    await second.close();
+  }
+  expect((await run(["restore", file, "--force"], url)).code).toBe(0);
+});
+
+test("the embedded database is restored from the backup of another, and psql says where it is", async () => {
+  const folder = await aFolder();
+  const server = await startTestServer();
+  onTestFinished(() => server.close());
+  await apiOf(server).post("/threads", {});
+  const file = join(folder.path, "all.gz");
+  const cwd = folder.path;
+  await commandOf(["backup", "--output", file, "--database-url", server.connectionString], { cwd });
+  const data = ["--data", folder.dataFolder];
+  const restored = await commandOf(["restore", file, ...data], { cwd });
+  expect([restored.code, restored.told]).toEqual([0, expect.stringContaining("threads: 1 rows")]);
+  const printed = await commandOf(["psql", "--print-url", ...data], { cwd });
+  expect([printed.code, printed.out]).toEqual([
+    0,
+    expect.stringMatching(/^postgresql:\/\/threadloom:[\da-f]{64}@127\.0\.0\.1:\d+\/threadloom\n$/),
+  ]);
+  const missing = await commandOf(["psql", ...data], { cwd, environment: { PATH: "/nowhere" } });
+  expect([missing.code, missing.told]).toEqual([
+    1,
+    expect.stringContaining("There is no psql on this machine"),
+  ]);
+});
+
+test("what is no backup, or not a whole one, is refused, and nothing is changed", async () => {
+  const folder = await aFolder();
+  const server = await startTestServer();
+  onTestFinished(() => server.close());
+  const cwd = folder.path;
+  const file = join(cwd, "all.gz");
+  await commandOf(["backup", "--output", file, "--database-url", server.connectionString], { cwd });
+  await truncate(file, (await stat(file)).size - 20);
+  await writeFile(join(cwd, "other.gz"), "no backup");
+  const url = await anEmptyDatabase();
+  for (const [name, sentence] of [
+    ["all.gz", "is not whole"],
+    ["other.gz", "can't be read as a backup"],
+    ["missing.gz", "no such file"],
+  ] as const) {
+    const refused = await commandOf(["restore", name, "--force", "--database-url", url], { cwd });
+    expect([name, refused.code, refused.told]).toEqual([name, 1, expect.stringContaining(sentence)]);
+  }
+});

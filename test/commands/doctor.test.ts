@@ -1,0 +1,176 @@
+import { createServer, type AddressInfo } from "node:net";
+import { writeFile, mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { Check } from "../../src/cli/doctor/checks.ts";
+import { startTestServer } from "../helpers/app.ts";
+import { commandOf } from "../helpers/command-process.ts";
+import { cipherOf } from "../helpers/encryption.ts";
+import { freshDatabase } from "../helpers/database.ts";
+import { aProject, fixture, type Project } from "../helpers/project.ts";
+import { query } from "../helpers/query.ts";
+
+const GOOD = { "langgraph.json": { graphs: { counter: `${fixture("counter.ts")}:graph` } } };
+
+const aDatabase = async (): Promise<string> => {
+  const database = await freshDatabase();
+  onTestFinished(() => database.drop());
+  return database.connectionString;
+};
+
+const doctor = async (
+  project: Project,
+  url: string,
+  argv: string[] = [],
+  environment: Record<string, string> = {},
+) => {
+  const ended = await commandOf(["doctor", "--port", "0", ...argv, "--json"], {
+    cwd: dirname(project.path("langgraph.json")),
+    environment: { DATABASE_URL: url, ...environment },
+  });
+  const { checks } = JSON.parse(ended.out) as { checks: Check[] };
+  return { code: ended.code, of: (name: string) => checks.find((check) => check.name === name), checks };
+};
+
+test("where nothing is missing every line is OK, and the exit code 0", async () => {
+  const project = await aProject(GOOD);
+  await project.linkPackages();
+  const { code, checks, of } = await doctor(project, await aDatabase());
+  expect(checks.filter(({ level }) => level !== "ok")).toEqual([]);
+  expect(code).toBe(0);
+  expect(of("Graphs")?.text).toBe("counter");
+  expect(of("Database")?.text).toMatch(/^PostgreSQL \d+/);
+  expect(of("Migrations")?.text).toMatch(/^all \d+ are applied$/);
+  expect(of("langgraph")?.text).toMatch(/^@langchain\/langgraph 1\./);
+});
+
+test("for people each check is a line that begins with a word, and says what to do below", async () => {
+  const project = await aProject({ "langgraph.json": "{" });
+  const { code, out } = await commandOf(["doctor", "--port", "0"], {
+    cwd: dirname(project.path("langgraph.json")),
+    environment: { DATABASE_URL: await aDatabase() },
+  });
+  expect(code).toBe(1);
+  expect(out).toMatch(
+    /^FAIL {2}langgraph\.json +\S*langgraph\.json is not JSON: .*\n +-> Make it name your graphs/m,
+  );
+  expect(out).toMatch(/\n\d+ checks, 1 failed, 0 warned\.\n$/);
+  // eslint-disable-next-line no-control-regex
+  expect(out).not.toMatch(/\u001b/);
+});
+
+test("a graph that never ends to load costs its time-out and no more", async () => {
+  const project = await aProject({
+    "langgraph.json": { graphs: { slow: "./slow.mjs:graph" } },
+    "slow.mjs": "for (;;);",
+  });
+  await project.linkPackages();
+  const { code, of } = await doctor(project, await aDatabase(), ["--timeout", "2"]);
+  expect(code).toBe(1);
+  expect(of("Graphs")).toMatchObject({ level: "fail", text: "They were not loaded after 2 s." });
+});
+
+test("a graph that ends its process is told with what it wrote", async () => {
+  const project = await aProject({
+    "langgraph.json": { graphs: { lethal: "./lethal.mjs:graph" } },
+    "lethal.mjs": "process.stderr.write('no key'); process.exit(3);",
+  });
+  const { of } = await doctor(project, await aDatabase());
+  expect(of("Graphs")?.text).toBe("The process that loaded them ended with 3. no key");
+});
+
+test("a LangGraph that is too old, and one that is missing, are named with the command that installs one", async () => {
+  const project = await aProject(GOOD);
+  const manifest = project.path("node_modules/@langchain/langgraph/package.json");
+  await mkdir(dirname(manifest), { recursive: true });
+  await writeFile(manifest, '{"version": "0.3.9"}');
+  const { of } = await doctor(project, await aDatabase());
+  expect(of("langgraph")).toMatchObject({ level: "fail", advice: "npm install @langchain/langgraph@latest" });
+  expect(of("core")).toMatchObject({ level: "fail", advice: "npm install @langchain/core" });
+});
+
+test("a database without tables is warned of and left as it is", async () => {
+  const project = await aProject(GOOD);
+  await project.linkPackages();
+  const url = await aDatabase();
+  await query({ connectionString: url }, "drop schema threadloom cascade");
+  const { code, of } = await doctor(project, url);
+  expect([code, of("Migrations")?.level]).toEqual([0, "warn"]);
+  expect(
+    await query({ connectionString: url }, "select from pg_namespace where nspname = 'threadloom'"),
+  ).toEqual([]);
+});
+
+test("a database that does not answer fails, and its password is not told", async () => {
+  const project = await aProject(GOOD);
+  const { code, of, checks } = await doctor(project, "postgresql://me:hunter2@127.0.0.1:1/app");
+  expect([code, of("Database")?.level]).toEqual([1, "fail"]);
+  expect(of("Database")?.text).toContain("127.0.0.1:1/app: connect ECONNREFUSED");
+  expect(JSON.stringify(checks)).not.toContain("hunter2");
+});
+
+test("a key that something is encrypted with, and nobody has configured, is told with its rows", async () => {
+  const project = await aProject(GOOD);
+  const url = await aDatabase();
+  await query(
+    { connectionString: url },
+    "insert into threadloom.encryption_keys (key_id, proof) values ('Ab3_x9', 'enc1:Ab3_x9:AAAA')",
+  );
+  await query(
+    { connectionString: url },
+    `insert into threadloom.threads (thread_id, metadata)
+     values (gen_random_uuid(), '{"a": "enc1:Ab3_x9:${"A".repeat(48)}"}')`,
+  );
+  const { code, of } = await doctor(project, url);
+  expect(code).toBe(1);
+  expect(of("Encryption")).toMatchObject({
+    level: "fail",
+    text: "the key 'Ab3_x9' is not configured (1 rows)",
+  });
+});
+
+test("rows of a key that was forgotten are told of, though a start does without it", async () => {
+  const key = "a key of a test, of 32 bytes ...";
+  const project = await aProject(GOOD);
+  const url = await aDatabase();
+  const forgotten = cipherOf("an old key of a test, 32 bytes .");
+  for (const sealed of [forgotten.seal("{}", "json"), cipherOf(key).seal("{}", "json")])
+    await query(
+      { connectionString: url },
+      "insert into threadloom.threads (thread_id, metadata) values (gen_random_uuid(), jsonb_build_object('a', $1::text))",
+      [sealed],
+    );
+  const { of } = await doctor(project, url, [], { LANGGRAPH_AES_KEY: key });
+  expect(of("Encryption")).toMatchObject({
+    level: "warn",
+    text: `the key '${forgotten.keyId}' is not configured (1 rows)`,
+  });
+});
+
+test("a port that is taken is told with the process that has it, and a Threadloom by its version", async () => {
+  const project = await aProject(GOOD);
+  const holder = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => holder.once("listening", resolve));
+  onTestFinished(() => void holder.close());
+  const taken = (holder.address() as AddressInfo).port;
+  const url = await aDatabase();
+  const { of } = await doctor(project, url, ["--port", String(taken)]);
+  expect(of("Port")?.level).toBe("fail");
+  if (process.platform === "linux") expect(of("Port")?.text).toContain(`process ${process.pid} `);
+
+  const server = await startTestServer();
+  onTestFinished(() => server.close());
+  const found = await doctor(project, url, ["--port", new URL(server.url).port]);
+  expect(found.of("Port")).toMatchObject({ level: "warn" });
+  expect(found.of("Port")?.text).toContain("by a Threadloom 0.");
+});
+
+test("a start beyond loopback without keys fails; with one it does not", async () => {
+  const project = await aProject(GOOD);
+  const url = await aDatabase();
+  const open = await doctor(project, url, ["--host", "0.0.0.0"]);
+  expect(open.of("Access")?.level).toBe("fail");
+  const API_KEYS = "0123456789abcdef0123456789abcdef";
+  const keyed = await doctor(project, url, ["--host", "0.0.0.0"], { API_KEYS });
+  expect(keyed.of("Access")).toEqual({ level: "ok", name: "Access", text: "API_KEYS" });
+});

@@ -1,0 +1,153 @@
+import { tmpdir } from "node:os";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { tableText } from "../../src/cli/printable.ts";
+import { apiOf, saying, type Api } from "../helpers/api.ts";
+import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { commandOf, startCommand } from "../helpers/command-process.ts";
+import { eventually } from "../helpers/conditions.ts";
+
+const KEY = "0123456789abcdef0123456789abcdef";
+const MISSING = "0199f3a0-0000-7000-8000-000000000000";
+
+/** A command takes seconds where a machine has much to do. */
+vi.setConfig({ testTimeout: 180_000 });
+
+let server: TestServer;
+let api: Api;
+beforeAll(async () => {
+  server = await startTestServer();
+  api = apiOf(server);
+});
+afterAll(() => server.close());
+
+const threadloom = (...argv: string[]) =>
+  commandOf(argv, { cwd: tmpdir(), environment: { THREADLOOM_URL: server.url } });
+
+const aThread = async (): Promise<string> =>
+  (await api.post<{ thread_id: string }>("/threads", {})).body.thread_id;
+const aRun = async (thread: string, body: object): Promise<string> =>
+  (await api.post<{ run_id: string }>(`/threads/${thread}/runs`, body)).body.run_id;
+const statusOf = async (thread: string, run: string): Promise<string> =>
+  (await api.get<{ status: string }>(`/threads/${thread}/runs/${run}`)).body.status;
+
+test("runs are listed by status and graph, and one is shown with its error, the node that failed, and durations", async () => {
+  const thread = await aThread();
+  const run = await aRun(thread, { assistant_id: "failing", input: {} });
+  await eventually("the run has failed", async () => (await statusOf(thread, run)) === "error");
+
+  const list = await threadloom("runs", "list", "--status", "error", "--graph", "failing", "--since", "1h");
+  expect([list.code, list.told]).toEqual([0, ""]);
+  expect(list.out).toMatch(/^RUN +STATUS +THREAD +CREATED +TOOK +ERROR\n/);
+  expect(list.out).toContain(`${run}  error   ${thread}`);
+  const none = await threadloom("runs", "list", "--status", "error", "--graph", "counter");
+  expect([none.code, none.out, none.told]).toEqual([0, "", "There are none.\n"]);
+
+  const shown = await threadloom("runs", "show", run, "--json");
+  expect(JSON.parse(shown.out)).toMatchObject({
+    run_id: run,
+    thread_id: thread,
+    status: "error",
+    failed_in: ["fail: This graph always fails."],
+  });
+  const text = await threadloom("runs", "show", run);
+  expect(text.out).toMatch(/\nStatus +error\n/);
+  expect(text.out).toMatch(/\nTook +[\d.]+ (ms|s)\n/);
+  expect(text.out).toMatch(/\nError +\w+/);
+});
+
+test("a run is followed from its first event to its end", async () => {
+  const thread = await aThread();
+  const run = await aRun(thread, {
+    assistant_id: "sleep",
+    input: { milliseconds: 3_000 },
+    stream_mode: ["updates"],
+    stream_resumable: true,
+  });
+  const { code, out } = await threadloom("runs", "tail", run, "--json");
+  const events = out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { event: string });
+  expect([code, events[0]?.event]).toEqual([0, "metadata"]);
+  expect(events.map(({ event }) => event)).toContain("updates");
+  expect(await statusOf(thread, run)).toBe("success");
+});
+
+test("a run that is cancelled ends; of several ids those that are not there are named", async () => {
+  const thread = await aThread();
+  const run = await aRun(thread, { assistant_id: "sleep", input: { milliseconds: 60_000 } });
+  await eventually("the run runs", async () => (await statusOf(thread, run)) === "running");
+  const { code, out, told } = await threadloom("runs", "cancel", run, MISSING, "--json");
+  expect(code).toBe(1);
+  expect(JSON.parse(out)).toEqual({ cancelled: [run], failed: [MISSING] });
+  expect(told).toContain(MISSING);
+  await eventually("it is cancelled", async () => (await statusOf(thread, run)) === "interrupted");
+});
+
+test("a thread is listed, shown with its size and checkpoints, and deleted only with --yes", async () => {
+  const thread = await aThread();
+  await api.post(`/threads/${thread}/runs/wait`, { assistant_id: "agent", input: saying("Hello") });
+  const list = await threadloom("threads", "list", "--graph", "agent", "--json");
+  expect((JSON.parse(list.out) as { thread_id: string }[]).map(({ thread_id }) => thread_id)).toContain(
+    thread,
+  );
+  const shown = await threadloom("threads", "show", thread);
+  expect(shown.out).toMatch(/\nState +messages\nStored +\d+ bytes, \d+ checkpoints\n/);
+  expect(shown.out).toMatch(/\nCheckpoints +[\da-f-]{36} {2}.* {2}step \d+ {2}loop\n/);
+
+  const unsure = await threadloom("threads", "delete", thread);
+  expect([unsure.code, unsure.told]).toEqual([1, expect.stringContaining("--yes")]);
+  expect((await api.get(`/threads/${thread}`)).status).toBe(200);
+  expect((await threadloom("threads", "delete", thread, "--yes")).code).toBe(0);
+  expect((await api.get(`/threads/${thread}`)).status).toBe(404);
+});
+
+test("a thread is followed over its runs until Ctrl-C", async () => {
+  const thread = await aThread();
+  const following = startCommand(["threads", "tail", thread], {
+    cwd: tmpdir(),
+    environment: { THREADLOOM_URL: server.url },
+  });
+  // Until it follows, nothing of a run is kept for it.
+  await eventually(
+    "a run is told of",
+    async () => {
+      await api.post(`/threads/${thread}/runs/wait`, { assistant_id: "counter", input: {} });
+      return following.out().includes("metadata");
+    },
+    60_000,
+  );
+  following.child.kill("SIGINT");
+  expect((await following.ended).code).toBe(0);
+});
+
+test("a server that does not answer, a missing id and a wrong key are told in a sentence", async () => {
+  const nobody = await threadloom("runs", "list", "--url", "http://127.0.0.1:1");
+  expect([nobody.code, nobody.told]).toEqual([
+    1,
+    "threadloom runs: No server answers at http://127.0.0.1:1: start one with 'threadloom start', or name another with --url.\n",
+  ]);
+  const missing = await threadloom("threads", "show", MISSING);
+  expect([missing.code, missing.told.includes(MISSING)]).toEqual([1, true]);
+  expect((await threadloom("runs", "show", "5")).code).toBe(2);
+
+  const closed = await startTestServer({ apiKeys: [KEY] });
+  try {
+    const refused = await threadloom("runs", "list", "--url", closed.url);
+    expect([refused.code, refused.told]).toEqual([
+      1,
+      expect.stringContaining("--api-key or THREADLOOM_API_KEY"),
+    ]);
+    expect((await threadloom("runs", "list", "--url", closed.url, "--api-key", KEY)).code).toBe(0);
+  } finally {
+    await closed.close();
+  }
+});
+
+test("a table fits into the terminal's width, and what callers wrote steers no terminal", () => {
+  const text = tableText(["ID", "ERROR"], [["1", `\u001b[31m${"x".repeat(100)}`]], 30);
+  expect(text.split("\n").every((line) => line.length <= 30)).toBe(true);
+  expect(text).toContain("?[31mxxx");
+  expect(text).toContain("…");
+  expect(tableText(["ID", "ERROR"], [["1", "x".repeat(100)]], undefined)).toContain("x".repeat(100));
+});

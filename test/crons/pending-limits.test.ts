@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { CronRecord } from "../../src/crons/schemas.ts";
+import type { RunRecord } from "../../src/runs/schemas.ts";
+import { saying } from "../helpers/api.ts";
+import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { query } from "../helpers/query.ts";
+
+/** Crons that are due while as many runs wait as may. */
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({
+    apiKeys: ["a", "b", "c"],
+    keyFactor: 1,
+    pendingRunsPerThread: 1,
+    pendingRunsPerCaller: 3,
+  });
+});
+afterAll(async () => {
+  await server.close();
+});
+
+const LATER = { assistant_id: "agent", input: saying("late"), after_seconds: 3_600 };
+
+const ask = async <Body>(key: string, method: string, path: string, body?: unknown): Promise<Body> => {
+  const answer = await fetch(`${server.url}${path}`, {
+    method,
+    headers: { "x-api-key": key, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
+  return (answer.status === 204 ? undefined : await answer.json()) as Body;
+};
+const aCron = async (key: string, path: string): Promise<CronRecord> =>
+  await ask(key, "POST", path, {
+    assistant_id: "agent",
+    schedule: "0 0 1 1 *",
+    input: saying("hello"),
+    ...(path === "/runs/crons" ? { on_run_completed: "keep" } : {}),
+  });
+const runsOf = async (key: string, { cron_id }: CronRecord) =>
+  await ask<RunRecord[]>(key, "POST", "/runs/search", { metadata: { cron_id }, limit: 1_000 });
+const fire = async (key: string, { cron_id, next_run_date }: CronRecord): Promise<CronRecord> => {
+  await query(server, "update threadloom.crons set next_run_date = now() where cron_id = $1", [cron_id]);
+  // Whoever runs crons looks at once after a change.
+  await ask(key, "PATCH", `/runs/crons/${cron_id}`, {});
+  return await eventually("the cron is advanced", async () => {
+    const cron = await ask<CronRecord>(key, "GET", `/runs/crons/${cron_id}`);
+    return cron.next_run_date === next_run_date ? cron : undefined;
+  });
+};
+const told = ({ cron_id }: CronRecord): string[] =>
+  server.lines.filter((line) => line.includes(cron_id) && line.includes("as many runs wait"));
+
+test("a cron whose thread is full runs nothing, which is told once, and runs again when there is room", async () => {
+  const { thread_id: threadId } = await ask<{ thread_id: string }>("a", "POST", "/threads", {});
+  const waiting = await ask<RunRecord>("a", "POST", `/threads/${threadId}/runs`, LATER);
+  const cron = await aCron("a", `/threads/${threadId}/runs/crons`);
+  for (let times = 0; times < 2; times += 1) {
+    expect(await fire("a", cron)).toMatchObject({ enabled: true, error: null });
+    expect(await runsOf("a", cron)).toEqual([]);
+  }
+  expect(told(cron)).toHaveLength(1);
+  await ask("a", "DELETE", `/threads/${threadId}/runs/${waiting.run_id}`);
+  await fire("a", cron);
+  expect(await runsOf("a", cron)).toHaveLength(1);
+});
+
+test("two crons that are due at once on a thread with room for one run make one", async () => {
+  const { thread_id: threadId } = await ask<{ thread_id: string }>("c", "POST", "/threads", {});
+  // Keeps the runs of the crons from starting and ending before both were fired.
+  const busy = { assistant_id: "sleep", input: { messages: [], milliseconds: 600_000 } };
+  await ask("c", "POST", `/threads/${threadId}/runs`, busy);
+  const path = `/threads/${threadId}/runs/crons`;
+  const crons = [await aCron("c", path), await aCron("c", path)];
+  await query(server, "update threadloom.crons set next_run_date = now() where thread_id = $1", [threadId]);
+  await ask("c", "PATCH", `/runs/crons/${crons[0]!.cron_id}`, {});
+  await eventually("both are advanced", async () => {
+    const now = await Promise.all(
+      crons.map(({ cron_id }) => ask<CronRecord>("c", "GET", `/runs/crons/${cron_id}`)),
+    );
+    return now.every(({ next_run_date }, index) => next_run_date === crons[index]!.next_run_date);
+  });
+  expect((await Promise.all(crons.map((cron) => runsOf("c", cron)))).flat()).toHaveLength(1);
+});
+
+test("a cron runs nothing while as many runs wait for who made it as may", async () => {
+  const cron = await aCron("b", "/runs/crons");
+  await fire("b", cron);
+  await eventually("it has run", async () => (await runsOf("b", cron))[0]?.status === "success");
+  await ask("b", "POST", "/runs/batch", [LATER, LATER, LATER]);
+  for (let times = 0; times < 2; times += 1) await fire("b", cron);
+  expect(await runsOf("b", cron)).toHaveLength(1);
+  expect(told(cron)).toHaveLength(1);
+});

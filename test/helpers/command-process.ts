@@ -1,0 +1,50 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+const PROGRAM = fileURLToPath(new URL("../../bin/threadloom.js", import.meta.url));
+
+/** What a command has said when it ended. */
+export interface Ended {
+  code: number | NodeJS.Signals;
+  /** Its answer. */
+  out: string;
+  /** What it said beside it. */
+  told: string;
+}
+
+export interface StartedCommand {
+  child: ChildProcess;
+  /** What it has answered so far. */
+  out(): string;
+  ended: Promise<Ended>;
+}
+
+export interface CommandOptions {
+  /** The folder that it is run in. */
+  cwd: string;
+  /** Beside PATH and HOME. */
+  environment?: Record<string, string>;
+}
+
+/** Starts `threadloom` with these arguments, as a shell does. */
+export const startCommand = (argv: string[], { cwd, environment }: CommandOptions): StartedCommand => {
+  const child = spawn(process.execPath, [PROGRAM, ...argv], {
+    cwd,
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let [out, told] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (told += chunk.toString()));
+  const ended = once(child, "close").then(([code, signal]) => ({
+    code: (code ?? signal) as number | NodeJS.Signals,
+    out,
+    told,
+  }));
+  return { child, out: () => out, ended };
+};
+
+/** Runs it to its end. */
+export const commandOf = (argv: string[], options: CommandOptions): Promise<Ended> =>
+  startCommand(argv, options).ended;

@@ -1,0 +1,50 @@
+import { createEncryptionCommand } from "../../src/cli/encryption/command.ts";
+import { runCommand } from "../../src/cli/run-command.ts";
+import { openDatabase } from "../../src/database/database.ts";
+import { openCipher } from "../../src/encryption/setup.ts";
+import { keysOf } from "./encryption.ts";
+import { listeningLogger } from "./parts.ts";
+
+/** What `encryption status --json` writes. */
+export interface EncryptionStatus {
+  keys: { id: string; encrypts: boolean; configured: boolean; rows: number }[];
+  plain: number;
+  resealed: number;
+  busy: number;
+  unreadable: number;
+}
+
+export interface EncryptionCommandOptions {
+  connectionString: string;
+  /** As operators write them, the one that encrypts first. */
+  keys: readonly string[];
+  metadataKeys?: readonly string[];
+}
+
+/** `threadloom encryption …` with these keys. */
+export const encryptionCommand = async (
+  { connectionString, keys, metadataKeys = [] }: EncryptionCommandOptions,
+  ...argv: string[]
+): Promise<{ code: number; written: string; told: string }> => {
+  const out = { written: "", told: "" };
+  const write = (text: string): void => void (out.written += text);
+  const tell = (text: string): void => void (out.told += text);
+  const withSealed: Parameters<typeof createEncryptionCommand>[0]["withSealed"] = async (_, work) => {
+    const cipher = openCipher({ keys: keys.flatMap(keysOf), metadataKeys });
+    const own = openDatabase({
+      connectionString,
+      poolSize: 1,
+      applicationName: "resealing test",
+      preparedStatements: false,
+      ...(cipher && { cipher }),
+      logger: listeningLogger().logger,
+    });
+    try {
+      return await work(own);
+    } finally {
+      await own.close();
+    }
+  };
+  const code = await runCommand(createEncryptionCommand({ withSealed, write, tell }), { argv, write, tell });
+  return { code, ...out };
+};

@@ -1,0 +1,43 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+
+/** What a server answered, as it stood on the wire. */
+export interface RawAnswer {
+  status: number;
+  head: string;
+  body: string;
+}
+
+/**
+ * Sends a request line as it stands, which no client would: with the headers, and `Host` as that of the address unless they name it.
+ * Resolves when the server has ended the connection; a WebSocket that is opened is left at once.
+ */
+export const sendRaw = async (
+  url: string,
+  line: string,
+  { body = "", headers = {} }: { body?: string; headers?: Record<string, string> } = {},
+): Promise<RawAnswer> => {
+  const { hostname, port, host } = new URL(url);
+  const all = { host, connection: "close", "content-length": String(Buffer.byteLength(body)), ...headers };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+  const socket = connect(Number(port), hostname);
+  let text = "";
+  socket.setEncoding("latin1");
+  socket.on("data", (data: string) => {
+    text += data;
+    if (text.startsWith("HTTP/1.1 101 ")) socket.destroy();
+  });
+  socket.on("error", () => undefined);
+  socket.write(`${line} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n${body}`);
+  await once(socket, "close");
+  const [head = "", ...rest] = text.split("\r\n\r\n");
+  return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1] ?? 0), head, body: rest.join("\r\n\r\n") };
+};
+
+/** Of a request that wants a WebSocket. */
+export const UPGRADE = {
+  connection: "Upgrade",
+  upgrade: "websocket",
+  "sec-websocket-version": "13",
+  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+};

@@ -1,0 +1,103 @@
+import { rename, writeFile } from "node:fs/promises";
+import { Client } from "@langchain/langgraph-sdk";
+import { expect, vi } from "vitest";
+import { aProject, logOf, type Project } from "../../helpers/project.ts";
+import type { ServerProcess } from "../../helpers/server-process.ts";
+
+export const GRAPHS = { agent: "./src/agent.ts:graph" };
+
+/** A graph that says what its file, a file under an alias and a JSON file say; `hold` waits for a file, `ask` interrupts. */
+export const agentSource = (said: string, node = "say"): string => `
+import { existsSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { Annotation, END, interrupt, START, StateGraph } from "@langchain/langgraph";
+import { word } from "@/word.js";
+import data from "./data.json" with { type: "json" };
+
+const State = Annotation.Root({
+  wish: Annotation<string>,
+  said: Annotation<string[]>({ reducer: (before, after) => [...before, ...after], default: () => [] }),
+});
+const say = (state) => ({ said: [${JSON.stringify(said)} + " " + word + " " + data.word + " " + (process.env.MOOD ?? "")] });
+export const graph = new StateGraph(State)
+  .addNode(${JSON.stringify(node)}, say)
+  .addNode("go", async ({ wish }) => {
+    if (wish === "ask") return { said: [interrupt("well?")] };
+    while (wish?.startsWith("/") && !existsSync(wish)) await delay(20);
+    return {};
+  })
+  .addNode("last", say)
+  .addEdge(START, ${JSON.stringify(node)})
+  .addEdge(${JSON.stringify(node)}, "go")
+  .addEdge("go", "last")
+  .addEdge("last", END)
+  .compile();
+`;
+
+export interface Developed {
+  project: Project;
+  server: ServerProcess;
+  client: Client;
+  /** Writes a file as editors do: aside, then renamed. */
+  edit(file: string, content: unknown): Promise<void>;
+  /** What the graph says in a new run. */
+  said(graph?: string): Promise<string | undefined>;
+  /** Waits until a new run says this. */
+  untilSaid(text: string, graph?: string): Promise<void>;
+  /** Messages of the log that contain this, with their reasons. */
+  told(text: string): string[];
+  untilTold(text: string, times?: number): Promise<void>;
+}
+
+/** Each edit costs a second of CPU; other tests run beside these. */
+export const SECONDS_AT_MOST = 120;
+const PATIENCE = { timeout: 60_000, interval: 100 };
+
+/** A project with `threadloom dev` in it. */
+export const developed = async (
+  files: Record<string, unknown> = {},
+  argv: string[] = [],
+  environment: Record<string, string> = {},
+): Promise<Developed> => {
+  const project = await aProject({
+    "package.json": { type: "module" },
+    "tsconfig.json": { compilerOptions: { paths: { "@/*": ["./src/*"] } } },
+    "langgraph.json": { graphs: GRAPHS, env: ".env" },
+    ".env": "MOOD=glad\n",
+    "src/agent.ts": agentSource("code1"),
+    "src/word.ts": 'export const word: string = "word1";',
+    "src/data.json": { word: "data1" },
+    ...files,
+  });
+  await project.linkPackages();
+  const server = await project.develop(argv, environment);
+  const client = new Client({ apiUrl: await server.address(), callerOptions: { maxRetries: 0 } });
+  const told: Developed["told"] = (text) =>
+    logOf(server)
+      .map(({ msg, reason }) => `${String(msg)} ${String(reason ?? "")}`)
+      .filter((line) => line.includes(text));
+  const untilTold: Developed["untilTold"] = (text, times = 1) =>
+    vi.waitFor(() => {
+      if (told(text).length < times) throw new Error(`'${text}' was not told:\n${server.output()}`);
+    }, PATIENCE);
+  const said: Developed["said"] = async (graph = "agent") => {
+    const values = (await client.runs.wait(null, graph, { input: {} })) as { said?: string[] };
+    return values.said?.at(-1)?.trim();
+  };
+  await untilTold("watching the graphs");
+  return {
+    project,
+    server,
+    client,
+    async edit(file, content) {
+      const text = typeof content === "string" ? content : JSON.stringify(content);
+      await writeFile(project.path(`${file}.new`), text);
+      await rename(project.path(`${file}.new`), project.path(file));
+    },
+    said,
+    untilSaid: (text, graph) =>
+      vi.waitFor(async () => expect(await said(graph).catch(String)).toBe(text), PATIENCE),
+    told,
+    untilTold,
+  };
+};

@@ -1,0 +1,62 @@
+import { writeFile } from "node:fs/promises";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { findPostmaster } from "../../../src/database/embedded/cluster.ts";
+import { findPlace } from "../../../src/database/embedded/place.ts";
+import { aProject } from "../../helpers/project.ts";
+import { temporaryFolder } from "../../helpers/temporary-folder.ts";
+import { agentSource, developed, GRAPHS, SECONDS_AT_MOST } from "./dev-project.ts";
+
+vi.setConfig({ testTimeout: SECONDS_AT_MOST * 1_000 });
+
+/** What a running server can't take over: it is started again, on the same database. */
+
+const APP = (text: string): string => `
+  export const app = {
+    fetch: ({ url }) => url.endsWith("/own") ? new Response(${JSON.stringify(text)}) : new Response(null, { status: 404 }),
+  };`;
+
+test("a change of http starts the server anew on the embedded database, which ends with the command", async () => {
+  const folder = await temporaryFolder();
+  onTestFinished(() => folder.remove());
+  const { edit, server, client, untilTold } = await developed({}, ["--data", folder.dataFolder], {
+    DATABASE_URL: "",
+  });
+  const postmaster = async () => (await findPostmaster(await findPlace(folder.dataFolder)))?.pid;
+  const before = await postmaster();
+  const thread = await client.threads.create({ metadata: { kept: "yes" } });
+  await edit("langgraph.json", { graphs: GRAPHS, http: { app: "./src/app.ts:app" } });
+  await untilTold("not reloaded");
+  await edit("src/app.ts", APP("app1"));
+  await untilTold("watching the graphs", 2);
+  const addresses = [...server.output().matchAll(/listening on (http[^"]+)"/g)].map(
+    ([, address]) => address!,
+  );
+  const found = await fetch(`${addresses.at(-1)}/threads/${thread.thread_id}`);
+  expect(await found.json()).toMatchObject({ metadata: { kept: "yes" } });
+  expect(await postmaster()).toBe(before);
+  await edit("src/app.ts", "export const app = ;");
+  await untilTold("not reloaded", 2);
+  expect(await (await fetch(new URL("/own", addresses.at(-1)))).text()).toBe("app1");
+  await edit("src/app.ts", APP("app2"));
+  await untilTold("watching the graphs", 3);
+  server.child.kill("SIGINT");
+  expect(await server.exit()).toBe(0);
+  expect(await postmaster()).toBeUndefined();
+});
+
+test("a project that can't be served yet is waited for", async () => {
+  const project = await aProject({
+    "package.json": { type: "module" },
+    "langgraph.json": { graphs: GRAPHS },
+    "tsconfig.json": { compilerOptions: { paths: { "@/*": ["./src/*"] } } },
+    "src/agent.ts": agentSource("code1").replace("compile();", "compile(;"),
+    "src/word.ts": 'export const word = "word1";',
+    "src/data.json": { word: "data1" },
+  });
+  await project.linkPackages();
+  const server = await project.develop();
+  await vi.waitFor(() => expect(server.output()).toContain("waiting for a change"), { timeout: 20_000 });
+  await writeFile(project.path("src/agent.ts"), agentSource("code1"));
+  const response = await fetch(`${await server.address()}/ok`);
+  expect(response.status).toBe(200);
+});

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { freshDatabase } from "../helpers/database.ts";
+import {
+  aFolder,
+  agentText,
+  packPackage,
+  startIn,
+  unpackInto,
+  useAgent,
+  type InstalledProject,
+} from "../package/installed-project.ts";
+
+/** The package as it would be published, in projects that have it; without a registry. More in `npm run test:package`. */
+
+let packed: Awaited<ReturnType<typeof packPackage>>;
+const projects: InstalledProject[] = [];
+
+const aProject = async (packageJson: object, files: Record<string, unknown>): Promise<InstalledProject> => {
+  const project = await aFolder(packageJson);
+  projects.push(project);
+  await unpackInto(project, packed.file);
+  await project.write(files);
+  return project;
+};
+
+beforeAll(async () => {
+  packed = await packPackage();
+}, 180_000);
+
+afterAll(async () => {
+  for (const project of projects) await project.remove();
+  await packed?.remove();
+});
+
+test.each(["module", "commonjs"] as const)(
+  "a project in JavaScript (%s) serves its graph, whose own classes come back from storage after a kill -9",
+  async (type) => {
+    const project = await aProject(
+      { type },
+      {
+        "langgraph.json": { graphs: { agent: "./agent.js:graph" } },
+        "agent.js": await agentText(type),
+      },
+    );
+    const database = await freshDatabase();
+    try {
+      await useAgent(() => startIn(project, { DATABASE_URL: database.connectionString }));
+    } finally {
+      await database.drop();
+    }
+  },
+  120_000,
+);
+
+test("a project in TypeScript has its server, its tests and its types", { timeout: 180_000 }, async () => {
+  const project = await aProject(
+    { type: "module" },
+    {
+      "langgraph.json": { graphs: { agent: "./src/agent.ts:graph" } },
+      "tsconfig.json": {
+        extends: "./tsconfig.base.json",
+        compilerOptions: { paths: { "@/*": ["./src/*"] } },
+      },
+      "tsconfig.base.json": {
+        compilerOptions: {
+          strict: true,
+          noEmit: true,
+          module: "nodenext",
+          target: "es2022",
+          types: [],
+          skipLibCheck: true,
+          lib: ["ES2023", "DOM"],
+        },
+      },
+      "src/agent.ts": `
+        import { Annotation, START, StateGraph } from "@langchain/langgraph";
+        import { greeting } from "@/greeting.js";
+        const State = Annotation.Root({ text: Annotation<string> });
+        export const graph = new StateGraph(State)
+          .addNode("greet", ({ text }) => {
+            if (text === "fail") throw new Error("wanted");
+            return { text: greeting };
+          })
+          .addEdge(START, "greet");`,
+      "src/greeting.ts": 'export const greeting: string = "found by its path";',
+      "test.ts": `
+        import { createServer, type ServerOptions } from "threadloom";
+        import { startTestServer } from "threadloom/testing";
+        const options: ServerOptions = { port: 0 };
+        const server = await startTestServer();
+        const answer = await fetch(server.url + "/runs/wait", {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ assistant_id: "agent", input: { text: "" } }),
+        });
+        console.log(JSON.stringify([await answer.json(), server.graphs, (await server.inject("/ok")).statusCode]));
+        await server.close();
+        // @ts-expect-error: there is no such option
+        await createServer({ ...options, prot: 1, config: "nowhere.json" }).catch((error: Error) => console.log(error.message));`,
+      "plain.mjs": 'import { register } from "tsx/esm/api"; register(); await import("./test.ts");',
+    },
+  );
+  const out = await project.node("plain.mjs");
+  const [answer, refusal] = out.trim().split("\n").slice(-2);
+  expect(JSON.parse(answer!)).toEqual([{ text: "found by its path" }, ["agent"], 200]);
+  expect(refusal).toContain("nowhere.json");
+  await project.node("node_modules/typescript/bin/tsc", "--allowImportingTsExtensions");
+
+  const failing =
+    'import("threadloom").then((m) => m.createServer({ config: "no.json" })).catch((e) => console.log(e.stack))';
+  expect(await project.node("--enable-source-maps", "-e", failing)).toMatch(
+    /src\/project\/langgraph-json\.ts:\d+:\d+/,
+  );
+
+  const version = await project.node("node_modules/threadloom/bin/threadloom.js", "--version");
+  expect(version).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
