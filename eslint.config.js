@@ -17,6 +17,11 @@ export default tseslint.config(
     },
   },
   {
+    // Of Node; what is below is of browsers, and in TypeScript.
+    files: ["console/*.js"],
+    languageOptions: { globals: { URL: "readonly", process: "readonly" } },
+  },
+  {
     files: ["test/bench/**", "bin/**"],
     rules: { "no-console": "off" },
   },

@@ -10,6 +10,7 @@ export const WITH_PROCESSES = [
   "test/clients/browser/**/*.test.ts",
   "test/clients/python/**/*.test.ts",
   "test/commands/**/*.test.ts",
+  "test/console/**/*.test.ts",
   "test/faults/**/*.test.ts",
   "test/import/**/*.test.ts",
   "test/main/**/*.test.ts",

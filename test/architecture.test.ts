@@ -35,6 +35,7 @@ const ROOMS = [
   "status",
   "store",
   "ui",
+  "console",
   "custom-app",
   "resealing",
   "app",

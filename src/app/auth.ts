@@ -5,7 +5,7 @@ import { readHandlers } from "../access/auth/handlers.ts";
 import { createAssertKnown, createAuthorize, type AssertKnown, type Authorize } from "../access/authorize.ts";
 import { systemAssistantId } from "../domain/assistant-ids.ts";
 import { createModuleLoader } from "../graphs/modules.ts";
-import type { ApiSecurity } from "../http/openapi.ts";
+import type { ApiSecurity } from "../http/sign-in.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { AuthConfig } from "../project/auth.ts";
 import { GraphLoadError, type GraphEntry } from "../project/langgraph-json.ts";

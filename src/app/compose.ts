@@ -4,14 +4,16 @@ import { createAskingAgain } from "../access/asking-again.ts";
 import type { Authorize } from "../access/authorize.ts";
 import { THE_SERVER } from "../access/caller.ts";
 import { createAssistantRoutes } from "../assistants/routes.ts";
+import { createConsoleRoutes } from "../console/routes.ts";
 import { createCronRoutes } from "../crons/routes.ts";
-import type { Config } from "../config/config.ts";
+import { isLoopback, type Config } from "../config/config.ts";
 import { createAnswerRoom, type AnswerRoom } from "../http/answer-room.ts";
 import { createApp } from "../http/app.ts";
 import type { CallerLimits } from "../http/limits/caller-limits.ts";
 import { originsOf } from "../http/origins.ts";
 import type { AroundApi } from "../http/around.ts";
 import type { RoutePlugin } from "../http/route-plugin.ts";
+import { signInOf } from "../http/sign-in.ts";
 import { createSiteCheck } from "../http/sites.ts";
 import { systemAssistantId } from "../domain/assistant-ids.ts";
 import { NO_FAULTS, type Faults } from "../domain/faults.ts";
@@ -64,6 +66,8 @@ export interface Server {
   readonly app: FastifyInstance;
   /** How callers show who they are, in words; none: whoever can connect may do everything. */
   readonly access: readonly string[];
+  /** Whether there is a page at `/console`. */
+  readonly hasConsole: boolean;
   /** Ids of the graphs that it hosts. */
   readonly graphs: readonly string[];
   /** JSON schema of what a graph takes; undefined if that isn't known without building it, as of a factory. */
@@ -128,6 +132,18 @@ const openCustomApp = async (
   return putAroundApi(await loadCustomApp(app, logger), options);
 };
 
+/** Nobody whom the server doesn't know may look at it from elsewhere. */
+const isConsoleOffered = (config: Config, { access }: Foundation): boolean =>
+  access.isGuarded || isLoopback(config.host);
+
+/** The page at `/console`, unless somebody has said that there is none. */
+const consoleRoutes = (config: Config, foundation: Foundation): RoutePlugin[] => {
+  const { access, http } = foundation;
+  if (config.noConsole || http.disabled.has("ui")) return [];
+  const isOffered = (): boolean => isConsoleOffered(config, foundation);
+  return [createConsoleRoutes({ signIn: signInOf(access.security?.securitySchemes), isOffered })];
+};
+
 /** The HTTP side. A worker answers health probes and executes runs, nothing else. */
 const createServerApp = (config: Config, services: Services, parts: HttpParts): Promise<FastifyInstance> => {
   const { answerRoom, callerLimits, foundation, logger } = parts;
@@ -158,7 +174,10 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
       createStatusRoutes(services.status, { meta: !http.disabled.has("meta") }),
       ...(config.role === "worker"
         ? []
-        : apiRoutes(config, services, { answerRoom, disabled: http.disabled })),
+        : [
+            ...apiRoutes(config, services, { answerRoom, disabled: http.disabled }),
+            ...consoleRoutes(config, foundation),
+          ]),
     ],
   });
 };
@@ -229,6 +248,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     get access() {
       return access.ways;
     },
+    hasConsole: app.hasRoute({ method: "GET", url: "/console/*" }) && isConsoleOffered(config, foundation),
     graphs: graphs.ids,
     async inputSchemaOf(graphId) {
       return graphs.isFactory(graphId) ? undefined : await graphs.declaredInput(graphId);

@@ -11,6 +11,8 @@ export interface BannerFacts {
   /** Folder of the embedded PostgreSQL; undefined: the one of `config.databaseUrl`. */
   embeddedFolder: string | undefined;
   graphs: readonly string[];
+  /** Whether there is a page at `/console`. */
+  hasConsole: boolean;
   /** JSON schema of what the first graph takes; undefined if it isn't known, as of a factory. */
   inputSchema?: JsonObject | undefined;
 }
@@ -81,7 +83,7 @@ const firstRequest = ({ hasKeys, address, graphs, inputSchema }: BannerFacts): s
 
 /** The lines that are printed when the server is up. */
 export const bannerText = (facts: BannerFacts): string => {
-  const { config, hasKeys, address, embeddedFolder, graphs } = facts;
+  const { config, hasConsole, hasKeys, address, embeddedFolder, graphs } = facts;
   const database =
     embeddedFolder === undefined
       ? `PostgreSQL at ${databaseName(config.databaseUrl ?? "")}`
@@ -91,6 +93,7 @@ export const bannerText = (facts: BannerFacts): string => {
   const access = hasKeys ? "with an API key" : "open: there are no API keys";
   const rows = [
     ["Address", `${shown}${config.role === "all" ? "" : ` (role: ${config.role})`}`],
+    ...(hasConsole ? [["Console", `${callable(address)}/console`]] : []),
     ["Docs", `${callable(address)}/docs`],
     ["Graphs", graphs.join(", ")],
     ["Database", database],

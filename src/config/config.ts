@@ -108,8 +108,8 @@ export const graphConfigFileOf = (argv: readonly string[], environment: Environm
 const exampleOf = (name: string): string =>
   Object.values(OPTIONS).find((option) => option.flag === name)?.default ?? "value";
 
-/** Not told by the bound address: what is refused has to be refused before anything listens. */
-const isLoopback = (host: string): boolean =>
+/** Whether only this machine can call. Not told by the bound address: what is refused has to be refused before anything listens. */
+export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 
 /** A key of a few characters is guessed; see `openssl rand -hex 32`. */

@@ -30,6 +30,8 @@ export interface Config
   /** Empty, and none in the database: everything is open. */
   readonly apiKeys: readonly string[];
   readonly unsafeNoAuth: boolean;
+  /** There is no page at `/console`. */
+  readonly noConsole: boolean;
   /** Starts without the handlers that `auth` of langgraph.json names. */
   readonly unsafeIgnoreAuth: boolean;
   readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
@@ -132,6 +134,16 @@ export const OPTIONS: {
     default: "false",
     ...flag,
     description: "Listen beyond loopback without API keys: something in front checks access.",
+  },
+  noConsole: {
+    flag: "no-console",
+    switch: true,
+    environment: ["NO_CONSOLE"],
+    default: "false",
+    ...flag,
+    description:
+      "Without the page at /console. There is none, either, where http.disable_ui of langgraph.json says so, and beyond loopback " +
+      "where nobody has to say who he is.",
   },
   unsafeIgnoreAuth: {
     flag: "unsafe-ignore-auth",

@@ -100,6 +100,8 @@ export const uiNotFound = (reference: string, component: string) =>
     `'${reference}' has no component '${component}' in 'ui' of langgraph.json.`,
   );
 export const uiFileNotFound = (file: string) => new ThreadloomError("not_found", `File '${file}' not found.`);
+/** @param why one sentence */
+export const consoleNotFound = (why: string) => new ThreadloomError("not_found", why);
 export const checkpointNotFound = (checkpointId: string) =>
   new ThreadloomError("not_found", `Checkpoint '${checkpointId}' not found.`, { missing: "checkpoint" });
 export const threadBusy = (threadId: string) =>

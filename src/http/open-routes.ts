@@ -23,6 +23,9 @@ export const OPEN_ROUTES: ReadonlyMap<string, Openness> = new Map([
   ["GET /docs/static/theme/docs-key.js", "page"],
   ["GET /docs/static/*", "page"],
   ["GET /ui/:assistant_id/:file", "page"],
+  ["GET /console", "page"],
+  ["GET /console/sign-in.json", "page"],
+  ["GET /console/*", "page"],
   ["OPTIONS *", "preflight"],
 ]);
 

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { STATUS_CODES } from "node:http";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
 import { serverVersion } from "../lib/package-versions.ts";
+import { API_KEY, signInOf, type ApiSecurity } from "./sign-in.ts";
 
 /**
  * Nothing from elsewhere. Not the plugin's own policy, which lets in a validator on the internet and upgrades
@@ -81,34 +82,10 @@ const describeAnswers = (document: Document): Document => {
   return document;
 };
 
-/** How clients authenticate, in OpenAPI's words. */
-export interface ApiSecurity {
-  securitySchemes?: Record<string, unknown> | undefined;
-  security?: Record<string, unknown>[] | undefined;
-}
-
 const PAGE_SCRIPT = readFileSync(new URL("./docs-key.js", import.meta.url), "utf8");
-
-const API_KEY = { apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" } } as const;
-
-/** What the page asks for. */
-interface SignIn {
-  noun: string;
-  header: string;
-  /** Stands before what is written there. */
-  prefix: string;
-}
 
 const anyOf = (schemes: Record<string, unknown>): Record<string, unknown>[] =>
   Object.keys(schemes).map((name) => ({ [name]: [] }));
-
-/** The first scheme that is a header; any other flow ends in a token. */
-const signInOf = (schemes: Record<string, unknown>): SignIn => {
-  const all = Object.values(schemes) as { type?: unknown; in?: unknown; name?: unknown }[];
-  const header = all.find(({ type, in: place }) => type === "apiKey" && place === "header")?.name;
-  if (typeof header !== "string") return { noun: "token", header: "Authorization", prefix: "Bearer " };
-  return { noun: schemes === API_KEY ? "API key" : "credential", header, prefix: "" };
-};
 
 /**
  * Serves `/docs` and `/openapi.json`, made from the zod schemas that validate. The page's scripts and styles come

@@ -12,6 +12,7 @@ const banner = (environment: Record<string, string>, facts: Partial<BannerFacts>
     hasKeys: (environment["API_KEYS"] ?? "") !== "",
     address: "http://127.0.0.1:8123",
     embeddedFolder: "/home/me/project/.threadloom",
+    hasConsole: true,
     graphs: ["agent", "approval"],
     ...facts,
   });

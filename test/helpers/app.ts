@@ -41,6 +41,7 @@ const TEST_CONFIG: Config = {
   webhookRetentionSeconds: 3_600,
   apiKeys: [],
   unsafeNoAuth: false,
+  noConsole: false,
   unsafeIgnoreAuth: false,
   logLevel: "trace",
   logFormat: "json",

@@ -236,7 +236,10 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
         graphs[0] === undefined
           ? undefined
           : await opened.server?.inputSchemaOf(graphs[0]).catch(() => undefined);
-      process.stdout.write(bannerText({ config, hasKeys, address, embeddedFolder, graphs, inputSchema }));
+      const hasConsole = opened.server?.hasConsole ?? false;
+      process.stdout.write(
+        bannerText({ config, hasConsole, hasKeys, address, embeddedFolder, graphs, inputSchema }),
+      );
     } else {
       const database = embeddedFolder ?? databaseName(config.databaseUrl ?? "");
       const access = ways.length === 0 ? "open" : ways.join(" and ");

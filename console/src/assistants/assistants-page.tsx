@@ -1,0 +1,3 @@
+export default function AssistantsPage() {
+  return <h1>Assistants</h1>;
+}

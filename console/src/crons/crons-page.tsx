@@ -1,0 +1,3 @@
+export default function CronsPage() {
+  return <h1>Crons</h1>;
+}

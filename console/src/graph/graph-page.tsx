@@ -1,0 +1,3 @@
+export default function GraphPage() {
+  return <h1>Graph</h1>;
+}

@@ -1,0 +1,66 @@
+import { useEffect, useId, useRef, type ReactNode } from "react";
+
+/** A modal dialog, the browser's own: focus stays in it, Escape closes it, and the keyboard returns to where it was. */
+export const Dialog = ({
+  title,
+  onClose,
+  children,
+}: {
+  title: string;
+  onClose(): void;
+  children: ReactNode;
+}) => {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <div className="stack">
+        <div className="row">
+          <h2 id={id}>{title}</h2>
+          <button
+            type="button"
+            className="plain"
+            style={{ marginLeft: "auto" }}
+            onClick={() => dialog.current?.close()}
+          >
+            Close
+          </button>
+        </div>
+        {children}
+      </div>
+    </dialog>
+  );
+};
+
+/** Asks before what can't be undone. */
+export const Confirmation = ({
+  question,
+  action,
+  onConfirm,
+  onClose,
+}: {
+  question: string;
+  /** What the button says, e.g. `Delete`. */
+  action: string;
+  onConfirm(): void;
+  onClose(): void;
+}) => (
+  <Dialog title={question} onClose={onClose}>
+    <div className="row">
+      <button
+        type="button"
+        className="danger"
+        onClick={() => {
+          onConfirm();
+          onClose();
+        }}
+      >
+        {action}
+      </button>
+      <button type="button" onClick={onClose}>
+        Leave it
+      </button>
+    </div>
+  </Dialog>
+);

@@ -1,0 +1,123 @@
+import { useId, useState } from "react";
+import styles from "./json.module.css";
+
+/** Of one list or object, before somebody asks for the others: what a graph keeps may have thousands. */
+const SHOWN_FIRST = 100;
+/** Of one text. */
+const CHARACTERS_SHOWN = 2_000;
+
+const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
+
+const Scalar = ({ value }: { value: unknown }) => {
+  const [isWhole, setIsWhole] = useState(false);
+  const text = JSON.stringify(value) ?? "undefined";
+  if (isWhole || text.length <= CHARACTERS_SHOWN) return <code className={styles[typeof value]}>{text}</code>;
+  return (
+    <>
+      <code className={styles[typeof value]}>{text.slice(0, CHARACTERS_SHOWN)}…</code>{" "}
+      <button type="button" className="plain" onClick={() => setIsWhole(true)}>
+        all {text.length.toLocaleString("en")} characters
+      </button>
+    </>
+  );
+};
+
+const summaryOf = (value: object): string => {
+  if (Array.isArray(value)) return value.length === 1 ? "1 item" : `${value.length} items`;
+  const keys = Object.keys(value);
+  const names = keys.slice(0, 4).join(", ");
+  return keys.length === 0 ? "empty" : keys.length > 4 ? `${names}, …` : names;
+};
+
+/** What is below is made when it is opened. */
+const Branch = ({ name, value, depth }: { name: string | undefined; value: object; depth: number }) => {
+  const [isOpen, setIsOpen] = useState(depth > 0);
+  const [shown, setShown] = useState(SHOWN_FIRST);
+  const entries = Object.entries(value);
+  return (
+    <details open={isOpen} onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
+      <summary>
+        {name !== undefined && <span className={styles.name}>{name}</span>}{" "}
+        <span className="faint">{summaryOf(value)}</span>
+      </summary>
+      {isOpen && (
+        <ul className={styles.children}>
+          {entries.slice(0, shown).map(([key, child]) => (
+            <li key={key}>
+              <Node name={key} value={child} depth={depth - 1} />
+            </li>
+          ))}
+          {entries.length > shown && (
+            <li>
+              <button type="button" className="plain" onClick={() => setShown(shown + SHOWN_FIRST)}>
+                {entries.length - shown} more
+              </button>
+            </li>
+          )}
+        </ul>
+      )}
+    </details>
+  );
+};
+
+const Node = ({ name, value, depth }: { name?: string; value: unknown; depth: number }) =>
+  isContainer(value) && Object.keys(value).length > 0 ? (
+    <Branch name={name} value={value} depth={depth} />
+  ) : (
+    <span>
+      {name !== undefined && <span className={styles.name}>{name}</span>}{" "}
+      {isContainer(value) ? <code>{Array.isArray(value) ? "[]" : "{}"}</code> : <Scalar value={value} />}
+    </span>
+  );
+
+/** A value to look into. `depth`: levels that are open at first. */
+export const JsonView = ({ value, depth = 1 }: { value: unknown; depth?: number }) => (
+  <div className={styles.view}>
+    <Node value={value} depth={depth} />
+  </div>
+);
+
+interface JsonEditorProps {
+  label: string;
+  /** What stands there at first. */
+  initial: unknown;
+  /** Undefined while the text is no JSON. */
+  onChange(value: { json: unknown } | undefined): void;
+  rows?: number;
+}
+
+/** A value as text. Says what is wrong with it as it is written. */
+export const JsonEditor = ({ label, initial, onChange, rows = 8 }: JsonEditorProps) => {
+  const [text, setText] = useState(() => JSON.stringify(initial, null, 2) ?? "");
+  const [fault, setFault] = useState<string>();
+  const id = useId();
+  const change = (written: string): void => {
+    setText(written);
+    try {
+      const json: unknown = JSON.parse(written);
+      setFault(undefined);
+      onChange({ json });
+    } catch (error) {
+      setFault((error as Error).message);
+      onChange(undefined);
+    }
+  };
+  return (
+    <div className="stack">
+      <label htmlFor={id}>{label}</label>
+      <textarea
+        id={id}
+        className="code"
+        rows={rows}
+        spellCheck={false}
+        value={text}
+        aria-invalid={fault !== undefined}
+        aria-describedby={`${id}-fault`}
+        onChange={({ target }) => change(target.value)}
+      />
+      <p id={`${id}-fault`} role="status" className={styles.fault}>
+        {fault}
+      </p>
+    </div>
+  );
+};

@@ -1,0 +1,3 @@
+export default function PlaygroundPage() {
+  return <h1>Playground</h1>;
+}

@@ -1,0 +1,3 @@
+export default function QueuePage() {
+  return <h1>Queue</h1>;
+}

@@ -1,0 +1,102 @@
+import { Client } from "@langchain/langgraph-sdk";
+import { createContext, useContext } from "react";
+import { apiUrl } from "./address.ts";
+import { credentialHeaders, type SignIn } from "./credentials.ts";
+
+/** What the server answered that was no success; `message` is its own sentence. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The server, as one caller sees it. */
+export interface Connection {
+  readonly apiUrl: string;
+  /** Of every request. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The official client. */
+  readonly client: Client;
+  /**
+   * What the official client has no method for.
+   * @param path e.g. `/runs/search`
+   * @throws Refusal
+   */
+  request<Answer>(method: string, path: string, body?: unknown): Promise<Answer>;
+  /** What is served, e.g. its version; from `/info`. */
+  readonly info: ServerInfo;
+}
+
+export interface ServerInfo {
+  version?: string;
+  langgraph_js_version?: string;
+}
+
+/** Queries are asked again by react-query, and a person waits for a refusal: five tries would be half a minute. */
+const TRIES_AGAIN = 1;
+
+const sentenceOf = (text: string, status: number): string => {
+  try {
+    const { message, detail } = JSON.parse(text) as { message?: unknown; detail?: unknown };
+    for (const sentence of [message, detail]) if (typeof sentence === "string") return sentence;
+  } catch {
+    // No JSON: a proxy's own words, of which none is shown.
+  }
+  return `The server answered with HTTP ${status}.`;
+};
+
+const REFUSAL_OF_CLIENT = /^HTTP (\d+): ([^]*)$/;
+
+/** The server's own sentence of whatever was thrown: the official client says `HTTP 404: {"detail": …}`. */
+export const messageOf = (thrown: unknown): string => {
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const [, status, text] = REFUSAL_OF_CLIENT.exec(message) ?? [];
+  return status === undefined ? message : sentenceOf(text ?? "", Number(status));
+};
+
+/** The HTTP status of whatever was thrown; undefined if it is none of the server's answers. */
+export const statusOf = (thrown: unknown): number | undefined => {
+  if (thrown instanceof Refusal) return thrown.status;
+  const status = (thrown as { status?: unknown } | null)?.status;
+  return typeof status === "number" ? status : undefined;
+};
+
+/** @throws Refusal with status 401 or 403 if these credentials don't do */
+export const connect = async (signIn: SignIn, key: string | undefined): Promise<Connection> => {
+  const headers = credentialHeaders(signIn, key);
+  const request = async <Answer,>(method: string, path: string, body?: unknown): Promise<Answer> => {
+    const answer = await fetch(`${apiUrl}${path}`, {
+      method,
+      headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Refusal(answer.status, sentenceOf(text, answer.status));
+    return (text === "" ? undefined : JSON.parse(text)) as Answer;
+  };
+  const info = await request<ServerInfo>("GET", "/info").catch((error: unknown) => {
+    // `http.disable_meta`: nothing is said of the server, and nobody is asked for credentials.
+    if (statusOf(error) === 404) return {};
+    throw error;
+  });
+  const client = new Client({
+    apiUrl,
+    apiKey: null,
+    defaultHeaders: headers,
+    callerOptions: { maxRetries: TRIES_AGAIN },
+  });
+  return { apiUrl, headers, client, request, info };
+};
+
+const ConnectionContext = createContext<Connection | undefined>(undefined);
+export const ConnectionProvider = ConnectionContext.Provider;
+
+/** The server; within the shell, which has connected. */
+export const useConnection = (): Connection => {
+  const connection = useContext(ConnectionContext);
+  if (connection === undefined) throw new Error("There is no connection above this component.");
+  return connection;
+};

@@ -1,0 +1,101 @@
+import { Suspense, useEffect, useRef } from "react";
+import { Link, Route, Switch, useLocation } from "wouter";
+import { documentationUrl } from "../server/address.ts";
+import { useConnection } from "../server/connection.tsx";
+import { FaultBoundary } from "./fault-boundary.tsx";
+import { PAGES, type Page } from "./pages.ts";
+import { useSignOut } from "./sign-out.ts";
+import { ThemeChoice } from "./theme-choice.tsx";
+import styles from "./shell.module.css";
+
+/** Whether an address belongs to a page of the navigation; the playground also has the threads. */
+const isCurrent = ({ path }: Page, location: string): boolean => {
+  const start = path.split("/:", 1)[0] ?? path;
+  return start === "/"
+    ? location === "/" || location.startsWith("/threads/")
+    : location === start || location.startsWith(`${start}/`);
+};
+
+/** Names the tab after the page, and hands the keyboard to what is new. */
+const Titled = ({ page }: { page: Page }) => {
+  const main = useRef<HTMLElement>(null);
+  useEffect(() => {
+    document.title = `${page.title} – Threadloom`;
+    if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
+  }, [page]);
+  return (
+    <main ref={main} id="main" tabIndex={-1} className={styles.main}>
+      <FaultBoundary>
+        <Suspense fallback={<p className={styles.loading}>Loading…</p>}>
+          <page.component />
+        </Suspense>
+      </FaultBoundary>
+    </main>
+  );
+};
+
+export const Shell = () => {
+  const [location] = useLocation();
+  const { info } = useConnection();
+  const signOut = useSignOut();
+  return (
+    <div className={styles.shell}>
+      <a
+        className={styles.skip}
+        href="#main"
+        onClick={(event) => {
+          // The part behind # is the page's address.
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
+        Skip to the page
+      </a>
+      <header className={styles.header}>
+        <p className={styles.name}>
+          Threadloom <span className="faint">{info.version}</span>
+        </p>
+        <nav aria-label="Pages">
+          <ul className={styles.pages}>
+            {PAGES.filter(({ navigation }) => navigation !== undefined).map((page) => (
+              <li key={page.path}>
+                <Link
+                  href={page.path.split("/:", 1)[0] ?? "/"}
+                  aria-current={isCurrent(page, location) ? "page" : undefined}
+                >
+                  {page.navigation}
+                </Link>
+              </li>
+            ))}
+            <li>
+              <a href={documentationUrl}>API</a>
+            </li>
+          </ul>
+        </nav>
+        <div className={styles.settings}>
+          <ThemeChoice />
+          {signOut !== undefined && (
+            <button type="button" className="plain" onClick={signOut.signOut}>
+              Forget the {signOut.noun}
+            </button>
+          )}
+        </div>
+      </header>
+      <Switch>
+        {PAGES.map((page) => (
+          <Route key={page.path} path={page.path}>
+            <Titled page={page} />
+          </Route>
+        ))}
+        <Route>
+          <main id="main" tabIndex={-1} className={styles.main}>
+            <h1>There is no such page</h1>
+            <p>
+              <Link href="/">To the playground</Link>
+            </p>
+          </main>
+        </Route>
+      </Switch>
+    </div>
+  );
+};

@@ -1,0 +1,110 @@
+import { useEffect, useState, type FormEvent, type ReactNode } from "react";
+import { connect, ConnectionProvider, messageOf, statusOf, type Connection } from "../server/connection.tsx";
+import { forgetKey, keepKey, readSignIn, storedKey, type SignIn } from "../server/credentials.ts";
+import { SignOutProvider } from "./sign-out.ts";
+import styles from "./sign-in.module.css";
+
+type State =
+  | { kind: "connecting" }
+  | { kind: "asking"; signIn: SignIn; refusal: string | undefined }
+  | { kind: "failed"; message: string }
+  | { kind: "connected"; connection: Connection; signIn: SignIn; key: string | undefined };
+
+const isRefusal = (error: unknown): boolean => [401, 403].includes(statusOf(error) ?? 0);
+
+const enter = async (key: string | undefined): Promise<State> => {
+  try {
+    const signIn = await readSignIn();
+    try {
+      const connection = await connect(signIn, key);
+      if (key !== undefined) keepKey(key);
+      return { kind: "connected", connection, signIn, key };
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      // Nobody has said anything yet: that is no news.
+      return { kind: "asking", signIn, refusal: key === undefined ? undefined : messageOf(error) };
+    }
+  } catch (error) {
+    return { kind: "failed", message: messageOf(error) };
+  }
+};
+
+/** Lets in who the server lets in: asks for a key only where it wants one. */
+export const SignInGate = ({ children }: { children: ReactNode }) => {
+  const [state, setState] = useState<State>({ kind: "connecting" });
+  const tryWith = (key: string | undefined): void => void enter(key).then(setState);
+  useEffect(() => tryWith(storedKey()), []);
+
+  switch (state.kind) {
+    case "connecting":
+      return null;
+    case "failed":
+      return (
+        <main className={styles.door}>
+          <h1>Threadloom</h1>
+          <p role="alert">The server can&apos;t be reached: {state.message}</p>
+          <button type="button" onClick={() => tryWith(storedKey())}>
+            Try again
+          </button>
+        </main>
+      );
+    case "asking":
+      return <Door {...state} onKey={tryWith} />;
+    case "connected": {
+      const signOut = (): void => {
+        forgetKey();
+        tryWith(undefined);
+      };
+      return (
+        <ConnectionProvider value={state.connection}>
+          <SignOutProvider value={state.key === undefined ? undefined : { noun: state.signIn.noun, signOut }}>
+            {children}
+          </SignOutProvider>
+        </ConnectionProvider>
+      );
+    }
+  }
+};
+
+interface DoorProps {
+  signIn: SignIn;
+  refusal: string | undefined;
+  onKey(key: string): void;
+}
+
+const Door = ({ signIn: { noun, header, prefix }, refusal, onKey }: DoorProps) => {
+  const [key, setKey] = useState("");
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    onKey(key.trim());
+  };
+  return (
+    <main className={styles.door}>
+      <h1>Threadloom</h1>
+      <form onSubmit={submit}>
+        <label htmlFor="key">This server wants to know who you are: {noun}</label>
+        <input
+          id="key"
+          type="password"
+          autoComplete="off"
+          autoFocus
+          required
+          value={key}
+          aria-describedby="key-hint"
+          onChange={({ target }) => setKey(target.value)}
+        />
+        <p id="key-hint" className="faint">
+          Sent as the header{" "}
+          <code>
+            {header}: {prefix}…
+          </code>
+          , and kept until you close this tab.
+        </p>
+        {refusal !== undefined && <p role="alert">{refusal}</p>}
+        <button type="submit" className="primary">
+          Sign in
+        </button>
+      </form>
+    </main>
+  );
+};

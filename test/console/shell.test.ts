@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestServer } from "../helpers/app.ts";
+import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+
+const KEY = "canary-77aa-the-key";
+
+describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", { timeout: SLOW_MS }, () => {
+  let shown: OpenConsole;
+  beforeAll(async () => {
+    shown = await openConsole({ apiKeys: [KEY] });
+  }, SLOW_MS);
+  afterAll(() => shown?.close());
+
+  test("asks for a key where the server wants one, and says what is wrong with a wrong one", async () => {
+    const { page } = shown;
+    await page.getByLabel(/API key/).fill("wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").getByText("The API key is not known to this server.").waitFor();
+    expect(await shown.violations()).toEqual([]);
+    expect(await page.getByRole("navigation").count()).toBe(0);
+  });
+
+  test("keeps the key for the session of the tab, until it is forgotten", async () => {
+    const { page, browser, server } = shown;
+    await page.getByLabel(/API key/).fill(KEY);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("navigation").waitFor();
+    await page.reload();
+    await page.getByRole("navigation").waitFor();
+    expect(page.url()).not.toContain(KEY);
+    const another = await browser.newPage();
+    await another.goto(`${server.url}/console`);
+    await another.getByLabel(/API key/).waitFor();
+    await another.close();
+    await page.getByRole("button", { name: "Forget the API key" }).click();
+    await page.getByLabel(/API key/).fill(KEY);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("navigation").waitFor();
+  });
+
+  test("has every page in its navigation, each with its title and nothing that axe finds wrong, light and dark", async () => {
+    const { page } = shown;
+    const names = await page.getByRole("navigation").getByRole("link").allTextContents();
+    expect(names.length).toBeGreaterThan(6);
+    for (const theme of ["Light", "Dark"]) {
+      await page.getByLabel("Colours").selectOption({ label: theme });
+      for (const name of names.filter((one) => one !== "API")) {
+        await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
+        await page.waitForFunction(`document.title === ${JSON.stringify(`${name} – Threadloom`)}`);
+        await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
+        expect({ theme, name, violations: await shown.violations() }).toEqual({
+          theme,
+          name,
+          violations: [],
+        });
+      }
+    }
+  });
+
+  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+    expect(shown.faults).toEqual([]);
+  });
+});
+
+describe("the page at /console", () => {
+  const statusOf = async (options: Parameters<typeof startTestServer>[0], path = "/console/") => {
+    const server = await startTestServer(options);
+    try {
+      return (await fetch(`${server.url}${path}`, { redirect: "manual" })).status;
+    } finally {
+      await server.close();
+    }
+  };
+
+  test("is gone with --no-console", async () => {
+    expect(await statusOf({})).toBe(200);
+    expect(await statusOf({ noConsole: true })).toBe(404);
+  });
+
+  test("is not there beyond loopback as long as nobody has to say who he is", async () => {
+    expect(await statusOf({ host: "0.0.0.0", unsafeNoAuth: false, apiKeys: [KEY] })).toBe(200);
+    expect(await statusOf({ host: "0.0.0.0", unsafeNoAuth: true })).toBe(404);
+  });
+});
