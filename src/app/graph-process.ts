@@ -40,8 +40,7 @@ const WATCH = new URL("./main-process-watch.js", import.meta.url);
 const WATCH_LIMITS = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 };
 
 const tell = process.send?.bind(process);
-if (tell === undefined)
-  throw new Error("This program is started by a server, see the README on graph processes.");
+if (tell === undefined) throw new Error("This program is started by a server, see docs/graph-processes.md.");
 // Libraries that find it think that they have been started by a process manager.
 process.send = undefined;
 const send = (message: FromGraphProcess): void => void tell(message, undefined, {}, () => undefined);

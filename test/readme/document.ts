@@ -1,12 +1,12 @@
 import type { Option } from "../../src/config/option.ts";
 import { OPTIONS } from "../../src/config/options.ts";
 
-/** What a section of the README tells its reader to run, and what it says that comes out. */
+/** What a section of a page tells its reader to run, and what the page says that comes out. */
 export interface Step {
   command: string;
   /** The text of the output block that follows; undefined: nothing is printed. */
   output: string | undefined;
-  /** Line of the README in which the command starts. */
+  /** Line of the page in which the command starts. */
   line: number;
 }
 
@@ -39,10 +39,14 @@ const fences = (document: string): Fence[] => {
 const sectionLines = (document: string, heading: string): { from: number; to: number } => {
   const lines = document.split("\n");
   const from = lines.indexOf(heading);
-  if (from < 0) throw new Error(`The README has no section '${heading}'.`);
+  if (from < 0) throw new Error(`The page has no section '${heading}'.`);
   const rank = /^#+/.exec(heading)?.[0].length ?? 1;
+  const inFence = fences(document);
   const end = lines.findIndex(
-    (line, index) => index > from && (/^(#+) /.exec(line)?.[1]?.length ?? Infinity) <= rank,
+    (line, index) =>
+      index > from &&
+      (/^(#+) /.exec(line)?.[1]?.length ?? Infinity) <= rank &&
+      !inFence.some((fence) => fence.from <= index && index < fence.to),
   );
   return { from, to: end < 0 ? lines.length : end };
 };
@@ -111,15 +115,20 @@ export const createNormalizer = (): ((text: string) => string) => {
 
 const code = (text: string): string => `\`${text}\``;
 
-/** The table of the options, as the README shows it. */
+/** The table of the options, as the page on configuration shows it. */
 export const configurationTable = (): string => {
   const rows = (Object.values(OPTIONS) as Option<unknown>[]).map((option) => [
     option.environment.map(code).join(", "),
     option.flag === undefined ? "" : code(`--${option.flag}`),
     (option.default ?? "") === "" ? "" : code(option.default ?? ""),
+    option.expected,
     option.description,
   ]);
-  return [["Environment", "Flag", "Default", "Meaning"], ["---", "---", "---", "---"], ...rows]
+  return [
+    ["Environment", "Flag", "Default", "A value is", "Meaning"],
+    ["---", "---", "---", "---", "---"],
+    ...rows,
+  ]
     .map((cells) => `| ${cells.join(" | ")} |`)
     .join("\n");
 };

@@ -16,22 +16,27 @@ import {
 } from "./document.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const README = `${ROOT}README.md`;
-const WALK = "## A walk with curl";
+
+/** A section of a page. */
+interface Place {
+  page: string;
+  heading: string;
+}
+const WALK: Place = { page: "docs/api-walk.md", heading: "# A walk with curl" };
 /** Goes on in the shell of the walk. */
-const CRONS = "## Crons";
+const CRONS: Place = { page: "docs/crons.md", heading: "# Crons" };
 /** Both need a project: their own json blocks are its `langgraph.json`. */
-const ORIGINS = "### Pages of other origins";
-const INTERFACES = "## Generative user interfaces";
-const JAVASCRIPT = "### JavaScript";
-const CONFIGURATION = "## Configuration";
-/** Where the README's server is. */
+const ORIGINS: Place = { page: "docs/access.md", heading: "## Pages of other origins" };
+const INTERFACES: Place = { page: "docs/generative-ui.md", heading: "# Generative user interfaces" };
+const JAVASCRIPT: Place = { page: "docs/clients.md", heading: "## JavaScript" };
+const OPTIONS: Place = { page: "docs/configuration.md", heading: "## Options" };
+/** Where the server of the pages is. */
 const ADDRESS = "http://127.0.0.1:8123";
 /** Stands before the exit code behind each block's output; no answer contains it. */
 const MARK = "\u001e";
 const WALK_MS = 60_000;
 
-/** With UPDATE_README=1 the outputs and the table in the README are written instead of compared. */
+/** With UPDATE_README=1 the outputs and the table in the pages are written instead of compared. */
 const updating = (process.env["UPDATE_README"] ?? "") !== "";
 
 let server: TestServer;
@@ -41,7 +46,7 @@ beforeAll(async () => {
   folder = await temporaryFolder();
   server = await startTestServer({ graphConfigFile: `${ROOT}langgraph.json` });
   project = await startTestServer({
-    graphConfigFile: await aProject(await readFile(README, "utf8")),
+    graphConfigFile: await aProject(),
     corsAllowOrigins: [],
   });
 });
@@ -50,11 +55,15 @@ afterAll(async () => {
   await folder.remove();
 });
 
-/** The project that the README describes in two sections, with one of the examples for a graph; its `langgraph.json`. */
-const aProject = async (document: string): Promise<string> => {
-  const json = [ORIGINS, INTERFACES].flatMap((heading) => readSteps(document, heading, "json"));
+const pageOf = ({ page }: Place): Promise<string> => readFile(ROOT + page, "utf8");
+const stepsOf = async (place: Place, language: string): Promise<Step[]> =>
+  readSteps(await pageOf(place), place.heading, language);
+
+/** The project that the pages describe in two sections, with one of the examples for a graph; its `langgraph.json`. */
+const aProject = async (): Promise<string> => {
+  const json = [...(await stepsOf(ORIGINS, "json")), ...(await stepsOf(INTERFACES, "json"))];
   const config = Object.assign({}, ...json.map(({ command }) => JSON.parse(command) as object)) as object;
-  const [component] = readSteps(document, INTERFACES, "tsx");
+  const [component] = await stepsOf(INTERFACES, "tsx");
   const files = {
     "langgraph.json": JSON.stringify({ ...config, graphs: { agent: `${ROOT}graphs/agent.ts:graph` } }),
     "src/ui.tsx": component?.command ?? "",
@@ -65,7 +74,7 @@ const aProject = async (document: string): Promise<string> => {
   return join(folder.path, "langgraph.json");
 };
 
-/** Everything that a program prints, as the README shows it: with its address, without space at the end of lines. */
+/** Everything that a program prints, as the pages show it: with their address, without space at the end of lines. */
 const run = async (program: string, argv: string[], input: string, at = server): Promise<string> => {
   const child = spawn(program, argv, {
     cwd: ROOT,
@@ -89,7 +98,7 @@ const walk = async (steps: readonly Step[], at = server): Promise<string[]> => {
   const printed = await run("bash", ["-c", atServer(script.join("\n"), at)], "", at);
   const parts = printed.split(MARK);
   return steps.map(({ line }, index) => {
-    expect(parts[2 * index + 1], `exit code of the block at line ${line} of the README`).toBe("0");
+    expect(parts[2 * index + 1], `exit code of the block at line ${line} of its page`).toBe("0");
     return (parts[2 * index] ?? "").trimEnd();
   });
 };
@@ -99,13 +108,13 @@ const compare = (steps: readonly Step[], printed: readonly string[]): void => {
   for (const [index, { output = "", line }] of steps.entries()) {
     const expected = expectedText(output);
     const actual = actualText(printed[index] ?? "");
-    expect(actual, `what the block at line ${line} of the README prints`).toBe(expected);
+    expect(actual, `what the block at line ${line} of its page prints`).toBe(expected);
   }
 };
 
 /** Compares a section's outputs, or writes them if they differ. */
 const settle = async (
-  heading: string,
+  place: Place,
   language: string,
   steps: readonly Step[],
   printed: readonly string[],
@@ -118,18 +127,17 @@ const settle = async (
       const silent = (printed[index] ?? "") === "";
       expect(output === undefined, `whether line ${line} needs a text block behind it`).toBe(silent);
     }
-    const document = await readFile(README, "utf8");
-    await writeFile(README, withOutputs(document, heading, language, printed));
+    await writeFile(ROOT + place.page, withOutputs(await pageOf(place), place.heading, language, printed));
   }
 };
 
-describe("the README", () => {
+describe("the documentation", () => {
   test(
     "shows what its walk with curl prints",
     async () => {
-      const steps = readSteps(await readFile(README, "utf8"), WALK, "sh");
+      const steps = await stepsOf(WALK, "sh");
       expect(steps.length).toBeGreaterThan(10);
-      const crons = readSteps(await readFile(README, "utf8"), CRONS, "sh");
+      const crons = await stepsOf(CRONS, "sh");
       expect(crons).toHaveLength(1);
       const printed = await walk([...steps, ...crons]);
       await settle(WALK, "sh", steps, printed.slice(0, steps.length));
@@ -141,17 +149,16 @@ describe("the README", () => {
   test.each([
     ["what a page of another origin may do", ORIGINS],
     ["what a page gets that asks for a component", INTERFACES],
-  ])("shows %s", async (_, heading) => {
-    const document = await readFile(README, "utf8");
-    const [definitions] = readSteps(document, WALK, "sh");
-    const steps = readSteps(document, heading, "sh").filter(({ output }) => output !== undefined);
+  ])("shows %s", async (_, place) => {
+    const [definitions] = await stepsOf(WALK, "sh");
+    const steps = (await stepsOf(place, "sh")).filter(({ output }) => output !== undefined);
     expect(steps).toHaveLength(1);
     const [, ...printed] = await walk([definitions!, ...steps], project);
-    await settle(heading, "sh", steps, printed);
+    await settle(place, "sh", steps, printed);
   });
 
   test("shows what its JavaScript prints", async () => {
-    const steps = readSteps(await readFile(README, "utf8"), JAVASCRIPT, "js");
+    const steps = await stepsOf(JAVASCRIPT, "js");
     expect(steps).toHaveLength(1);
     const [step] = steps;
     const printed = await run("node", ["--input-type=module", "-"], atServer(step?.command ?? ""));
@@ -159,9 +166,12 @@ describe("the README", () => {
   });
 
   test("lists every option with its names, default and meaning", async () => {
-    const document = await readFile(README, "utf8");
-    if (updating) {
-      await writeFile(README, sectionTable(document, CONFIGURATION, configurationTable()).document);
-    } else expect(sectionTable(document, CONFIGURATION).table).toBe(configurationTable());
+    const { table, document } = sectionTable(
+      await pageOf(OPTIONS),
+      OPTIONS.heading,
+      updating ? configurationTable() : undefined,
+    );
+    if (updating) await writeFile(ROOT + OPTIONS.page, document);
+    else expect(table).toBe(configurationTable());
   });
 });

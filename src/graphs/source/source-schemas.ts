@@ -67,7 +67,7 @@ export const createSourceReader = (options: SourceReaderOptions): SourceReader =
         .catch((error: unknown) =>
           logger.warn(
             { reason: messageOf(error) },
-            "schemas from source can't be kept, so each start reads them anew (README: Schemas of graphs)",
+            "schemas from source can't be kept, so each start reads them anew (docs/graphs.md: Schemas of graphs)",
           ),
         );
     }
