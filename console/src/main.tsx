@@ -3,7 +3,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Router } from "wouter";
-import { useHashLocation } from "wouter/use-hash-location";
+import { useHashPlace } from "./shell/hash-place.ts";
 import { statusOf } from "./server/connection.tsx";
 import { SignInGate } from "./shell/sign-in.tsx";
 import { Shell } from "./shell/shell.tsx";
@@ -29,7 +29,7 @@ createRoot(root).render(
   <StrictMode>
     <FaultBoundary>
       <QueryClientProvider client={queries}>
-        <Router hook={useHashLocation}>
+        <Router hook={useHashPlace}>
           <SignInGate>
             <Shell />
           </SignInGate>

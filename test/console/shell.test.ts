@@ -57,6 +57,15 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     }
   });
 
+  test("knows a page by its path, whatever the search part behind it says", async () => {
+    const { page } = shown;
+    await shown.go("/runs?status=error&unknown=%3F");
+    await page.getByRole("main").getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+    await page.getByRole("navigation").getByRole("link", { name: "Runs", exact: true }).click();
+    await page.waitForFunction(`location.hash === "#/runs"`);
+    expect(new URL(page.url()).search).toBe("");
+  });
+
   test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
     expect(shown.faults).toEqual([]);
   });
