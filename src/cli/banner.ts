@@ -24,7 +24,7 @@ export const databaseName = (connectionString: string): string => {
 };
 
 /** The address as somebody on this machine can call it: nobody can connect to "all addresses". */
-const callable = (address: string): string =>
+export const callable = (address: string): string =>
   address.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
 
 const MESSAGES: JsonValue = [{ role: "user", content: "What is 6 * 7?" }];

@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { graphConfigFileOf, helpText, readCommandLine } from "../../config/config.ts";
 import { projectKeysIn } from "../../config/project-keys.ts";
 import { StartError } from "../../domain/errors.ts";
+import { isAttended, openingIn } from "../dev/opening.ts";
 import { NotDoneError } from "../run-command.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
@@ -25,15 +26,20 @@ Starts the server as 'threadloom start' does, with graphs in a process of their 
 were loaded from, langgraph.json, the file of its 'env', and tsconfig.json. When one is written, new runs begin in the new code; what
 runs goes on in the code that it began with. Code that can't be loaded is told, and changes nothing.
 
+The console opens in your browser, where there is one: at a terminal, but not in CI, nor over SSH. --no-open leaves that out, --open
+opens it whatever the surroundings.
+
 Examples:
   $ threadloom dev
+  $ threadloom dev --no-open
   $ threadloom dev --port 8124 --workers 2
 
 Options are those of 'start':
 
 `;
 
-const run = async (argv: string[], { environment, write }: CommandSurroundings): Promise<void> => {
+const run = async (given: string[], { environment, terminal, write }: CommandSurroundings): Promise<void> => {
+  const { opens, others: argv } = openingIn(given);
   if (readCommandLine(argv).help) return write(HELP + helpText().replace(/^[^]*?\nOptions[^\n]*\n/, ""));
   const file = graphConfigFileOf(argv, environment);
   if (projectKeysIn(environment)["graphs"] === undefined) {
@@ -45,7 +51,8 @@ const run = async (argv: string[], { environment, write }: CommandSurroundings):
   }
   const { launch } = await import("../dev/launch.ts");
   // What is wrong was told by the server.
-  if ((await launch(argv)) !== 0) throw new NotDoneError();
+  const isOpened = opens ?? isAttended(environment, terminal);
+  if ((await launch(argv, isOpened)) !== 0) throw new NotDoneError();
 };
 
 /** `threadloom dev`. Its options are those of `start`. */

@@ -1,14 +1,28 @@
 import { fork } from "node:child_process";
 import { constants } from "node:os";
+import { openPage } from "./opening.ts";
 
 const ENTRY = new URL("./server-entry.js", import.meta.url);
 
 /** The exit code of a server that is to be started again: what has changed can't be changed in a process. */
 export const START_AGAIN = 75;
 
-const runOnce = (argv: readonly string[]): Promise<number> =>
+/** What the server says to the process that has launched it: it is up, and this is its page. */
+export interface Ready {
+  kind: "ready";
+  /** Undefined: it has none. */
+  consoleAddress: string | undefined;
+}
+
+const isReady = (message: unknown): message is Ready =>
+  typeof message === "object" && message !== null && (message as { kind?: unknown }).kind === "ready";
+
+const runOnce = (argv: readonly string[], onReady: (ready: Ready) => void): Promise<number> =>
   new Promise((resolve, reject) => {
     const child = fork(ENTRY, argv, { stdio: "inherit" });
+    child.on("message", (message) => {
+      if (isReady(message)) onReady(message);
+    });
     const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
     for (const signal of signals) process.on(signal, forward);
@@ -22,10 +36,16 @@ const runOnce = (argv: readonly string[]): Promise<number> =>
 /**
  * Runs the server of `threadloom dev` as a child, and starts it again when it asks for that. The database outlives the child.
  * Resolves to the exit code.
+ * @param opensConsole opens the console in a browser when the server is up for the first time
  */
-export const launch = async (argv: readonly string[]): Promise<number> => {
+export const launch = async (argv: readonly string[], opensConsole: boolean): Promise<number> => {
   let code: number;
-  do code = await runOnce(argv);
+  let isDue = opensConsole;
+  const onReady = ({ consoleAddress }: Ready): void => {
+    if (isDue && consoleAddress !== undefined) void openPage(consoleAddress);
+    isDue = false;
+  };
+  do code = await runOnce(argv, onReady);
   while (code === START_AGAIN);
   return code;
 };

@@ -15,7 +15,7 @@ import type { RunningServer } from "../start/in-development.ts";
 import { failureText, serve } from "../start/serve.ts";
 import { needsNewServer, ownFilesOf, pathsIn, type Basis } from "./changes.ts";
 import { createFileWatch, type FileWatch } from "./file-watch.ts";
-import { START_AGAIN } from "./launch.ts";
+import { START_AGAIN, type Ready } from "./launch.ts";
 import { createTelling, type Telling } from "./telling.ts";
 
 /** Below what variables say. Closing has to be quick: what runs goes on at the next start. */
@@ -239,6 +239,8 @@ export const serveInDevelopment = async (argv: readonly string[]): Promise<void>
     defaults: DEFAULTS,
     parts: { trace, onFiles },
     started(running) {
+      const ready: Ready = { kind: "ready", consoleAddress: running.consoleAddress };
+      process.send?.(ready);
       const telling = createTelling(running.config.logFormat === "pretty", running.logger, (text) => {
         process.stdout.write(text);
       });

@@ -17,6 +17,8 @@ export interface InDevelopment {
 
 export interface RunningServer {
   readonly server: Server;
+  /** Where its page for people is, as somebody on this machine can call it; undefined: it has none. */
+  readonly consoleAddress: string | undefined;
   readonly config: Config;
   readonly project: GraphConfig;
   readonly logger: Logger;

@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { createServer as createSocket } from "node:net";
 import { constants } from "node:os";
 import { resolve } from "node:path";
-import { bannerText, databaseName } from "../banner.ts";
+import { bannerText, callable, databaseName } from "../banner.ts";
 import {
   graphConfigFileOf,
   helpText,
@@ -253,6 +253,7 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
     if (opened.server !== undefined) {
       development?.started({
         server: opened.server,
+        consoleAddress: opened.server.hasConsole ? `${callable(address)}/console` : undefined,
         config,
         project,
         logger,

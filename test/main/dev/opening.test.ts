@@ -1,0 +1,48 @@
+import { chmod, readFile, writeFile } from "node:fs/promises";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { isAttended, openingIn } from "../../../src/cli/dev/opening.ts";
+import { buildConsole } from "../../../console/build.js";
+import { temporaryFolder } from "../../helpers/temporary-folder.ts";
+import { developed, GRAPHS, SECONDS_AT_MOST } from "./dev-project.ts";
+
+vi.setConfig({ testTimeout: SECONDS_AT_MOST * 1_000 });
+
+test.skipIf(process.platform !== "linux")(
+  "dev opens the console in the browser, once though the server is started again",
+  async () => {
+    await buildConsole();
+    const folder = await temporaryFolder();
+    onTestFinished(() => folder.remove());
+    const opened = `${folder.path}/opened`;
+    const browser = `${folder.path}/browser`;
+    await writeFile(browser, `#!/bin/sh\necho "$1" >> '${opened}'\n`);
+    await chmod(browser, 0o755);
+    const { edit, untilTold, server } = await developed({}, ["--open"], {
+      BROWSER: browser,
+      DISPLAY: "",
+      XDG_CURRENT_DESKTOP: "",
+      PATH: process.env["PATH"] ?? "",
+    });
+    const address = await server.address();
+    await vi.waitFor(async () => expect(await readFile(opened, "utf8")).toBe(`${address}/console\n`), {
+      timeout: 20_000,
+    });
+    await edit("langgraph.json", { graphs: GRAPHS, http: { mount_prefix: "/agents" } });
+    await untilTold("watching the graphs", 2);
+    expect((await readFile(opened, "utf8")).split("\n")).toHaveLength(2);
+  },
+);
+
+test("a browser is opened at a terminal only, and never in CI, over SSH, or where nobody wants one", () => {
+  expect(isAttended({}, true)).toBe(true);
+  expect(isAttended({}, false)).toBe(false);
+  expect(isAttended({ CI: "true" }, true)).toBe(false);
+  expect(isAttended({ SSH_CONNECTION: "192.0.2.1 1 192.0.2.2 22" }, true)).toBe(false);
+  expect(isAttended({ BROWSER: "none" }, true)).toBe(false);
+});
+
+test("the flags about the browser are for dev, and the last of them counts", () => {
+  expect(openingIn(["--port", "1", "--no-open"])).toEqual({ opens: false, others: ["--port", "1"] });
+  expect(openingIn(["--no-open", "--open"])).toEqual({ opens: true, others: [] });
+  expect(openingIn([])).toEqual({ opens: undefined, others: [] });
+});
