@@ -20,6 +20,16 @@ export interface ModuleLoader {
 const TYPESCRIPT = /\.[cm]?tsx?$/;
 
 /**
+ * What a module exports. Where the nearest package.json does not say `"type": "module"`, TypeScript with `import` and `export`
+ * becomes CommonJS, of which Node names the exports that it finds in the text of the file: none. All are in its `default`.
+ */
+const exportsOf = (module: Record<string, unknown>): Record<string, unknown> => {
+  const whole = module["default"];
+  const isCompiled = typeof whole === "object" && whole !== null && Object.hasOwn(whole, "__esModule");
+  return isCompiled ? (whole as Record<string, unknown>) : module;
+};
+
+/**
  * TypeScript needs a loader. When we are TypeScript ourselves, one is active (tsx, or the test runner), and
  * a second one would transform everything twice. From the compiled JavaScript tsx is loaded here, if a file needs it.
  *
@@ -47,7 +57,7 @@ export async function createModuleLoader(
           cause,
         });
       });
-      const exports = module as Record<string, unknown>;
+      const exports = exportsOf(module as Record<string, unknown>);
       if (exportName in exports) return { exported: exports[exportName] };
       const names = Object.keys(exports).map((name) => `'${name}'`);
       throw new GraphLoadError(

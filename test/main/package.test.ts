@@ -32,16 +32,17 @@ afterAll(async () => {
   await packed?.remove();
 });
 
-test.each(["module", "commonjs"] as const)(
-  "a project in JavaScript (%s) serves its graph, whose own classes come back from storage after a kill -9",
-  async (type) => {
-    const project = await aProject(
-      { type },
-      {
-        "langgraph.json": { graphs: { agent: "./agent.js:graph" } },
-        "agent.js": await agentText(type),
-      },
-    );
+test.each([
+  ["JavaScript, of type module", { type: "module" }, "agent.js", "module"],
+  ["JavaScript, of type commonjs", { type: "commonjs" }, "agent.js", "commonjs"],
+  ["TypeScript, of no type", {}, "agent.ts", "module"],
+] as const)(
+  "a project (%s) serves its graph, whose own classes come back from storage after a kill -9",
+  async (_, packageJson, file, kind) => {
+    const project = await aProject(packageJson, {
+      "langgraph.json": { graphs: { agent: `./${file}:graph` } },
+      [file]: await agentText(kind),
+    });
     const database = await freshDatabase();
     try {
       await useAgent(() => startIn(project, { DATABASE_URL: database.connectionString }));
