@@ -12,6 +12,7 @@ import { isPassing } from "../database/passing-faults.ts";
 import { openCipher } from "../encryption/setup.ts";
 import { createInlineExecutor } from "../engine/executors/inline.ts";
 import { createHost, type CurrentExecution } from "../engine/executors/process/host.ts";
+import { sayLastWord } from "../engine/executors/process/last-word.ts";
 import type { FromGraphProcess, ToGraphProcess } from "../engine/executors/process/messages.ts";
 import { createLogConsole } from "../graphs/console.ts";
 import { loadGraphs } from "../graphs/graphs.ts";
@@ -29,7 +30,6 @@ import { openItems } from "../store/semantic-search.ts";
 
 interface Blaming {
   current: AsyncLocalStorage<CurrentExecution>;
-  send(message: FromGraphProcess): void;
   logger: Logger;
 }
 
@@ -54,7 +54,7 @@ for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal
  * Says whose code ends this process, as far as it is known: the context of what called `process.exit`, or of the timer or
  * callback that threw. Nobody is named by a full heap, a signal, or a loop without an end.
  */
-const blameWhoEnds = ({ current, send, logger }: Blaming): void => {
+const blameWhoEnds = ({ current, logger }: Blaming): void => {
   /** LangGraph names the node; it names no run where a factory makes the graph. */
   const originHere = () => {
     const { id: _id, ...run } = current.getStore() ?? {};
@@ -70,11 +70,10 @@ const blameWhoEnds = ({ current, send, logger }: Blaming): void => {
     how = `threw an exception that nothing caught (${name}: ${message})`;
     process.exit(1);
   });
-  // A pipe takes a message at once, as long as none before it waits.
   process.on("exit", () => {
     const execution = current.getStore();
     const { node } = logOrigin();
-    if (execution !== undefined) send({ kind: "ending", culprit: { ...execution, node, how } });
+    if (execution !== undefined) sayLastWord({ ...execution, node, how });
   });
 };
 
@@ -85,7 +84,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
     destination: openTerminal(LOG_DESCRIPTOR),
   });
   const current = new AsyncLocalStorage<CurrentExecution>();
-  blameWhoEnds({ current, send, logger });
+  blameWhoEnds({ current, logger });
   // Both belong to the process, as this does.
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
   Object.assign(console, createLogConsole(logger));

@@ -6,6 +6,7 @@ import {
   startGraphProcess,
   type GraphProcessOptions,
 } from "../../../src/engine/executors/process/graph-process.ts";
+import { LAST_WORD_DESCRIPTOR } from "../../../src/engine/executors/process/last-word.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
 
 /** What the system may answer to a fork, and a child that does nothing. */
@@ -15,6 +16,7 @@ const forked = vi.mocked(fork);
 const ANSWER_MS = 60_000;
 
 const start = () => {
+  const onCulprit = vi.fn<GraphProcessOptions["onCulprit"]>();
   const onEnd = vi.fn<GraphProcessOptions["onEnd"]>();
   const graphProcess = startGraphProcess({
     entry: new URL("file:///graphs.js"),
@@ -22,13 +24,14 @@ const start = () => {
     heapMegabytes: 100,
     blockedSeconds: 10,
     onMessage: () => undefined,
+    onCulprit,
     onEnd,
     logger: createLogger({ level: "silent" }),
   });
-  return { graphProcess, onEnd };
+  return { graphProcess, onCulprit, onEnd };
 };
 const aChild = () => {
-  const stdio = Array.from({ length: 5 }, () => new PassThrough());
+  const stdio = Array.from({ length: 6 }, () => new PassThrough());
   const child = Object.assign(new EventEmitter(), {
     pid: 1,
     stdio,
@@ -83,4 +86,14 @@ test("one that has loaded them lives on", async () => {
   await vi.advanceTimersByTimeAsync(2 * ANSWER_MS);
   clearInterval(answering);
   expect(onEnd).not.toHaveBeenCalled();
+});
+
+test("what a process says while it ends names who has ended it; whatever else is written there is nothing", async () => {
+  const { stdio } = aChild();
+  const { onCulprit } = start();
+  const culprit = { id: 7, run_id: "run", thread_id: "thread", graph_id: "graph", node: "hurt", how: "left" };
+  for (const line of ["no JSON", "null", "7", "[]", `{"id":7}`, "", JSON.stringify(culprit)])
+    stdio[LAST_WORD_DESCRIPTOR]!.write(`${line}\n`);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(onCulprit.mock.calls).toEqual([[culprit]]);
 });

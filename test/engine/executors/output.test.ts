@@ -1,11 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { apiOf } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
+import { openStream } from "../../helpers/server-sent-events.ts";
 import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
 
 const WITHIN_MS = 60_000;
+// So that a wait in vain says what it waited for.
+vi.setConfig({ testTimeout: 2 * WITHIN_MS });
 
 let server: TestServer;
 beforeAll(async () => {
@@ -65,19 +68,26 @@ const untilTold = (what: string, isMeant: (line: Line) => boolean): Promise<Line
     WITHIN_MS,
   );
 
-const aHostileRun = async (input: Record<string, unknown>) => {
+const aHostileRun = async (input: { steps?: number; [field: string]: unknown }) => {
   const { run_id, thread_id } = await apiOf(server).aRun(await apiOf(server).aThread(), {
     assistant_id: "hostile",
     input,
+    // Those before and after its steps count, too. How many of them an attempt has left to do depends on the machine.
+    config: { recursion_limit: (input.steps ?? 0) + 3 },
   });
   return { run_id, thread_id };
 };
-const untilSuccess = ({ run_id, thread_id }: { run_id: string; thread_id: string }) =>
-  eventually(
-    "the run ends as success",
-    async () => (await apiOf(server).run(thread_id, run_id)).status === "success",
+const untilSuccess = async ({ run_id, thread_id }: { run_id: string; thread_id: string }): Promise<void> => {
+  const status = await eventually(
+    "the run ends",
+    async () => {
+      const { status } = await apiOf(server).run(thread_id, run_id);
+      return status !== "pending" && status !== "running" && status;
+    },
     WITHIN_MS,
   );
+  expect(status).toBe("success");
+};
 const lostAttempts = async ({ run_id }: { run_id: string }): Promise<number | undefined> => {
   const rows = await query<{ lost_attempts: number }>(
     server,
@@ -135,4 +145,24 @@ test("a run whose timer ends its process when it is over costs those that are th
   expect(culprit).toMatchObject(late);
   await untilSuccess(neighbour);
   expect(await lostAttempts(neighbour)).toBe(0);
+});
+
+test("a run that ends its process while megabytes of its events wait for the pipe is named", async () => {
+  const neighbour = await aHostileRun({ steps: 20 });
+  const thread_id = await apiOf(server).aThread();
+  const stream = await openStream(`${server.url}/threads/${thread_id}/runs/stream`, {
+    body: { assistant_id: "last-word", input: {}, stream_mode: "custom" },
+  });
+  onTestFinished(() => stream.close());
+  const { run_id } = (await stream.next())!.data as { run_id: string };
+  const end = await untilTold(
+    "the log tells of the end",
+    ({ msg, runs }) =>
+      msg.startsWith("a graph process ") && (runs as string[] | undefined)?.includes(run_id) === true,
+  );
+  expect(end.msg).toBe("a graph process exited with 0: a run called process.exit");
+  expect(end.culprit).toEqual({ run_id, thread_id, graph_id: "last-word", node: "hurt" });
+  for (const run of [neighbour, { run_id, thread_id }]) await untilSuccess(run);
+  expect(await lostAttempts(neighbour)).toBe(0);
+  expect(await lostAttempts({ run_id })).toBe(1);
 });

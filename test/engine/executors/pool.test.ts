@@ -242,7 +242,7 @@ describe("with a spare that is ready", () => {
     const endBy = (fake: FakeProcess, runId: string): void => {
       const origin = { run_id: runId, thread_id: "thread", graph_id: "graph", node: "hurt" };
       const culprit = { id: idOf(fake, runId), ...origin, how: "called process.exit" };
-      fake.options.onMessage({ kind: "ending", culprit });
+      fake.options.onCulprit(culprit);
       fake.options.onEnd("exit", "exited with 0");
     };
 

@@ -2,7 +2,8 @@ import { fork, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { Logger } from "../../../lib/logger.ts";
 import type { DeathReason } from "./deaths.ts";
-import type { FromGraphProcess, GraphProcessSetup, ToGraphProcess } from "./messages.ts";
+import { hearLastWord, LAST_WORD_DESCRIPTOR } from "./last-word.ts";
+import type { Culprit, FromGraphProcess, GraphProcessSetup, ToGraphProcess } from "./messages.ts";
 import { logOutput } from "./output.ts";
 
 export interface GraphProcessOptions {
@@ -14,6 +15,8 @@ export interface GraphProcessOptions {
   /** How long the process may leave questions unanswered before it is killed; 0: for ever. */
   blockedSeconds: number;
   onMessage(message: FromGraphProcess): void;
+  /** Called before `onEnd`, if the process has said while it ended whose code that was. */
+  onCulprit(culprit: Culprit): void;
   /** Called once, and later than the start, unless it was closed. `how`: as the end of a sentence; `cause`: of a failed start. */
   onEnd(reason: DeathReason, how: string, cause?: Error): void;
   logger: Logger;
@@ -58,7 +61,7 @@ const forkEntry = ({ entry, heapMegabytes }: GraphProcessOptions): ChildProcess 
     // Its own options, not those of this process: the entry brings its loader, and a debugger listens on one port.
     const child = fork(entry, [], {
       execArgv: [`--max-old-space-size=${heapMegabytes}`, `--max-semi-space-size=${YOUNG_MEGABYTES}`],
-      stdio: ["ignore", "pipe", "pipe", "ipc", "pipe"],
+      stdio: ["ignore", "pipe", "pipe", "ipc", "pipe", "pipe"],
     });
     if (child.pid !== undefined) return child;
     return new Promise((resolve) => child.once("error", resolve));
@@ -91,10 +94,12 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   const child = forkEntry(options);
   if (child instanceof Promise) return neverStarted(child, options);
   const logger = options.logger.child({ graph_process: child.pid });
-  const [, out, error, , log] = child.stdio as unknown as Readable[];
-  if (out !== undefined && error !== undefined && log !== undefined) {
-    logOutput(logger, { out, error, log: (child.stdio as unknown as Readable[])[LOG_DESCRIPTOR] ?? log });
-  }
+  const streams = child.stdio as unknown as Readable[];
+  const [, out, error] = streams;
+  const log = streams[LOG_DESCRIPTOR];
+  const lastWord = streams[LAST_WORD_DESCRIPTOR];
+  if (out !== undefined && error !== undefined && log !== undefined) logOutput(logger, { out, error, log });
+  if (lastWord !== undefined) hearLastWord(lastWord, options.onCulprit);
   /** Undefined until it has loaded its graphs, which takes every turn of its loop for a while. */
   let unanswered: number | undefined;
   let killedBecause: End | undefined;

@@ -7,7 +7,10 @@ import type { FromGraphProcess, GraphProcessSetup } from "./messages.ts";
 import { createRestarts } from "./restarts.ts";
 
 /** What processes there are to be. */
-export interface MembersOptions extends Omit<GraphProcessOptions, "onMessage" | "onEnd" | "setup"> {
+export interface MembersOptions extends Omit<
+  GraphProcessOptions,
+  "onMessage" | "onCulprit" | "onEnd" | "setup"
+> {
   setup: Omit<GraphProcessSetup, "packagesAhead">;
   /**
    * Graphs are loaded anew while runs go on (development). A spare has loaded no graphs then, but the packages that they need: its
@@ -45,6 +48,7 @@ export const createMembers = (options: MembersOptions, { onMessage, onEnd }: Mem
         ...options,
         setup: { ...options.setup, packagesAhead: isReloading ? packages : undefined },
         onMessage: (message) => onMessage(member, message),
+        onCulprit: (culprit) => (member.culprit = culprit),
         onEnd: (reason, how, cause) => {
           ends.ended(member, how, cause);
           onEnd(member, reason, how);

@@ -79,7 +79,7 @@ export type SentResult =
   | { kind: "refused"; refusal: ResumeRefusal }
   | { kind: "stopped"; reason: StopReason };
 
-/** The execution whose code has ended its process. */
+/** The execution whose code has ended its process; it may be over. See `sayLastWord`. */
 export interface Culprit extends Pick<ClaimedRunRow, "run_id" | "thread_id" | "graph_id"> {
   id: number;
   /** Undefined if it was not called by a node. */
@@ -100,8 +100,6 @@ export type FromGraphProcess =
   | { kind: "events"; batches: { id: number; events: EventPair[] }[] }
   | { kind: "graph-ended"; id: number }
   | { kind: "result"; id: number; result: SentResult }
-  /** Sent while the process ends, by the code of an execution that may be over: only if it is known whose code that was. */
-  | { kind: "ending"; culprit: Culprit }
   /** Answers `ping`; `residentBytes` is the memory that the process takes. */
   | { kind: "pong"; residentBytes: number };
 

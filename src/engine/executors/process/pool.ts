@@ -139,9 +139,6 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
         return hearGraphEnd(member.here.get(message.id));
       case "result":
         return hearResult(member, message);
-      case "ending":
-        member.culprit = message.culprit;
-        return;
       case "pong":
         hearMemory(member, message.residentBytes);
         // It may have been too busy to be given anything.

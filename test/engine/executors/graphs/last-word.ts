@@ -1,0 +1,19 @@
+/** In its first attempt it tells megabytes, and ends its process in the same turn of the loop: they still wait for the pipe. */
+import { Annotation, END, START, StateGraph, type LangGraphRunnableConfig } from "@langchain/langgraph";
+
+const TOLD = 16;
+const CHARACTERS = 500_000;
+/** Until what was told has come through LangGraph to the pipe; no timer fires and no socket is read meanwhile. */
+const MICROTASKS = 10_000;
+
+export const graph = new StateGraph(Annotation.Root({ done: Annotation<boolean>() }))
+  .addNode("hurt", async (_state, { configurable, writer }: LangGraphRunnableConfig) => {
+    const { run_attempt = 1 } = configurable as { run_attempt?: number };
+    if (run_attempt > 1) return { done: true };
+    for (let told = 0; told < TOLD; told += 1) writer?.("x".repeat(CHARACTERS));
+    for (let turn = 0; turn < MICROTASKS; turn += 1) await undefined;
+    process.exit(0);
+  })
+  .addEdge(START, "hurt")
+  .addEdge("hurt", END)
+  .compile();
