@@ -25,4 +25,8 @@ export default tseslint.config(
     files: ["test/bench/**", "bin/**"],
     rules: { "no-console": "off" },
   },
+  {
+    files: ["templates/**/*.js"],
+    languageOptions: { globals: { fetch: "readonly" } },
+  },
 );

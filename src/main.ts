@@ -10,6 +10,7 @@ const surroundings: CommandSurroundings = {
   write: writingTo(process.stdout),
   tell: writingTo(process.stderr),
   terminal: process.stdout.isTTY === true,
+  canAsk: process.stdout.isTTY === true && process.stdin.isTTY === true,
   columns: process.stdout.isTTY ? process.stdout.columns : undefined,
   stopping() {
     const stopping = new AbortController();

@@ -13,6 +13,11 @@ interface CommandEntry {
 /** Every command, in the order of the help. A new one is a file in `commands/`, and a line here. */
 const COMMANDS: readonly CommandEntry[] = [
   {
+    name: "new",
+    summary: "Make a project with a graph that runs.",
+    load: async () => (await import("./commands/new.ts")).createNew,
+  },
+  {
     name: "dev",
     summary: "Start the server, and load graphs anew as they are written.",
     load: async () => (await import("./commands/dev.ts")).createDev,
@@ -101,6 +106,7 @@ const COMMANDS: readonly CommandEntry[] = [
 
 const EXAMPLES = `
 Examples:
+  $ threadloom new my-agent
   $ threadloom dev
   $ threadloom start
   $ threadloom start --port 8124 --workers auto

@@ -1,9 +1,12 @@
 import { CommanderError, type Command } from "commander";
-import { EncryptionError, StartError, ThreadloomError } from "../domain/errors.ts";
+import { EncryptionError, StartError, ThreadloomError, UsageError } from "../domain/errors.ts";
 import { GraphLoadError } from "../project/langgraph-json.ts";
 
 /** What a shell is told by the exit code. */
 export const EXIT_CODES = { done: 0, notDone: 1, wrongUsage: 2 } as const;
+
+/** The last line of a command's help. */
+export const EXIT_CODES_TEXT = "Exit codes: 0 done, 1 not done, 2 wrong usage.";
 
 /** A command was not done, or not wholly, and has said why. */
 export class NotDoneError extends Error {
@@ -68,6 +71,6 @@ const run = async (command: Command, name: string, { argv, tell, write }: RunOpt
     if (error instanceof CommanderError)
       return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.wrongUsage;
     named(`${isPlain(error) ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
-    return EXIT_CODES.notDone;
+    return error instanceof UsageError ? EXIT_CODES.wrongUsage : EXIT_CODES.notDone;
   }
 };

@@ -210,6 +210,9 @@ export class StartError extends Error {
   }
 }
 
+/** The same where the reason is how a command was called: what stands on the command line. It exits 2. */
+export class UsageError extends StartError {}
+
 /**
  * An attempt found that it no longer holds its run: its lease expired and another attempt took over, or the run
  * was ended. Nothing of what it wanted to write was written. Never reaches a caller of the API.

@@ -31,6 +31,7 @@ const within = async (config: object, files: Record<string, unknown>, ...argv: s
     write: (text: string): void => void (out += text),
     tell: (text: string): void => void (told += text),
     terminal: false,
+    canAsk: false,
     stopping: () => new AbortController().signal,
   };
   const code = await runProgram(await createProgram(full, surroundings), { argv: full, ...surroundings });

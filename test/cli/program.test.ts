@@ -11,6 +11,7 @@ const within = async (...argv: string[]): Promise<{ code: number; out: string; t
     write: (text: string): void => void (out += text),
     tell: (text: string): void => void (told += text),
     terminal: false,
+    canAsk: false,
     stopping: () => new AbortController().signal,
   };
   const code = await runProgram(await createProgram(argv, surroundings), { argv, ...surroundings });
@@ -61,6 +62,7 @@ test("the help of the server's own command is that of its options", async () => 
 });
 
 test.each([
+  "new",
   "doctor",
   "keys",
   "migrate",

@@ -26,6 +26,8 @@ export interface InstalledProject {
   npm(...argv: string[]): Promise<string>;
   /** Runs a program in the folder; answers what it wrote. */
   node(...argv: string[]): Promise<string>;
+  /** A project in a folder of it. */
+  within(folder: string): Pick<InstalledProject, "npm" | "node">;
   remove(): Promise<void>;
 }
 
@@ -39,14 +41,14 @@ export const aFolder = async (packageJson: object): Promise<InstalledProject> =>
     }
   };
   await write({ "package.json": { name: "somebodys-project", private: true, ...packageJson } });
-  const inFolder = { cwd: folder.path, maxBuffer: 10_000_000 };
-  return {
-    path,
-    write,
-    npm: async (...argv) => (await run("npm", argv, inFolder)).stdout,
-    node: async (...argv) => (await run(process.execPath, argv, inFolder)).stdout,
-    remove: () => folder.remove(),
+  const within = (inner: string): Pick<InstalledProject, "npm" | "node"> => {
+    const inFolder = { cwd: path(inner), maxBuffer: 10_000_000 };
+    return {
+      npm: async (...argv) => (await run("npm", argv, inFolder)).stdout,
+      node: async (...argv) => (await run(process.execPath, argv, inFolder)).stdout,
+    };
   };
+  return { path, write, ...within("."), within, remove: () => folder.remove() };
 };
 
 const PACKAGES = join(ROOT, "node_modules");

@@ -9,6 +9,8 @@ export interface CommandSurroundings {
   tell(text: string): void;
   /** Whether a person reads the answer. */
   readonly terminal: boolean;
+  /** Whether that person can answer, too. */
+  readonly canAsk: boolean;
   /** Characters of a line of that person's terminal; undefined where nobody reads. */
   readonly columns?: number | undefined;
   /** Aborts when the process is asked to end. Asked for, the process does not end by itself. */

@@ -1,0 +1,127 @@
+import { stat } from "node:fs/promises";
+import { relative, resolve } from "node:path";
+import { Command, Option } from "commander";
+import { StartError, UsageError } from "../../domain/errors.ts";
+import { serverVersion } from "../../lib/package-versions.ts";
+import {
+  findPackageManager,
+  install,
+  PACKAGE_MANAGERS,
+  scriptCommand,
+  type PackageManager,
+} from "../new/installing.ts";
+import { assertRoomIn, writeProject } from "../new/project.ts";
+import { LANGUAGES, TEMPLATES, type Language, type Template } from "../new/templates.ts";
+import { EXIT_CODES_TEXT } from "../run-command.ts";
+import type { CommandSurroundings, CreateCommand } from "./command.ts";
+
+const EXAMPLES = `
+Examples:
+  $ threadloom new
+  $ threadloom new my-agent --template approval --language javascript
+  $ threadloom new my-agent --yes --package-manager pnpm
+  $ threadloom new . --no-install
+
+It asks what was not said, at a terminal and without --yes. No file is written over. The templates need no key of a model:
+  agent     an agent with tools
+  approval  a person approves before something is done
+  research  a plan, searches in parallel, a report
+${EXIT_CODES_TEXT}`;
+
+const USUAL_FOLDER = "my-agent";
+const SECOND_MS = 1_000;
+
+interface Flags {
+  template?: Template;
+  language?: Language;
+  install: boolean;
+  packageManager?: PackageManager;
+  threadloom?: string;
+  yes?: true;
+}
+
+/** What package.json says of this package: a path of this machine's is written so that the project finds it. */
+const dependencyOn = async (given: string | undefined, folder: string): Promise<string> => {
+  if (given === undefined) return `^${serverVersion()}`;
+  const isPath = (await stat(given).catch(() => undefined)) !== undefined;
+  return isPath ? `file:${relative(folder, resolve(given)).replaceAll("\\", "/")}` : given;
+};
+
+/** Installs what the project needs, and says how it goes. Throws StartError. */
+const installIn = async (
+  folder: string,
+  manager: PackageManager,
+  { terminal, tell }: CommandSurroundings,
+): Promise<void> => {
+  const { spinner } = await import("@clack/prompts");
+  const wheel = terminal ? spinner({ indicator: "timer" }) : undefined;
+  const startedAt = Date.now();
+  if (wheel === undefined) tell(`Installing its packages with ${manager} …\n`);
+  else wheel.start(`Installing its packages with ${manager}`);
+  const failure = await install(manager, folder);
+  if (failure === undefined) {
+    const seconds = ((Date.now() - startedAt) / SECOND_MS).toFixed(0);
+    if (wheel === undefined) tell(`Installed in ${seconds} s.\n`);
+    else wheel.stop("Its packages are installed");
+    return;
+  }
+  wheel?.error(`${manager} could not install its packages`);
+  throw new StartError(
+    `The project is in ${folder}, but '${manager} install' failed there:\n\n${failure}\n\n` +
+      "Mend what it names, and run it there again.",
+  );
+};
+
+const stepsText = (folder: string, manager: PackageManager, isInstalled: boolean): string => {
+  const here = relative(resolve("."), folder);
+  const steps = [
+    ...(here === "" ? [] : [`cd ${/^[\w./\\-]+$/.test(here) ? here : JSON.stringify(here)}`]),
+    ...(isInstalled ? [] : [`${manager} install`]),
+    scriptCommand(manager, "dev"),
+  ];
+  return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\nIts tests: ${scriptCommand(manager, "test")}\n`;
+};
+
+const run = async (
+  given: string | undefined,
+  flags: Flags,
+  surroundings: CommandSurroundings,
+): Promise<void> => {
+  const { environment, write, canAsk } = surroundings;
+  const asks = canAsk && flags.yes !== true;
+  if (given === undefined && !asks && flags.yes !== true)
+    throw new UsageError(`Name a folder, e.g. 'threadloom new ${USUAL_FOLDER}', or say --yes for that one.`);
+  // Whoever stands in a project and names no other folder means this one, or has forgotten that there is one.
+  if (given === undefined) await assertRoomIn(resolve("."));
+  const questions = asks ? await import("../new/questions.ts") : undefined;
+  const folder = resolve(given ?? (await questions?.askFolder(USUAL_FOLDER)) ?? USUAL_FOLDER);
+  await assertRoomIn(folder);
+  const template = flags.template ?? (await questions?.askTemplate()) ?? "agent";
+  const language = flags.language ?? (await questions?.askLanguage()) ?? "typescript";
+  const packageManager =
+    flags.packageManager ?? (await findPackageManager(environment["npm_config_user_agent"], folder));
+  const isWanted = flags.install && ((await questions?.askInstall(packageManager)) ?? true);
+  const threadloom = await dependencyOn(flags.threadloom, folder);
+  const files = await writeProject({ folder, template, language, packageManager, threadloom });
+  write(`Made ${folder}: ${files.length} files, the template '${template}' in ${language}.\n`);
+  if (isWanted) await installIn(folder, packageManager, surroundings);
+  write(stepsText(folder, packageManager, isWanted));
+};
+
+/** Makes a project that runs. */
+export const createNew: CreateCommand = (surroundings) =>
+  new Command("new")
+    .description("Makes a project with a graph that runs, its test, and all that serves it.")
+    .argument("[folder]", "where; '.' is this one")
+    .addOption(new Option("--template <name>", "what it begins as (default: agent)").choices(TEMPLATES))
+    .addOption(new Option("--language <name>", "(default: typescript)").choices(LANGUAGES))
+    .option("--no-install", "do not install its packages")
+    .addOption(
+      new Option("--package-manager <name>", "(default: the one that runs this, else npm)").choices(
+        PACKAGE_MANAGERS,
+      ),
+    )
+    .option("--threadloom <version>", "the threadloom that it needs: a version, a file of npm pack, a folder")
+    .option("-y, --yes", "ask nothing")
+    .addHelpText("after", EXAMPLES)
+    .action((folder: string | undefined, flags: Flags) => run(folder, flags, surroundings));

