@@ -22,6 +22,7 @@ import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { ApiPart } from "../project/http.ts";
 import { createRunRoutes } from "../runs/routes.ts";
+import { createQueueRoutes } from "../status/queue/routes.ts";
 import { createStatusRoutes } from "../status/routes.ts";
 import { createStoreRoutes } from "../store/routes.ts";
 import { createThreadStreamRoutes } from "../streaming/joining/routes.ts";
@@ -94,7 +95,7 @@ export const apiRoutes = (
   services: Services,
   { answerRoom, disabled }: { answerRoom: AnswerRoom; disabled: ReadonlySet<ApiPart> },
 ): RoutePlugin[] => {
-  const { assistants, threads, runs, crons, streaming, store, ui, deliveries } = services;
+  const { assistants, threads, runs, crons, streaming, store, ui, deliveries, waiting } = services;
   const has = (part: ApiPart): boolean => !disabled.has(part);
   return [
     ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
@@ -106,6 +107,7 @@ export const apiRoutes = (
     ...(has("threads") && has("runs")
       ? [createStreamingRoutes(streaming, answerRoom, config.bodyElementsAtMost)]
       : []),
+    ...(has("runs") && has("meta") ? [createQueueRoutes(waiting)] : []),
     ...(has("store") ? [createStoreRoutes(store, answerRoom)] : []),
     ...(has("webhooks") ? [createWebhookRoutes(deliveries)] : []),
     ...(has("ui") ? [createUiRoutes(ui)] : []),

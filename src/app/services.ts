@@ -9,6 +9,8 @@ import type { GraphEntry } from "../project/langgraph-json.ts";
 import type { RunEnd } from "../queue/attempts.ts";
 import { createRunSearcher } from "../runs/records/search.ts";
 import { createRunService } from "../runs/service.ts";
+import { createQueueRepository } from "../status/queue/repository.ts";
+import { createQueueService } from "../status/queue/service.ts";
 import { createStatusRepository } from "../status/repository.ts";
 import { createStatusService } from "../status/service.ts";
 import { createStreamingService } from "../streaming/service.ts";
@@ -124,6 +126,13 @@ export const createServices = async (parts: ServiceParts) => {
     onReplayed: () => webhooks.courier?.wake(),
   });
 
+  const slots = () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active });
+  const waiting = createQueueService({
+    repository: createQueueRepository(database),
+    countSuspects: () => queue.countSuspects(),
+    slots: () => (config.role === "api" ? undefined : { server_id: processId, ...slots() }),
+  });
+
   const status = lifecycle.closing(
     createStatusService({
       database,
@@ -131,7 +140,7 @@ export const createServices = async (parts: ServiceParts) => {
       listUnhosted: () => hosting.listUnhosted(),
       countSuspects: () => queue.countSuspects(),
       readiness: () => (isReady() ? undefined : "is starting or stopping"),
-      workers: () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active }),
+      workers: slots,
       eventStreaming: () => streaming.figures(),
       webhookTries: () => webhooks.courier?.figures(),
       limits: () => callerLimits.figures(),
@@ -148,6 +157,7 @@ export const createServices = async (parts: ServiceParts) => {
     store,
     ui,
     deliveries,
+    waiting,
     status,
     onThreadsDeleted,
     ensureSystemAssistants,

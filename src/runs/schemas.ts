@@ -114,10 +114,21 @@ const summaryFields = {
   run_id: uuid,
   thread_id: uuid,
   assistant_id: uuid,
+  graph_id: z.string(),
   created_at: z.string(),
   updated_at: z.string(),
   run_started_at: z.string().nullable().describe("When its first attempt began."),
   run_ended_at: z.string().nullable(),
+  available_at: z
+    .string()
+    .describe("It waits at least until then: later than its creation with `after_seconds`."),
+  attempts: z.int().nonnegative().describe("Executions of it that were begun."),
+  lost_attempts: z
+    .int()
+    .nonnegative()
+    .describe(
+      "Of those: how many ended with their server or graph process. It was taken up again after each.",
+    ),
   status: runStatus,
   error: z
     .looseObject({ error: z.string().describe("The class of the error."), message: z.string() })
@@ -142,6 +153,7 @@ const moment = z.iso
   .transform((text) => new Date(Math.min(END_OF_9999_MS, Math.max(0, Date.parse(text)))));
 
 export const runSearchBody = bodyOf({
+  run_id: optional(uuid).describe("Finds a run whose thread is not known."),
   status: optional(runStatus),
   graph_id: optional(storableText),
   assistant_id: optional(storableText).describe(

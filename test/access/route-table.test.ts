@@ -5,7 +5,10 @@ import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { MISSING, ROUTES } from "./route-table.ts";
 
 /** A wildcard is printed below the route that it branches off from, without what stands between. */
-const PRINTED_OTHERWISE = new Map([["/docs*", "/docs/static/*"]]);
+const PRINTED_OTHERWISE = new Map([
+  ["/docs*", "/docs/static/*"],
+  ["/console*", "/console/*"],
+]);
 
 /** The routes of Fastify's tree: a line has the rest of a path under that of its parent, and its methods. */
 const routesOf = (tree: string): string[] => {

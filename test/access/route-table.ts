@@ -41,6 +41,7 @@ export const ROUTES: Record<string, Expected> = {
   "GET /ui/:assistant_id/:file": NOTHING,
   "GET /info": NOTHING,
   "GET /metrics": NOTHING,
+  "GET /queue": NOTHING,
 
   "POST /assistants": given({ graph_id: "agent" }, "assistants:create"),
   "POST /assistants/search": given({}, "assistants:search"),
@@ -136,6 +137,7 @@ export const WITHOUT_EVENTS: Record<string, "open" | "any key"> = {
   "GET /openapi.json": "any key",
   "GET /info": "any key",
   "GET /metrics": "any key",
+  "GET /queue": "any key",
   // A WebSocket asks as it is used; any other request finds nothing there.
   "GET /threads/:thread_id/stream/events": "any key",
 };

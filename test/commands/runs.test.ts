@@ -37,8 +37,8 @@ test("runs are listed by status and graph, and one is shown with its error, the 
 
   const list = await threadloom("runs", "list", "--status", "error", "--graph", "failing", "--since", "1h");
   expect([list.code, list.told]).toEqual([0, ""]);
-  expect(list.out).toMatch(/^RUN +STATUS +THREAD +CREATED +TOOK +ERROR\n/);
-  expect(list.out).toContain(`${run}  error   ${thread}`);
+  expect(list.out).toMatch(/^RUN +STATUS +GRAPH +THREAD +CREATED +TOOK +ATTEMPTS +ERROR\n/);
+  expect(list.out).toContain(`${run}  error   failing  ${thread}`);
   const none = await threadloom("runs", "list", "--status", "error", "--graph", "counter");
   expect([none.code, none.out, none.told]).toEqual([0, "", "There are none.\n"]);
 
@@ -50,7 +50,7 @@ test("runs are listed by status and graph, and one is shown with its error, the 
     failed_in: ["fail: This graph always fails."],
   });
   const text = await threadloom("runs", "show", run);
-  expect(text.out).toMatch(/\nStatus +error\n/);
+  expect(text.out).toMatch(/\nGraph +failing\nStatus +error\nAttempts +1\n/);
   expect(text.out).toMatch(/\nTook +[\d.]+ (ms|s)\n/);
   expect(text.out).toMatch(/\nError +\w+/);
 });

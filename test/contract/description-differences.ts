@@ -176,9 +176,11 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
     because: "runs are not traced to LangSmith",
   },
   {
-    what: "`error`, `run_started_at` and `run_ended_at` of runs",
-    lines: /\/runs(\/\{run_id\})?: with answer field (error|run_started_at|run_ended_at)$/,
-    because: "a run says why it failed, when it started and when it ended",
+    what: "`error`, `run_started_at`, `run_ended_at`, `available_at`, `graph_id`, `attempts` and `lost_attempts` of runs",
+    lines:
+      /\/runs(\/\{run_id\})?: with answer field (error|run_started_at|run_ended_at|available_at|graph_id|attempts|lost_attempts)$/,
+    because:
+      "a run says why it failed, when it started and when it ended, until when it waits, of which graph it is, and how often it was begun",
   },
   {
     what: "`checkpoint_during` and `multitask_strategy` of crons",
@@ -241,5 +243,10 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
     what: "`POST /runs/search`",
     lines: /^POST \/runs\/search: is not in the contract$/,
     because: "runs can be searched over all threads, failed ones for example",
+  },
+  {
+    what: "`GET /queue`",
+    lines: /^GET \/queue: is not in the contract$/,
+    because: "what waits can be seen, by graph and by thread, and which servers execute",
   },
 ];

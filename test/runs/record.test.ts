@@ -21,7 +21,13 @@ test("a run that was successful says when it started and ended", async () => {
   const threadId = await api.aThread();
   await api.aFinishedRun(threadId, COUNT);
   const [run] = await api.runs(threadId);
-  expect(run).toMatchObject({ status: "success", error: null });
+  expect(run).toMatchObject({
+    status: "success",
+    error: null,
+    graph_id: "counter",
+    attempts: 1,
+    lost_attempts: 0,
+  });
   const [created, started, ended] = times(run!.created_at, run!.run_started_at, run!.run_ended_at);
   // The creation is timed within its transaction, the start at the transaction's beginning.
   expect(started).toBeGreaterThanOrEqual(created! - 1_000);
@@ -33,6 +39,7 @@ test("one that waits has not started, one that runs has not ended", async () => 
   const threadId = await api.aThread();
   const running = await api.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
   const waiting = await api.aRun(threadId, COUNT);
+  expect([running.attempts, waiting.attempts]).toEqual([1, 0]);
   expect(running).toMatchObject({ run_started_at: expect.any(String), run_ended_at: null, error: null });
   expect(waiting).toMatchObject({ run_started_at: null, run_ended_at: null, error: null });
   await api.cancel(threadId, waiting.run_id);
@@ -77,8 +84,10 @@ test("one that was in the queue started when it was taken from there", async () 
   const threadId = await api.aThread();
   const run = await api.aRun(threadId, { ...COUNT, after_seconds: 0.5 });
   const ended = await api.untilRunIs(threadId, run.run_id, "success");
-  const [created, started] = times(ended.created_at, ended.run_started_at);
+  const [created, started, available] = times(ended.created_at, ended.run_started_at, ended.available_at);
   expect(started! - created!).toBeGreaterThanOrEqual(490);
+  expect(started).toBeGreaterThanOrEqual(available!);
+  expect(available! - created!).toBeGreaterThanOrEqual(490);
 });
 
 test("a later attempt leaves the first start as it is", async () => {
@@ -86,11 +95,17 @@ test("a later attempt leaves the first start as it is", async () => {
   const run = await api.aRun(threadId, { ...COUNT, after_seconds: 3_600 });
   await query(
     server,
-    "update threadloom.runs set started_at = '2001-01-01', attempt = 1, available_at = now() where run_id = $1",
+    "update threadloom.runs set started_at = '2001-01-01', attempt = 1, lost_attempts = 1, available_at = now() where run_id = $1",
     [run.run_id],
   );
   const ended = await api.untilRunIs(threadId, run.run_id, "success");
   expect(ended.run_started_at).toBe("2001-01-01T00:00:00.000+00:00");
+  expect(ended).toMatchObject({ attempts: 2, lost_attempts: 1 });
+  const { body } = await api.post<unknown[]>("/runs/search", {
+    thread_id: threadId,
+    select: ["graph_id", "attempts"],
+  });
+  expect(body).toEqual([{ graph_id: "counter", attempts: 2 }]);
 });
 
 test.each([

@@ -73,6 +73,7 @@ describe("a search of runs", () => {
     ["graph and status", () => ({ graph_id: "failing", status: "error" }), [1, 4]],
     ["assistant", () => ({ assistant_id: runs[0]!.assistant_id }), [0, 2]],
     ["assistant, named by its graph", () => ({ assistant_id: "counter" }), [0, 2]],
+    ["id", () => ({ run_id: runs[2]!.run_id }), [2]],
     ["thread", () => ({ thread_id: runs[0]!.thread_id }), [0, 4]],
     ["metadata", () => ({ metadata: { shift: "late" } }), [2]],
     ["the time from which on", () => ({ created_after: runs[2]!.created_at }), [2, 3, 4]],
@@ -119,6 +120,7 @@ describe("a search of runs", () => {
     [{ sort_by: "status" }, "sort_by"],
     [{ select: ["kwargs"] }, "select"],
     [{ thread_id: "mine" }, "thread_id"],
+    [{ run_id: "mine" }, "run_id"],
     [{ metadata: { text: "\u0000" } }, "metadata"],
     [{ graph_id: "\ud800" }, "graph_id"],
   ])("refuses %j", async (body, field) => {

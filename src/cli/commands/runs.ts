@@ -47,31 +47,11 @@ interface ListFlags extends Output {
 const took = ({ run_started_at: started, run_ended_at: ended }: Run): string =>
   started == null ? "-" : durationText(Date.parse(ended ?? new Date().toISOString()) - Date.parse(started));
 
-/** The clock that made an id may differ from the database's by that. */
-const CLOCKS_DIFFER_MS = 30_000;
-const PAGE = 1_000;
-const PAGES_AT_MOST = 20;
-
-/** The moment that an id of version 7 begins with; undefined for ids of others. */
-const madeAt = (id: string): number | undefined =>
-  id[14] === "7" ? parseInt(id.replaceAll("-", "").slice(0, 12), 16) : undefined;
-
-/** The API finds a run by its thread; without it, by the time that its id says. */
+/** The API gets a run by its thread; without it, it is searched for. */
 const findRun = async (server: RemoteServer, id: string): Promise<Run> => {
-  const made = madeAt(id);
-  const moment = (milliseconds: number): string => new Date(milliseconds).toISOString();
-  const within =
-    made === undefined
-      ? {}
-      : { created_after: moment(made - CLOCKS_DIFFER_MS), created_before: moment(made + CLOCKS_DIFFER_MS) };
-  for (let page = 0; page < PAGES_AT_MOST; page += 1) {
-    const answer = await server.post("/runs/search", { ...within, limit: PAGE, offset: page * PAGE });
-    const found = runs.parse(answer);
-    const run = found.find((one) => one.run_id === id);
-    if (run !== undefined) return run;
-    if (found.length === 0) break;
-  }
-  throw new StartError(`There is no run '${id}', or this key may not see it. Name its thread with --thread.`);
+  const [run] = runs.parse(await server.post("/runs/search", { run_id: id }));
+  if (run === undefined) throw new StartError(`There is no run '${id}', or this key may not see it.`);
+  return run;
 };
 
 /** Nodes in which a run failed, with what they threw, by its newest checkpoint. */
@@ -88,6 +68,16 @@ const failedNodesOf = async (
     .map(({ name, error }) => `${String(name)}: ${String(error)}`);
 };
 
+/** How often it was begun, and how those attempts ended that it was taken up again after. */
+const attemptsText = ({ attempts = 0, lost_attempts: lost = 0 }: Run): string => {
+  const handedBack = Math.max(0, attempts - lost - 1);
+  const ends = [
+    ...(lost > 0 ? [`${lost} lost with a server or graph process`] : []),
+    ...(handedBack > 0 ? [`${handedBack} handed back`] : []),
+  ];
+  return ends.length === 0 ? String(attempts) : `${attempts} (${ends.join(", ")})`;
+};
+
 const runText = (run: Run, failedNodes: readonly string[]): string => {
   const { error, metadata } = run;
   const waited =
@@ -98,7 +88,9 @@ const runText = (run: Run, failedNodes: readonly string[]): string => {
     ["Run", run.run_id ?? ""],
     ["Thread", run.thread_id ?? ""],
     ["Assistant", run.assistant_id ?? ""],
+    ["Graph", run.graph_id ?? "-"],
     ["Status", run.status ?? ""],
+    ["Attempts", run.attempts === undefined ? "-" : attemptsText(run)],
     ["Created", run.created_at ?? ""],
     ["Waited", waited],
     ["Took", took(run)],
@@ -147,19 +139,27 @@ export const createRuns: CreateCommand = (surroundings) => {
       const rows = found.map((run) => [
         run.run_id ?? "",
         run.status ?? "",
+        run.graph_id ?? "",
         run.thread_id ?? "",
         run.created_at?.slice(0, 19) ?? "",
         took(run),
+        String(run.attempts ?? "-"),
         run.error == null ? "" : `${run.error.error}: ${run.error.message}`,
       ]);
-      write(tableText(["RUN", "STATUS", "THREAD", "CREATED", "TOOK", "ERROR"], rows, columns));
+      write(
+        tableText(
+          ["RUN", "STATUS", "GRAPH", "THREAD", "CREATED", "TOOK", "ATTEMPTS", "ERROR"],
+          rows,
+          columns,
+        ),
+      );
       if (found.length === limit) tell("There may be more; name a larger --limit.\n");
     });
 
   onServer(command.command("show"))
     .description("Shows one: its status, durations, and its error with the cause and the node.")
     .argument("<run>", "its id", idArgument)
-    .option("--thread <id>", "its thread, which makes it found at once", idArgument)
+    .option("--thread <id>", "its thread, where the server can't search runs", idArgument)
     .action(async (id: string, { thread, ...flags }: Output & { thread?: string }) => {
       const server = remoteServer(flags, environment);
       const run =

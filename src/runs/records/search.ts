@@ -41,8 +41,8 @@ const COUNTED_AT_MOST = 10_000;
  */
 const CLOCKS_DIFFER_AT_MOST_MS = 600_000;
 
-const COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, multitask_strategy, error, started_at,
-  created_at, updated_at`;
+const COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, multitask_strategy, error, attempt,
+  lost_attempts, available_at, started_at, created_at, updated_at`;
 
 /** The smallest or largest UUIDv7 of a moment. */
 const idAt = (time: number, rest: "0" | "f"): string => {
@@ -63,6 +63,7 @@ const conditions = (
   };
   // As a literal, one of six: the planner can't know that a parameter is what a partial index is about.
   if (search.status !== undefined) clauses.push(`status = '${search.status}'`);
+  if (search.run_id !== undefined) add("run_id = ?::uuid", search.run_id);
   if (search.graph_id !== undefined) add("graph_id = ?", search.graph_id);
   if (search.assistant_id !== undefined) add("assistant_id = ?::uuid", search.assistant_id);
   if (search.thread_id !== undefined) add("thread_id = ?::uuid", search.thread_id);

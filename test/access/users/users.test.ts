@@ -57,6 +57,16 @@ describe("authentication", () => {
     expect(line).not.toContain("canary-of-a-query");
   });
 
+  test("the queue shows what waits of all users, so it is for keys, too", async () => {
+    const { status, text } = await send("alice-token", "GET", "/queue");
+    expect([status, JSON.parse(text)]).toEqual([
+      403,
+      { detail: "The queue of this server shows what everybody has: it needs an API key." },
+    ]);
+    const answer = await fetch(`${server.url}/queue`, { headers: { "x-api-key": KEY } });
+    expect([answer.status, await answer.json()]).toMatchObject([200, { is_complete: true }]);
+  });
+
   test("figures of the server count what all have, so they are for keys, not for users", async () => {
     for (const path of ["/metrics", "/metrics?format=json"]) {
       const { status, text } = await send("alice-token", "GET", path);
