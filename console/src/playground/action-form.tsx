@@ -1,0 +1,153 @@
+import { useId, useState } from "react";
+import { JsonEditor } from "../parts/json.tsx";
+import { Markdown } from "./markdown.tsx";
+import type { ActionAnswer, ActionQuestion, ActionRequest, Decision } from "./interrupt-requests.ts";
+import styles from "./interrupt.module.css";
+
+interface ActionFormProps {
+  question: ActionQuestion;
+  onAnswer(response: unknown): void;
+}
+
+/** What a graph wants to do, and what a person may say to it. Several actions are decided one by one and answered together. */
+export const ActionForm = ({ question, onAnswer }: ActionFormProps) => {
+  const [answers, setAnswers] = useState<ReadonlyMap<number, ActionAnswer>>(new Map());
+  const { requests } = question;
+  const decide = (place: number, answer: ActionAnswer): void => {
+    const all = new Map(answers).set(place, answer);
+    setAnswers(all);
+    if (requests.every((_, index) => all.has(index)))
+      onAnswer(question.answerOf(requests.map((_, index) => all.get(index) as ActionAnswer)));
+  };
+  return (
+    <div className="stack">
+      {requests.map((request, place) => (
+        <ActionPart
+          key={place}
+          request={request}
+          wordOf={question.wordOf}
+          decided={answers.get(place)?.decision}
+          onDecide={(answer) => decide(place, answer)}
+        />
+      ))}
+    </div>
+  );
+};
+
+interface ActionPartProps {
+  request: ActionRequest;
+  wordOf: Readonly<Record<Decision, string>>;
+  decided: Decision | undefined;
+  onDecide(answer: ActionAnswer): void;
+}
+
+const ActionPart = ({ request, wordOf, decided, onDecide }: ActionPartProps) => {
+  const { action, args, description, allowed } = request;
+  const [changed, setChanged] = useState<ReadonlyMap<string, unknown>>(new Map());
+  const [text, setText] = useState("");
+  const id = useId();
+  const mayEdit = allowed.includes("edit");
+  const mayRespond = allowed.includes("respond");
+  const hasFault = [...changed.values()].some((value) => value === undefined);
+  const edited = (): Record<string, unknown> => Object.fromEntries([...Object.entries(args), ...changed]);
+  return (
+    <div className={styles.action} role="group" aria-label={action}>
+      <p>
+        <strong>{action}</strong> {decided !== undefined && <span className="faint">{wordOf[decided]}</span>}
+      </p>
+      {description !== undefined && <Markdown text={description} />}
+      {Object.entries(args).map(([name, value]) => (
+        <Argument
+          key={name}
+          name={name}
+          value={value}
+          isReadOnly={!mayEdit}
+          onChange={(next) => setChanged(new Map(changed).set(name, next))}
+        />
+      ))}
+      {mayRespond && (
+        <label className="stack" htmlFor={id}>
+          {wordOf.respond === "Reject" ? "Why (if you reject)" : "Response"}
+          <textarea id={id} rows={2} value={text} onChange={({ target }) => setText(target.value)} />
+        </label>
+      )}
+      <div className="row">
+        {allowed.includes("accept") && (
+          <button
+            type="button"
+            className="primary"
+            disabled={changed.size > 0 && mayEdit}
+            onClick={() => onDecide({ decision: "accept" })}
+          >
+            {wordOf.accept}
+          </button>
+        )}
+        {mayEdit && (
+          <button
+            type="button"
+            disabled={hasFault || changed.size === 0}
+            onClick={() => onDecide({ decision: "edit", args: edited() })}
+          >
+            {wordOf.edit === "Edit" ? "Send the edited arguments" : wordOf.edit}
+          </button>
+        )}
+        {mayRespond && (
+          <button
+            type="button"
+            disabled={wordOf.respond === "Respond" && text.trim() === ""}
+            onClick={() => onDecide({ decision: "respond", text: text.trim() })}
+          >
+            {wordOf.respond}
+          </button>
+        )}
+        {allowed.includes("ignore") && (
+          <button type="button" className="plain" onClick={() => onDecide({ decision: "ignore" })}>
+            {wordOf.ignore}
+          </button>
+        )}
+      </div>
+    </div>
+  );
+};
+
+interface ArgumentProps {
+  name: string;
+  value: unknown;
+  isReadOnly: boolean;
+  /** Undefined while what is written is no value. */
+  onChange(value: unknown): void;
+}
+
+/** Texts are written as texts, everything else as JSON. */
+const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
+  const [text, setText] = useState(typeof value === "string" ? value : "");
+  if (typeof value === "string")
+    return (
+      <label className="stack">
+        {name}
+        <textarea
+          rows={Math.min(6, Math.max(1, text.split("\n").length))}
+          readOnly={isReadOnly}
+          value={text}
+          onChange={({ target }) => {
+            setText(target.value);
+            onChange(target.value);
+          }}
+        />
+      </label>
+    );
+  if (isReadOnly)
+    return (
+      <p>
+        {name} <code>{JSON.stringify(value)}</code>
+      </p>
+    );
+  return (
+    <JsonEditor
+      label={name}
+      initial={value ?? null}
+      rows={2}
+      onChange={(written) => onChange(written === undefined ? undefined : written.json)}
+    />
+  );
+};

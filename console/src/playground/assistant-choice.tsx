@@ -1,0 +1,42 @@
+import type { Assistant } from "@langchain/langgraph-sdk";
+import { useId } from "react";
+import { isGraph } from "./assistants.ts";
+
+interface AssistantChoiceProps {
+  assistants: readonly Assistant[];
+  chosen: Assistant | undefined;
+  onChoose(assistantId: string): void;
+}
+
+/** Who answers: a graph, or an assistant made of one. */
+export const AssistantChoice = ({ assistants, chosen, onChoose }: AssistantChoiceProps) => {
+  const id = useId();
+  const graphs = assistants.filter(isGraph);
+  const named = assistants.filter((one) => !isGraph(one));
+  return (
+    <span className="row">
+      <label htmlFor={id} className="unseen">
+        Assistant
+      </label>
+      <select id={id} value={chosen?.assistant_id ?? ""} onChange={({ target }) => onChoose(target.value)}>
+        {chosen === undefined && <option value="">Choose an assistant</option>}
+        <optgroup label="Graphs">
+          {graphs.map(({ assistant_id, name }) => (
+            <option key={assistant_id} value={assistant_id}>
+              {name}
+            </option>
+          ))}
+        </optgroup>
+        {named.length > 0 && (
+          <optgroup label="Assistants">
+            {named.map(({ assistant_id, name, version, graph_id }) => (
+              <option key={assistant_id} value={assistant_id}>
+                {name} (v{version}, {graph_id})
+              </option>
+            ))}
+          </optgroup>
+        )}
+      </select>
+    </span>
+  );
+};

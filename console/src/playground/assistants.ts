@@ -1,0 +1,53 @@
+import type { Assistant } from "@langchain/langgraph-sdk";
+import { useQuery } from "@tanstack/react-query";
+import { useConnection } from "../server/connection.tsx";
+
+/** In one list to choose from; who has more opens one from the page of assistants, which names it in the address. */
+const ASSISTANTS_AT_MOST = 500;
+
+/** Whether it is a graph as the project has it: the server makes one assistant for each. */
+export const isGraph = ({ metadata }: Assistant): boolean =>
+  (metadata as { created_by?: unknown } | null)?.created_by === "system";
+
+const byName = (one: Assistant, other: Assistant): number => one.name.localeCompare(other.name);
+
+/** All assistants: graphs first, then those that somebody named. */
+export const useAssistants = () => {
+  const { client } = useConnection();
+  return useQuery({
+    queryKey: ["assistants", "choice"],
+    queryFn: async () => {
+      const found = await client.assistants.search({ limit: ASSISTANTS_AT_MOST });
+      return [...found.filter(isGraph).sort(byName), ...found.filter((one) => !isGraph(one)).sort(byName)];
+    },
+  });
+};
+
+/** The assistant of an address, which no list may have; by its id or the id of its graph. */
+export const useAssistant = (assistantId: string | undefined) => {
+  const { client } = useConnection();
+  return useQuery({
+    queryKey: ["assistants", "one", assistantId],
+    queryFn: () => client.assistants.get(assistantId ?? ""),
+    enabled: assistantId !== undefined,
+  });
+};
+
+/** What its graph takes and keeps, as JSON schemas. */
+export const useSchemas = (assistantId: string | undefined) => {
+  const { client } = useConnection();
+  return useQuery({
+    queryKey: ["assistants", "schemas", assistantId],
+    queryFn: () => client.assistants.getSchemas(assistantId ?? ""),
+    enabled: assistantId !== undefined,
+    staleTime: 60_000,
+  });
+};
+
+/** What an assistant of a thread was, as its metadata tell. */
+export const assistantOfThread = (
+  metadata: Record<string, unknown> | null | undefined,
+  assistants: readonly Assistant[],
+): Assistant | undefined =>
+  assistants.find(({ assistant_id }) => assistant_id === metadata?.["assistant_id"]) ??
+  assistants.find((one) => isGraph(one) && one.graph_id === metadata?.["graph_id"]);

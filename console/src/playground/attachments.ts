@@ -1,0 +1,55 @@
+/** An image that goes with a message: its bytes are sent within it. */
+export interface Attachment {
+  name: string;
+  mimeType: string;
+  /** base64 */
+  data: string;
+}
+
+/** All of one message; the server's own limit of a request is higher, but a state keeps every image for good. */
+export const ATTACHED_BYTES_AT_MOST = 2_500_000;
+
+const base64Of = async (file: File): Promise<string> => {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let binary = "";
+  const CHUNK = 0x8000;
+  for (let start = 0; start < bytes.length; start += CHUNK)
+    binary += String.fromCharCode(...bytes.subarray(start, start + CHUNK));
+  return btoa(binary);
+};
+
+/** @throws Error with a sentence for who chose the files */
+export const attach = async (
+  files: readonly File[],
+  attached: readonly Attachment[],
+): Promise<Attachment[]> => {
+  const images = files.filter(({ type }) => type.startsWith("image/"));
+  if (images.length < files.length) throw new Error("Only images can go with a message.");
+  const before = attached.reduce((sum, { data }) => sum + data.length * 0.75, 0);
+  const bytes = images.reduce((sum, { size }) => sum + size, before);
+  if (bytes > ATTACHED_BYTES_AT_MOST)
+    throw new Error(`The images of a message may have ${ATTACHED_BYTES_AT_MOST / 1_000_000} MB together.`);
+  const read = images.map(async (file) => ({
+    name: file.name,
+    mimeType: file.type,
+    data: await base64Of(file),
+  }));
+  return [...attached, ...(await Promise.all(read))];
+};
+
+/** A person's message, as LangChain has it. */
+export const humanMessage = (text: string, attached: readonly Attachment[]): Record<string, unknown> => ({
+  type: "human",
+  content:
+    attached.length === 0
+      ? text
+      : [
+          ...(text === "" ? [] : [{ type: "text", text }]),
+          ...attached.map(({ mimeType, data }) => ({
+            type: "image",
+            source_type: "base64",
+            mime_type: mimeType,
+            data,
+          })),
+        ],
+});

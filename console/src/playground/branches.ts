@@ -1,0 +1,172 @@
+import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMemo, useRef, useState } from "react";
+import { useConnection } from "../server/connection.tsx";
+import { forksOnPath, headOf, newestBelow, pathTo, type Fork } from "./checkpoint-tree.ts";
+import { checkpointBefore, messageIdsAt, useCheckpoints } from "./checkpoints.ts";
+import type { Input, LiveThread } from "./live-thread.ts";
+import type { Alternatives, MessageActions } from "./message-view.tsx";
+import type { ShownMessage } from "./messages.ts";
+import type { ThreadRecord } from "./thread-record.ts";
+
+/** Of the forks nearest to the end; each needs the messages of its state. */
+const FORKS_AT_MOST = 40;
+
+export interface Branches extends MessageActions {
+  messages: readonly ShownMessage[];
+  /** By ids of the messages with which the branches begin. */
+  alternatives: ReadonlyMap<string, Alternatives>;
+  /** What is shown is not where the thread stands. */
+  isElsewhere: boolean;
+  showNewest(): void;
+  /** The nodes that come next where the thread stands. */
+  next: readonly string[];
+  /** Starts a run from what is shown. */
+  send(input: Input): Promise<void>;
+  error: unknown;
+}
+
+interface StoredState {
+  values?: { messages?: ShownMessage[] } | null;
+}
+
+const NO_MESSAGES: readonly ShownMessage[] = [];
+const NO_FORKS: ReadonlyMap<string, Fork> = new Map();
+
+const withText = (content: unknown, text: string): unknown => {
+  if (!Array.isArray(content)) return text;
+  const others = (content as unknown[]).filter(
+    (block) => typeof block !== "string" && (block as { type?: unknown } | null)?.type !== "text",
+  );
+  return others.length === 0 ? text : [{ type: "text", text }, ...others];
+};
+
+const messagesIn = (input: Input | null): ShownMessage[] => {
+  const messages = input?.["messages"];
+  return Array.isArray(messages) ? (messages as ShownMessage[]) : [];
+};
+
+/** The ways that a conversation has taken: which one is shown, and how it comes to others. */
+export const useBranches = (
+  threadId: string,
+  live: LiveThread,
+  record: ThreadRecord | null | undefined,
+): Branches => {
+  const connection = useConnection();
+  const queries = useQueryClient();
+  const { isRunning } = live;
+  const tree = useCheckpoints(
+    threadId,
+    `${isRunning} ${record?.state_updated_at ?? ""} ${record?.status ?? ""}`,
+  );
+  const head = headOf(tree);
+  const [chosen, setChosen] = useState<string>();
+  const [fault, setFault] = useState<unknown>();
+  const elsewhere = chosen === head?.id ? undefined : chosen;
+  const shownId = elsewhere ?? head?.id;
+
+  const stored = useQuery({
+    queryKey: ["threads", "state-at", threadId, elsewhere],
+    queryFn: () => connection.request<StoredState>("GET", `/threads/${threadId}/state/${elsewhere ?? ""}`),
+    enabled: elsewhere !== undefined,
+    staleTime: Infinity,
+    structuralSharing: false,
+  });
+  const storedMessages = stored.data?.values?.messages;
+  const messages =
+    elsewhere === undefined || isRunning || storedMessages === undefined ? live.messages : storedMessages;
+
+  const forks = useMemo(() => forksOnPath(tree, shownId).slice(-FORKS_AT_MOST), [tree, shownId]);
+  const sharedIds = useQueries({
+    queries: forks.flatMap(({ shared }) =>
+      shared === undefined ? [] : [messageIdsAt(connection, threadId, shared)],
+    ),
+    combine: (answers) => answers.map(({ data }) => data),
+  });
+  const forkOf = useForks(forks, sharedIds, messages, isRunning);
+  const alternatives = useMemo(
+    () =>
+      new Map<string, Alternatives>(
+        [...forkOf].map(([id, { position, branches }]) => [id, { position, count: branches.length }]),
+      ),
+    [forkOf],
+  );
+
+  const now = useRef({ tree, shownId, messages, forkOf, elsewhere, live, head });
+  now.current = { tree, shownId, messages, forkOf, elsewhere, live, head };
+  const actions = useMemo(() => {
+    /** Begins a branch in front of a message. */
+    const beginAt = async (message: ShownMessage, input: Input | null): Promise<void> => {
+      setFault(undefined);
+      const { tree: from, shownId: end, messages: all, live: thread } = now.current;
+      let checkpointId: string;
+      try {
+        checkpointId = await checkpointBefore(
+          queries,
+          connection,
+          threadId,
+          pathTo(from, end),
+          message.id ?? "",
+        );
+      } catch (error) {
+        setFault(error);
+        throw error;
+      }
+      const kept = all.slice(0, Math.max(0, all.indexOf(message)));
+      setChosen(undefined);
+      await thread.fork(input, checkpointId, [...kept, ...messagesIn(input)]);
+    };
+    return {
+      edit: (message: ShownMessage, text: string) =>
+        beginAt(message, { messages: [{ type: "human", content: withText(message.content, text) }] }),
+      regenerate: (message: ShownMessage) => beginAt(message, null),
+      showAlternative: (message: ShownMessage, step: 1 | -1) => {
+        const { tree: from, forkOf: places, head: newest } = now.current;
+        const fork = places.get(message.id ?? "");
+        const branch = fork?.branches[fork.position + step];
+        if (branch === undefined) return;
+        const end = newestBelow(from, branch);
+        setChosen(end === newest?.id ? undefined : end);
+      },
+      showNewest: () => setChosen(undefined),
+      send: async (input: Input) => {
+        const { elsewhere: place, messages: all, live: thread } = now.current;
+        if (place === undefined) return thread.send(input);
+        setChosen(undefined);
+        return thread.fork(input, place, [...all, ...messagesIn(input)]);
+      },
+    };
+  }, [connection, queries, threadId]);
+
+  return {
+    ...actions,
+    messages,
+    alternatives,
+    isElsewhere: elsewhere !== undefined && !isRunning,
+    next: head?.next ?? [],
+    error: fault ?? (elsewhere === undefined ? undefined : stored.error),
+  };
+};
+
+/** The forks by the message with which their branches begin to differ. While a run goes on they stay what they were: none begins. */
+const useForks = (
+  forks: readonly Fork[],
+  sharedIds: readonly (ReadonlySet<string> | undefined)[],
+  messages: readonly ShownMessage[],
+  isRunning: boolean,
+): ReadonlyMap<string, Fork> => {
+  const last = useRef(NO_FORKS);
+  const settled = isRunning ? NO_MESSAGES : messages;
+  const found = useMemo(() => {
+    const places = new Map<string, Fork>();
+    let asked = 0;
+    for (const fork of forks) {
+      const shared = fork.shared === undefined ? new Set<string>() : sharedIds[asked++];
+      if (shared === undefined) continue;
+      const first = settled.find(({ id }) => id !== undefined && !shared.has(id));
+      if (first?.id !== undefined) places.set(first.id, fork);
+    }
+    return places.size === 0 ? NO_FORKS : places;
+  }, [forks, sharedIds, settled]);
+  if (!isRunning) last.current = found;
+  return last.current;
+};

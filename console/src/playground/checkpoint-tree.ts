@@ -1,0 +1,104 @@
+/** A checkpoint of a thread, without what it holds. */
+export interface Checkpoint {
+  id: string;
+  parent: string | undefined;
+  /** `input`, `loop`, `update` or `fork`, as LangGraph says. */
+  source: string;
+  /** The nodes that come next. */
+  next: readonly string[];
+}
+
+/** A place from which a thread went on in more than one way. */
+export interface Fork {
+  /** The last checkpoint that the branches share; undefined before the first one. */
+  shared: string | undefined;
+  /** The first checkpoint of each branch, oldest first. */
+  branches: readonly string[];
+  /** Which of them leads to what is shown. */
+  position: number;
+}
+
+export interface CheckpointTree {
+  /** Whether all checkpoints were read: where the others begin is not known otherwise. */
+  isWhole: boolean;
+  byId: ReadonlyMap<string, Checkpoint>;
+  children: ReadonlyMap<string | undefined, readonly Checkpoint[]>;
+}
+
+/** @param checkpoints in any order; ids sort by time */
+export const treeOf = (checkpoints: Iterable<Checkpoint>, isWhole: boolean): CheckpointTree => {
+  const byId = new Map<string, Checkpoint>();
+  for (const checkpoint of checkpoints) byId.set(checkpoint.id, checkpoint);
+  const children = new Map<string | undefined, Checkpoint[]>();
+  for (const checkpoint of [...byId.values()].sort((one, other) => (one.id < other.id ? -1 : 1))) {
+    // One whose parent was not read begins a tree of its own.
+    const parent =
+      checkpoint.parent !== undefined && byId.has(checkpoint.parent) ? checkpoint.parent : undefined;
+    const siblings = children.get(parent);
+    if (siblings === undefined) children.set(parent, [checkpoint]);
+    else siblings.push(checkpoint);
+  }
+  return { isWhole, byId, children };
+};
+
+/** From the first checkpoint to this one. */
+export const pathTo = ({ byId }: CheckpointTree, id: string | undefined): Checkpoint[] => {
+  const path: Checkpoint[] = [];
+  for (let at = id === undefined ? undefined : byId.get(id); at !== undefined;) {
+    path.push(at);
+    at = at.parent === undefined ? undefined : byId.get(at.parent);
+  }
+  return path.reverse();
+};
+
+/** These only mark where a run begins: what it does comes after them. */
+const MARKERS: ReadonlySet<string> = new Set(["input", "fork"]);
+
+/** Where the branches below a checkpoint begin: behind the markers, which may stand in a row where forks were forked again. */
+const beginningsBelow = ({ children }: CheckpointTree, id: string | undefined): Checkpoint[] => {
+  const found: Checkpoint[] = [];
+  const waiting = [...(children.get(id) ?? [])];
+  for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+    const below = children.get(one.id);
+    if (MARKERS.has(one.source) && below !== undefined) waiting.push(...below);
+    else found.push(one);
+  }
+  return found.sort((one, other) => (one.id < other.id ? -1 : 1));
+};
+
+/** The places of the path to `id` at which the thread has other branches, in order. */
+export const forksOnPath = (tree: CheckpointTree, id: string | undefined): Fork[] => {
+  const path = pathTo(tree, id);
+  const places = new Map(path.map((checkpoint, place) => [checkpoint.id, place]));
+  const forks: Fork[] = [];
+  let place = tree.isWhole ? -1 : 0;
+  while (place < path.length - 1) {
+    const shared = path[place]?.id;
+    const branches = beginningsBelow(tree, shared);
+    const position = branches.findIndex((branch) => places.has(branch.id));
+    const taken = branches[position];
+    if (taken === undefined) break;
+    if (branches.length > 1) forks.push({ shared, branches: branches.map((branch) => branch.id), position });
+    place = places.get(taken.id) ?? path.length;
+  }
+  return forks;
+};
+
+/** The newest of all: where the thread stands. */
+export const headOf = ({ byId }: CheckpointTree): Checkpoint | undefined => {
+  let head: Checkpoint | undefined;
+  for (const checkpoint of byId.values())
+    if (head === undefined || checkpoint.id > head.id) head = checkpoint;
+  return head;
+};
+
+/** The newest checkpoint of the branch that begins with this one. */
+export const newestBelow = ({ children }: CheckpointTree, id: string): string => {
+  let newest = id;
+  const waiting = [id];
+  for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+    if (one > newest) newest = one;
+    for (const child of children.get(one) ?? []) waiting.push(child.id);
+  }
+  return newest;
+};

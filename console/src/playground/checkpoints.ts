@@ -1,0 +1,140 @@
+import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { useConnection, type Connection } from "../server/connection.tsx";
+import { treeOf, type Checkpoint, type CheckpointTree } from "./checkpoint-tree.ts";
+import type { ShownMessage } from "./messages.ts";
+
+/** Without values a checkpoint is half a kilobyte. */
+const PAGE = 500;
+/** What came before is shown without its branches. */
+const CHECKPOINTS_AT_MOST = 3_000;
+
+interface Reference {
+  checkpoint_id?: string | null;
+}
+
+interface HistoryEntry {
+  checkpoint: Reference | null;
+  parent_checkpoint: Reference | null;
+  metadata: { source?: string } | null;
+  next: string[] | null;
+}
+
+interface Known {
+  checkpoints: readonly Checkpoint[];
+  isWhole: boolean;
+  tree: CheckpointTree;
+}
+
+const keyOf = (threadId: string) => ["threads", "checkpoints", threadId];
+
+const readCheckpoints = async (
+  { request }: Connection,
+  threadId: string,
+  known: Known | undefined,
+): Promise<Known> => {
+  const found = new Map<string, Checkpoint>();
+  const old = new Map(known?.checkpoints.map((checkpoint) => [checkpoint.id, checkpoint]));
+  let before: string | undefined;
+  let isWhole = false;
+  while (found.size < CHECKPOINTS_AT_MOST) {
+    const page = await request<HistoryEntry[]>("POST", `/threads/${threadId}/history`, {
+      limit: PAGE,
+      select: ["checkpoint", "parent_checkpoint", "metadata", "next"],
+      ...(before !== undefined && { before }),
+    });
+    for (const { checkpoint, parent_checkpoint, metadata, next } of page) {
+      const id = checkpoint?.checkpoint_id;
+      if (id == null) continue;
+      found.set(id, {
+        id,
+        parent: parent_checkpoint?.checkpoint_id ?? undefined,
+        source: metadata?.source ?? "loop",
+        next: next ?? [],
+      });
+    }
+    before = page.at(-1)?.checkpoint?.checkpoint_id ?? undefined;
+    isWhole = page.length < PAGE;
+    // The rest is known.
+    if (isWhole || before === undefined) break;
+    if (old.has(before)) {
+      for (const [id, checkpoint] of old) if (!found.has(id)) found.set(id, checkpoint);
+      isWhole = known?.isWhole ?? false;
+      break;
+    }
+  }
+  const checkpoints = [...found.values()];
+  return { checkpoints, isWhole, tree: treeOf(checkpoints, isWhole) };
+};
+
+const EMPTY = treeOf([], true);
+
+/** The tree of the thread's checkpoints. `moment`: changes when there may be new ones. */
+export const useCheckpoints = (threadId: string, moment: string): CheckpointTree => {
+  const connection = useConnection();
+  const queries = useQueryClient();
+  const { data, refetch } = useQuery({
+    queryKey: keyOf(threadId),
+    queryFn: () => readCheckpoints(connection, threadId, queries.getQueryData<Known>(keyOf(threadId))),
+    staleTime: Infinity,
+    structuralSharing: false,
+  });
+  useEffect(() => {
+    void refetch();
+  }, [refetch, moment]);
+  return data?.tree ?? EMPTY;
+};
+
+interface StateOfMessages {
+  values?: { messages?: ShownMessage[] } | null;
+}
+
+/** The ids of the messages that a checkpoint has; it never changes. */
+export const messageIdsAt = (connection: Connection, threadId: string, checkpointId: string) => ({
+  queryKey: ["threads", "messages-at", threadId, checkpointId],
+  staleTime: Infinity,
+  queryFn: async (): Promise<ReadonlySet<string>> => {
+    const state = await connection.request<StateOfMessages>(
+      "GET",
+      `/threads/${threadId}/state/${checkpointId}?select=values.messages`,
+    );
+    const messages = Array.isArray(state.values?.messages) ? state.values.messages : [];
+    return new Set(messages.flatMap(({ id }) => (typeof id === "string" ? [id] : [])));
+  },
+  structuralSharing: false,
+});
+
+/**
+ * The last checkpoint of a path that does not have a message yet: from there it can be said, or answered, in another way. Its states
+ * are read as few as a search by halves needs, from the end: what people change is mostly new.
+ * @param path to a checkpoint that has the message
+ * @throws Error if nothing is before it
+ */
+export const checkpointBefore = async (
+  queries: QueryClient,
+  connection: Connection,
+  threadId: string,
+  path: readonly Checkpoint[],
+  messageId: string,
+): Promise<string> => {
+  const has = async (place: number): Promise<boolean> => {
+    const id = path[place]?.id;
+    if (id === undefined) return false;
+    return (await queries.fetchQuery(messageIdsAt(connection, threadId, id))).has(messageId);
+  };
+  let first = path.length - 1;
+  let hasNot = first;
+  for (let step = 1; hasNot >= 0 && (await has(hasNot)); step *= 2) {
+    first = hasNot;
+    hasNot -= step;
+  }
+  hasNot = Math.max(hasNot, -1);
+  while (first - hasNot > 1) {
+    const middle = Math.floor((first + hasNot) / 2);
+    if (await has(middle)) first = middle;
+    else hasNot = middle;
+  }
+  const before = path[hasNot]?.id;
+  if (before === undefined) throw new Error("Nothing is stored of the time before this message.");
+  return before;
+};

@@ -1,0 +1,194 @@
+import { useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { JsonEditor } from "../parts/json.tsx";
+import { FaultNotice } from "../parts/notice.tsx";
+import { attach, humanMessage, type Attachment } from "./attachments.ts";
+import type { Input } from "./live-thread.ts";
+import styles from "./composer.module.css";
+
+/** JSON schema of what a graph takes, as far as this page looks into it. */
+export interface InputSchema {
+  properties?: Record<string, unknown>;
+}
+
+interface ComposerProps {
+  schema: InputSchema | null | undefined;
+  isRunning: boolean;
+  /** Rejects if the server refuses; what was written then stays. */
+  onSend(input: Input): Promise<void>;
+  onStop(): void;
+}
+
+type Mode = "Message" | "JSON";
+
+const takesMessages = (schema: InputSchema | null | undefined): boolean =>
+  schema?.properties === undefined || Object.hasOwn(schema.properties, "messages");
+
+/** What goes into the next run: a message, or any input. */
+export const Composer = ({ schema, isRunning, onSend, onStop }: ComposerProps) => {
+  const modes: Mode[] = takesMessages(schema) ? ["Message", "JSON"] : ["JSON"];
+  const [asked, setAsked] = useState<Mode>();
+  const mode = modes.find((one) => one === asked) ?? modes[0] ?? "JSON";
+  const stop = isRunning && (
+    <button type="button" className="danger" onClick={onStop}>
+      Stop
+    </button>
+  );
+  return (
+    <section className={styles.composer} aria-label="Input">
+      {mode === "Message" ? (
+        <MessageInput isRunning={isRunning} onSend={onSend}>
+          {stop}
+        </MessageInput>
+      ) : (
+        <JsonInput schema={schema} isRunning={isRunning} onSend={onSend}>
+          {stop}
+        </JsonInput>
+      )}
+      {modes.length > 1 && (
+        <div className={styles.modes} role="group" aria-label="Kind of input">
+          {modes.map((one) => (
+            <button
+              key={one}
+              type="button"
+              className="plain"
+              aria-pressed={one === mode}
+              onClick={() => setAsked(one)}
+            >
+              {one}
+            </button>
+          ))}
+        </div>
+      )}
+    </section>
+  );
+};
+
+interface InputProps {
+  isRunning: boolean;
+  onSend(input: Input): Promise<void>;
+  /** Stands beside the button that sends. */
+  children: ReactNode;
+}
+
+const MessageInput = ({ isRunning, onSend, children }: InputProps) => {
+  const [text, setText] = useState("");
+  const [attached, setAttached] = useState<readonly Attachment[]>([]);
+  const [fault, setFault] = useState<unknown>();
+  const files = useRef<HTMLInputElement>(null);
+  const id = useId();
+  const isEmpty = text.trim() === "" && attached.length === 0;
+
+  const send = (): void => {
+    if (isEmpty) return;
+    setFault(undefined);
+    setText("");
+    setAttached([]);
+    onSend({ messages: [humanMessage(text.trim(), attached)] }).catch(() => {
+      // What went wrong is shown above; nobody should have to write it again.
+      setText((now) => (now === "" ? text : now));
+      setAttached((now) => (now.length === 0 ? attached : now));
+    });
+  };
+  const take = (chosen: readonly File[]): void => {
+    if (chosen.length > 0) attach(chosen, attached).then(setAttached, setFault);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    // While a word is composed, Enter accepts it.
+    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    send();
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <FaultNotice error={fault} />
+      {attached.length > 0 && (
+        <ul className={styles.attached} aria-label="Images to send">
+          {attached.map(({ name, mimeType, data }, index) => (
+            <li key={index}>
+              <img src={`data:${mimeType};base64,${data}`} alt={name} />
+              <button
+                type="button"
+                aria-label={`Remove ${name}`}
+                onClick={() => setAttached(attached.filter((_, place) => place !== index))}
+              >
+                ×
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <label htmlFor={id} className="unseen">
+        Message
+      </label>
+      <textarea
+        id={id}
+        className={styles.text}
+        rows={2}
+        placeholder="Write a message. Enter sends, Shift+Enter makes a new line."
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+        onKeyDown={onKeyDown}
+        onPaste={({ clipboardData }) => take([...clipboardData.files])}
+      />
+      <div className={styles.buttons}>
+        <input
+          ref={files}
+          type="file"
+          accept="image/*"
+          multiple
+          hidden
+          aria-label="Images"
+          onChange={({ target }) => {
+            take([...(target.files ?? [])]);
+            target.value = "";
+          }}
+        />
+        <button type="button" onClick={() => files.current?.click()}>
+          Add an image
+        </button>
+        <span className={styles.gap} />
+        {children}
+        <button type="submit" className="primary" disabled={isEmpty}>
+          {isRunning ? "Send next" : "Send"}
+        </button>
+      </div>
+    </form>
+  );
+};
+
+/** What an input could look like: every field, without its value. */
+const exampleOf = (schema: InputSchema | null | undefined): Input =>
+  Object.fromEntries(
+    Object.keys(schema?.properties ?? { messages: [] }).map((name) => [
+      name,
+      name === "messages" ? [{ type: "human", content: "" }] : null,
+    ]),
+  );
+
+const JsonInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<ComposerProps, "schema">) => {
+  const initial = useRef(exampleOf(schema));
+  const [written, setWritten] = useState<{ json: unknown } | undefined>({ json: initial.current });
+  return (
+    <form
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (written !== undefined) void onSend(written.json as Input).catch(() => undefined);
+      }}
+    >
+      <JsonEditor label="Input as JSON" initial={initial.current} onChange={setWritten} rows={6} />
+      <div className={styles.buttons}>
+        <span className={styles.gap} />
+        {children}
+        <button type="submit" className="primary" disabled={written === undefined}>
+          {isRunning ? "Send next" : "Send"}
+        </button>
+      </div>
+    </form>
+  );
+};

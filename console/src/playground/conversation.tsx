@@ -1,0 +1,90 @@
+import type { Assistant } from "@langchain/langgraph-sdk";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo } from "react";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { useSchemas } from "./assistants.ts";
+import { useBranches } from "./branches.ts";
+import { Composer, type InputSchema } from "./composer.tsx";
+import { takeFirstInput } from "./first-input.ts";
+import { InterruptPanel } from "./interrupt-panel.tsx";
+import { useLiveThread, type Input } from "./live-thread.ts";
+import { MessageList } from "./message-list.tsx";
+import type { MessageActions } from "./message-view.tsx";
+import type { ThreadRecord } from "./thread-record.ts";
+import styles from "./conversation.module.css";
+
+interface ConversationProps {
+  assistant: Assistant;
+  threadId: string;
+  record: ThreadRecord | null | undefined;
+}
+
+/** A thread: what was said, what it waits for, and what may be said next. */
+export const Conversation = ({ assistant, threadId, record }: ConversationProps) => {
+  const queries = useQueryClient();
+  const live = useLiveThread(assistant.assistant_id, threadId, record);
+  const branches = useBranches(threadId, live, record);
+  const schemas = useSchemas(assistant.assistant_id);
+  const { send } = live;
+  useEffect(() => {
+    const input = takeFirstInput(queries, threadId);
+    if (input !== undefined) void send(input).catch(() => undefined);
+  }, [queries, send, threadId]);
+
+  const { edit, regenerate, showAlternative } = branches;
+  const actions = useMemo<MessageActions>(
+    () => ({ edit, regenerate, showAlternative }),
+    [edit, regenerate, showAlternative],
+  );
+  const say = (input: Input): Promise<void> => branches.send(input);
+  const { isRunning, isReading, error } = live;
+  const { messages } = branches;
+  return (
+    <div className={styles.conversation}>
+      {messages.length > 0 || isReading ? (
+        <MessageList
+          messages={messages}
+          isRunning={isRunning}
+          alternatives={branches.alternatives}
+          actions={actions}
+        />
+      ) : (
+        <div className={styles.empty}>
+          <Empty>{isRunning ? "The graph is running." : "Nothing has been said in this thread yet."}</Empty>
+        </div>
+      )}
+      <p role="status" className="unseen">
+        {isRunning ? "The graph is running." : ""}
+      </p>
+      <div className={styles.below}>
+        <FaultNotice
+          error={isRunning ? undefined : (branches.error ?? error)}
+          onRetry={() => void live.send(null).catch(() => undefined)}
+        />
+        {branches.isElsewhere && (
+          <p className="notice">
+            This is another branch of the thread. What you send goes on from here.{" "}
+            <button type="button" onClick={branches.showNewest}>
+              Show the newest
+            </button>
+          </p>
+        )}
+        {!isRunning && !branches.isElsewhere && (
+          <InterruptPanel
+            record={record}
+            next={branches.next}
+            onAnswer={live.answer}
+            onGoOn={() => live.send(null)}
+          />
+        )}
+        <Composer
+          key={assistant.assistant_id}
+          schema={schemas.data?.input_schema as InputSchema | null | undefined}
+          isRunning={isRunning}
+          onSend={say}
+          onStop={() => void live.stop().catch(() => undefined)}
+        />
+      </div>
+    </div>
+  );
+};

@@ -1,0 +1,128 @@
+import type { Interrupt } from "@langchain/langgraph-sdk";
+import { useState } from "react";
+import { JsonEditor, JsonView } from "../parts/json.tsx";
+import { ActionForm } from "./action-form.tsx";
+import { actionQuestion } from "./interrupt-requests.ts";
+import type { ThreadRecord } from "./thread-record.ts";
+import styles from "./interrupt.module.css";
+
+interface InterruptPanelProps {
+  record: ThreadRecord | null | undefined;
+  /** The nodes at which the thread stands. */
+  next: readonly string[];
+  onAnswer(responses: Record<string, unknown>): Promise<void>;
+  onGoOn(): Promise<void>;
+}
+
+/** What a thread waits for: a form for each interrupt, or a button if it only stopped. */
+export const InterruptPanel = ({ record, next, onAnswer, onGoOn }: InterruptPanelProps) => {
+  const asked = record?.status === "interrupted" ? Object.values(record.interrupts ?? {}).flat() : [];
+  if (asked.length > 0)
+    // Others than before: what was written is no answer to them.
+    return (
+      <Questions key={`${record?.state_updated_at ?? ""}${asked.length}`} asked={asked} onAnswer={onAnswer} />
+    );
+  if (next.length === 0 || (record?.status !== "interrupted" && record?.status !== "idle")) return null;
+  return (
+    <p className="notice row">
+      The graph has stopped before {next.join(", ")}.
+      <button type="button" onClick={() => void onGoOn().catch(() => undefined)}>
+        Go on
+      </button>
+    </p>
+  );
+};
+
+const Questions = ({
+  asked,
+  onAnswer,
+}: {
+  asked: readonly Interrupt[];
+  onAnswer: InterruptPanelProps["onAnswer"];
+}) => {
+  const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(new Map());
+  const [isSending, setIsSending] = useState(false);
+  const answer = (id: string, response: unknown): void => {
+    const all = new Map(answers).set(id, response);
+    setAnswers(all);
+    if (all.size < asked.length) return;
+    setIsSending(true);
+    // All at once: the first answer alone would start a run that leaves the others behind.
+    onAnswer(Object.fromEntries(all)).catch(() => {
+      setIsSending(false);
+      setAnswers(new Map());
+    });
+  };
+  const takeBack = (id: string): void => {
+    const others = new Map(answers);
+    others.delete(id);
+    setAnswers(others);
+  };
+  return (
+    <section className={styles.questions} aria-label="The graph waits for an answer">
+      {asked.map(({ id = "", value }, index) => (
+        <fieldset key={id || index} className={styles.question} disabled={isSending}>
+          <legend>
+            The graph waits for an answer{asked.length > 1 ? ` (${index + 1} of ${asked.length})` : ""}
+          </legend>
+          {answers.has(id) && !isSending ? (
+            <p className="row">
+              Answered; the graph goes on when all are.
+              <button type="button" onClick={() => takeBack(id)}>
+                Change
+              </button>
+            </p>
+          ) : (
+            <Question value={value} onAnswer={(response) => answer(id, response)} />
+          )}
+        </fieldset>
+      ))}
+    </section>
+  );
+};
+
+const Question = ({ value, onAnswer }: { value: unknown; onAnswer(response: unknown): void }) => {
+  const question = actionQuestion(value);
+  return question === undefined ? (
+    <FreeAnswer value={value} onAnswer={onAnswer} />
+  ) : (
+    <ActionForm question={question} onAnswer={onAnswer} />
+  );
+};
+
+/** To a question of no known shape. */
+const FreeAnswer = ({ value, onAnswer }: { value: unknown; onAnswer(response: unknown): void }) => {
+  const [kind, setKind] = useState<"Text" | "JSON">(typeof value === "string" ? "Text" : "JSON");
+  const [text, setText] = useState("");
+  const [written, setWritten] = useState<{ json: unknown } | undefined>({ json: true });
+  return (
+    <div className="stack">
+      {typeof value === "string" ? (
+        <p className={styles.plain}>{value}</p>
+      ) : (
+        <JsonView value={value} depth={2} />
+      )}
+      {kind === "Text" ? (
+        <label className="stack">
+          Answer
+          <textarea rows={2} value={text} onChange={({ target }) => setText(target.value)} />
+        </label>
+      ) : (
+        <JsonEditor label="Answer as JSON" initial={true} rows={3} onChange={setWritten} />
+      )}
+      <div className="row">
+        <button
+          type="button"
+          className="primary"
+          disabled={kind === "JSON" && written === undefined}
+          onClick={() => onAnswer(kind === "Text" ? text : written?.json)}
+        >
+          Answer
+        </button>
+        <button type="button" className="plain" onClick={() => setKind(kind === "Text" ? "JSON" : "Text")}>
+          Answer with {kind === "Text" ? "JSON" : "a text"}
+        </button>
+      </div>
+    </div>
+  );
+};

@@ -1,0 +1,118 @@
+/**
+ * What a thread waits for, as far as the value of an interrupt tells. Two shapes are in the field: the one that agent inboxes know
+ * (`action_request`, `config`; alone or in a list), and that of LangChain's human-in-the-loop middleware (`actionRequests`,
+ * `reviewConfigs`, or the same in snake case). Everything else is answered by JSON or a text.
+ */
+export type Decision = "accept" | "edit" | "respond" | "ignore";
+
+/** One action that a person is asked about. */
+export interface ActionRequest {
+  action: string;
+  args: Record<string, unknown>;
+  /** Markdown. */
+  description: string | undefined;
+  allowed: readonly Decision[];
+}
+
+/** What a person has decided about one. */
+export interface ActionAnswer {
+  decision: Decision;
+  /** Of `edit`: the changed arguments. */
+  args?: Record<string, unknown>;
+  /** Of `respond`. */
+  text?: string;
+}
+
+export interface ActionQuestion {
+  requests: readonly ActionRequest[];
+  /** What the graph gets. */
+  answerOf(answers: readonly ActionAnswer[]): unknown;
+  /** Who answers `respond` rejects: then the text says why. */
+  wordOf: Readonly<Record<Decision, string>>;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const objectOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {});
+const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+
+const inboxRequest = (value: unknown): ActionRequest | undefined => {
+  if (!isObject(value) || !isObject(value["action_request"])) return undefined;
+  const config = objectOf(value["config"]);
+  const may = (name: string): boolean => config[name] === true;
+  const { action, args } = value["action_request"];
+  return {
+    action: textOf(action) ?? "?",
+    args: objectOf(args),
+    description: textOf(value["description"]),
+    allowed: [
+      ...(may("allow_accept") ? (["accept"] as const) : []),
+      ...(may("allow_edit") ? (["edit"] as const) : []),
+      ...(may("allow_respond") ? (["respond"] as const) : []),
+      ...(may("allow_ignore") ? (["ignore"] as const) : []),
+    ],
+  };
+};
+
+/** Agent inboxes answer with a list also where they were asked for one action, so that is what graphs expect. */
+const inboxQuestion = (value: unknown): ActionQuestion | undefined => {
+  const asked: unknown[] = Array.isArray(value) ? value : [value];
+  const requests = asked.map(inboxRequest);
+  if (requests.length === 0 || requests.some((request) => request === undefined)) return undefined;
+  const known = requests as ActionRequest[];
+  return {
+    requests: known,
+    wordOf: { accept: "Accept", edit: "Edit", respond: "Respond", ignore: "Ignore" },
+    answerOf: (answers) =>
+      answers.map(({ decision, args, text }, place) => {
+        const request = { action: known[place]?.action, args: args ?? known[place]?.args };
+        if (decision === "accept" || decision === "edit") return { type: decision, args: request };
+        return decision === "respond"
+          ? { type: "response", args: text ?? "" }
+          : { type: "ignore", args: null };
+      }),
+  };
+};
+
+const DECISIONS: ReadonlyMap<unknown, Decision> = new Map<unknown, Decision>([
+  ["approve", "accept"],
+  ["edit", "edit"],
+  ["reject", "respond"],
+]);
+
+const middlewareQuestion = (value: unknown): ActionQuestion | undefined => {
+  if (!isObject(value)) return undefined;
+  const asked = value["actionRequests"] ?? value["action_requests"];
+  if (!Array.isArray(asked) || asked.length === 0) return undefined;
+  const reviews = value["reviewConfigs"] ?? value["review_configs"];
+  const configs = (Array.isArray(reviews) ? (reviews as unknown[]) : []).map(objectOf);
+  const requests = (asked as unknown[]).map(objectOf).map((request): ActionRequest => {
+    const action = textOf(request["name"] ?? request["action_name"] ?? request["action"]) ?? "?";
+    const config = configs.find((one) => (one["actionName"] ?? one["action_name"]) === action);
+    const allowed = config?.["allowedDecisions"] ?? config?.["allowed_decisions"];
+    const named = Array.isArray(allowed) ? (allowed as unknown[]) : [...DECISIONS.keys()];
+    return {
+      action,
+      args: objectOf(request["args"] ?? request["arguments"]),
+      description: textOf(request["description"]),
+      allowed: named.flatMap((name) => DECISIONS.get(name) ?? []),
+    };
+  });
+  return {
+    requests,
+    wordOf: { accept: "Approve", edit: "Edit", respond: "Reject", ignore: "Ignore" },
+    answerOf: (answers) => ({
+      decisions: answers.map(({ decision, args, text }, place) => {
+        if (decision === "accept") return { type: "approve" };
+        if (decision === "respond") return { type: "reject", ...(text !== "" && { message: text }) };
+        const edited = { name: requests[place]?.action, args };
+        // Python says it in the one way, JavaScript in the other.
+        return { type: "edit", editedAction: edited, edited_action: edited };
+      }),
+    }),
+  };
+};
+
+/** Undefined if it is neither of the two. */
+export const actionQuestion = (value: unknown): ActionQuestion | undefined =>
+  middlewareQuestion(value) ?? inboxQuestion(value);

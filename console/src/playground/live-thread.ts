@@ -1,0 +1,183 @@
+import { useStream } from "@langchain/react";
+import { Client } from "@langchain/langgraph-sdk";
+import { useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useConnection, type Connection } from "../server/connection.tsx";
+import type { ShownMessage } from "./messages.ts";
+import { renewThread, type ThreadRecord } from "./thread-record.ts";
+import { startRun, stopRuns, waitForHead } from "./runs.ts";
+
+/** What goes into a run. */
+export type Input = Record<string, unknown>;
+
+export interface LiveThread {
+  messages: readonly ShownMessage[];
+  isRunning: boolean;
+  /** What is stored is being read for the first time. */
+  isReading: boolean;
+  error: unknown;
+  /** Starts a run; one that waits if another is going on. Null goes on where the thread stands. */
+  send(input: Input | null): Promise<void>;
+  /** Starts a run at an earlier checkpoint; what is shown until it has begun. */
+  fork(input: Input | null, checkpointId: string, shown: readonly ShownMessage[]): Promise<void>;
+  /** Answers what the thread waits for, by ids of interrupts. */
+  answer(responses: Record<string, unknown>): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * The official client, of one stream: a new one makes the hook read the thread anew. The hook also reads the last twenty states to
+ * find subagents, which nothing here shows: with thousands of messages they are megabytes.
+ */
+const clientOfStream = ({ apiUrl, headers }: Connection): Client => {
+  const client = new Client({
+    apiUrl,
+    apiKey: null,
+    defaultHeaders: { ...headers },
+    callerOptions: { maxRetries: 1 },
+  });
+  client.threads.getHistory = () => Promise.resolve([]);
+  return client;
+};
+
+interface Values extends Record<string, unknown> {
+  messages?: unknown[];
+}
+
+const NO_MESSAGES: readonly ShownMessage[] = [];
+
+/**
+ * A thread as it goes on: joined where a run is going on, whoever started it. Leaving it stops nothing.
+ * @param record what the server said of the thread last
+ */
+export const useLiveThread = (
+  assistantId: string,
+  threadId: string,
+  record: ThreadRecord | null | undefined,
+): LiveThread => {
+  const connection = useConnection();
+  const queries = useQueryClient();
+  const [generation, setGeneration] = useState(0);
+  const client = useMemo(() => clientOfStream(connection), [connection, generation]);
+  const stream = useStream<Values>({ client: client as never, assistantId, threadId });
+  const { isLoading, isThreadLoading } = stream;
+  const [starting, setStarting] = useState<readonly ShownMessage[]>();
+  const [fault, setFault] = useState<unknown>();
+
+  const readAnew = useCallback(() => setGeneration((count) => count + 1), []);
+  useForeignRuns(record, isLoading, isThreadLoading, generation, readAnew);
+
+  /** Of the stream before this one, until this one has read what is stored. */
+  const kept = useRef<readonly ShownMessage[]>(NO_MESSAGES);
+  const streamed = stream.messages as readonly ShownMessage[];
+  if (!isThreadLoading) kept.current = streamed;
+
+  const wasRunning = useRef(false);
+  useEffect(() => {
+    if (wasRunning.current && !isLoading) void renewThread(queries, threadId);
+    wasRunning.current = isLoading;
+  }, [isLoading, queries, threadId]);
+
+  const current = useRef(stream);
+  current.current = stream;
+  const actions = useMemo(() => {
+    const trying = async (action: () => Promise<void>): Promise<void> => {
+      setFault(undefined);
+      try {
+        await action();
+      } catch (error) {
+        setFault(error);
+        throw error;
+      } finally {
+        await renewThread(queries, threadId);
+      }
+    };
+    return {
+      send: (input: Input | null) =>
+        trying(async () => {
+          if (!current.current.isLoading) void current.current.submit(input);
+          else await startRun(connection, { assistantId, threadId, input, multitaskStrategy: "enqueue" });
+        }),
+      fork: (input: Input | null, checkpointId: string, shown: readonly ShownMessage[]) =>
+        trying(async () => {
+          setStarting(shown);
+          try {
+            // Not by the hook: what it shows would keep the messages of the other branch, whose steps are later ones.
+            const runId = await startRun(connection, { assistantId, threadId, input, checkpointId });
+            await waitForHead(connection, threadId, runId);
+            readAnew();
+          } catch (error) {
+            setStarting(undefined);
+            throw error;
+          }
+        }),
+      answer: (responses: Record<string, unknown>) => trying(() => current.current.respondAll(responses)),
+      stop: () =>
+        trying(async () => {
+          await stopRuns(connection, threadId);
+          await current.current.stop({ cancel: false });
+        }),
+    };
+  }, [assistantId, connection, queries, readAnew, threadId]);
+
+  const isFresh = useRef(generation);
+  useEffect(() => {
+    if (isThreadLoading || isFresh.current === generation) return;
+    isFresh.current = generation;
+    setStarting(undefined);
+  }, [generation, isThreadLoading]);
+
+  return {
+    ...actions,
+    messages: starting ?? (isThreadLoading ? kept.current : streamed),
+    isRunning: isLoading || starting !== undefined,
+    isReading: isThreadLoading && kept.current === NO_MESSAGES,
+    error: fault ?? (isLoading ? undefined : (stream.error ?? errorOf(record))),
+  };
+};
+
+/** Why the last run failed, as the server keeps it. */
+const errorOf = (record: ThreadRecord | null | undefined): unknown => {
+  if (record?.status !== "error") return undefined;
+  const { error, message } = (record.error ?? {}) as { error?: unknown; message?: unknown };
+  const words = [error, message].filter((word) => typeof word === "string" && word !== "");
+  return new Error(words.length > 0 ? words.join(": ") : "The last run failed.");
+};
+
+/** How often the server has to say that a run goes on of which the stream tells nothing. */
+const PATIENCE = 2;
+
+/**
+ * The hook opens no stream to a thread that rests, so runs that others start are seen by asking: then what is stored is read anew, and
+ * the run is joined.
+ */
+const useForeignRuns = (
+  record: ThreadRecord | null | undefined,
+  isLoading: boolean,
+  isThreadLoading: boolean,
+  generation: number,
+  readAnew: () => void,
+): void => {
+  const seen = useRef<string>(undefined);
+  const silence = useRef(0);
+  const isAttached = useRef(false);
+  useEffect(() => {
+    isAttached.current = false;
+  }, [generation]);
+  if (isLoading) isAttached.current = true;
+  useEffect(() => {
+    if (record == null || isThreadLoading) return;
+    const now = `${record.status} ${record.state_updated_at ?? record.updated_at}`;
+    const hasChanged = seen.current !== undefined && seen.current !== now;
+    seen.current = now;
+    if (isLoading) {
+      silence.current = 0;
+      return;
+    }
+    silence.current = record.status === "busy" ? silence.current + 1 : 0;
+    if ((hasChanged && !isAttached.current) || silence.current >= PATIENCE) {
+      silence.current = 0;
+      readAnew();
+    }
+  }, [record, isLoading, isThreadLoading, readAnew]);
+};

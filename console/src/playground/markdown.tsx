@@ -1,0 +1,101 @@
+import { memo, useState } from "react";
+import ReactMarkdown, { type Components } from "react-markdown";
+import remarkGfm from "remark-gfm";
+import styles from "./message.module.css";
+
+/** Longer texts are data: they are shown as they are, and only their beginning. */
+const CHARACTERS_AT_MOST = 50_000;
+const CHARACTERS_SHOWN = 10_000;
+
+const PLUGINS = [remarkGfm];
+
+/** The addresses that a click may open: nothing within the page, nothing that runs. */
+const isOutside = (address: string | undefined): address is string =>
+  address !== undefined && /^(https?:|mailto:)/i.test(address);
+
+const COMPONENTS: Components = {
+  a: ({ href, children }) =>
+    isOutside(href) ? (
+      <a href={href} target="_blank" rel="noopener noreferrer">
+        {children}
+      </a>
+    ) : (
+      <span>{children}</span>
+    ),
+  // Never loaded: whoever wrote the text would learn that it is read.
+  img: ({ src, alt }) =>
+    typeof src === "string" && isOutside(src) ? (
+      <a href={src} target="_blank" rel="noopener noreferrer">
+        Image: {alt === undefined || alt === "" ? src : alt}
+      </a>
+    ) : (
+      <span className="faint">Image: {alt}</span>
+    ),
+  table: ({ children }) => (
+    <div className={styles.wide} tabIndex={0} role="region" aria-label="Table">
+      <table>{children}</table>
+    </div>
+  ),
+  pre: ({ children }) => (
+    <pre className={styles.wide} tabIndex={0} role="region" aria-label="Code">
+      {children}
+    </pre>
+  ),
+  // The page's own headings stay above those of a message.
+  h1: ({ children }) => <h3>{children}</h3>,
+  h2: ({ children }) => <h4>{children}</h4>,
+  h3: ({ children }) => <h5>{children}</h5>,
+  h4: ({ children }) => <h6>{children}</h6>,
+  h5: ({ children }) => <h6>{children}</h6>,
+  input: ({ checked }) => <span>{checked === true ? "☑" : "☐"} </span>,
+};
+
+const Formatted = memo(({ text }: { text: string }) => (
+  <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
+    {text}
+  </ReactMarkdown>
+));
+Formatted.displayName = "Formatted";
+
+const FENCE = /^ {0,3}(```|~~~)/;
+
+/** Where the last part begins that may still change: behind the last empty line that stands in no block of code. */
+const lastBreakOf = (text: string): number => {
+  let isInCode = false;
+  let place = 0;
+  let lastBreak = 0;
+  for (const line of text.split("\n")) {
+    if (FENCE.test(line)) isInCode = !isInCode;
+    // A line that goes on a list or a paragraph of one would be taken from it.
+    if (!isInCode && line.trim() === "" && /^[^\s\-*+\d|>]/.test(text.slice(place + line.length + 1)))
+      lastBreak = place + line.length + 1;
+    place += line.length + 1;
+  }
+  return Math.min(lastBreak, text.length);
+};
+
+const LongText = ({ text }: { text: string }) => {
+  const [isWhole, setIsWhole] = useState(false);
+  return (
+    <>
+      <p className={styles.plain}>{isWhole ? text : `${text.slice(0, CHARACTERS_SHOWN)}…`}</p>
+      {!isWhole && (
+        <button type="button" onClick={() => setIsWhole(true)}>
+          All {text.length.toLocaleString("en")} characters
+        </button>
+      )}
+    </>
+  );
+};
+
+/** A text of a graph, formatted; none of it is HTML. What is finished of a growing text is not read again with each token. */
+export const Markdown = ({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) => {
+  if (text.length > CHARACTERS_AT_MOST) return <LongText text={text} />;
+  const finished = isGrowing ? lastBreakOf(text) : 0;
+  return (
+    <div className={styles.markdown}>
+      {finished > 0 && <Formatted text={text.slice(0, finished)} />}
+      <Formatted text={text.slice(finished)} />
+    </div>
+  );
+};

@@ -1,0 +1,67 @@
+import type { Connection } from "../server/connection.tsx";
+
+interface Envelope {
+  type: "success" | "error";
+  result?: { run_id?: string };
+  message?: string;
+}
+
+interface RunToStart {
+  assistantId: string;
+  threadId: string;
+  input: unknown;
+  checkpointId?: string;
+  multitaskStrategy?: "enqueue";
+}
+
+/**
+ * Starts a run as event streaming does, so that streams of the thread tell of it.
+ * @returns its id
+ */
+export const startRun = async (
+  { request }: Connection,
+  { assistantId, threadId, input, checkpointId, multitaskStrategy }: RunToStart,
+): Promise<string> => {
+  const answer = await request<Envelope>("POST", `/threads/${threadId}/commands`, {
+    id: 1,
+    method: "run.start",
+    params: {
+      assistant_id: assistantId,
+      input,
+      ...(checkpointId !== undefined && { config: { configurable: { checkpoint_id: checkpointId } } }),
+      ...(multitaskStrategy !== undefined && { multitask_strategy: multitaskStrategy }),
+    },
+  });
+  const runId = answer.result?.run_id;
+  if (answer.type === "error" || runId === undefined)
+    throw new Error(answer.message ?? "The run has not started.");
+  return runId;
+};
+
+export const stopRuns = async ({ client }: Connection, threadId: string): Promise<void> => {
+  const running = await client.runs.list(threadId, { status: "running", limit: 10 });
+  await Promise.all(running.map(({ run_id }) => client.runs.cancel(threadId, run_id)));
+};
+
+const ASKED_EVERY_MS = 60;
+const ASKED_AT_MOST = 200;
+const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+interface Head {
+  metadata?: { run_id?: string } | null;
+}
+
+/** Resolves when the newest checkpoint is of this run, or the run has ended, or waits behind others for too long. */
+export const waitForHead = async (
+  { client, request }: Connection,
+  threadId: string,
+  runId: string,
+): Promise<void> => {
+  for (let asked = 1; asked <= ASKED_AT_MOST; asked += 1) {
+    const head = await request<Head>("GET", `/threads/${threadId}/state?select=metadata`);
+    if (head.metadata?.run_id === runId) return;
+    const { status } = await client.runs.get(threadId, runId);
+    if (status !== "running" && status !== "pending") return;
+    await pause(ASKED_EVERY_MS);
+  }
+};

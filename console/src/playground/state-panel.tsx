@@ -1,0 +1,51 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { JsonView } from "../parts/json.tsx";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { useConnection } from "../server/connection.tsx";
+import styles from "./playground.module.css";
+
+const READ_EVERY_MS = 2_000;
+
+interface StoredState {
+  values?: unknown;
+  next?: string[] | null;
+}
+
+/** What the thread keeps, and the ways to look deeper into it. */
+export const StatePanel = ({
+  threadId,
+  assistantId,
+  moment,
+}: {
+  threadId: string;
+  assistantId: string;
+  /** Changes when the state may have changed. */
+  moment: string;
+}) => {
+  const { client } = useConnection();
+  const state = useQuery({
+    queryKey: ["threads", "state", threadId, moment],
+    queryFn: async () => (await client.threads.getState(threadId)) as StoredState,
+    placeholderData: (before) => before,
+    refetchInterval: moment.startsWith("busy") ? READ_EVERY_MS : false,
+  });
+  const { values, next } = state.data ?? {};
+  return (
+    <div className="stack">
+      <h2>State</h2>
+      <p className="row">
+        <Link href={`/threads/${threadId}/history`}>Time travel</Link>
+        <a
+          className={styles.link}
+          href={`?thread=${encodeURIComponent(threadId)}#/graph/${encodeURIComponent(assistantId)}`}
+        >
+          Graph
+        </a>
+      </p>
+      <FaultNotice error={state.error} onRetry={() => void state.refetch()} />
+      {next != null && next.length > 0 && <p className="faint">Next: {next.join(", ")}</p>}
+      {values == null ? <Empty>Nothing is stored yet.</Empty> : <JsonView value={values} />}
+    </div>
+  );
+};

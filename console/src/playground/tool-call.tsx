@@ -1,0 +1,63 @@
+import { JsonView } from "../parts/json.tsx";
+import { Status } from "../parts/status.tsx";
+import { Content } from "./content.tsx";
+import type { ShownMessage, ToolCall } from "./messages.ts";
+import styles from "./message.module.css";
+
+interface ToolCallViewProps {
+  call: ToolCall;
+  result: ShownMessage | undefined;
+  /** Whether an answer may still come. */
+  isRunning: boolean;
+}
+
+const PREVIEW_CHARACTERS = 80;
+
+const previewOf = (args: unknown): string => {
+  const text = typeof args === "string" ? args : (JSON.stringify(args) ?? "");
+  return text.length > PREVIEW_CHARACTERS ? `${text.slice(0, PREVIEW_CHARACTERS)}…` : text;
+};
+
+/** A call of a tool with its answer; both are made when somebody opens it. */
+export const ToolCallView = ({ call: { name, args }, result, isRunning }: ToolCallViewProps) => {
+  const status = result === undefined ? (isRunning ? "running" : undefined) : (result.status ?? "success");
+  return (
+    <details className={styles.tool} data-tool={name}>
+      <summary>
+        <strong>{name}</strong> <code className="faint">{previewOf(args)}</code>{" "}
+        {status !== undefined && <Status status={status} />}
+      </summary>
+      <p className="faint">Arguments</p>
+      <JsonView value={args} />
+      <p className="faint">Result</p>
+      {result === undefined ? <p className="faint">None yet.</p> : <ToolResult message={result} />}
+    </details>
+  );
+};
+
+/** Most tools answer in words, some in JSON. */
+export const ToolResult = ({ message: { content, artifact } }: { message: ShownMessage }) => {
+  const json = typeof content === "string" ? parsed(content) : undefined;
+  return (
+    <>
+      {json === undefined ? <Content content={content} isGrowing={false} /> : <JsonView value={json} />}
+      {artifact != null && (
+        <>
+          <p className="faint">Artifact</p>
+          <JsonView value={artifact} />
+        </>
+      )}
+    </>
+  );
+};
+
+const JSON_CHARACTERS_AT_MOST = 1_000_000;
+
+const parsed = (text: string): object | undefined => {
+  if (!/^\s*[[{]/.test(text) || text.length > JSON_CHARACTERS_AT_MOST) return undefined;
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    return undefined;
+  }
+};
