@@ -161,7 +161,7 @@ const ENTRIES = [
   "app/schema-process.ts",
   "cli/dev/launch.ts",
   "cli/dev/server.ts",
-  "cli/doctor/graph-check.ts",
+  "cli/doctor/loading-check.ts",
   "cli/start/serve.ts",
   "embedding/server.ts",
   "config/config.ts",

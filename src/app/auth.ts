@@ -23,7 +23,7 @@ export interface Access {
 }
 
 /** @throws GraphLoadError for a module that can't be loaded, and for an export that is no `Auth` */
-const loadHandlers = async ({ file, exportName }: AuthConfig): ReturnType<typeof handlersIn> => {
+export const loadHandlers = async ({ file, exportName }: AuthConfig): ReturnType<typeof handlersIn> => {
   const subject = "auth.path";
   const entry = { id: "auth", file, exportName, description: undefined, subject };
   const modules = await createModuleLoader([entry]);

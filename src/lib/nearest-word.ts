@@ -1,5 +1,5 @@
-/** Edits (insert, remove or replace a letter, swap two) that lead from one word to the other. */
-const distance = (from: string, to: string): number => {
+/** Edits (insert, remove or replace a letter, swap two) that lead from one word to the other; for short words. */
+export const distance = (from: string, to: string): number => {
   const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   for (let i = 1; i <= from.length; i += 1) {
     const [before, last] = [rows[i - 2], rows[i - 1]!];

@@ -1,20 +1,24 @@
-import { nearestWord } from "../lib/nearest-word.ts";
+import { distance, nearestWord } from "../lib/nearest-word.ts";
 
 /** What the keys of a `langgraph.json` mean here. */
 export interface KeyReview {
   /** Keys that the hosted server honours and this one doesn't, each with the reason. Path -> reason. */
   withoutEffect: ReadonlyMap<string, string>;
+  /** Keys that say how the hosted service, or `threadloom dockerfile`, builds an image: a server has no use for them. */
+  forImages: readonly string[];
   /** A sentence for each key that nobody knows. */
   unknown: readonly string[];
+  /** Why a start without `auth` is refused: a key that must have been meant to be it. Undefined: there is none. */
+  misspeltAuth: string | undefined;
   /** There are handlers of its own that encrypt what is stored. */
   namesEncryption: boolean;
 }
 
+/** For building an image. */
+const IMAGE = Symbol("image");
 /** `true`: honoured, or nothing to warn of. A text: why it has no effect. Else what may stand in it. */
-type Meaning = true | string | Keys;
+type Meaning = true | typeof IMAGE | string | Keys;
 type Keys = { readonly [key: string]: Meaning };
-
-const IMAGE = "for building an image";
 
 const HEADERS: Keys = { includes: true, excludes: true, include: true, exclude: true };
 
@@ -108,6 +112,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 export const reviewKeys = (file: unknown): KeyReview => {
   const withoutEffect = new Map<string, string>();
   const unknown: string[] = [];
+  const forImages: string[] = [];
   const look = (value: unknown, keys: Keys, path: string): void => {
     if (!isObject(value)) return;
     for (const [key, item] of Object.entries(value)) {
@@ -115,9 +120,10 @@ export const reviewKeys = (file: unknown): KeyReview => {
       const meaning = Object.hasOwn(keys, key) ? keys[key] : undefined;
       if (meaning === undefined) {
         const nearest = nearestWord(key, Object.keys(keys));
-        const hint = nearest === undefined ? "" : `, perhaps '${path}${nearest}' was meant`;
+        const hint = nearest === undefined ? "" : `; did you mean '${path}${nearest}'?`;
         unknown.push(`'${path}${key}' is unknown${hint}`);
-      } else if (typeof meaning === "string") withoutEffect.set(`${path}${key}`, meaning);
+      } else if (meaning === IMAGE) forImages.push(key);
+      else if (typeof meaning === "string") withoutEffect.set(`${path}${key}`, meaning);
       else if (meaning !== true) look(item, meaning, `${path}${key}.`);
     }
   };
@@ -125,7 +131,40 @@ export const reviewKeys = (file: unknown): KeyReview => {
   const { graphs, encryption } = isObject(file) ? file : {};
   if (isObject(graphs)) for (const [id, graph] of Object.entries(graphs)) look(graph, GRAPH, `graphs.${id}.`);
   const namesEncryption = isObject(encryption) ? (encryption.path ?? false) !== false : !!encryption;
-  return { withoutEffect, unknown, namesEncryption };
+  return { withoutEffect, forImages, unknown, misspeltAuth: misspeltAuthIn(file), namesEncryption };
+};
+
+/** A file that a server loads, as `auth.path` names one. */
+const MODULE = /\.([cm]?[jt]sx?|py)(:|$)/;
+const namesModule = (value: unknown): boolean =>
+  typeof value === "string"
+    ? MODULE.test(value)
+    : isObject(value) && Object.values(value).some((item) => typeof item === "string" && MODULE.test(item));
+
+/** Wrong letters in a word of four. */
+const AUTH_EDITS_AT_MOST = 2;
+/** Longer keys are another word, unless they begin with it. */
+const AUTH_LETTERS_AT_MOST = 6;
+
+const isNearAuth = (key: string): boolean =>
+  /^auth/i.test(key) ||
+  (key.length <= AUTH_LETTERS_AT_MOST && distance(key.toLowerCase(), "auth") <= AUTH_EDITS_AT_MOST);
+
+/**
+ * A file without handlers of `auth`, in which another key names a module and is nearly spelt like it, or in which `auth` names one
+ * under another key than `path`: a server would be open that nobody meant to open.
+ */
+const misspeltAuthIn = (file: unknown): string | undefined => {
+  if (!isObject(file)) return undefined;
+  const auth = isObject(file.auth) ? file.auth : {};
+  if (typeof auth.path === "string") return undefined;
+  const [inside] = Object.entries(auth).find(([, value]) => namesModule(value)) ?? [];
+  if (inside !== undefined) return `'auth.${inside}' is unknown; did you mean 'auth.path'?`;
+  const [beside] =
+    Object.entries(file).find(
+      ([key, value]) => !Object.hasOwn(KEYS, key) && isNearAuth(key) && namesModule(value),
+    ) ?? [];
+  return beside === undefined ? undefined : `'${beside}' is unknown; did you mean 'auth'?`;
 };
 
 /** A warning names this many keys. */

@@ -54,6 +54,8 @@ export interface GraphConfig {
   namesEncryption: boolean;
   /** Names all that has no effect; undefined if everything has one. */
   warning: string | undefined;
+  /** Keys that say how an image is built. */
+  forImages: readonly string[];
 }
 
 /** The server can't start: what is wrong with `langgraph.json` or with a graph, for the person who starts it. */
@@ -109,7 +111,12 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
     // What an operator has put into the environment is not to be sought in the file.
     const isGiven = Object.keys(given).some((key) => `${field}.`.startsWith(`${key}.`));
     const source = isGiven ? `${path} with what the environment says of it` : path;
-    throw new GraphLoadError(`${source} is not valid: ${sentences.join("; ")}.`);
+    throw new GraphLoadError(`${source} is not valid: ${sentences.join("; ").replace(/[.?]$/, "")}.`);
+  }
+  if (review.misspeltAuth !== undefined) {
+    throw new GraphLoadError(
+      `${path}: ${review.misspeltAuth} Refusing to start, since without it everybody might be let in. Correct it, or take it out.`,
+    );
   }
   const entries = Object.entries(parsed.data.graphs).map(([id, value]): GraphEntry => {
     const graph = typeof value === "string" ? { path: value } : value;
@@ -151,6 +158,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
     namesEncryption: review.namesEncryption,
     ui: uiConfigOf(parsed.data, folder),
     warning: warnings.length === 0 ? undefined : warnings.join("; "),
+    forImages: review.forImages,
   };
 }
 

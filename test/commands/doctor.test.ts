@@ -67,7 +67,7 @@ test("a graph that never ends to load costs its time-out and no more", async () 
   await project.linkPackages();
   const { code, of } = await doctor(project, await aDatabase(), ["--timeout", "2"]);
   expect(code).toBe(1);
-  expect(of("Graphs")).toMatchObject({ level: "fail", text: "They were not loaded after 2 s." });
+  expect(of("Graphs")).toMatchObject({ level: "fail", text: "Not loaded after 2 s." });
 });
 
 test("a graph that ends its process is told with what it wrote", async () => {
@@ -76,7 +76,7 @@ test("a graph that ends its process is told with what it wrote", async () => {
     "lethal.mjs": "process.stderr.write('no key'); process.exit(3);",
   });
   const { of } = await doctor(project, await aDatabase());
-  expect(of("Graphs")?.text).toBe("The process that loaded them ended with 3. no key");
+  expect(of("Graphs")?.text).toBe("The process that loaded it ended with 3. no key");
 });
 
 test("a LangGraph that is too old, and one that is missing, are named with the command that installs one", async () => {
@@ -173,4 +173,80 @@ test("a start beyond loopback without keys fails; with one it does not", async (
   const API_KEYS = "0123456789abcdef0123456789abcdef";
   const keyed = await doctor(project, url, ["--host", "0.0.0.0"], { API_KEYS });
   expect(keyed.of("Access")).toEqual({ level: "ok", name: "Access", text: "API_KEYS" });
+});
+
+const AUTH = `import { Auth } from "@langchain/langgraph-sdk/auth";
+  export const auth = new Auth().authenticate(() => ({ identity: "ada" }));
+  export const all = new Auth().authenticate(() => ({ identity: "ada" })).on("*", () => true);
+  export const nothing = {};`;
+const withAuth = async (path: string, more: object = {}) => {
+  const project = await aProject({
+    "langgraph.json": { ...GOOD["langgraph.json"], auth: { path, ...more } },
+    "auth.ts": AUTH,
+    "slow.mjs": "for (;;);",
+  });
+  await project.linkPackages();
+  return project;
+};
+
+test.each([
+  ["./auth.ts:all", "ok", /auth\.ts loads, and covers every event$/],
+  ["./auth.ts:auth", "warn", /^every user may do what no handler covers: .* and \d+ more$/],
+  ["./auth.ts:nothing", "fail", /auth\.ts\): 'nothing' /],
+  ["./missing.ts:auth", "fail", /^auth\.path: the file .*missing\.ts does not exist/],
+  ["./slow.mjs:auth", "fail", /^Not loaded after 5 s\.$/],
+])("the handlers of auth at %s are loaded as a server would: %s", async (path, level, text) => {
+  const { code, of } = await doctor(await withAuth(path), await aDatabase(), ["--timeout", "5"]);
+  expect(of("auth")).toMatchObject({ level, text: expect.stringMatching(text) as string });
+  expect(code).toBe(level === "fail" ? 1 : 0);
+});
+
+test("an application of http.app that is none fails, and one that loads is named", async () => {
+  const ofApp = async (name: string) => {
+    const project = await aProject({
+      "langgraph.json": { ...GOOD["langgraph.json"], http: { app: `./app.ts:${name}` } },
+      "app.ts": "export const app = { fetch: () => new Response() }; export const none = 1;",
+    });
+    await project.linkPackages();
+    return (await doctor(project, await aDatabase())).of("http.app");
+  };
+  expect(await ofApp("app")).toMatchObject({
+    level: "ok",
+    text: expect.stringMatching(/app\.ts loads$/) as string,
+  });
+  expect(await ofApp("none")).toMatchObject({
+    level: "fail",
+    text: expect.stringContaining("is no application") as string,
+  });
+});
+
+test("headers of webhooks that name a variable which is not set fail; secrets for any address are warned of", async () => {
+  const webhooks = { headers: { authorization: "${{ env.LG_WEBHOOK_KEY }}" } };
+  const project = await aProject({ "langgraph.json": { ...GOOD["langgraph.json"], webhooks } });
+  await project.linkPackages();
+  const url = await aDatabase();
+  expect((await doctor(project, url)).of("webhooks")).toMatchObject({
+    level: "fail",
+    text: expect.stringContaining("LG_WEBHOOK_KEY, which is not set") as string,
+  });
+  const { code, of, checks } = await doctor(project, url, [], { LG_WEBHOOK_KEY: "hunter2" });
+  expect([code, of("webhooks")?.level]).toEqual([0, "warn"]);
+  expect(JSON.stringify(checks)).not.toContain("hunter2");
+});
+
+test("keys for building an image are information; a TypeScript without an interface is warned of", async () => {
+  const keys = { dependencies: ["."], python_version: "3.12" };
+  const project = await aProject({ "langgraph.json": { ...GOOD["langgraph.json"], ...keys } });
+  const manifest = project.path("node_modules/typescript/package.json");
+  await mkdir(dirname(manifest), { recursive: true });
+  await writeFile(manifest, '{"version": "7.0.2"}');
+  const { checks, of } = await doctor(project, await aDatabase());
+  const [, { level, text } = { level: "", text: "" }] = checks.filter(
+    ({ name }) => name === "langgraph.json",
+  );
+  expect([level, text]).toEqual([
+    "info",
+    expect.stringContaining("dependencies, python_version: for building"),
+  ]);
+  expect(of("typescript")).toMatchObject({ level: "warn", advice: "npm install --save-dev typescript@5" });
 });

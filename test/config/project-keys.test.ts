@@ -75,6 +75,6 @@ describe("keys of langgraph.json in the environment", () => {
       file,
       projectKeysIn({ LANGGRAPH_HTTP: '{"disable_thread": true}' }),
     );
-    expect(warning).toBe("'http.disable_thread' is unknown, perhaps 'http.disable_threads' was meant");
+    expect(warning).toBe("'http.disable_thread' is unknown; did you mean 'http.disable_threads'?");
   });
 });

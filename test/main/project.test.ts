@@ -33,8 +33,7 @@ describe("langgraph.json", () => {
     expect(warnings).toEqual(
       expect.arrayContaining([
         `${project.path("langgraph.json")}: auth is ignored, as --unsafe-ignore-auth says`,
-        `${project.path("langgraph.json")}: 'node_version' (for building an image) has no effect here; ` +
-          "'webhoks' is unknown, perhaps 'webhooks' was meant",
+        `${project.path("langgraph.json")}: 'webhoks' is unknown; did you mean 'webhooks'?`,
         "variables of the hosted server that have no effect here: REDIS_URI (there is no Redis)",
       ]),
     );

@@ -24,29 +24,70 @@ describe("the keys of langgraph.json", () => {
     ).toBeUndefined();
   });
 
+  it("that say how an image is built are listed apart from what deserves a warning", () => {
+    const file = {
+      ...GRAPHS,
+      dependencies: ["."],
+      node_version: "20",
+      pip_config_file: "x",
+      base_image: "y",
+    };
+    expect(reviewKeys(file).forImages).toEqual([
+      "dependencies",
+      "node_version",
+      "pip_config_file",
+      "base_image",
+    ]);
+    expect(keyWarning(reviewKeys(file))).toBeUndefined();
+  });
+
   it.each([
-    [{ image_distro: "wolfi" }, "'image_distro' (for building an image) has no effect here"],
+    [{ atuh: { path: "./auth.ts:auth" } }, "'atuh' is unknown; did you mean 'auth'?"],
+    [{ Auth: { path: "./auth.ts:auth" } }, "'Auth' is unknown; did you mean 'auth'?"],
+    [{ oauth: "./auth.mjs" }, "'oauth' is unknown; did you mean 'auth'?"],
+    [{ authentication: { path: "./auth.py:auth" } }, "'authentication' is unknown; did you mean 'auth'?"],
+    [{ auth: {}, aut: { path: "./auth.ts:auth" } }, "'aut' is unknown; did you mean 'auth'?"],
+    [{ auth: { pth: "./auth.ts:auth" } }, "'auth.pth' is unknown; did you mean 'auth.path'?"],
+  ])("a misspelt auth starts no open server: %j", async (more, sentence) => {
+    const { message } = await failure(readGraphConfig(await aFile("langgraph.json", { ...GRAPHS, ...more })));
+    expect(message).toContain(`langgraph.json: ${sentence} Refusing to start`);
+  });
+
+  it.each([
+    [{ author: { name: "Ada", url: "https://example.com" } }],
+    [{ author: "Ada" }],
+    [{ path: "./anything" }],
+    [{ auth: { path: "./auth.ts:auth" }, authz: { path: "./other.ts:auth" } }],
+    [{ auth: { disable_studio_auth: true } }],
+    [{ something_else: { path: "./auth.ts:auth" } }],
+  ])("what can't be a misspelt auth refuses no start: %j", async (more) => {
+    const file = await aFile("langgraph.json", { ...GRAPHS, ...more });
+    expect((await readGraphConfig(file)).entries).toHaveLength(1);
+  });
+
+  it.each([
     [
-      { dependencies: ["."], node_version: "20" },
-      "'dependencies', 'node_version' (for building an image) have no effect here",
+      { store: { path: "./store.ts:store" } },
+      "'store.path' (this server keeps the store) has no effect here",
     ],
+    [{ atuh: true }, "'atuh' is unknown; did you mean 'auth'?"],
     [
       { webhooks: { env_prefx: "X" } },
-      "'webhooks.env_prefx' is unknown, perhaps 'webhooks.env_prefix' was meant",
+      "'webhooks.env_prefx' is unknown; did you mean 'webhooks.env_prefix'?",
     ],
     [
       { http: { app: "./app.ts:app", cors: { allow_origin: ["*"] }, disable_store: true } },
-      "'http.cors.allow_origin' is unknown, perhaps 'http.cors.allow_origins' was meant",
+      "'http.cors.allow_origin' is unknown; did you mean 'http.cors.allow_origins'?",
     ],
-    [{ grahps: {} }, "'grahps' is unknown, perhaps 'graphs' was meant"],
-    [{ checkpointer: { tttl: {} } }, "'checkpointer.tttl' is unknown, perhaps 'checkpointer.ttl' was meant"],
+    [{ grahps: {} }, "'grahps' is unknown; did you mean 'graphs'?"],
+    [{ checkpointer: { tttl: {} } }, "'checkpointer.tttl' is unknown; did you mean 'checkpointer.ttl'?"],
     [
       { store: { ttl: { defaultTtl: 3 } } },
-      "'store.ttl.defaultTtl' is unknown, perhaps 'store.ttl.default_ttl' was meant",
+      "'store.ttl.defaultTtl' is unknown; did you mean 'store.ttl.default_ttl'?",
     ],
     [
       { graphs: { agent: { path: "a:b", descripton: "Helps." } } },
-      "'graphs.agent.descripton' is unknown, perhaps 'graphs.agent.description' was meant",
+      "'graphs.agent.descripton' is unknown; did you mean 'graphs.agent.description'?",
     ],
     [{ quite_another_thing: 1 }, "'quite_another_thing' is unknown"],
     [{ constructor: 1, toString: 2 }, "'constructor' is unknown; 'toString' is unknown"],
@@ -74,6 +115,6 @@ describe("the keys of langgraph.json", () => {
     const file = await aFile("langgraph.json", { grahps: { agent: "./agent.ts:graph" } });
     const { message } = await failure(readGraphConfig(file));
     expect(message).toContain("graphs: must be an object like");
-    expect(message).toContain("'grahps' is unknown, perhaps 'graphs' was meant.");
+    expect(message).toContain("'grahps' is unknown; did you mean 'graphs'.");
   });
 });

@@ -10,8 +10,9 @@ import { serverVersion } from "../../lib/package-versions.ts";
 import { checkAccess } from "../doctor/access.ts";
 import { checkText, fail, ok, type Check } from "../doctor/checks.ts";
 import { checkDatabase } from "../doctor/database.ts";
-import { checkGraphs, checkProject, checkVersions } from "../doctor/graphs.ts";
+import { checkGraphs, checkProjectParts } from "../doctor/loading.ts";
 import { checkPort } from "../doctor/port.ts";
+import { checkProject, checkTypescript, checkVersions } from "../doctor/project.ts";
 import {
   cipherOf,
   databasePlaceOf,
@@ -29,7 +30,7 @@ Examples:
   $ threadloom doctor --port 8124 --host 0.0.0.0
   $ threadloom doctor --json
 
-It changes nothing. WARN: a start works, and something is to be known; FAIL: a start is refused, or does not do what it should.
+It changes nothing. INFO: nothing is wrong; WARN: a start works, and something is to be known; FAIL: a start is refused, or does not do what it should.
 Exit codes: 0 done, 1 something fails, 2 wrong usage.`;
 
 interface Flags extends DatabaseFlags {
@@ -71,8 +72,11 @@ async function* checksOf(
   yield* checks;
   if (project !== undefined) {
     yield* await checkVersions(dirname(project.path));
+    yield* await checkTypescript(project);
     const environment = { ...project.environment, ...given };
-    yield await checkGraphs({ configPath, projectKeys: keys }, environment, flags.timeout * 1_000);
+    const [request, timeoutMs] = [{ configPath, projectKeys: keys }, flags.timeout * 1_000];
+    yield await checkGraphs(request, environment, timeoutMs);
+    yield* checkProjectParts(project, request, environment, timeoutMs);
   }
   let place: DatabasePlace;
   let config: Config;
@@ -96,7 +100,7 @@ export const createDoctor: CreateCommand = (surroundings) =>
     .description("Looks at all that a start needs, and says what to do.")
     .option("--host <address>", "the address that is to be listened on")
     .option("--port <number>", "the port that is to be listened on")
-    .option("--timeout <seconds>", "for loading the graphs", seconds, 60)
+    .option("--timeout <seconds>", "for loading the graphs, and as long for auth and http.app", seconds, 60)
     .addOption(new Option("--json", "answer as JSON"))
     .addHelpText("after", EXAMPLES)
     .action(async (flags: Flags) => {

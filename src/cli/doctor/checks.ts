@@ -1,6 +1,6 @@
 /** What came of looking at one thing. */
 export interface Check {
-  level: "ok" | "warn" | "fail";
+  level: "ok" | "info" | "warn" | "fail";
   /** What was looked at, e.g. "Node.js". */
   name: string;
   /** What was found. */
@@ -10,6 +10,7 @@ export interface Check {
 }
 
 export const ok = (name: string, text: string): Check => ({ level: "ok", name, text });
+export const info = (name: string, text: string): Check => ({ level: "info", name, text });
 export const warn = (name: string, text: string, advice: string): Check => ({
   level: "warn",
   name,

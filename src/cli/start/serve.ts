@@ -166,6 +166,11 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
   if (project.auth !== undefined && config.unsafeIgnoreAuth)
     logger.warn(`${file}: auth is ignored, as --unsafe-ignore-auth says`);
   if (project.warning !== undefined) logger.warn(`${file}: ${project.warning}`);
+  if (project.forImages.length > 0)
+    logger.debug(
+      { keys: project.forImages },
+      `${file}: keys for building an image, which a server has no use for`,
+    );
   const variables = environmentWarning(process.env);
   if (variables !== undefined) logger.warn(variables);
   const opened: Opened = {};

@@ -1,5 +1,5 @@
 /**
- * The program of the process in which `doctor` loads graphs. JavaScript, because it brings the loader for TypeScript along
+ * The program of the process in which `doctor` loads what belongs to the project. JavaScript, because it brings the loader for TypeScript along
  * where this server runs from its source.
  */
 import process from "node:process";
@@ -7,4 +7,4 @@ import process from "node:process";
 // As in serve.ts.
 process.env.LANGCHAIN_CALLBACKS_BACKGROUND ??= "false";
 await import("../../lib/source-loader.js");
-await import("./graph-check.ts");
+await import("./loading-check.ts");

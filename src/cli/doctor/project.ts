@@ -1,15 +1,8 @@
-import { fork } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
 import type { ProjectKeys } from "../../config/project-keys.ts";
-import type { Environment } from "../own-database.ts";
-import { fail, ok, warn, type Check } from "./checks.ts";
-import type { GraphCheckAnswer, GraphCheckRequest } from "./graph-check.ts";
-
-const ENTRY = fileURLToPath(new URL("./graph-check-entry.js", import.meta.url));
-const OUTPUT_CHARACTERS = 2_000;
+import { fail, info, ok, warn, type Check } from "./checks.ts";
 
 export interface CheckedProject {
   /** Undefined if it can't be read. */
@@ -22,57 +15,31 @@ export const checkProject = async (file: string, given: ProjectKeys): Promise<Ch
   try {
     const project = await readGraphConfig(file, given);
     const graphs = `${project.entries.length} graph${project.entries.length === 1 ? "" : "s"}`;
-    const checks =
-      project.warning === undefined
-        ? [ok("langgraph.json", `${project.path}, ${graphs}`)]
-        : [warn("langgraph.json", project.warning, `Take out of ${project.path} what has no effect.`)];
+    const { path, warning, forImages } = project;
+    const checks = [
+      warning === undefined
+        ? ok("langgraph.json", `${path}, ${graphs}`)
+        : warn(
+            "langgraph.json",
+            warning,
+            `Correct what is misspelt in ${path}, and take out what has no effect.`,
+          ),
+      ...(forImages.length === 0
+        ? []
+        : [
+            info(
+              "langgraph.json",
+              `${forImages.join(", ")}: for building an image (of the hosted service, some for 'threadloom dockerfile'); ` +
+                "a server has no use for them",
+            ),
+          ]),
+    ];
     return { project, checks };
   } catch (error) {
     if (!(error instanceof GraphLoadError)) throw error;
     const advice = "Make it name your graphs, or name another file with --config.";
     return { project: undefined, checks: [fail("langgraph.json", error.message, advice)] };
   }
-};
-
-/** Loads the graphs in a process of its own: one may hang, exit, or never let go of what it has opened. */
-const loadElsewhere = (
-  request: GraphCheckRequest,
-  environment: Environment,
-  timeoutMs: number,
-): Promise<GraphCheckAnswer> =>
-  new Promise((resolve) => {
-    const child = fork(ENTRY, [], {
-      env: { ...environment },
-      execArgv: [],
-      stdio: ["ignore", "pipe", "pipe", "ipc"],
-    });
-    let said = "";
-    const keep = (chunk: Buffer): void => void (said = (said + chunk.toString()).slice(-OUTPUT_CHARACTERS));
-    child.stdout?.on("data", keep);
-    child.stderr?.on("data", keep);
-    const timer = setTimeout(() => {
-      resolve({ failure: `They were not loaded after ${timeoutMs / 1_000} s.` });
-      child.kill("SIGKILL");
-    }, timeoutMs);
-    child.on("message", (answer) => resolve(answer as GraphCheckAnswer));
-    child.on("error", (error) => resolve({ failure: error.message }));
-    child.on("close", (code, signal) => {
-      clearTimeout(timer);
-      resolve({ failure: `The process that loaded them ended with ${signal ?? code}. ${said}`.trim() });
-    });
-    child.send(request, () => undefined);
-  });
-
-/** Whether the graphs load. */
-export const checkGraphs = async (
-  request: GraphCheckRequest,
-  environment: Environment,
-  timeoutMs: number,
-): Promise<Check> => {
-  const answer = await loadElsewhere(request, environment, timeoutMs);
-  return "ids" in answer
-    ? ok("Graphs", answer.ids.join(", "))
-    : fail("Graphs", answer.failure, "Mend what is named there; a start would be refused.");
 };
 
 /** What LangGraph has to be, at least and below; package.json says the same to npm. */
@@ -108,3 +75,20 @@ export const checkVersions = (folder: string): Promise<Check[]> =>
         : ok(title, `${name} ${version}`);
     }),
   );
+
+/** TypeScript 7 has no interface by which types are read. */
+const FIRST_WITHOUT_INTERFACE = 7;
+
+/** Whether the project has a TypeScript that reads schemas of graphs from their source; nothing for graphs in JavaScript. */
+export const checkTypescript = async ({ entries, path }: GraphConfig): Promise<Check[]> => {
+  if (!entries.some(({ file }) => /\.[cm]?tsx?$/.test(file))) return [];
+  const version = await installedVersion("typescript", dirname(path));
+  if (version !== undefined && Number.parseInt(version, 10) < FIRST_WITHOUT_INTERFACE)
+    return [ok("typescript", `typescript ${version}`)];
+  const what =
+    version === undefined
+      ? `typescript is not installed for ${dirname(path)}`
+      : `typescript ${version} has no interface to read types by`;
+  const advice = "npm install --save-dev typescript@5";
+  return [warn("typescript", `${what}: schemas of graphs leave out what only types say`, advice)];
+};
