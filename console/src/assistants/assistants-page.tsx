@@ -1,3 +1,8 @@
+import { useParams } from "wouter";
+import { AssistantList } from "./list.tsx";
+
+/** The assistants; one of them, if the address names it. */
 export default function AssistantsPage() {
-  return <h1>Assistants</h1>;
+  const { assistantId } = useParams<{ assistantId?: string }>();
+  return assistantId === undefined ? <AssistantList /> : <h1>Assistant</h1>;
 }

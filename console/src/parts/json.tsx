@@ -84,17 +84,19 @@ interface JsonEditorProps {
   /** Undefined while the text is no JSON. */
   onChange(value: { json: unknown } | undefined): void;
   rows?: number;
+  /** Whether no text at all is a value, too: `undefined`. */
+  mayBeEmpty?: boolean;
 }
 
 /** A value as text. Says what is wrong with it as it is written. */
-export const JsonEditor = ({ label, initial, onChange, rows = 8 }: JsonEditorProps) => {
+export const JsonEditor = ({ label, initial, onChange, rows = 8, mayBeEmpty = false }: JsonEditorProps) => {
   const [text, setText] = useState(() => JSON.stringify(initial, null, 2) ?? "");
   const [fault, setFault] = useState<string>();
   const id = useId();
   const change = (written: string): void => {
     setText(written);
     try {
-      const json: unknown = JSON.parse(written);
+      const json: unknown = mayBeEmpty && written.trim() === "" ? undefined : JSON.parse(written);
       setFault(undefined);
       onChange({ json });
     } catch (error) {

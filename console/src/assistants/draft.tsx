@@ -1,0 +1,123 @@
+import type { Config } from "@langchain/langgraph-sdk";
+import { useId, useState, type FormEvent, type ReactNode } from "react";
+import { JsonEditor } from "../parts/json.tsx";
+import { FaultNotice } from "../parts/notice.tsx";
+import { UNTOUCHED, ValueEditor, type Validity } from "../parts/value-editor.tsx";
+import { useContextSchema } from "./queries.ts";
+import styles from "./assistants.module.css";
+
+/** What an assistant, or a version of it, is made of. */
+export interface AssistantDraft {
+  name: string;
+  description: string;
+  context: unknown;
+  config: Config;
+  metadata: Record<string, unknown>;
+}
+
+interface DraftFormProps {
+  graphId: string;
+  initial: AssistantDraft;
+  /** What the button says. */
+  action: string;
+  isBusy: boolean;
+  error: unknown;
+  onSubmit(draft: AssistantDraft): void;
+  /** Stands above the fields. */
+  children?: ReactNode;
+}
+
+/** The fields of an assistant; `key` it by its graph, whose schema the context follows. */
+export const DraftForm = ({
+  graphId,
+  initial,
+  action,
+  isBusy,
+  error,
+  onSubmit,
+  children,
+}: DraftFormProps) => {
+  const [draft, setDraft] = useState(initial);
+  const [validity, setValidity] = useState<Validity>(UNTOUCHED);
+  const [notJson, setNotJson] = useState<readonly string[]>([]);
+  const schema = useContextSchema(graphId);
+  const id = useId();
+  const change = (part: Partial<AssistantDraft>): void => setDraft((current) => ({ ...current, ...part }));
+  const changeJson = (name: "config" | "metadata") => (written: { json: unknown } | undefined) => {
+    setNotJson((names) => [
+      ...names.filter((each) => each !== name),
+      ...(written === undefined ? [name] : []),
+    ]);
+    if (written !== undefined) change({ [name]: written.json });
+  };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    onSubmit(draft);
+  };
+  const mayGo = validity.isJson && notJson.length === 0 && !isBusy;
+  return (
+    <form className="stack" onSubmit={submit}>
+      {children}
+      <div className={styles.field}>
+        <label htmlFor={`${id}name`}>Name</label>
+        <input
+          id={`${id}name`}
+          required
+          autoComplete="off"
+          value={draft.name}
+          onChange={({ target }) => change({ name: target.value })}
+        />
+      </div>
+      <div className={styles.field}>
+        <label htmlFor={`${id}description`}>Description</label>
+        <textarea
+          id={`${id}description`}
+          rows={2}
+          value={draft.description}
+          onChange={({ target }) => change({ description: target.value })}
+        />
+      </div>
+      <section className="stack" aria-labelledby={`${id}context`}>
+        <h3 id={`${id}context`}>Context</h3>
+        <FaultNotice error={schema.error} onRetry={() => void schema.refetch()} />
+        {(schema.isSuccess || schema.isError) && (
+          <ValueEditor
+            label="Context"
+            schema={schema.data}
+            value={draft.context}
+            onChange={(context, next) => {
+              change({ context });
+              setValidity(next);
+            }}
+          />
+        )}
+      </section>
+      <details>
+        <summary>Config and metadata</summary>
+        <div className="stack">
+          <JsonEditor
+            label="Config (JSON)"
+            rows={4}
+            initial={initial.config}
+            onChange={changeJson("config")}
+          />
+          <JsonEditor
+            label="Metadata (JSON)"
+            rows={4}
+            initial={initial.metadata}
+            onChange={changeJson("metadata")}
+          />
+        </div>
+      </details>
+      <FaultNotice error={error} />
+      <div className="row">
+        <button type="submit" className="primary" disabled={!mayGo}>
+          {action}
+        </button>
+        {validity.isJson && !validity.valid && (
+          <span className="faint">The context does not fit its schema; it can be kept all the same.</span>
+        )}
+      </div>
+    </form>
+  );
+};

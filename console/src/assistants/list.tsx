@@ -1,0 +1,109 @@
+import { useDeferredValue, useState } from "react";
+import { Link } from "wouter";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Time } from "../parts/time.tsx";
+import { Creation } from "./creation.tsx";
+import { isOfGraph, PAGE_SIZE, useAssistantPage, useGraphIds, type AssistantFilter } from "./queries.ts";
+import styles from "./assistants.module.css";
+
+/** All assistants, by name and graph, a page at a time. */
+export const AssistantList = () => {
+  const [filter, setFilter] = useState<AssistantFilter>({ name: "", graphId: "", page: 0 });
+  const [isCreating, setIsCreating] = useState(false);
+  const graphs = useGraphIds();
+  const { data, error, refetch, isPending } = useAssistantPage(useDeferredValue(filter));
+  const narrow = (part: Partial<AssistantFilter>): void => setFilter({ ...filter, page: 0, ...part });
+  const first = filter.page * PAGE_SIZE;
+  return (
+    <div className="stack">
+      <div className="row">
+        <h1>Assistants</h1>
+        <button type="button" className={`primary ${styles.last}`} onClick={() => setIsCreating(true)}>
+          New assistant
+        </button>
+      </div>
+      <p className="faint">
+        An assistant is a graph with a configuration of its own, kept in versions. Each graph has one to start
+        from.
+      </p>
+      <search className="row">
+        <label className="row">
+          Name
+          <input
+            type="search"
+            value={filter.name}
+            onChange={({ target }) => narrow({ name: target.value })}
+          />
+        </label>
+        <label className="row">
+          Graph
+          <select value={filter.graphId} onChange={({ target }) => narrow({ graphId: target.value })}>
+            <option value="">All graphs</option>
+            {graphs.data?.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        </label>
+      </search>
+      <FaultNotice error={error} onRetry={() => void refetch()} />
+      {isPending && <p className="faint">Loading…</p>}
+      {data !== undefined && data.assistants.length === 0 && <Empty>No assistant is like this.</Empty>}
+      {data !== undefined && data.assistants.length > 0 && (
+        <div className={styles.scroll} tabIndex={0} role="region" aria-label="Assistants">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">Graph</th>
+                <th scope="col">Version</th>
+                <th scope="col">Updated</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.assistants.map((assistant) => (
+                <tr key={assistant.assistant_id}>
+                  <td className={styles.wide}>
+                    <Link href={`/assistants/${encodeURIComponent(assistant.assistant_id)}`}>
+                      {assistant.name || "Without a name"}
+                    </Link>
+                    {isOfGraph(assistant) && <span className="faint"> the graph itself</span>}
+                    {assistant.description && (
+                      <div className="faint">{assistant.description.slice(0, 300)}</div>
+                    )}
+                  </td>
+                  <td>{assistant.graph_id}</td>
+                  <td>{assistant.version}</td>
+                  <td>
+                    <Time iso={assistant.updated_at} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {data !== undefined && data.total > PAGE_SIZE && (
+        <nav className="row" aria-label="Pages of assistants">
+          <button
+            type="button"
+            disabled={filter.page === 0}
+            onClick={() => narrow({ page: filter.page - 1 })}
+          >
+            Previous
+          </button>
+          <span role="status">
+            {first + 1}–{Math.min(first + PAGE_SIZE, data.total)} of {data.total}
+          </span>
+          <button
+            type="button"
+            disabled={first + PAGE_SIZE >= data.total}
+            onClick={() => narrow({ page: filter.page + 1 })}
+          >
+            Next
+          </button>
+        </nav>
+      )}
+      {isCreating && <Creation graphId={filter.graphId} onClose={() => setIsCreating(false)} />}
+    </div>
+  );
+};

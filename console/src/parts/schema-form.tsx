@@ -1,0 +1,175 @@
+// The entry of the package also loads its test registry, which needs another validator.
+import Form from "@rjsf/core/lib/components/Form.js";
+import type { UiSchema } from "@rjsf/utils";
+import { Component, useId, useMemo, useRef, useState, type ReactNode } from "react";
+import { JsonEditor } from "./json.tsx";
+import { FIELDS, type FormContext } from "./schema-form/fields.tsx";
+import { formSchemaOf } from "./schema-form/form-schema.ts";
+import { isObject } from "./schema-form/kinds.ts";
+import { asSent, keysBeside, reasonAgainst } from "./schema-form/shape.ts";
+import { TEMPLATES } from "./schema-form/templates.tsx";
+import { SchemaValidation, sentenceOf } from "./schema-form/validation.ts";
+import { WIDGETS } from "./schema-form/widgets.tsx";
+
+/** What is known of a value as somebody writes it. */
+export interface Validity {
+  /** It is JSON, and fits its schema. A schema that can't be read allows everything. */
+  valid: boolean;
+  /** One sentence for each thing that is wrong, with its place. */
+  errors: readonly string[];
+  /** False while what is written is no JSON: the value is then the last one that was. */
+  isJson: boolean;
+}
+
+export interface SchemaFormProps {
+  /** A JSON schema, as a graph gives it: not trusted to be one. */
+  schema: unknown;
+  value: unknown;
+  onChange(value: unknown, validity: Validity): void;
+  /** What the value is, where it is written as JSON; e.g. `Context`. */
+  label: string;
+}
+
+/** Defaults of the schema are shown, never filled in: a graph has them without being told, also when they change. */
+const BEHAVIOUR = {
+  emptyObjectFields: "skipDefaults",
+  arrayMinItems: { populate: "never" },
+  allOf: "skipDefaults",
+} as const;
+
+const LAYOUT: UiSchema = {
+  "ui:globalOptions": { enableOptionalDataFieldForType: ["object", "array"] },
+};
+
+/** What the library can't draw is written as JSON. */
+class FormBoundary extends Component<{ otherwise: ReactNode; children: ReactNode }, { hasFailed: boolean }> {
+  override state = { hasFailed: false };
+  static getDerivedStateFromError = () => ({ hasFailed: true });
+  override render() {
+    return this.state.hasFailed ? this.props.otherwise : this.props.children;
+  }
+}
+
+/** Whether a value fits a schema, for whoever has no form. */
+export const useValidation = (schema: unknown): ((value: unknown) => Validity) => {
+  const validation = useMemo(() => new SchemaValidation(isObject(schema) ? schema : {}), [schema]);
+  return (value) => {
+    const errors = validation.errorsOf(value).map(sentenceOf);
+    return { valid: errors.length === 0, errors, isJson: true };
+  };
+};
+
+/** The whole value as JSON, checked against its schema; what is wrong is said below it. */
+export const CheckedJson = ({
+  schema,
+  value,
+  onChange,
+  label,
+  note,
+}: SchemaFormProps & { note?: string | undefined }) => {
+  const validate = useValidation(schema);
+  const { errors } = validate(value);
+  return (
+    <div className="stack">
+      {note !== undefined && <p className="faint">{note}</p>}
+      <JsonEditor
+        label={`${label} (JSON)`}
+        initial={value}
+        onChange={(written) =>
+          written === undefined
+            ? onChange(value, { valid: false, errors: ["What is written is no JSON."], isJson: false })
+            : onChange(written.json, validate(written.json))
+        }
+      />
+      <Errors errors={errors} />
+    </div>
+  );
+};
+
+const SHOWN_AT_MOST = 8;
+
+const Errors = ({ errors }: { errors: readonly string[] }) => (
+  <div role="status">
+    {errors.length > 0 && (
+      <div className="notice bad">
+        <p>It does not fit its schema:</p>
+        <ul>
+          {errors.slice(0, SHOWN_AT_MOST).map((error, index) => (
+            <li key={index}>{error}</li>
+          ))}
+          {errors.length > SHOWN_AT_MOST && <li>and more</li>}
+        </ul>
+      </div>
+    )}
+  </div>
+);
+
+/**
+ * A value as the form of its JSON schema. What a form can't do is written as JSON in its place; if it can do nothing, the whole
+ * is. Who gives it another value from outside than it has said gives it another `key`.
+ */
+export const SchemaForm = (props: SchemaFormProps) => {
+  const { schema, value, onChange } = props;
+  const id = useId();
+  const validation = useMemo(() => new SchemaValidation(isObject(schema) ? schema : {}), [schema]);
+  const prepared = useMemo(() => formSchemaOf(schema), [schema]);
+  // Of the first value only: what is half written in a form may fit for a moment in nothing.
+  // As the library keeps it: an object that was added and has nothing in it yet is more than none.
+  const [written, setWritten] = useState(value);
+  const unread = useRef(new Set<string>());
+  const [against] = useState(() =>
+    "schema" in prepared ? reasonAgainst(value, prepared.schema) : undefined,
+  );
+  if (!("schema" in prepared) || against !== undefined) {
+    const reason = "schema" in prepared ? against : prepared.reason;
+    return <CheckedJson {...props} note={`There is no form for this: ${reason}.`} />;
+  }
+  const judge = (current: unknown): Validity => {
+    const errors = validation.errorsOf(current).map(sentenceOf);
+    if (unread.current.size === 0) return { valid: errors.length === 0, errors, isJson: true };
+    return { valid: false, errors: [...errors, "A part of what is written is no JSON."], isJson: false };
+  };
+  const context: FormContext = {
+    onWritten: (field, isJson) => {
+      if (isJson) unread.current.delete(field);
+      else {
+        unread.current.add(field);
+        onChange(value, judge(value));
+      }
+    },
+  };
+  const beside = keysBeside(value, prepared.schema);
+  return (
+    <FormBoundary
+      otherwise={<CheckedJson {...props} note="There is no form for this: its schema is unusual." />}
+    >
+      <Form
+        tagName="div"
+        idPrefix={id}
+        schema={prepared.schema}
+        uiSchema={LAYOUT}
+        validator={validation}
+        formData={written}
+        widgets={WIDGETS}
+        fields={FIELDS}
+        formContext={context}
+        templates={TEMPLATES}
+        liveValidate="onChange"
+        showErrorList={false}
+        noHtml5Validate
+        experimental_defaultFormStateBehavior={BEHAVIOUR}
+        onChange={({ formData }) => {
+          const sent = asSent(formData);
+          setWritten(formData);
+          onChange(sent, judge(sent));
+        }}
+      />
+      {beside.length > 0 && (
+        <p className="faint">
+          Kept, and written as JSON alone: {beside.slice(0, 5).join(", ")}
+          {beside.length > 5 && ` and ${beside.length - 5} more`}.
+        </p>
+      )}
+    </FormBoundary>
+  );
+};

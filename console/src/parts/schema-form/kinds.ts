@@ -1,0 +1,63 @@
+import type { RJSFSchema } from "@rjsf/utils";
+
+/** Fields of ours, which a prepared schema names with `$id`. */
+export const JSON_FIELD = "JsonField";
+export const MESSAGES_FIELD = "MessagesField";
+
+export const CHOICES_FIELD = "ChoicesField";
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Names that every object has; libraries take them for what they are not. */
+export const isInherited = (name: string): boolean => name in Object.prototype;
+
+const TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"] as const;
+type TypeName = (typeof TYPES)[number];
+export const isTypeName = (type: unknown): type is TypeName => (TYPES as readonly unknown[]).includes(type);
+
+const TYPE_WORDS: Readonly<Record<TypeName, string>> = {
+  string: "Text",
+  number: "Number",
+  integer: "Whole number",
+  boolean: "Yes or no",
+  object: "Object",
+  array: "List",
+  null: "Nothing (null)",
+};
+
+/** What an item of a list is before somebody writes it. */
+const FIRST_VALUES: Readonly<Record<TypeName, unknown>> = {
+  string: "",
+  number: 0,
+  integer: 0,
+  boolean: false,
+  object: {},
+  array: [],
+  null: null,
+};
+
+/** A list of one type: for the library, an option of the type "null" is what nothing at all looks like most. */
+export const NULL: RJSFSchema = { type: ["null"] };
+
+export const optionNameOf = ({ const: constant, title, type, enum: choices }: RJSFSchema): string => {
+  if (constant !== undefined) return String(constant);
+  if (title !== undefined) return title;
+  const single: unknown = Array.isArray(type) ? type[0] : type;
+  return isTypeName(single) ? TYPE_WORDS[single] : choices === undefined ? "JSON" : "Choice";
+};
+
+const optionsOf = ({ anyOf, oneOf }: RJSFSchema): readonly RJSFSchema[] =>
+  (anyOf ?? oneOf ?? []) as RJSFSchema[];
+
+/** One that is not gone when it is emptied: an item of a list, or what has to be given. */
+export const staying = (schema: RJSFSchema): RJSFSchema => {
+  for (const option of optionsOf(schema)) option["x-stays"] = true;
+  return { ...schema, "x-stays": true };
+};
+
+export const firstValueOf = ({ enum: choices, type, ...schema }: RJSFSchema): unknown => {
+  const [option] = optionsOf(schema);
+  if (option !== undefined) return firstValueOf(option);
+  return choices?.[0] ?? (isTypeName(type) ? FIRST_VALUES[type] : undefined);
+};

@@ -1,0 +1,66 @@
+import type { RJSFSchema } from "@rjsf/utils";
+import { CHOICES_FIELD, isInherited, isObject, JSON_FIELD } from "./kinds.ts";
+
+/** More than this is neither read nor written in a form. */
+const LEAVES_AT_MOST = 400;
+
+const countOf = (value: unknown, enough: number): number => {
+  if (typeof value !== "object" || value === null) return 1;
+  let count = 1;
+  for (const child of Object.values(value)) {
+    if (count > enough) return count;
+    count += countOf(child, enough - count);
+  }
+  return count;
+};
+
+const fits = (value: unknown, schema: RJSFSchema): boolean => {
+  if (value === undefined || schema.$id === JSON_FIELD || schema.anyOf || schema.oneOf) return true;
+  if (schema.$id === CHOICES_FIELD) {
+    const { enum: choices = [] } = schema.items as RJSFSchema;
+    return Array.isArray(value) && value.every((each) => (choices as unknown[]).includes(each));
+  }
+  if (schema.enum) return (schema.enum as unknown[]).includes(value);
+  switch (schema.type) {
+    case "string":
+    case "boolean":
+      return typeof value === schema.type;
+    case "number":
+    case "integer":
+      return typeof value === "number";
+    case "array": {
+      const { items } = schema;
+      return (
+        Array.isArray(value) && value.every((item) => !isObject(items) || fits(item, items as RJSFSchema))
+      );
+    }
+    case "object": {
+      if (!isObject(value)) return false;
+      const { properties = {}, additionalProperties } = schema;
+      return Object.entries(value).every(([name, child]) => {
+        if (Object.hasOwn(properties, name)) return fits(child, properties[name] as RJSFSchema);
+        if (isInherited(name)) return false;
+        return !isObject(additionalProperties) || fits(child, additionalProperties as RJSFSchema);
+      });
+    }
+    default:
+      return true;
+  }
+};
+
+/** Why a form can't show a value, as the second half of a sentence; undefined if it can. `schema`: a prepared one. */
+export const reasonAgainst = (value: unknown, schema: RJSFSchema): string | undefined => {
+  if (countOf(value, LEAVES_AT_MOST) > LEAVES_AT_MOST) return "it is too long for a form";
+  if (!fits(value, schema)) return "it does not look as its schema says";
+  return undefined;
+};
+
+/** As it is sent: what is undefined is not there. */
+export const asSent = (value: unknown): unknown =>
+  value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as unknown);
+
+/** Keys of a value that no field of the form stands for: they are kept. */
+export const keysBeside = (value: unknown, schema: RJSFSchema): string[] =>
+  isObject(value) && schema.additionalProperties === undefined
+    ? Object.keys(value).filter((name) => !Object.hasOwn(schema.properties ?? {}, name))
+    : [];

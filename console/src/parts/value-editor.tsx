@@ -1,0 +1,62 @@
+import { lazy, Suspense, useId, useRef, useState, type KeyboardEvent } from "react";
+import type { SchemaFormProps, Validity } from "./schema-form.tsx";
+import styles from "./value-editor.module.css";
+
+export type { Validity };
+
+/** Loaded when somebody writes something: it is larger than most pages. */
+const SchemaForm = lazy(async () => ({ default: (await import("./schema-form.tsx")).SchemaForm }));
+const CheckedJson = lazy(async () => ({ default: (await import("./schema-form.tsx")).CheckedJson }));
+
+const VIEWS = ["Form", "JSON"] as const;
+type View = (typeof VIEWS)[number];
+
+/** How a value is at first, before anybody has written: nothing is known to be wrong with it. */
+export const UNTOUCHED: Validity = { valid: true, errors: [], isJson: true };
+
+/** A value, written as a form or as JSON, whichever somebody likes. Give it another `key` with another value or schema. */
+export const ValueEditor = (props: SchemaFormProps) => {
+  const [view, setView] = useState<View>("Form");
+  const tabs = useRef(new Map<View, HTMLButtonElement>());
+  const id = useId();
+  const choose = (next: View): void => {
+    setView(next);
+    tabs.current.get(next)?.focus();
+  };
+  const onKeyDown = ({ key }: KeyboardEvent): void => {
+    if (key === "ArrowLeft" || key === "ArrowRight") choose(view === "Form" ? "JSON" : "Form");
+  };
+  return (
+    <div className="stack">
+      <div
+        role="tablist"
+        aria-label={`${props.label}: how it is written`}
+        className={styles.tabs}
+        onKeyDown={onKeyDown}
+      >
+        {VIEWS.map((each) => (
+          <button
+            key={each}
+            ref={(element) => {
+              if (element !== null) tabs.current.set(each, element);
+            }}
+            type="button"
+            role="tab"
+            id={`${id}${each}`}
+            aria-selected={view === each}
+            aria-controls={`${id}panel`}
+            tabIndex={view === each ? 0 : -1}
+            onClick={() => choose(each)}
+          >
+            {each}
+          </button>
+        ))}
+      </div>
+      <div role="tabpanel" id={`${id}panel`} aria-labelledby={`${id}${view}`}>
+        <Suspense fallback={<p className="faint">Loading…</p>}>
+          {view === "Form" ? <SchemaForm {...props} /> : <CheckedJson {...props} />}
+        </Suspense>
+      </div>
+    </div>
+  );
+};

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Locator } from "playwright-core";
+import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+
+const SCHEMA = {
+  type: "object",
+  required: ["name", "mode"],
+  properties: {
+    name: { type: "string", title: "Who", description: "Who answers" },
+    mode: { enum: ["quick", "deep", 3] },
+    temperature: { type: "number", default: 0.7, minimum: 0, maximum: 2 },
+    steps: { type: "integer" },
+    fast: { type: "boolean", default: true },
+    nick: { anyOf: [{ type: "string" }, { type: "null" }], default: null },
+    size: { type: ["integer", "string"] },
+    tools: { type: "array", items: { enum: ["search", "count"] }, default: ["search"] },
+    stops: { type: "array", items: { type: "string" } },
+    place: { $ref: "#/$defs/point" },
+    labels: { type: "object", additionalProperties: { type: "string" } },
+    people: {
+      type: "array",
+      items: { type: "object", required: ["first"], properties: { first: { type: "string" } } },
+    },
+    shape: {
+      oneOf: [
+        {
+          title: "Circle",
+          type: "object",
+          required: ["kind"],
+          properties: { kind: { const: "circle" }, radius: { type: "number" } },
+        },
+        {
+          title: "Box",
+          type: "object",
+          required: ["kind"],
+          properties: { kind: { const: "box" }, width: { type: "number" } },
+        },
+      ],
+    },
+    anything: {},
+    tree: { $ref: "#/$defs/tree" },
+    messages: { type: "array", langgraph_type: "messages", title: "Messages" },
+  },
+  $defs: {
+    point: { type: "object", properties: { x: { type: "number" } } },
+    tree: {
+      type: "object",
+      properties: { leaf: { type: "string" }, below: { type: "array", items: { $ref: "#/$defs/tree" } } },
+    },
+  },
+};
+
+/** Schemas that no form can follow, as far as that. */
+const HOSTILE: Record<string, unknown> = {
+  "one that is itself": { $ref: "#" },
+  "one that is no schema": "a text",
+  "one whose words are none": { type: 7, properties: "none", title: {}, required: "x" },
+  "one with inherited names": {
+    type: "object",
+    properties: { constructor: { type: "string" }, toString: { type: "number" } },
+  },
+  "one whose reference leads nowhere": { $ref: "#/$defs/%E0%A4%A" },
+  "one whose pattern is none": { type: "object", properties: { a: { type: "string", pattern: "(" } } },
+  "one with a thousand fields": {
+    type: "object",
+    properties: Object.fromEntries(
+      Array.from({ length: 1_000 }, (_, index) => [`f${index}`, { type: "string" }]),
+    ),
+  },
+  "one that is deep": Array.from({ length: 50 }).reduce<unknown>(
+    (inner) => ({ type: "object", required: ["down"], properties: { down: inner } }),
+    { type: "string" },
+  ),
+  "one that unfolds without end": {
+    $ref: "#/$defs/a",
+    $defs: {
+      a: {
+        type: "object",
+        properties: Object.fromEntries(["b", "c", "d"].map((name) => [name, { $ref: `#/$defs/${name}` }])),
+      },
+      b: { type: "object", properties: { c: { $ref: "#/$defs/c" }, d: { $ref: "#/$defs/d" } } },
+      c: { type: "object", properties: { b: { $ref: "#/$defs/b" }, d: { $ref: "#/$defs/d" } } },
+      d: { type: "object", properties: { b: { $ref: "#/$defs/b" }, c: { $ref: "#/$defs/c" } } },
+    },
+  },
+};
+
+describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", { timeout: SLOW_MS }, () => {
+  let shown: OpenConsole;
+  let schema: unknown = SCHEMA;
+  const dialog = (): Locator => shown.page.getByRole("dialog", { name: "New assistant" });
+  const group = (name: string): Locator => dialog().getByRole("group", { name, exact: true });
+  const open = async (next: unknown): Promise<void> => {
+    schema = next;
+    await shown.go("/assistants");
+    await shown.page.reload();
+    await shown.page.getByRole("button", { name: "New assistant" }).click();
+    await dialog().getByRole("tab", { name: "Form" }).waitFor();
+    await dialog().getByText("Loading…").waitFor({ state: "detached" });
+  };
+  /** What stands on the other tab: what would be sent. */
+  const json = async (): Promise<unknown> => {
+    await dialog().getByRole("tab", { name: "JSON" }).click();
+    const written = await dialog().getByLabel("Context (JSON)").inputValue();
+    await dialog().getByRole("tab", { name: "Form" }).click();
+    return JSON.parse(written);
+  };
+
+  beforeAll(async () => {
+    shown = await openConsole();
+    await shown.page.route("**/schemas", (route) =>
+      route.fulfill({ json: { graph_id: "agent", context_schema: schema, config_schema: schema } }),
+    );
+    await shown.page.getByRole("navigation").waitFor();
+  }, SLOW_MS);
+  afterAll(() => shown?.close());
+
+  test("shows every field with its words, and fills in nothing, not even defaults", async () => {
+    await open(SCHEMA);
+    await dialog().getByLabel("Who (required)").waitFor();
+    await dialog().getByText("Who answers").waitFor();
+    await dialog().getByText("Default: 0.7").waitFor();
+    expect(await shown.violations()).toEqual([]);
+    expect(await json()).toEqual({});
+  });
+
+  test("writes texts, numbers, choices, lists, objects, keys, alternatives and what is anything", async () => {
+    await open(SCHEMA);
+    const form = dialog();
+    await form.getByLabel("Who (required)").fill("Ada");
+    await form.getByLabel("mode (required)").selectOption("3");
+    await form.getByLabel("temperature").fill("0.25");
+    await form.getByLabel("steps").fill("4");
+    await form.getByLabel("fast").selectOption("No");
+    await form.getByLabel("nick").selectOption("Nothing (null)");
+    await form.getByLabel("size", { exact: true }).selectOption("Text");
+    await form.getByLabel("Text", { exact: true }).fill("large");
+    await group("tools").getByLabel("count").check();
+    await group("stops").getByRole("button", { name: "Add", exact: true }).click();
+    await group("stops").getByRole("button", { name: "Add an item" }).click();
+    await group("stops").getByRole("button", { name: "Add an item" }).click();
+    await group("stops").getByRole("textbox").first().fill("STOP");
+    await group("stops").getByRole("button", { name: "Move down" }).first().click();
+    await group("place").getByRole("button", { name: "Add", exact: true }).click();
+    await group("place").getByLabel("x").fill("-1.5");
+    await group("labels").getByRole("button", { name: "Add", exact: true }).click();
+    await group("labels").getByRole("button", { name: "Add a key" }).click();
+    await group("labels").getByRole("textbox").last().fill("blue");
+    await group("labels").getByLabel("Key", { exact: true }).fill("colour");
+    await group("labels").getByLabel("Key", { exact: true }).blur();
+    await group("people").getByRole("button", { name: "Add", exact: true }).click();
+    await group("people").getByRole("button", { name: "Add an item" }).click();
+    await group("people").getByLabel("first (required)").fill("Grace");
+    await group("Circle").getByRole("button", { name: "Add", exact: true }).click();
+    await form.getByLabel("shape").selectOption("Box");
+    await group("Box").getByLabel("width").fill("3");
+    await form.getByLabel("anything (JSON)").fill('[1, {"two": null}]');
+    await group("tree").getByRole("button", { name: "Add", exact: true }).click();
+    await group("tree").getByLabel("below (JSON)").fill('[{"leaf": "inner"}]');
+    await group("tree").getByText("it may contain itself").waitFor();
+    await group("Messages").getByRole("button", { name: "Add a message" }).click();
+    await group("Message 1").getByLabel("Role").selectOption("system");
+    await group("Message 1").getByLabel("Text").fill("Be short.");
+    expect(await shown.violations()).toEqual([]);
+    expect(await json()).toEqual({
+      ...{ name: "Ada", mode: 3, temperature: 0.25, steps: 4, fast: false, nick: null, size: "large" },
+      ...{ tools: ["count"], stops: ["", "STOP"], place: { x: -1.5 }, labels: { colour: "blue" } },
+      ...{ people: [{ first: "Grace" }], shape: { kind: "box", width: 3 }, anything: [1, { two: null }] },
+      ...{ tree: { below: [{ leaf: "inner" }] }, messages: [{ role: "system", content: "Be short." }] },
+    });
+    // Back from JSON, the form shows what was written; emptied fields are not sent.
+    expect(await dialog().getByLabel("nick").inputValue()).toBe("1");
+    await form.getByLabel("temperature").fill("");
+    await group("tools").getByRole("button", { name: "Leave it out" }).click();
+    await group("Message 1").getByRole("button", { name: "Remove message 1" }).click();
+    const left = (await json()) as object;
+    for (const gone of ["temperature", "tools", "messages"]) expect(left).not.toHaveProperty(gone);
+  });
+
+  test("says beside the field, and on the JSON tab, what does not fit", async () => {
+    await open(SCHEMA);
+    await dialog().getByLabel("steps").fill("many");
+    await dialog().getByText("This must be a whole number.").waitFor();
+    await dialog().getByText("This must be given.").first().waitFor();
+    await dialog().getByRole("tab", { name: "JSON" }).click();
+    await dialog().getByText("steps: must be a whole number.").waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await dialog().getByLabel("Context (JSON)").fill("{");
+    await dialog().getByRole("button", { name: "Create the assistant", disabled: true }).waitFor();
+    await dialog().getByLabel("Context (JSON)").fill('{"name": "Ada", "mode": "quick"}');
+    await dialog().getByText("It does not fit its schema").waitFor({ state: "detached" });
+    await dialog().getByRole("button", { name: "Create the assistant", disabled: false }).waitFor();
+  });
+
+  test("does not lose what has another shape than its schema: that is written as JSON", async () => {
+    await open(SCHEMA);
+    const value = { name: ["not", "a", "text"], unknown: 1 };
+    await dialog().getByRole("tab", { name: "JSON" }).click();
+    await dialog().getByLabel("Context (JSON)").fill(JSON.stringify(value));
+    await dialog().getByRole("tab", { name: "Form" }).click();
+    await dialog().getByText("There is no form for this: it does not look as its schema says.").waitFor();
+    expect(await json()).toEqual(value);
+    await dialog().getByRole("tab", { name: "JSON" }).click();
+    await dialog().getByLabel("Context (JSON)").fill('{"name": "Ada", "unknown": 1}');
+    await dialog().getByRole("tab", { name: "Form" }).click();
+    await dialog().getByText("Kept, and written as JSON alone: unknown.").waitFor();
+    await dialog().getByLabel("Who (required)").fill("Grace");
+    expect(await json()).toEqual({ name: "Grace", unknown: 1 });
+  });
+
+  test.each(Object.entries(HOSTILE))("lets write a value whose schema is %s", async (_name, hostile) => {
+    await open(hostile);
+    await dialog().getByRole("tab", { name: "JSON" }).click();
+    await dialog().getByLabel("Context (JSON)").fill('{"constructor": "c", "a": "b"}');
+    await dialog().getByRole("tab", { name: "Form" }).click();
+    await dialog().getByRole("tabpanel").getByRole("textbox").first().waitFor();
+    expect(await json()).toEqual({ constructor: "c", a: "b" });
+    await dialog().getByRole("button", { name: "Create the assistant", disabled: false }).waitFor();
+  });
+
+  test("has thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+    expect(shown.faults).toEqual([]);
+  });
+});
