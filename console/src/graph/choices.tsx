@@ -1,0 +1,89 @@
+import { useQuery } from "@tanstack/react-query";
+import { useId } from "react";
+import { FaultNotice } from "../parts/notice.tsx";
+import { useConnection } from "../server/connection.tsx";
+import styles from "./graph-page.module.css";
+
+const ASSISTANTS_LISTED = 200;
+const THREADS_LISTED = 30;
+
+interface Choice {
+  assistant: string;
+  thread: string | undefined;
+}
+
+interface ChoicesProps {
+  assistantId: string | undefined;
+  threadId: string | undefined;
+  onChoose(choice: Choice): void;
+}
+
+/** Which graph is drawn, and which of its threads is shown in it. */
+export const Choices = ({ assistantId, threadId, onChoose }: ChoicesProps) => {
+  const { client } = useConnection();
+  const id = useId();
+  const assistants = useQuery({
+    queryKey: ["assistants", "names"],
+    queryFn: async () =>
+      await client.assistants.search({ limit: ASSISTANTS_LISTED, sortBy: "name", sortOrder: "asc" }),
+  });
+  const threads = useQuery({
+    // Asked for again when another thread is chosen: there may be new ones.
+    queryKey: ["threads", "of assistant", assistantId, threadId ?? null],
+    queryFn: () =>
+      client.threads.search({
+        metadata: { assistant_id: assistantId },
+        limit: THREADS_LISTED,
+        sortBy: "updated_at",
+        sortOrder: "desc",
+        select: ["thread_id", "status", "updated_at"],
+      }),
+    enabled: assistantId !== undefined,
+    placeholderData: (before, query) => (query?.queryKey[2] === assistantId ? before : undefined),
+  });
+  const known = assistants.data ?? [];
+  const listed = threads.data ?? [];
+  return (
+    <>
+      <FaultNotice error={assistants.error ?? threads.error} />
+      <span className={styles.choice}>
+        <label htmlFor={`${id}assistant`}>Assistant</label>
+        <select
+          id={`${id}assistant`}
+          value={assistantId ?? ""}
+          onChange={({ target }) => onChoose({ assistant: target.value, thread: undefined })}
+        >
+          {!known.some(({ assistant_id }) => assistant_id === assistantId) && (
+            <option value={assistantId ?? ""}>{assistantId ?? "none"}</option>
+          )}
+          {known.map(({ assistant_id, name, graph_id }) => (
+            <option key={assistant_id} value={assistant_id}>
+              {name === graph_id ? name : `${name} (${graph_id})`}
+            </option>
+          ))}
+        </select>
+      </span>
+      <span className={styles.choice}>
+        <label htmlFor={`${id}thread`}>Thread</label>
+        <select
+          id={`${id}thread`}
+          value={threadId ?? ""}
+          disabled={assistantId === undefined}
+          onChange={({ target }) =>
+            onChoose({ assistant: assistantId ?? "", thread: target.value === "" ? undefined : target.value })
+          }
+        >
+          <option value="">none: the graph alone</option>
+          {threadId !== undefined && !listed.some(({ thread_id }) => thread_id === threadId) && (
+            <option value={threadId}>{threadId}</option>
+          )}
+          {listed.map(({ thread_id, status, updated_at }) => (
+            <option key={thread_id} value={thread_id}>
+              …{thread_id.slice(-8)}, {status}, {updated_at.slice(0, 16).replace("T", " ")}
+            </option>
+          ))}
+        </select>
+      </span>
+    </>
+  );
+};

@@ -1,0 +1,173 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState, type ReactNode } from "react";
+import { Link } from "wouter";
+import { JsonView } from "../parts/json.tsx";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { durationText, Time } from "../parts/time.tsx";
+import { useConnection } from "../server/connection.tsx";
+import type { Execution } from "./activity.ts";
+import styles from "./graph-page.module.css";
+
+const SHOWN_FIRST = 10;
+
+const OUTCOMES: Record<Execution["outcome"], string> = {
+  running: "running",
+  done: "finished",
+  failed: "failed",
+  waiting: "waits for an answer",
+  stopped: "not finished",
+};
+
+const Part = ({ title, children }: { title: string; children: ReactNode }) => (
+  <section>
+    <h4 className={styles.part}>{title}</h4>
+    {children}
+  </section>
+);
+
+/** The values of the graph around the node, as they were before its step. */
+const StateBefore = ({ threadId, execution }: { threadId: string; execution: Execution }) => {
+  const { client } = useConnection();
+  const { checkpoint } = execution;
+  const before = useQuery({
+    queryKey: ["threads", threadId, "state", checkpoint?.checkpoint_ns, checkpoint?.checkpoint_id],
+    queryFn: () =>
+      client.threads.getState(threadId, {
+        thread_id: threadId,
+        checkpoint_ns: checkpoint?.checkpoint_ns ?? "",
+        checkpoint_id: checkpoint?.checkpoint_id,
+        checkpoint_map: null,
+      }),
+    enabled: checkpoint !== undefined,
+    staleTime: Infinity,
+  });
+  if (checkpoint === undefined) return <Empty>It is stored when the step has ended.</Empty>;
+  if (before.error !== null)
+    return <FaultNotice error={before.error} onRetry={() => void before.refetch()} />;
+  return before.data === undefined ? (
+    <p className="faint">Loading…</p>
+  ) : (
+    <JsonView value={before.data.values} />
+  );
+};
+
+const timeText = ({ tookMs, isExact }: Execution): string =>
+  tookMs === undefined ? "" : ` · ${isExact ? "" : "up to "}${durationText(tookMs)}`;
+
+const ExecutionView = ({
+  threadId,
+  execution,
+  isFirst,
+}: {
+  threadId: string;
+  execution: Execution;
+  isFirst: boolean;
+}) => {
+  const [isOpen, setIsOpen] = useState(isFirst);
+  const { outcome, step, startedAt, input, result, error, interrupts, checkpoint } = execution;
+  return (
+    <details
+      className={styles.execution}
+      data-outcome={outcome}
+      open={isOpen}
+      onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}
+    >
+      <summary>
+        <strong>{OUTCOMES[outcome]}</strong>
+        {timeText(execution)}
+        {step !== undefined && ` · step ${step + 1}`}
+        {startedAt !== undefined && (
+          <>
+            {" · "}
+            <Time iso={new Date(startedAt).toISOString()} />
+          </>
+        )}
+      </summary>
+      {isOpen && (
+        <div className="stack">
+          <Part title={input === undefined ? "Read: the state before" : "Read: what it was given"}>
+            {input === undefined ? (
+              <StateBefore threadId={threadId} execution={execution} />
+            ) : (
+              <JsonView value={input} />
+            )}
+          </Part>
+          {error !== undefined && (
+            <Part title="Failed">
+              <p className={styles.error}>{error}</p>
+            </Part>
+          )}
+          {interrupts.length > 0 && (
+            <Part title="Asked">
+              <JsonView value={interrupts.map(({ value }) => value)} />
+            </Part>
+          )}
+          {outcome !== "running" && error === undefined && (
+            <Part title="Wrote">
+              {result == null ? <Empty>Nothing.</Empty> : <JsonView value={result} depth={2} />}
+            </Part>
+          )}
+          {checkpoint?.checkpoint_ns === "" && (
+            <p>
+              <Link href={`/threads/${threadId}/history?checkpoint=${checkpoint.checkpoint_id}`}>
+                The state before, in time travel
+              </Link>
+            </p>
+          )}
+        </div>
+      )}
+    </details>
+  );
+};
+
+/** What a node read and wrote, each time it ran, the newest first. */
+export const NodeDetails = ({
+  node,
+  threadId,
+  executions,
+  onClose,
+}: {
+  /** As it is drawn. */
+  node: string;
+  threadId: string | undefined;
+  /** Of all nodes. */
+  executions: readonly Execution[];
+  onClose(): void;
+}) => {
+  const [shown, setShown] = useState(SHOWN_FIRST);
+  const own = executions.filter((execution) => execution.node === node);
+  return (
+    <section className={styles.details} aria-labelledby="node-title">
+      <div className="row">
+        <h2 id="node-title" className={styles.title}>
+          {node.replaceAll(":", " › ")}
+        </h2>
+        <button type="button" className="plain" style={{ marginLeft: "auto" }} onClick={onClose}>
+          Close
+        </button>
+      </div>
+      {threadId === undefined ? (
+        <Empty>Choose a thread to see what this node read and wrote.</Empty>
+      ) : own.length === 0 ? (
+        <Empty>It has not run in what is loaded of this thread.</Empty>
+      ) : (
+        <>
+          <h3>{own.length === 1 ? "Ran once" : `Ran ${own.length} times, the newest first`}</h3>
+          {own.slice(0, shown).map((execution, index) => (
+            <ExecutionView
+              key={execution.taskId}
+              threadId={threadId}
+              execution={execution}
+              isFirst={index === 0}
+            />
+          ))}
+          {own.length > shown && (
+            <button type="button" onClick={() => setShown(shown + SHOWN_FIRST)}>
+              {own.length - shown} more
+            </button>
+          )}
+        </>
+      )}
+    </section>
+  );
+};

@@ -1,0 +1,56 @@
+import { durationText } from "../parts/time.tsx";
+import type { Activity, Outcome } from "./activity.ts";
+import type { DrawnNode } from "./drawing.ts";
+import styles from "./canvas.module.css";
+
+const WORDS: ReadonlyMap<Outcome, string> = new Map([
+  ["failed", "failed"],
+  ["waiting", "waiting"],
+  ["stopped", "not finished"],
+]);
+
+/** E.g. `running`, `failed · 2 times`, `3 times, 1.2 s each`. */
+export const activityText = (activity: Activity | undefined): string => {
+  if (activity === undefined) return "";
+  const { count, running, averageMs, last } = activity;
+  const times = count === 1 ? "once" : `${count} times`;
+  const took = averageMs === undefined ? "" : `, ${durationText(averageMs)}${count > 1 ? " each" : ""}`;
+  if (running > 0) return running === 1 ? "running" : `running ${running} times`;
+  const word = last === undefined ? undefined : WORDS.get(last);
+  return word === undefined ? `${times}${took}` : `${word} · ${times}`;
+};
+
+/** `running`, or how it ended last: what colours a node, beside the word that it has. */
+export const moodOf = (activity: Activity | undefined): string | undefined =>
+  activity === undefined ? undefined : activity.running > 0 ? "running" : activity.last;
+
+interface NodeFaceProps {
+  node: DrawnNode;
+  activity: Activity | undefined;
+  /** Whether there is a thread, and with it a line for what the node has done. */
+  withActivity: boolean;
+  isSelected: boolean;
+  onSelect(id: string): void;
+}
+
+/** A node of the drawing. */
+export const NodeFace = ({
+  node: { id, name, kind },
+  activity,
+  withActivity,
+  isSelected,
+  onSelect,
+}: NodeFaceProps) => (
+  <button
+    type="button"
+    className={kind === "closed" ? `${styles.node} ${styles.closed}` : styles.node}
+    aria-pressed={isSelected}
+    title={id}
+    data-node={id}
+    data-mood={moodOf(activity)}
+    onClick={() => onSelect(id)}
+  >
+    <span className={styles.nodeName}>{name}</span>
+    {withActivity && <span className={styles.nodeActivity}>{activityText(activity) || "has not run"}</span>}
+  </button>
+);

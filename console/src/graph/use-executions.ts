@@ -1,0 +1,113 @@
+import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo, useState } from "react";
+import { readHistory, type StoredCheckpoint } from "../parts/checkpoints.ts";
+import { useConnection, type Connection } from "../server/connection.tsx";
+import { activityByNode, executionsIn, merged, namespaceBelow, type Execution } from "./activity.ts";
+import { useLiveTasks } from "./use-live-tasks.ts";
+
+/** Checkpoints of the root graph that are read at first, and with each "more". */
+export const CHECKPOINTS_READ = 50;
+const CHECKPOINTS_AT_MOST = 1_000;
+/** Graphs within the thread whose checkpoints are read, the newest first. */
+const SUBGRAPHS_READ = 30;
+const AT_ONCE = 4;
+/** While a run goes on: the stream tells the rest, but not what began before somebody looked. */
+const READ_AGAIN_MS = 3_000;
+
+interface StoredExecutions {
+  executions: Execution[];
+  hasOlder: boolean;
+}
+
+type ReadNamespace = (namespace: string, mayChange: boolean) => Promise<StoredCheckpoint[]>;
+
+/** What ran in subgraphs below these executions, as deep as they go. */
+const readBelow = async (
+  above: readonly Execution[],
+  subgraphs: ReadonlySet<string>,
+  read: ReadNamespace,
+  left: number,
+): Promise<Execution[]> => {
+  const calls = above.filter(({ node }) => subgraphs.has(node)).slice(0, left);
+  const below: Execution[] = [];
+  for (let first = 0; first < calls.length; first += AT_ONCE) {
+    const some = calls.slice(first, first + AT_ONCE).map(async (call) => {
+      const namespace = namespaceBelow(call);
+      return executionsIn(await read(namespace, call.outcome !== "done"), namespace);
+    });
+    below.push(...(await Promise.all(some)).flat());
+  }
+  const remaining = left - calls.length;
+  if (below.length === 0 || remaining <= 0) return below;
+  return [...below, ...(await readBelow(below, subgraphs, read, remaining))];
+};
+
+const readExecutions = async (
+  connection: Connection,
+  queries: QueryClient,
+  { threadId, limit, subgraphs }: { threadId: string; limit: number; subgraphs: ReadonlySet<string> },
+): Promise<StoredExecutions> => {
+  const read: ReadNamespace = (namespace, mayChange) =>
+    queries.fetchQuery({
+      queryKey: ["threads", threadId, "subgraph", namespace],
+      queryFn: () =>
+        readHistory(connection, { threadId, namespace, limit: CHECKPOINTS_READ, withTasks: true }),
+      // A graph that has ended stays as it is.
+      staleTime: mayChange ? 0 : Infinity,
+    });
+  const states = await readHistory(connection, { threadId, namespace: "", limit, withTasks: true });
+  const root = executionsIn(states, "");
+  const below = await readBelow(root, subgraphs, read, SUBGRAPHS_READ);
+  return {
+    executions: [...root, ...below],
+    hasOlder: states.length === limit && limit < CHECKPOINTS_AT_MOST,
+  };
+};
+
+/**
+ * Each time that a node of the graph ran in a thread, the newest first: from its checkpoints, and from its stream while it runs.
+ * @param groups ids of the graph's subgraphs
+ */
+export const useExecutions = (
+  threadId: string | undefined,
+  assistantId: string | undefined,
+  groups: readonly string[],
+) => {
+  const connection = useConnection();
+  const queries = useQueryClient();
+  const [limit, setLimit] = useState(CHECKPOINTS_READ);
+  useEffect(() => setLimit(CHECKPOINTS_READ), [threadId]);
+  const live = useLiveTasks(threadId, assistantId);
+  const stored = useQuery({
+    queryKey: ["threads", threadId, "executions", limit, groups],
+    queryFn: () =>
+      readExecutions(connection, queries, { threadId: threadId ?? "", limit, subgraphs: new Set(groups) }),
+    enabled: threadId !== undefined,
+    refetchInterval: live.isRunning ? READ_AGAIN_MS : false,
+    placeholderData: (before, query) => (query?.queryKey[1] === threadId ? before : undefined),
+  });
+  const { ends, tasks, isRunning } = live;
+  const { refetch } = stored;
+  useEffect(() => {
+    if (ends > 0) void refetch();
+  }, [ends, refetch]);
+  const executions = useMemo(
+    () => merged(stored.data?.executions ?? [], { tasks, isRunning }),
+    [stored.data, tasks, isRunning],
+  );
+  const activity = useMemo(() => activityByNode(executions), [executions]);
+  return {
+    executions,
+    activity,
+    isRunning,
+    hasOlder: stored.data?.hasOlder ?? false,
+    loadOlder: () => setLimit((known) => Math.min(known + CHECKPOINTS_READ, CHECKPOINTS_AT_MOST)),
+    error: stored.error ?? live.error,
+    retry: () => {
+      live.retry();
+      void refetch();
+    },
+  };
+};
+
+export type Executions = ReturnType<typeof useExecutions>;

@@ -1,0 +1,69 @@
+import type { Event } from "@langchain/protocol";
+import { useEffect, useState } from "react";
+import { useConnection, type Connection } from "../server/connection.tsx";
+import { NO_TASKS, withEvents, type LiveTasks } from "./live-tasks.ts";
+
+/** Nobody sees more pictures than these, and a fast graph tells thousands of events. */
+const DRAWN_EVERY_MS = 100;
+
+/** Tells the events of a thread as long as `signal` is not aborted; the stream goes on over runs. */
+const follow = async (
+  { client }: Connection,
+  { threadId, assistantId }: { threadId: string; assistantId: string },
+  {
+    onEvent,
+    onError,
+    signal,
+  }: { onEvent(event: Event): void; onError(error: Error): void; signal: AbortSignal },
+): Promise<void> => {
+  const stream = client.threads.stream(threadId, { assistantId, transport: "sse" });
+  signal.addEventListener("abort", () => void stream.close());
+  stream.onError((error) => {
+    if (!signal.aborted) onError(error);
+  });
+  const events = await stream.subscribe({ channels: ["lifecycle", "tasks"] });
+  while (!signal.aborted) {
+    const next = await events[Symbol.asyncIterator]().next();
+    if (next.done !== true) onEvent(next.value);
+    // The client stops at the end of a run; more runs may come.
+    else if (events.isPaused) events.resume();
+    else return;
+  }
+};
+
+/** What the nodes of a thread do while somebody looks. It takes one of the browser's connections to the server. */
+export const useLiveTasks = (threadId: string | undefined, assistantId: string | undefined) => {
+  const connection = useConnection();
+  const [live, setLive] = useState<LiveTasks>(NO_TASKS);
+  const [error, setError] = useState<Error>();
+  const [attempt, setAttempt] = useState(0);
+  useEffect(() => {
+    setLive(NO_TASKS);
+    setError(undefined);
+    if (threadId === undefined || assistantId === undefined) return;
+    const leaving = new AbortController();
+    let waiting: Event[] = [];
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const draw = (): void => {
+      const events = waiting;
+      waiting = [];
+      timer = undefined;
+      setLive((known) => withEvents(known, events));
+    };
+    const onEvent = (event: Event): void => {
+      waiting.push(event);
+      timer ??= setTimeout(draw, DRAWN_EVERY_MS);
+    };
+    const onError = (fault: unknown): void => {
+      if (!leaving.signal.aborted) setError(fault instanceof Error ? fault : new Error(String(fault)));
+    };
+    follow(connection, { threadId, assistantId }, { onEvent, onError, signal: leaving.signal }).catch(
+      onError,
+    );
+    return () => {
+      leaving.abort();
+      clearTimeout(timer);
+    };
+  }, [connection, threadId, assistantId, attempt]);
+  return { ...live, error, retry: () => setAttempt((count) => count + 1) };
+};

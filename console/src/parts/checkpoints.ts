@@ -1,0 +1,127 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { Interrupt, ThreadTask } from "@langchain/langgraph-sdk";
+import { useConnection, type Connection } from "../server/connection.tsx";
+
+/** Where in a thread; the namespace is empty in the root graph. */
+export interface CheckpointPlace {
+  checkpoint_id: string;
+  checkpoint_ns: string;
+}
+
+/** A state of a thread without its values, as the lists of states need it; `tasks` only where they were asked for. */
+export interface StoredCheckpoint {
+  checkpoint: CheckpointPlace | null;
+  parent_checkpoint: CheckpointPlace | null;
+  created_at: string | null;
+  metadata: { step?: number; source?: string; run_id?: string } | null;
+  next: string[];
+  interrupts?: Interrupt[];
+  tasks?: ThreadTask[];
+}
+
+const FIELDS = ["checkpoint", "parent_checkpoint", "created_at", "metadata", "next", "interrupts"];
+
+export interface HistoryPage {
+  threadId: string;
+  /** Of the graph within the thread; empty: the root. */
+  namespace: string;
+  /** 1 to 1,000. */
+  limit: number;
+  /** Only checkpoints older than this one. */
+  before?: string | undefined;
+  withTasks?: boolean;
+}
+
+/** Checkpoints of a thread, the newest first, without their values. @throws Refusal */
+export const readHistory = async (
+  { request }: Pick<Connection, "request">,
+  { threadId, namespace, limit, before, withTasks = false }: HistoryPage,
+): Promise<StoredCheckpoint[]> => {
+  const states = await request<StoredCheckpoint[]>("POST", `/threads/${threadId}/history`, {
+    limit,
+    select: withTasks ? [...FIELDS, "tasks"] : FIELDS,
+    checkpoint: { checkpoint_ns: namespace },
+    ...(before === undefined ? {} : { before }),
+  });
+  return states.filter(({ checkpoint }) => checkpoint !== null);
+};
+
+const idOf = ({ checkpoint }: StoredCheckpoint): string => checkpoint?.checkpoint_id ?? "";
+
+export const HISTORY_PAGE = 100;
+/** What has come since the list was read last is looked for in so many pages; if it is more, the list begins anew. */
+const NEW_PAGES_AT_MOST = 10;
+
+interface KnownHistory {
+  states: StoredCheckpoint[];
+  hasOlder: boolean;
+}
+
+/** The newest of a history, and what is known of it already behind them. @throws Refusal */
+const readNewest = async (
+  connection: Connection,
+  place: { threadId: string; namespace: string },
+  known: KnownHistory | undefined,
+): Promise<KnownHistory> => {
+  const newestKnown = known?.states[0];
+  let states: StoredCheckpoint[] = [];
+  for (let pages = 1; ; pages += 1) {
+    const before = states.at(-1);
+    const page = await readHistory(connection, {
+      ...place,
+      limit: HISTORY_PAGE,
+      before: before && idOf(before),
+    });
+    states = [...states, ...page];
+    const isWhole = page.length < HISTORY_PAGE;
+    if (isWhole) return { states, hasOlder: false };
+    if (known === undefined || newestKnown === undefined || pages === NEW_PAGES_AT_MOST)
+      return { states, hasOlder: true };
+    const oldest = idOf(page.at(-1) as StoredCheckpoint);
+    // Ids rise with time. What is known and as new as the page is in the page, or gone.
+    if (oldest <= idOf(newestKnown))
+      return {
+        states: [...states, ...known.states.filter((state) => idOf(state) < oldest)],
+        hasOlder: known.hasOlder,
+      };
+  }
+};
+
+/**
+ * The checkpoints of a thread, page by page, the newest first. While `isChanging` the newest are asked for again every second.
+ */
+export const useHistory = (threadId: string, namespace: string, isChanging: boolean) => {
+  const connection = useConnection();
+  const queries = useQueryClient();
+  const key = ["threads", threadId, "history", namespace];
+  const history = useQuery({
+    queryKey: key,
+    queryFn: () => readNewest(connection, { threadId, namespace }, queries.getQueryData<KnownHistory>(key)),
+    refetchInterval: isChanging ? 1_000 : false,
+  });
+  const older = useMutation({
+    mutationFn: async () => {
+      const before = queries.getQueryData<KnownHistory>(key)?.states.at(-1);
+      const page = await readHistory(connection, {
+        threadId,
+        namespace,
+        limit: HISTORY_PAGE,
+        before: before && idOf(before),
+      });
+      // A page that is asked for again while this one is on its way knows nothing of it.
+      await queries.cancelQueries({ queryKey: key });
+      queries.setQueryData<KnownHistory>(key, (known) => ({
+        states: [...(known?.states ?? []), ...page],
+        hasOlder: page.length === HISTORY_PAGE,
+      }));
+    },
+  });
+  return {
+    states: history.data?.states,
+    hasOlder: history.data?.hasOlder ?? false,
+    error: history.error ?? older.error,
+    retry: () => void history.refetch(),
+    loadOlder: () => older.mutate(),
+    isLoadingOlder: older.isPending,
+  };
+};

@@ -1,0 +1,236 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Client } from "@langchain/langgraph-sdk";
+import { eventually } from "../helpers/conditions.ts";
+import { openGate } from "./graphs/gate.ts";
+import { openConsole, violationsIn, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+
+const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+
+describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { timeout: SLOW_MS }, () => {
+  let shown: OpenConsole;
+  let client: Client;
+  beforeAll(async () => {
+    shown = await openConsole({ graphConfigFile: GRAPHS });
+    client = new Client({ apiUrl: shown.server.url, apiKey: null });
+  }, SLOW_MS);
+  afterAll(() => shown?.close());
+
+  const aThread = async (assistantId: string, input: Record<string, unknown>): Promise<string> => {
+    const { thread_id: threadId } = await client.threads.create();
+    await client.runs.wait(threadId, assistantId, { input, raiseError: false });
+    return threadId;
+  };
+  const node = (id: string) => shown.page.locator(`button[data-node="${id}"]`);
+  const drawing = () => shown.page.getByRole("region", { name: "Drawing of the graph" });
+
+  test("draws the graph of an assistant that is picked, its subgraphs open, and shuts them", async () => {
+    const { page } = shown;
+    await shown.go("/graph");
+    await page.getByLabel("Assistant").selectOption({ label: "research" });
+    await node("investigate:search").waitFor();
+    expect(await drawing().getByRole("button").allTextContents()).toEqual([
+      "plan",
+      "investigate",
+      "−",
+      "search",
+      "read",
+      "report",
+    ]);
+    await page.getByRole("button", { name: "Subgraph investigate: close" }).press("Enter");
+    await page.getByRole("button", { name: "Subgraph investigate: open" }).waitFor();
+    expect(await drawing().getByRole("button").allTextContents()).toEqual([
+      "plan",
+      "investigate",
+      "+",
+      "report",
+    ]);
+    expect(await shown.violations()).toEqual([]);
+    await page.getByRole("button", { name: "Subgraph investigate: open" }).press("Enter");
+    await node("investigate:search").waitFor();
+  });
+
+  test("dashes edges that are chosen, and writes their labels on them", async () => {
+    await shown.go("/graph/gated");
+    await node("middle:wait").waitFor();
+    const dashed = await shown.page.evaluate(
+      `[...document.querySelectorAll("main svg path[marker-end]")].filter((path) => getComputedStyle(path).strokeDasharray !== "none").length`,
+    );
+    expect(dashed).toBe(2);
+    expect(await drawing().locator("svg text").allTextContents()).toEqual(["once_more"]);
+  });
+
+  test("says the same in words", async () => {
+    const { page } = shown;
+    await page.getByText("The graph as a list").click();
+    const items = page.getByRole("listitem").filter({ hasText: "leads to" });
+    expect((await items.allTextContents()).join("\n")).toContain(
+      "middle › wait leads to finish (if chosen), again (if chosen: once_more)",
+    );
+  });
+
+  test("is drawn larger and smaller, and as large as it fits", async () => {
+    const { page } = shown;
+    const widthOf = async () => (await node("finish").boundingBox())?.width ?? 0;
+    const width = await widthOf();
+    await page.getByRole("button", { name: "Larger" }).click();
+    await eventually("it is larger", async () => (await widthOf()) > width * 1.2);
+    await page.getByRole("button", { name: "Smaller" }).click();
+    await page.getByRole("button", { name: "Smaller" }).click();
+    await eventually("it is smaller", async () => (await widthOf()) < width * 0.9);
+    await page.getByRole("button", { name: "Fit" }).click();
+    await eventually("it is as before", async () => Math.abs((await widthOf()) - width) < 1);
+  });
+
+  test("shows which nodes run, in subgraphs too, and what they have done when they are through", async () => {
+    const { page } = shown;
+    const { thread_id: threadId } = await client.threads.create();
+    await shown.go(`/graph/gated?thread=${threadId}`);
+    await node("middle:wait").filter({ hasText: "has not run" }).waitFor();
+    await client.runs.create(threadId, "gated", { input: { text: "hello" } });
+    await node("middle:wait").filter({ hasText: "running" }).waitFor();
+    await page.getByText("A run is going on.").waitFor();
+    await node("middle:prepare").filter({ hasText: "once" }).waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await eventually("the gate is open", () => openGate() > 0);
+    await page.getByText("No run is going on.").waitFor();
+    await node("finish")
+      .filter({ hasText: /^finishonce, \d/ })
+      .waitFor();
+    await node("middle:wait")
+      .filter({ hasText: /once, \d/ })
+      .waitFor();
+
+    // A second run on the same stream.
+    await client.runs.create(threadId, "gated", { input: { text: "hello" } });
+    await node("middle:wait").filter({ hasText: "running" }).waitFor();
+    await eventually("the gate is open", () => openGate() > 0);
+    await node("middle:wait")
+      .filter({ hasText: /2 times, .* each/ })
+      .waitFor();
+    await node("finish")
+      .filter({ hasText: /2 times, .* each/ })
+      .waitFor();
+  });
+
+  test("shows a run that began before somebody looked", async () => {
+    const { thread_id: threadId } = await client.threads.create();
+    await client.runs.create(threadId, "gated", { input: { text: "hello" } });
+    await shown.go(`/graph/gated?thread=${threadId}`);
+    await node("middle:wait").filter({ hasText: "running" }).waitFor();
+    await eventually("the gate is open", () => openGate() > 0);
+    await node("finish").filter({ hasText: "once" }).waitFor();
+  });
+
+  test("shows what a node read and wrote each time that it ran, the newest first", async () => {
+    const { page } = shown;
+    const threadId = await aThread("counter", {});
+    await client.runs.wait(threadId, "counter", { input: {} });
+    await client.runs.wait(threadId, "counter", { input: {} });
+    await shown.go(`/graph/counter?thread=${threadId}`);
+    await node("increment").filter({ hasText: "3 times" }).press("Enter");
+    await page.getByRole("heading", { name: "increment" }).waitFor();
+    await page.getByText("Ran 3 times, the newest first").waitFor();
+    const newest = page.locator("details[data-outcome=done]").first();
+    await newest.getByText("Read").waitFor();
+    await newest.locator("section", { hasText: "Read" }).getByText("count", { exact: true }).waitFor();
+    expect(await newest.locator("section", { hasText: "Read" }).textContent()).toMatch(/count\s*2/);
+    expect(await newest.locator("section", { hasText: "Wrote" }).textContent()).toMatch(/count\s*1/);
+    const oldest = page.locator("details[data-outcome=done]").last();
+    await oldest.locator("> summary").click();
+    await oldest.locator("section", { hasText: "Read" }).getByText("count", { exact: true }).waitFor();
+    expect(await oldest.locator("section", { hasText: "Read" }).textContent()).toMatch(/count\s*0/);
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("shows what nodes of subgraphs read and wrote, when nothing is known of them but what is stored", async () => {
+    const { page, server } = shown;
+    const threadId = await aThread("research", { messages: [{ role: "user", content: "looms" }] });
+    // As if the events of the run had been forgotten.
+    await page.route("**/stream/events", (route) => route.abort());
+    await shown.go(`/graph/research?thread=${threadId}`);
+    await node("investigate:search").filter({ hasText: "3 times" }).click();
+    const newest = page.locator("details[data-outcome=done]").first();
+    await newest.locator("section", { hasText: "Read" }).getByText("question", { exact: true }).waitFor();
+    expect(await newest.locator("section", { hasText: "Wrote" }).textContent()).toContain("Encyclopedia");
+    await node("investigate").filter({ hasText: "investigate" }).click();
+    await page.getByText("Ran 3 times, the newest first").waitFor();
+    await page.unroute("**/stream/events");
+    expect(server.url).not.toBe("");
+  });
+
+  test("shows which node failed, and its error", async () => {
+    const { page } = shown;
+    const threadId = await aThread("failing", { reason: "out of yarn" });
+    await shown.go(`/graph/failing?thread=${threadId}`);
+    await node("fail").filter({ hasText: "failed" }).click();
+    await page.locator("details[data-outcome=failed]").getByText("out of yarn").first().waitFor();
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("shows which node waits for an answer, and what it asks", async () => {
+    const { page } = shown;
+    const threadId = await aThread("approval", { messages: [{ role: "user", content: "looms" }] });
+    await shown.go(`/graph/approval?thread=${threadId}`);
+    await node("review").filter({ hasText: "waiting" }).click();
+    await page.locator("details[data-outcome=waiting]").getByText("Asked").waitFor();
+    expect(await page.getByRole("link", { name: "Time travel", exact: true }).getAttribute("href")).toBe(
+      `#/threads/${threadId}/history`,
+    );
+  });
+
+  test("finds the graph of a thread by itself, and lists the assistant's threads", async () => {
+    const { page } = shown;
+    const threadId = await aThread("counter", {});
+    await shown.go(`/graph?thread=${threadId}`);
+    await node("increment").filter({ hasText: "once" }).waitFor();
+    const thread = page.getByLabel("Thread", { exact: true });
+    await thread.selectOption("");
+    await node("increment").filter({ hasNotText: "once" }).waitFor();
+    expect(page.url()).not.toContain("thread=");
+    await thread.selectOption(threadId);
+    await node("increment").filter({ hasText: "once" }).waitFor();
+  });
+
+  test("lists a graph that is too large to be drawn", async () => {
+    const { page } = shown;
+    await shown.go("/graph/large");
+    await page.getByText("That is more than a drawing can show").waitFor();
+    await page.getByText("The graph as a list").click();
+    await page.getByRole("button", { name: "node_399" }).waitFor();
+  });
+
+  test("says which assistant or thread does not exist", async () => {
+    const { page } = shown;
+    await shown.go("/graph/nobody");
+    await page
+      .getByRole("alert")
+      .getByText(/nobody/)
+      .waitFor();
+    await shown.go("/graph/counter?thread=00000000-0000-4000-8000-000000000000");
+    await page
+      .getByRole("alert")
+      .getByText(/00000000-0000-4000-8000-000000000000/)
+      .waitFor();
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("fits a phone, in the dark", async () => {
+    const threadId = await aThread("research", { messages: [{ role: "user", content: "looms" }] });
+    const context = await shown.browser.newContext({
+      viewport: { width: 390, height: 844 },
+      colorScheme: "dark",
+    });
+    const phone = await context.newPage();
+    await phone.goto(`${shown.server.url}/console/#/graph/research?thread=${threadId}`);
+    await phone.locator('button[data-node="report"]').filter({ hasText: "once" }).click();
+    await phone.getByText("Ran once").waitFor();
+    expect(await phone.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
+    expect(await violationsIn(phone)).toEqual([]);
+    await context.close();
+  });
+
+  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+    expect(shown.faults).toEqual([]);
+  });
+});
