@@ -1,5 +1,5 @@
-import { now, pause, run } from "./load.ts";
-import { createThreads, scaled, WIDTH, type Scenario } from "./scenario.ts";
+import { now, pause, run, WIDTH } from "./load.ts";
+import { createThreads, scaled, type Scenario } from "./scenario.ts";
 
 const SLEEP_MS = 50;
 /** The default of N_JOBS_PER_WORKER. */

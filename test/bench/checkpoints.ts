@@ -13,9 +13,9 @@ import {
   type BareLibraries,
   type GraphId,
 } from "./bare-library.ts";
-import { percentile, run } from "./load.ts";
+import { percentile, run, WIDTH } from "./load.ts";
 import { libraryRunner, measure, type Runner } from "./runs.ts";
-import { HELLO, scaled, WIDTH, type Bench, type Scenario } from "./scenario.ts";
+import { HELLO, scaled, type Bench, type Scenario } from "./scenario.ts";
 
 /**
  * What storing state costs by itself, without HTTP and without a queue: LangGraph.js in this process with this

@@ -1,5 +1,6 @@
 import { now, pause, percentile, run } from "./load.ts";
-import type { FigureDescription } from "./report.ts";
+import { createFigures } from "./report.ts";
+import type { FigureDescription } from "./results.ts";
 import { createThreads, HELLO, scaled, type Bench, type Scenario } from "./scenario.ts";
 import { readEvents } from "./server-sent-events.ts";
 
@@ -107,7 +108,7 @@ export const eventStreaming: Scenario = {
   async run(bench) {
     const { remote } = bench.server;
     const tokens = scaled(bench, TOKENS);
-    for (const wire of WIRES) await burst({ ...bench, figures: discarded }, wire, tokens);
+    for (const wire of WIRES) await burst({ ...bench, figures: createFigures() }, wire, tokens);
     for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
       const perSecond = new Map<Wire, number>();
       for (const wire of WIRES) perSecond.set(wire, await burst(bench, wire, tokens));
@@ -119,6 +120,3 @@ export const eventStreaming: Scenario = {
     }
   },
 };
-
-/** For rounds that only warm up. */
-const discarded: Bench["figures"] = { add: () => undefined, all: () => [] };

@@ -1,6 +1,6 @@
 import type { HttpClient } from "./http-client.ts";
 import { median, now, percentile } from "./load.ts";
-import type { FigureDescription } from "./report.ts";
+import type { FigureDescription } from "./results.ts";
 import { createThreads, scaled, type Bench } from "./scenario.ts";
 import { readEvents } from "./server-sent-events.ts";
 import type { Replica } from "./server-process.ts";

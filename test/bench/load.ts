@@ -1,5 +1,10 @@
 import { hrtime } from "node:process";
 
+/** Requests at a time, wherever there are several. */
+export const WIDTH = 16;
+/** The label of what is counted then; the charts look for it. */
+export const RUNS_PER_SECOND = `${WIDTH} at a time`;
+
 /** Milliseconds of the machine's monotonic clock; graphs in other processes read the same one. */
 export const now = (): number => Number(hrtime.bigint()) / 1e6;
 

@@ -1,6 +1,6 @@
 import { OFFICIAL_DATABASE, type BareLibrary } from "./bare-library.ts";
 import { median, now } from "./load.ts";
-import type { ContenderName } from "./report.ts";
+import type { ContenderName } from "./results.ts";
 import { createThreads, type Bench, type Scenario } from "./scenario.ts";
 import type { RemoteServer } from "./server-process.ts";
 
@@ -14,6 +14,19 @@ const READS = 15;
 const WARM_UP_TURNS = 150;
 /** Not turn by turn: part of what a long answer costs, its garbage, is collected during the turn after it. */
 const BLOCK_OF_TURNS = 10;
+
+/** Of the line in the chart. */
+const POINTS = 50;
+
+/** So many points, each the median of the turns around it. */
+const pointsOf = (times: readonly number[]): [turn: number, milliseconds: number][] => {
+  const size = Math.max(1, Math.ceil(times.length / POINTS));
+  return Array.from({ length: Math.ceil(times.length / size) }, (_, index) => {
+    const from = index * size;
+    const to = Math.min(times.length, from + size);
+    return [Math.round((from + 1 + to) / 2), median(times.slice(from, to))];
+  });
+};
 
 /** Turns, counted from 1, whose median stands for the start and for the end of the conversation. */
 const windowsOf = (turns: number): { early: [number, number]; late: [number, number] } =>
@@ -73,6 +86,10 @@ const converse = async (bench: Bench, turns: number, conversation: Conversation)
   const timeOf = ([from, to]: [number, number], of = times): number => median(of.slice(from - 1, to));
   add(`${label}, turns ${early.join("-")}`, "ms/turn", timeOf(early));
   add(`${label}, turns ${late.join("-")}`, "ms/turn", timeOf(late));
+  if (label === "stream") {
+    const series = { label: `${turns} turns, ${label}`, unit: "ms/turn" };
+    bench.figures.addSeries("long-thread", series, name, pointsOf(times));
+  }
   add(`${label}, growth`, "x", timeOf(late) / timeOf(early), label === "stream" ? "<= 1.5" : undefined);
   if (answer !== undefined) {
     for (const window of [early, late]) {

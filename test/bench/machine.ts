@@ -1,22 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { cpus, loadavg, release, totalmem, type } from "node:os";
+import type { Machine } from "./results.ts";
 import type { ServerUnderTest } from "./server-process.ts";
-
-/** What the figures were measured on. */
-export interface Machine {
-  date: string;
-  commit: string;
-  processor: string;
-  cores: number;
-  memoryGiB: number;
-  system: string;
-  node: string;
-  postgres: string;
-  /** Settings of the database that decide what a commit costs. */
-  settings: Record<string, string>;
-  /** Processes that wanted a core, in the minute before the start: more than a little spoils the figures. */
-  loadBefore: number;
-}
 
 const commitOf = (): string => {
   try {
@@ -55,7 +40,7 @@ export const currentLoad = (): number => loadavg()[0] ?? NaN;
 export const formatMachine = (machine: Machine): string =>
   [
     `${machine.date}, commit ${machine.commit}`,
-    `${machine.cores} cores of ${machine.processor}, ${machine.memoryGiB} GiB, ${machine.system}; load before: ${machine.loadBefore.toFixed(1)}`,
+    `${machine.cores} cores of ${machine.processor}, ${machine.memoryGiB} GiB, ${machine.system}; load before: ${machine.loadBefore?.toFixed(1)}`,
     `Node ${machine.node}; PostgreSQL ${machine.postgres} (${Object.entries(machine.settings)
       .map(([name, value]) => `${name} ${value}`)
       .join(", ")}); client, server and database share the cores`,

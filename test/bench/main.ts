@@ -2,11 +2,12 @@
  * `npm run bench`: starts the server as a process of its own on a PostgreSQL of its own, drives it over HTTP, and
  * prints every figure beside what the bare library does in the same run. What the figures mean: docs/benchmarks.md.
  */
-import { writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { access } from "./access.ts";
 import { createBareLibraries, OFFICIAL_DATABASE } from "./bare-library.ts";
 import { background } from "./burst.ts";
+import { CHARTS, drawCharts } from "./charts/draw.ts";
 import { checkpoints } from "./checkpoints.ts";
 import { now } from "./load.ts";
 import { longThread } from "./long-thread.ts";
@@ -14,6 +15,7 @@ import { currentLoad, describeMachine, formatMachine } from "./machine.ts";
 import { startPeer } from "./peer.ts";
 import { createFigures, formatTable } from "./report.ts";
 import { replicas } from "./replicas.ts";
+import { readResults, writeResults, type Results } from "./results.ts";
 import { tenSteps, wait } from "./runs.ts";
 import type { Bench, Scenario } from "./scenario.ts";
 import { createServerUnderTest, makeFolder, type RemoteServer } from "./server-process.ts";
@@ -51,6 +53,8 @@ const HELP = `npm run bench -- [options]
   --turns 200,1000 How long the long threads get.
   --peer           Measure @langchain/langgraph-api (in memory), too; it is installed in a folder apart.
   --json file      Write all values, of every repeat, as JSON.
+  --charts folder  Write them there as results.json, and the charts that are drawn of them (SVG).
+  --draw file      Measure nothing: draw the charts of a file that --json wrote, into --charts or beside it.
   --profile folder Write a CPU profile of the server there (open it in a browser's developer tools).
   --statements     After each scenario, show what the server asked of the database.
 
@@ -59,14 +63,18 @@ Scenarios:
 ${SCENARIOS.map(({ name, about, onRequest }) => `  ${name.padEnd(16)} ${about}${onRequest ? " (on request)" : ""}`).join("\n")}
 `;
 
+const DEFAULT_TURNS = "200,1000";
+
 const { values: options } = parseArgs({
   options: {
     only: { type: "string" },
     quick: { type: "boolean", default: false },
     all: { type: "boolean", default: false },
-    turns: { type: "string", default: "200,1000" },
+    turns: { type: "string", default: DEFAULT_TURNS },
     peer: { type: "boolean", default: false },
     json: { type: "string" },
+    charts: { type: "string" },
+    draw: { type: "string" },
     profile: { type: "string" },
     statements: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -92,6 +100,25 @@ const chosenScenarios = (): { start: boolean; scenarios: Scenario[] } => {
     ),
   };
 };
+
+/** The charts of results, into a folder that is there. */
+const draw = async (results: Results, folder: string): Promise<void> => {
+  const files = await drawCharts(results, folder);
+  if (files.length === 0)
+    throw new Error(
+      `There is nothing to draw: ${Object.keys(CHARTS).join(" and ")} need the scenarios wait or ten-steps, and long-thread.`,
+    );
+  progress(`drawn: ${files.join(", ")}`);
+};
+
+/** As it can be typed again by who wants the same figures; where they were written to is nobody's business. */
+const commandLine = (): string =>
+  [
+    "npm run bench --",
+    ...(options.only === undefined ? [] : ["--only", options.only]),
+    ...(["quick", "all", "peer"] as const).filter((name) => options[name]).map((name) => `--${name}`),
+    ...(options.turns === DEFAULT_TURNS ? [] : ["--turns", options.turns]),
+  ].join(" ");
 
 /** Starts after the first, that are measured. */
 const LATER_STARTS = 3;
@@ -119,6 +146,7 @@ const main = async (): Promise<void> => {
 
   try {
     const profileFolder = options.profile === undefined ? undefined : await makeFolder(options.profile);
+    const chartFolder = options.charts === undefined ? undefined : await makeFolder(options.charts);
     const server = await createServerUnderTest({
       nodeOptions: profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`],
     });
@@ -192,8 +220,17 @@ const main = async (): Promise<void> => {
     console.log(
       `Medians of ${bench.repeats} repeats${options.quick ? " (--quick: not for comparison)" : ""}.`,
     );
-    if (options.json !== undefined) {
-      await writeFile(options.json, `${JSON.stringify({ machine, figures: figures.all() }, undefined, 2)}\n`);
+    const results: Results = {
+      command: commandLine(),
+      machine,
+      repeats: bench.repeats,
+      figures: figures.all(),
+      series: figures.allSeries(),
+    };
+    if (options.json !== undefined) await writeResults(options.json, results);
+    if (chartFolder !== undefined) {
+      await writeResults(join(chartFolder, "results.json"), results);
+      await draw(results, chartFolder);
     }
     if (profileFolder !== undefined) progress(`the profiles are in ${profileFolder}, one per start`);
   } finally {
@@ -201,5 +238,9 @@ const main = async (): Promise<void> => {
   }
 };
 
+const drawOnly = async (file: string): Promise<void> =>
+  draw(await readResults(file), await makeFolder(options.charts ?? dirname(file)));
+
 if (options.help) console.log(HELP);
+else if (options.draw !== undefined) await drawOnly(options.draw);
 else await main();

@@ -2,8 +2,8 @@ import { cpus } from "node:os";
 import { clusterCpuMs, machineBusyMs, ownCpuMs, processCpuMs } from "./cpu.ts";
 import { firstEvents } from "./first-event.ts";
 import type { HttpClient } from "./http-client.ts";
-import { pause, run } from "./load.ts";
-import { createThreads, HELLO, scaled, WIDTH, type Bench, type Scenario } from "./scenario.ts";
+import { pause, run, WIDTH } from "./load.ts";
+import { createThreads, HELLO, scaled, type Bench, type Scenario } from "./scenario.ts";
 import type { Replica } from "./server-process.ts";
 
 interface Load {

@@ -1,8 +1,11 @@
 import { median } from "./load.ts";
-
-/** Who was measured: this server, the bare library (without a saver, in memory, official Postgres saver), a peer. */
-export const CONTENDERS = ["threadloom", "none", "memory", "official", "peer"] as const;
-export type ContenderName = (typeof CONTENDERS)[number];
+import {
+  CONTENDERS,
+  type ContenderName,
+  type Figure,
+  type FigureDescription,
+  type Series,
+} from "./results.ts";
 
 const HEADINGS: Readonly<Record<ContenderName, string>> = {
   threadloom: "this server",
@@ -12,24 +15,10 @@ const HEADINGS: Readonly<Record<ContenderName, string>> = {
   peer: "peer",
 };
 
-export interface FigureDescription {
-  /** One line; unique within its scenario. */
-  label: string;
-  unit: string;
-  better: "more" | "less";
-  /** What issue or design asks for, as text. */
-  wanted?: string;
-}
-
-export interface Figure extends FigureDescription {
-  scenario: string;
-  /** One value per repeat. */
-  values: Partial<Record<ContenderName, number[]>>;
-}
-
 /** Collects what scenarios measure. */
 export const createFigures = () => {
   const figures = new Map<string, Figure>();
+  const series = new Map<string, Series>();
   return {
     /** One more repeat of a figure. */
     add(scenario: string, description: FigureDescription, contender: ContenderName, value: number): void {
@@ -38,7 +27,20 @@ export const createFigures = () => {
       figures.set(key, figure);
       (figure.values[contender] ??= []).push(value);
     },
+    /** How one contender's figure changes over the turns of a conversation. */
+    addSeries(
+      scenario: string,
+      { label, unit }: Pick<Series, "label" | "unit">,
+      contender: ContenderName,
+      points: [turn: number, value: number][],
+    ): void {
+      const key = `${scenario}/${label}`;
+      const found = series.get(key) ?? { scenario, label, unit, points: {} };
+      series.set(key, found);
+      found.points[contender] = points;
+    },
     all: (): Figure[] => [...figures.values()],
+    allSeries: (): Series[] => [...series.values()],
   };
 };
 export type Figures = ReturnType<typeof createFigures>;

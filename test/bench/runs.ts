@@ -1,8 +1,8 @@
 import type { BareLibrary, GraphId } from "./bare-library.ts";
 import type { CpuSample } from "./cpu.ts";
-import { percentile, run } from "./load.ts";
-import type { ContenderName } from "./report.ts";
-import { createThreads, HELLO, scaled, WIDTH, type Bench, type Scenario } from "./scenario.ts";
+import { percentile, run, RUNS_PER_SECOND, WIDTH } from "./load.ts";
+import type { ContenderName } from "./results.ts";
+import { createThreads, HELLO, scaled, type Bench, type Scenario } from "./scenario.ts";
 import type { RemoteServer } from "./server-process.ts";
 
 /** One contender's way to run a graph to its end, each time on a thread of its own. */
@@ -74,7 +74,7 @@ export const measure = async (
   const walAfter = await runner.walBytes?.();
   const server = (after.server - before.server) / counts.parallel;
   const database = (after.database - before.database) / counts.parallel;
-  add(`${WIDTH} at a time`, "runs/s", "more", parallel.perSecond, wanted.perSecond);
+  add(RUNS_PER_SECOND, "runs/s", "more", parallel.perSecond, wanted.perSecond);
   add("CPU of the process", "ms/run", "less", server);
   // A library without a database has none of it: what the cluster does meanwhile is its own housekeeping.
   const usesDatabase = name !== "none" && name !== "memory";

@@ -1,4 +1,5 @@
 import type { BareLibraries } from "./bare-library.ts";
+import { WIDTH } from "./load.ts";
 import type { Figures } from "./report.ts";
 import type { RemoteServer, ServerUnderTest } from "./server-process.ts";
 
@@ -26,9 +27,6 @@ export interface Scenario {
   readonly onRequest?: boolean;
   run(bench: Bench): Promise<void>;
 }
-
-/** Requests at a time, wherever there are several. */
-export const WIDTH = 16;
 
 /** `count` scaled, but enough for a median. */
 export const scaled = (bench: Bench, count: number): number => Math.max(10, Math.round(count * bench.scale));

@@ -1,6 +1,7 @@
 import type { BareLibrary } from "./bare-library.ts";
 import { median, now, pause, percentile, run } from "./load.ts";
-import type { ContenderName, FigureDescription } from "./report.ts";
+import { createFigures } from "./report.ts";
+import type { ContenderName, FigureDescription } from "./results.ts";
 import { createThreads, HELLO, scaled, type Bench, type Scenario } from "./scenario.ts";
 import type { RemoteServer } from "./server-process.ts";
 import { readEvents } from "./server-sent-events.ts";
@@ -217,21 +218,18 @@ const burstScenario = (name: string, about: string, bursts: (bench: Bench) => Bu
     for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
       for (const burst of bursts(bench)) {
         for (const remote of bench.remotes) {
-          if (repeat === 0) await remoteBurst({ ...bench, figures: discarded }, remote, burst);
+          if (repeat === 0) await remoteBurst({ ...bench, figures: createFigures() }, remote, burst);
           await remoteBurst(bench, remote, burst);
           await pause(100); // what the streams left to do is not the next one's
         }
         for (const library of everyLibrary(bench)) {
-          if (repeat === 0) await libraryBurst({ ...bench, figures: discarded }, library, burst);
+          if (repeat === 0) await libraryBurst({ ...bench, figures: createFigures() }, library, burst);
           await libraryBurst(bench, library, burst);
         }
       }
     }
   },
 });
-
-/** For rounds that only warm up. */
-const discarded: Bench["figures"] = { add: () => undefined, all: () => [] };
 
 export const events = burstScenario(
   "events",

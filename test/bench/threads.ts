@@ -1,5 +1,5 @@
-import { run } from "./load.ts";
-import { createThreads, HELLO, scaled, WIDTH, type Bench, type Scenario } from "./scenario.ts";
+import { run, WIDTH } from "./load.ts";
+import { createThreads, HELLO, scaled, type Bench, type Scenario } from "./scenario.ts";
 
 export const threads: Scenario = {
   name: "threads",

@@ -1,6 +1,6 @@
 import { processMemory } from "./cpu.ts";
 import { percentile, run } from "./load.ts";
-import type { FigureDescription } from "./report.ts";
+import type { FigureDescription } from "./results.ts";
 import { createThreads, HELLO, scaled, type Bench, type Scenario } from "./scenario.ts";
 import { readEvents } from "./server-sent-events.ts";
 import type { Replica } from "./server-process.ts";

@@ -1,0 +1,96 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { z } from "zod";
+
+/** Who was measured: this server, the bare library (without a saver, in memory, official Postgres saver), a peer. */
+export const CONTENDERS = ["threadloom", "none", "memory", "official", "peer"] as const;
+export const contenderSchema = z.enum(CONTENDERS);
+export type ContenderName = z.infer<typeof contenderSchema>;
+
+const figureSchema = z.object({
+  scenario: z.string(),
+  /** One line; unique within its scenario. */
+  label: z.string(),
+  unit: z.string(),
+  better: z.enum(["more", "less"]),
+  /** What issue or design asks for, as text. */
+  wanted: z.string().optional(),
+  /** One value per repeat. */
+  values: z.partialRecord(contenderSchema, z.array(z.number())),
+});
+
+/** How something changes as a conversation gets longer. */
+const seriesSchema = z.object({
+  scenario: z.string(),
+  label: z.string(),
+  unit: z.string(),
+  /** The number of the turn, counted from 1, and the value there. */
+  points: z.partialRecord(contenderSchema, z.array(z.tuple([z.number(), z.number()]))),
+});
+
+const machineSchema = z.object({
+  /** Of the measurement, as YYYY-MM-DD. */
+  date: z.string(),
+  commit: z.string(),
+  processor: z.string(),
+  cores: z.number(),
+  memoryGiB: z.number(),
+  system: z.string(),
+  node: z.string(),
+  postgres: z.string(),
+  /** Settings of the database that decide what a commit costs. */
+  settings: z.record(z.string(), z.string()),
+  /** Processes that wanted a core, in the minute before the start: more than a little spoils the figures. Left out if nobody noted it. */
+  loadBefore: z.number().optional(),
+});
+
+/** All that one run of the benchmark has found. */
+export const resultsSchema = z.object({
+  /** As it was typed. */
+  command: z.string(),
+  machine: machineSchema,
+  /** What whoever measured has to say of it, as sentences; written by hand. */
+  note: z.string().optional(),
+  repeats: z.number(),
+  figures: z.array(figureSchema),
+  series: z.array(seriesSchema),
+});
+
+/** What the figures were measured on. */
+export type Machine = z.infer<typeof machineSchema>;
+export type Figure = z.infer<typeof figureSchema>;
+export type FigureDescription = Omit<Figure, "scenario" | "values">;
+export type Series = z.infer<typeof seriesSchema>;
+export type Results = z.infer<typeof resultsSchema>;
+
+/** Microseconds of milliseconds: what is beyond is noise that makes the file long. */
+const rounded = (value: number): number => Math.round(value * 1000) / 1000;
+
+/** Values that are no numbers (a median of nothing) are left out: JSON has no word for them. */
+const toWritten = (_key: string, value: unknown): unknown =>
+  Array.isArray(value)
+    ? value
+        .filter((item) => typeof item !== "number" || Number.isFinite(item))
+        .map((item: unknown) => (typeof item === "number" ? rounded(item) : item))
+    : value;
+
+export const writeResults = (file: string, results: Results): Promise<void> =>
+  writeFile(file, `${JSON.stringify(results, toWritten, 2)}\n`);
+
+/** @throws an Error with one sentence if the file can't be read or was not written by `writeResults` */
+export const readResults = async (file: string): Promise<Results> => {
+  const text = await readFile(file, "utf8").catch((cause: Error) => {
+    throw new Error(`${file} can't be read: ${cause.message}`);
+  });
+  let written: unknown;
+  try {
+    written = JSON.parse(text);
+  } catch (cause) {
+    throw new Error(`${file} is no JSON: ${(cause as Error).message}`);
+  }
+  const { success, data, error } = resultsSchema.safeParse(written);
+  if (!success)
+    throw new Error(
+      `${file} holds no results of the benchmark: ${z.prettifyError(error).replaceAll("\n", " ")}`,
+    );
+  return data;
+};
