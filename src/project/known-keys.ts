@@ -18,7 +18,7 @@ export interface KeyReview {
 const IMAGE = Symbol("image");
 /** `true`: honoured, or nothing to warn of. A text: why it has no effect. Else what may stand in it. */
 type Meaning = true | typeof IMAGE | string | Keys;
-type Keys = { readonly [key: string]: Meaning };
+export type Keys = { readonly [key: string]: Meaning };
 
 const HEADERS: Keys = { includes: true, excludes: true, include: true, exclude: true };
 
@@ -50,7 +50,8 @@ const HTTP: Keys = {
   mount_prefix: true,
 };
 
-const KEYS: Keys = {
+/** Every key of the file, but those of a graph. */
+export const LANGGRAPH_JSON_KEYS: Keys = {
   $schema: true,
   graphs: true,
   env: true,
@@ -103,7 +104,8 @@ const KEYS: Keys = {
   source: IMAGE,
 };
 
-const GRAPH: Keys = { path: true, description: true, config: true, context: true };
+/** The keys of a graph that is an object. */
+export const GRAPH_KEYS: Keys = { path: true, description: true, config: true, context: true };
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -127,9 +129,10 @@ export const reviewKeys = (file: unknown): KeyReview => {
       else if (meaning !== true) look(item, meaning, `${path}${key}.`);
     }
   };
-  look(file, KEYS, "");
+  look(file, LANGGRAPH_JSON_KEYS, "");
   const { graphs, encryption } = isObject(file) ? file : {};
-  if (isObject(graphs)) for (const [id, graph] of Object.entries(graphs)) look(graph, GRAPH, `graphs.${id}.`);
+  if (isObject(graphs))
+    for (const [id, graph] of Object.entries(graphs)) look(graph, GRAPH_KEYS, `graphs.${id}.`);
   const namesEncryption = isObject(encryption) ? (encryption.path ?? false) !== false : !!encryption;
   return { withoutEffect, forImages, unknown, misspeltAuth: misspeltAuthIn(file), namesEncryption };
 };
@@ -162,7 +165,7 @@ const misspeltAuthIn = (file: unknown): string | undefined => {
   if (inside !== undefined) return `'auth.${inside}' is unknown; did you mean 'auth.path'?`;
   const [beside] =
     Object.entries(file).find(
-      ([key, value]) => !Object.hasOwn(KEYS, key) && isNearAuth(key) && namesModule(value),
+      ([key, value]) => !Object.hasOwn(LANGGRAPH_JSON_KEYS, key) && isNearAuth(key) && namesModule(value),
     ) ?? [];
   return beside === undefined ? undefined : `'${beside}' is unknown; did you mean 'auth'?`;
 };

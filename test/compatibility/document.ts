@@ -64,6 +64,8 @@ export const keepingSkipped = (run: Table, written: Table | undefined): Table =>
 
 const HEAD = `# Compatibility
 
+For whoever has a client of the hosted Agent Server, or is to choose a server.
+
 Does a client that you have for the hosted Agent Server work here, and does each operation of its API? This page answers by
 tests: each cell is the result of one that ran an official client, or a request, against the real server and a real
 PostgreSQL. None is written by hand.
