@@ -66,10 +66,10 @@ const ActionPart = ({ request, wordOf, decided, onDecide }: ActionPartProps) => 
         />
       ))}
       {mayRespond && (
-        <label className="stack" htmlFor={id}>
-          {wordOf.respond === "Reject" ? "Why (if you reject)" : "Response"}
+        <div className="stack">
+          <label htmlFor={id}>{wordOf.respond === "Reject" ? "Why (if you reject)" : "Response"}</label>
           <textarea id={id} rows={2} value={text} onChange={({ target }) => setText(target.value)} />
-        </label>
+        </div>
       )}
       <div className="row">
         {allowed.includes("accept") && (
@@ -120,12 +120,14 @@ interface ArgumentProps {
 
 /** Texts are written as texts, everything else as JSON. */
 const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
+  const field = useId();
   const [text, setText] = useState(typeof value === "string" ? value : "");
   if (typeof value === "string")
     return (
-      <label className="stack">
-        {name}
+      <div className="stack">
+        <label htmlFor={field}>{name}</label>
         <textarea
+          id={field}
           rows={Math.min(6, Math.max(1, text.split("\n").length))}
           readOnly={isReadOnly}
           value={text}
@@ -134,7 +136,7 @@ const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
             onChange(target.value);
           }}
         />
-      </label>
+      </div>
     );
   if (isReadOnly)
     return (

@@ -54,7 +54,7 @@ export const useBranches = (
   const connection = useConnection();
   const queries = useQueryClient();
   const { isRunning } = live;
-  const tree = useCheckpoints(
+  const { tree, readNewest } = useCheckpoints(
     threadId,
     `${isRunning} ${record?.state_updated_at ?? ""} ${record?.status ?? ""}`,
   );
@@ -91,20 +91,22 @@ export const useBranches = (
     [forkOf],
   );
 
-  const now = useRef({ tree, shownId, messages, forkOf, elsewhere, live, head });
-  now.current = { tree, shownId, messages, forkOf, elsewhere, live, head };
+  const now = useRef({ tree, messages, forkOf, elsewhere, live, head });
+  now.current = { tree, messages, forkOf, elsewhere, live, head };
   const actions = useMemo(() => {
     /** Begins a branch in front of a message. */
     const beginAt = async (message: ShownMessage, input: Input | null): Promise<void> => {
       setFault(undefined);
-      const { tree: from, shownId: end, messages: all, live: thread } = now.current;
+      const { elsewhere: place, messages: all, live: thread } = now.current;
       let checkpointId: string;
       try {
+        // A run may have ended a moment ago.
+        const from = await readNewest();
         checkpointId = await checkpointBefore(
           queries,
           connection,
           threadId,
-          pathTo(from, end),
+          pathTo(from, place ?? headOf(from)?.id),
           message.id ?? "",
         );
       } catch (error) {
@@ -135,7 +137,7 @@ export const useBranches = (
         return thread.fork(input, place, [...all, ...messagesIn(input)]);
       },
     };
-  }, [connection, queries, threadId]);
+  }, [connection, queries, readNewest, threadId]);
 
   return {
     ...actions,

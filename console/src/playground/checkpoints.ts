@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useCallback, useEffect } from "react";
 import { useConnection, type Connection } from "../server/connection.tsx";
 import { treeOf, type Checkpoint, type CheckpointTree } from "./checkpoint-tree.ts";
 import type { ShownMessage } from "./messages.ts";
@@ -69,8 +69,11 @@ const readCheckpoints = async (
 
 const EMPTY = treeOf([], true);
 
-/** The tree of the thread's checkpoints. `moment`: changes when there may be new ones. */
-export const useCheckpoints = (threadId: string, moment: string): CheckpointTree => {
+/** The tree of the thread's checkpoints, and a function that reads what is new. `moment`: changes when there may be new ones. */
+export const useCheckpoints = (
+  threadId: string,
+  moment: string,
+): { tree: CheckpointTree; readNewest(): Promise<CheckpointTree> } => {
   const connection = useConnection();
   const queries = useQueryClient();
   const { data, refetch } = useQuery({
@@ -82,7 +85,11 @@ export const useCheckpoints = (threadId: string, moment: string): CheckpointTree
   useEffect(() => {
     void refetch();
   }, [refetch, moment]);
-  return data?.tree ?? EMPTY;
+  const readNewest = useCallback(
+    async () => (await refetch({ throwOnError: true })).data?.tree ?? EMPTY,
+    [refetch],
+  );
+  return { tree: data?.tree ?? EMPTY, readNewest };
 };
 
 interface StateOfMessages {
@@ -123,8 +130,9 @@ export const checkpointBefore = async (
     return (await queries.fetchQuery(messageIdsAt(connection, threadId, id))).has(messageId);
   };
   let first = path.length - 1;
-  let hasNot = first;
-  for (let step = 1; hasNot >= 0 && (await has(hasNot)); step *= 2) {
+  if (!(await has(first))) throw new Error("This message is not stored (yet).");
+  let hasNot = first - 1;
+  for (let step = 2; hasNot >= 0 && (await has(hasNot)); step *= 2) {
     first = hasNot;
     hasNot -= step;
   }

@@ -1,5 +1,5 @@
 import type { Interrupt } from "@langchain/langgraph-sdk";
-import { useState } from "react";
+import { useId, useState } from "react";
 import { JsonEditor, JsonView } from "../parts/json.tsx";
 import { ActionForm } from "./action-form.tsx";
 import { actionQuestion } from "./interrupt-requests.ts";
@@ -94,6 +94,7 @@ const Question = ({ value, onAnswer }: { value: unknown; onAnswer(response: unkn
 const FreeAnswer = ({ value, onAnswer }: { value: unknown; onAnswer(response: unknown): void }) => {
   const [kind, setKind] = useState<"Text" | "JSON">(typeof value === "string" ? "Text" : "JSON");
   const [text, setText] = useState("");
+  const field = useId();
   const [written, setWritten] = useState<{ json: unknown } | undefined>({ json: true });
   return (
     <div className="stack">
@@ -103,10 +104,10 @@ const FreeAnswer = ({ value, onAnswer }: { value: unknown; onAnswer(response: un
         <JsonView value={value} depth={2} />
       )}
       {kind === "Text" ? (
-        <label className="stack">
-          Answer
-          <textarea rows={2} value={text} onChange={({ target }) => setText(target.value)} />
-        </label>
+        <div className="stack">
+          <label htmlFor={field}>Answer</label>
+          <textarea id={field} rows={2} value={text} onChange={({ target }) => setText(target.value)} />
+        </div>
       ) : (
         <JsonEditor label="Answer as JSON" initial={true} rows={3} onChange={setWritten} />
       )}

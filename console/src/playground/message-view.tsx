@@ -1,4 +1,4 @@
-import { memo, useState, type FormEvent } from "react";
+import { memo, useId, useState, type FormEvent } from "react";
 import { Content, Reasoning, reasoningBeside } from "./content.tsx";
 import { textOf, toolCallsOf, typeOf, type Row, type ShownMessage } from "./messages.ts";
 import { ToolCallView, ToolResult } from "./tool-call.tsx";
@@ -142,22 +142,24 @@ const EditForm = ({
   onCancel(): void;
 }) => {
   const [changed, setChanged] = useState(text);
+  const id = useId();
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     onSend(changed);
   };
   return (
     <form className={styles.edit} onSubmit={submit}>
-      <label className="stack">
-        Your message, changed
+      <div className="stack">
+        <label htmlFor={id}>Your message, changed</label>
         <textarea
+          id={id}
           rows={4}
           autoFocus
           value={changed}
           onChange={({ target }) => setChanged(target.value)}
           onKeyDown={({ key }) => key === "Escape" && onCancel()}
         />
-      </label>
+      </div>
       <div className="row">
         <button type="submit" className="primary" disabled={changed.trim() === ""}>
           Send as a new branch

@@ -25,7 +25,7 @@ const useChosenAssistant = (record: ThreadRecord | null | undefined, isNew: bool
   const [chosenId, choose] = useState<string>();
   const list = useAssistants();
   const assistants = list.data ?? [];
-  const wanted = chosenId ?? (isNew ? named : undefined);
+  const wanted = chosenId ?? named;
   const inList = assistants.find(({ assistant_id, graph_id }) =>
     [assistant_id, graph_id].includes(wanted ?? ""),
   );

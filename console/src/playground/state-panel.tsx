@@ -3,7 +3,6 @@ import { Link } from "wouter";
 import { JsonView } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
-import styles from "./playground.module.css";
 
 const READ_EVERY_MS = 2_000;
 
@@ -36,12 +35,7 @@ export const StatePanel = ({
       <h2>State</h2>
       <p className="row">
         <Link href={`/threads/${threadId}/history`}>Time travel</Link>
-        <a
-          className={styles.link}
-          href={`?thread=${encodeURIComponent(threadId)}#/graph/${encodeURIComponent(assistantId)}`}
-        >
-          Graph
-        </a>
+        <Link href={`/graph/${assistantId}?thread=${threadId}`}>Graph</Link>
       </p>
       <FaultNotice error={state.error} onRetry={() => void state.refetch()} />
       {next != null && next.length > 0 && <p className="faint">Next: {next.join(", ")}</p>}

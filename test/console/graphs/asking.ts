@@ -1,0 +1,64 @@
+/** Asks a person in the way that the last message names, and says what it was answered. */
+import { AIMessage } from "@langchain/core/messages";
+import { END, interrupt, MessagesValue, Send, START, StateGraph, StateSchema } from "@langchain/langgraph";
+import { z } from "zod";
+
+const State = new StateSchema({ messages: MessagesValue, place: z.string().default("") });
+
+const TRANSFER = { action: "transfer", args: { to: "Ada", amount: 40 } };
+
+const QUESTIONS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
+  [
+    "inbox",
+    [
+      {
+        action_request: TRANSFER,
+        config: { allow_accept: true, allow_edit: true, allow_respond: true, allow_ignore: true },
+        description: "Send **40** to Ada?",
+      },
+    ],
+  ],
+  [
+    "inbox without edit",
+    {
+      action_request: TRANSFER,
+      config: { allow_accept: true, allow_edit: false, allow_respond: false, allow_ignore: false },
+    },
+  ],
+  [
+    "middleware",
+    {
+      actionRequests: [
+        { name: "send", args: { text: "Dear Ada" }, description: "A letter" },
+        { name: "burn", args: { what: "a copy" } },
+      ],
+      reviewConfigs: [
+        { actionName: "send", allowedDecisions: ["approve", "edit"] },
+        { actionName: "burn", allowedDecisions: ["approve", "reject"] },
+      ],
+    },
+  ],
+  ["free", { question: "Which colour?", options: ["red", "blue"] }],
+]);
+
+const said = (state: typeof State.State): string =>
+  state.messages.findLast(({ type }) => type === "human")?.text ?? "";
+
+export const graph = new StateGraph(State)
+  .addNode("ask", (state) => {
+    const answer: unknown = interrupt(QUESTIONS.get(said(state)) ?? said(state));
+    return { messages: [new AIMessage(`Answered: ${JSON.stringify(answer)}`)] };
+  })
+  .addNode("here", ({ place }) => {
+    const answer: unknown = interrupt(`What is in ${place}?`);
+    return { messages: [new AIMessage(`In ${place}: ${JSON.stringify(answer)}`)] };
+  })
+  .addConditionalEdges(
+    START,
+    (state) =>
+      said(state) === "two" ? ["Paris", "Rome"].map((place) => new Send("here", { place })) : "ask",
+    ["ask", "here"],
+  )
+  .addEdge("ask", END)
+  .addEdge("here", END)
+  .compile();
