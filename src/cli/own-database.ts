@@ -12,7 +12,7 @@ import { openDatabase, type Database } from "../database/database.ts";
 import { startEmbeddedPostgres } from "../database/embedded/embedded.ts";
 import { migrate } from "../database/migrate.ts";
 import { isUnusable } from "../database/passing-faults.ts";
-import { sqlState, StartError } from "../domain/errors.ts";
+import { sqlState, StartError, UsageError } from "../domain/errors.ts";
 import type { Cipher } from "../encryption/cipher.ts";
 import { openCipher } from "../encryption/setup.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -64,8 +64,10 @@ const checked = <Value>(
   const name = option.environment.find((variable) => (environment[variable] ?? "") !== "");
   const text = given ?? (name === undefined ? option.default : environment[name]);
   const parsed = option.schema.safeParse(text);
-  if (!parsed.success)
-    throw new StartError(`${given === undefined ? name : flag} must be ${option.expected}.`);
+  if (!parsed.success) {
+    const Kind = given === undefined ? StartError : UsageError;
+    throw new Kind(`${given === undefined ? name : flag} must be ${option.expected}.`);
+  }
   return parsed.data;
 };
 

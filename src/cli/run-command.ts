@@ -11,7 +11,15 @@ export const EXIT_CODES_TEXT = "Exit codes: 0 done, 1 not done, 2 wrong usage.";
 /** A command was not done, or not wholly, and has said why. */
 export class NotDoneError extends Error {
   override readonly name = "NotDoneError";
+
+  constructor(readonly exitCode: number = EXIT_CODES.notDone) {
+    super();
+  }
 }
+
+/** What a process ends with that something was thrown in. */
+export const exitCodeOf = (error: unknown): number =>
+  error instanceof UsageError ? EXIT_CODES.wrongUsage : EXIT_CODES.notDone;
 
 const isPlain = (error: unknown): error is Error =>
   [StartError, GraphLoadError, ThreadloomError, EncryptionError].some((kind) => error instanceof kind);
@@ -34,15 +42,24 @@ export interface RunOptions {
 export const runCommand = (command: Command, options: RunOptions): Promise<number> =>
   run(command, `threadloom ${command.name()}`, options);
 
+/** `help keys create` is `keys create --help`, and so is refused like `keys craete` where there is no such command. */
+const asked = (program: Command, argv: readonly string[]): readonly string[] => {
+  const [first, name, inner] = argv;
+  if (first !== "help" || name === undefined || name === first) return argv;
+  const command = program.commands.find((one) => one.name() === name);
+  if (command === undefined) return [name];
+  if (inner === undefined || command.commands.length === 0) return argv;
+  const isThere = command.commands.some((one) => one.name() === inner);
+  return isThere ? [name, inner, "--help"] : [name, inner];
+};
+
 /** Runs the command of the program that the arguments name, and answers the exit code. Without one it prints the help. */
 export const runProgram = async (program: Command, options: RunOptions): Promise<number> => {
   const [first = "--help"] = options.argv;
   const isCommand = program.commands.some((command) => command.name() === first);
   const name = isCommand ? `${program.name()} ${first}` : program.name();
-  const code = await run(program, name, {
-    ...options,
-    argv: options.argv.length === 0 ? [first] : options.argv,
-  });
+  const argv = options.argv.length === 0 ? [first] : asked(program, options.argv);
+  const code = await run(program, name, { ...options, argv });
   if (code !== EXIT_CODES.done && first.startsWith("-"))
     options.tell(`Options follow their command: ${program.name()} start ${first}\n`);
   return code;
@@ -66,11 +83,11 @@ const run = async (command: Command, name: string, { argv, tell, write }: RunOpt
     await command.parseAsync(argv, { from: "user" });
     return EXIT_CODES.done;
   } catch (error) {
-    if (error instanceof NotDoneError) return EXIT_CODES.notDone;
+    if (error instanceof NotDoneError) return error.exitCode;
     // Commander has printed why, or the help that was asked for.
     if (error instanceof CommanderError)
       return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.wrongUsage;
     named(`${isPlain(error) ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
-    return error instanceof UsageError ? EXIT_CODES.wrongUsage : EXIT_CODES.notDone;
+    return exitCodeOf(error);
   }
 };

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { list, type Option, type Translation } from "./option.ts";
 import { OPTIONS, type Config } from "./options.ts";
-import { StartError } from "../domain/errors.ts";
+import { StartError, UsageError } from "../domain/errors.ts";
 import { PROJECT_VARIABLES, projectKeysIn } from "./project-keys.ts";
 import { nearestWord } from "../lib/nearest-word.ts";
 
@@ -41,7 +41,7 @@ const adviceFor = (name: string, names: readonly string[]): string => {
   return known ? `Set ${variable} in the environment instead.` : "See --help for all.";
 };
 
-/** Reads flags; throws StartError for one that doesn't exist, naming the nearest that does. */
+/** Reads flags; throws UsageError for one that doesn't exist, naming the nearest that does. */
 export const readCommandLine = (argv: readonly string[]): CommandLine => {
   const rows = Object.values(OPTIONS).filter((option) => option.flag !== undefined);
   const switches = new Set([HELP, VERSION, ...rows.filter((row) => row.switch).map((row) => row.flag)]);
@@ -63,18 +63,18 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
   for (const token of tokens) {
     if (token.kind === "option-terminator") continue;
     if (token.kind === "positional") {
-      throw new StartError(
+      throw new UsageError(
         `Unexpected argument '${token.value}'. Options start with --; see --help. ` +
           "npm takes those for itself that don't follow a -- of their own: npm start -- --port 8124.",
       );
     }
     const { name, rawName, value } = token;
     if (!names.includes(name)) {
-      throw new StartError(`There is no option ${rawName}. ${adviceFor(name, names)}`);
+      throw new UsageError(`There is no option ${rawName}. ${adviceFor(name, names)}`);
     }
     if (switches.has(name)) values.set(name, value ?? "true");
     else if (value === undefined || value === "" || value.startsWith("--")) {
-      throw new StartError(`${rawName} needs a value, for example: ${rawName} ${exampleOf(name)}`);
+      throw new UsageError(`${rawName} needs a value, for example: ${rawName} ${exampleOf(name)}`);
     } else values.set(name, value);
   }
   return { help: values.has(HELP), version: values.has(VERSION), values };
@@ -215,7 +215,8 @@ export const parseConfig = (
     const parsed = option.schema.safeParse(value);
     if (!parsed.success) {
       const actual = option.secret ? "" : `, not '${text}'`;
-      throw new StartError(`${source} must be ${translation?.expected ?? option.expected}${actual}.`);
+      const Kind = source.startsWith("--") ? UsageError : StartError;
+      throw new Kind(`${source} must be ${translation?.expected ?? option.expected}${actual}.`);
     }
     return [[key, Array.isArray(parsed.data) ? Object.freeze(parsed.data) : parsed.data]];
   });

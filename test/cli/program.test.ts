@@ -92,3 +92,31 @@ test.each([
 ])("%j is wrong usage, and says why", async (argv, sentence) => {
   expect(await within(...argv)).toEqual({ code: 2, out: "", told: sentence });
 });
+
+test("the help of a command that does not exist is answered as the command would be, with exit code 2", async () => {
+  const unknown = await within("help", "kyes");
+  expect([unknown.code, unknown.out]).toEqual([2, ""]);
+  expect(unknown.told).toMatch(/^threadloom: unknown command 'kyes'\n\(Did you mean keys\?\)\n/);
+  const inner = await within("help", "keys", "craete");
+  expect([inner.code, inner.out]).toEqual([2, ""]);
+  expect(inner.told).toContain("unknown command 'craete'\n(Did you mean create?)");
+});
+
+test("the help of a command within another says what has to be there", async () => {
+  const asked = await within("help", "keys", "create");
+  expect([asked.code, asked.told]).toEqual([0, ""]);
+  expect(asked.out).toContain("Usage: threadloom keys create");
+  for (const flag of ["--name", "--scopes"])
+    expect(asked.out.replace(/\s+/g, " ")).toMatch(new RegExp(`${flag} <\\w+> [^-]*\\(required\\)`));
+  expect((await within("keys", "create", "--help")).out).toBe(asked.out);
+});
+
+test.each([
+  [["runs", "list", "--url", "nowhere"], "--url must be an address"],
+  [["doctor", "--port", "abc"], "--port must be a whole number"],
+  [["keys", "list", "--database-url", "nowhere"], "--database-url must be"],
+])("what is wrong on the command line exits 2: %j", async (argv, sentence) => {
+  const { code, told } = await within(...argv);
+  expect(told).toContain(sentence);
+  expect(code).toBe(2);
+});

@@ -80,7 +80,6 @@ describe("what needs no server", () => {
   });
 
   test.each([
-    [["--prot", "1"], {}, "There is no option --prot. Did you mean --port?"],
     [["--config", "/nowhere/langgraph.json"], {}, "/nowhere/langgraph.json can't be read"],
     [["--host", "203.0.113.1", "--unsafe-no-auth"], {}, "203.0.113.1 is not an address of this machine"],
     [

@@ -5,7 +5,7 @@ import { graphConfigFileOf, helpText, readCommandLine } from "../../config/confi
 import { projectKeysIn } from "../../config/project-keys.ts";
 import { StartError } from "../../domain/errors.ts";
 import { isAttended, openingIn } from "../dev/opening.ts";
-import { NotDoneError } from "../run-command.ts";
+import { EXIT_CODES, NotDoneError } from "../run-command.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
 const NO_CONFIG = (path: string): string =>
@@ -52,7 +52,9 @@ const run = async (given: string[], { environment, terminal, write }: CommandSur
   const { launch } = await import("../dev/launch.ts");
   // What is wrong was told by the server.
   const isOpened = opens ?? isAttended(environment, terminal);
-  if ((await launch(argv, isOpened)) !== 0) throw new NotDoneError();
+  const code = await launch(argv, isOpened);
+  if (code === EXIT_CODES.done) return;
+  throw new NotDoneError(code === EXIT_CODES.wrongUsage ? code : EXIT_CODES.notDone);
 };
 
 /** `threadloom dev`. Its options are those of `start`. */

@@ -4,7 +4,7 @@ import { version } from "node:process";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { graphConfigFileOf, parseConfig, type Config } from "../../config/config.ts";
 import { projectKeysIn } from "../../config/project-keys.ts";
-import { StartError } from "../../domain/errors.ts";
+import { StartError, UsageError } from "../../domain/errors.ts";
 import { createLogger } from "../../lib/logger.ts";
 import { serverVersion } from "../../lib/package-versions.ts";
 import { checkAccess } from "../doctor/access.ts";
@@ -84,7 +84,7 @@ async function* checksOf(
     place = databasePlaceOf(flags, { ...project?.environment, ...given });
     config = configOf(flags, place, configPath);
   } catch (error) {
-    if (!(error instanceof StartError)) throw error;
+    if (!(error instanceof StartError) || error instanceof UsageError) throw error;
     yield fail("Options", error.message, "Set it right, in the environment or as a flag.");
     return;
   }

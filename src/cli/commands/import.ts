@@ -150,7 +150,7 @@ export const createImport: CreateCommand = (surroundings) =>
     .description("Copies threads from a database that @langchain/langgraph-checkpoint-postgres filled.")
     .requiredOption(
       "--from <url>",
-      "the database to read, as postgresql://user:password@host/database; it is not changed",
+      "the database to read (required), as postgresql://user:password@host/database; it is not changed",
     )
     .option("--schema <name>", "the schema of its tables (default: public)")
     .option(

@@ -16,6 +16,7 @@ import { failureText, serve } from "../start/serve.ts";
 import { needsNewServer, ownFilesOf, pathsIn, type Basis } from "./changes.ts";
 import { createFileWatch, type FileWatch } from "./file-watch.ts";
 import { START_AGAIN, type Ready } from "./launch.ts";
+import { exitCodeOf } from "../run-command.ts";
 import { createTelling, type Telling } from "./telling.ts";
 
 /** Below what variables say. Closing has to be quick: what runs goes on at the next start. */
@@ -195,7 +196,7 @@ const startAgainLater = async (error: unknown, surroundings: Surroundings, since
   const text = failureText(error);
   process.stderr.write(`threadloom dev: ${text}\n`);
   // Anything else is wrong with what this was started with, or with the machine.
-  if (!(error instanceof GraphLoadError)) return process.exit(1);
+  if (!(error instanceof GraphLoadError)) return process.exit(exitCodeOf(error));
   process.stderr.write("threadloom dev: waiting for a change of these files; Ctrl-C ends it\n");
   const watch = createFileWatch({ onChange: async () => process.exit(START_AGAIN) });
   const project = await readGraphConfig(configFile).catch(() => undefined);

@@ -52,8 +52,12 @@ export const createKeysCommand = ({ withKeys, write, tell }: KeysCommandParts): 
 
   answering(keys.command("create"))
     .description("Makes a key and shows it this once.")
-    .requiredOption("--name <name>", "what it is called")
-    .requiredOption("--scopes <scopes>", "what it may do: read, run, admin", parseScopes)
+    .requiredOption("--name <name>", "what it is called (required)")
+    .requiredOption(
+      "--scopes <scopes>",
+      "what it may do (required): read, run, admin, separated by commas",
+      parseScopes,
+    )
     .option(
       "--expires <when>",
       "after how long, or when: 12h, 30d, 1y, 2027-01-31 (default: never)",

@@ -2,7 +2,7 @@ import { EventSourceParserStream } from "eventsource-parser/stream";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
-import { StartError } from "../../domain/errors.ts";
+import { StartError, UsageError } from "../../domain/errors.ts";
 import type { JsonObject, JsonValue } from "../../lib/json.ts";
 import { uuid } from "../../domain/json-schemas.ts";
 import { parseDuration } from "./duration.ts";
@@ -64,11 +64,11 @@ const valueOf = (text: string): JsonValue => {
   }
 };
 
-/** The server that the flags or the environment name. Throws StartError for what is no address. */
+/** The server that the flags or the environment name. Throws UsageError for what is no address. */
 export const remoteServer = (flags: ServerFlags, environment: Environment): RemoteServer => {
   const base = (flags.url ?? (environment["THREADLOOM_URL"] || USUAL_URL)).replace(/\/+$/, "");
   if (!/^https?:\/\//.test(base) || !URL.canParse(base))
-    throw new StartError(`--url must be an address like ${USUAL_URL}, not '${base}'.`);
+    throw new UsageError(`--url must be an address like ${USUAL_URL}, not '${base}'.`);
   const key = flags.apiKey ?? environment["THREADLOOM_API_KEY"] ?? "";
   const authorization: Record<string, string> = key === "" ? {} : { "x-api-key": key };
 

@@ -28,6 +28,7 @@ import { createLogger, type Logger } from "../../lib/logger.ts";
 import { serverVersion } from "../../lib/package-versions.ts";
 import type { Server } from "../../app/compose.ts";
 import type { Development } from "../../app/development.ts";
+import { exitCodeOf } from "../run-command.ts";
 import type { InDevelopment } from "./in-development.ts";
 
 /** What is open so far, in the order in which it was opened. */
@@ -286,7 +287,7 @@ export const failureText = (error: unknown): string => {
 
 const fail = (error: unknown): void => {
   process.stderr.write(`threadloom: ${failureText(error)}\n`);
-  process.exit(1);
+  process.exit(exitCodeOf(error));
 };
 
 /** Starts the server of these options; the process goes on until a signal ends it. */
