@@ -1,3 +1,146 @@
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { useSearchParams } from "wouter";
+import { Confirmation } from "../parts/dialog.tsx";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { useConnection } from "../server/connection.tsx";
+import { CronForm } from "./cron-form.tsx";
+import { CronRuns } from "./cron-runs.tsx";
+import { CronTable } from "./cron-table.tsx";
+import type { Cron } from "./cron.ts";
+import { scheduleWords } from "./schedule-words.ts";
+
+const PAGE = 50;
+/** What the API answers at most. */
+const SHOWN_AT_MOST = 1_000;
+const EVERY_MS = 5_000;
+const ASSISTANTS_AT_MOST = 500;
+
+interface Assistant {
+  assistant_id: string;
+  graph_id: string;
+  name?: string;
+}
+
+type Asked = { kind: "new" } | { kind: "edit" | "delete"; cron: Cron };
+
+/** Runs at the times of a schedule. */
 export default function CronsPage() {
-  return <h1>Crons</h1>;
+  const { request, search } = useConnection();
+  const queries = useQueryClient();
+  const [params, setParams] = useSearchParams();
+  const [limit, setLimit] = useState(PAGE);
+  const [asked, setAsked] = useState<Asked>();
+  const [fault, setFault] = useState<unknown>();
+  const { data, error } = useQuery({
+    queryKey: ["crons", limit],
+    queryFn: () => search<Cron>("/runs/crons/search", { limit, sort_by: "next_run_date", sort_order: "asc" }),
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => (state.error === null ? EVERY_MS : false),
+  });
+  const { data: found } = useQuery({
+    queryKey: ["assistants", "names"],
+    queryFn: () =>
+      request<Assistant[]>("POST", "/assistants/search", {
+        limit: ASSISTANTS_AT_MOST,
+        select: ["assistant_id", "graph_id", "name"],
+      }),
+    staleTime: 60_000,
+    retry: false,
+  });
+  const assistants = useMemo(
+    () =>
+      (found ?? []).map(({ assistant_id, graph_id, name = "without a name" }) => ({
+        assistant_id,
+        name: name === graph_id ? name : `${name} (${graph_id})`,
+      })),
+    [found],
+  );
+  const assistantNames = useMemo(
+    () => new Map(assistants.map(({ assistant_id, name }) => [assistant_id, name])),
+    [assistants],
+  );
+
+  const change = async (method: string, path: string, body?: unknown): Promise<void> => {
+    await request(method, path, body);
+    await queries.invalidateQueries({ queryKey: ["crons"] });
+  };
+  /** For what has no dialog that could say it. */
+  const changeHere = async (method: string, path: string, body?: unknown): Promise<void> => {
+    setFault(undefined);
+    await change(method, path, body).catch(setFault);
+  };
+  const cronId = params.get("cron");
+
+  return (
+    <div className="stack">
+      <div className="row">
+        <h1>Crons</h1>
+        <button
+          type="button"
+          className="primary"
+          disabled={found === undefined}
+          onClick={() => setAsked({ kind: "new" })}
+        >
+          New cron
+        </button>
+        <span role="status" className="faint">
+          {data?.total === undefined ? "" : data.total === 1 ? "1 cron" : `${data.total} crons`}
+        </span>
+      </div>
+      <FaultNotice error={error ?? fault} />
+      {data?.items.length === 0 && <Empty>There are no crons.</Empty>}
+      {data !== undefined && data.items.length > 0 && (
+        <CronTable
+          crons={data.items}
+          assistantNames={assistantNames}
+          onToggle={({ cron_id, enabled }) =>
+            void changeHere("PATCH", `/runs/crons/${cron_id}`, { enabled: !enabled })
+          }
+          onEdit={(cron) => setAsked({ kind: "edit", cron })}
+          onDelete={(cron) => setAsked({ kind: "delete", cron })}
+        />
+      )}
+      {data?.next !== undefined && limit < SHOWN_AT_MOST && (
+        <div>
+          <button type="button" onClick={() => setLimit(limit + PAGE)}>
+            Show more
+          </button>
+        </div>
+      )}
+      {asked?.kind === "new" && (
+        <CronForm
+          cron={undefined}
+          assistants={assistants}
+          onSave={(fields, threadId) =>
+            change(
+              "POST",
+              threadId === undefined ? "/runs/crons" : `/threads/${encodeURIComponent(threadId)}/runs/crons`,
+              fields,
+            )
+          }
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+      {asked?.kind === "edit" && (
+        <CronForm
+          cron={asked.cron}
+          assistants={assistants}
+          onSave={(fields) => change("PATCH", `/runs/crons/${asked.cron.cron_id}`, fields)}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+      {asked?.kind === "delete" && (
+        <Confirmation
+          question={`Delete the cron ${scheduleWords(asked.cron.schedule) ?? asked.cron.schedule}?`}
+          action="Delete"
+          onConfirm={() => void changeHere("DELETE", `/runs/crons/${asked.cron.cron_id}`)}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+      {cronId !== null && (
+        <CronRuns key={cronId} cronId={cronId} onClose={() => setParams({}, { replace: true })} />
+      )}
+    </div>
+  );
 }

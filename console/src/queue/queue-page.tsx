@@ -1,3 +1,116 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { CancelDialog, type CancelAction } from "../parts/cancel-dialog.tsx";
+import { Fields } from "../parts/fields.tsx";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { useConnection } from "../server/connection.tsx";
+import { cancelWaiting } from "./cancel-waiting.ts";
+import type { Queue } from "./queue-record.ts";
+import { GraphTable, ServerTable, ThreadTable, waitText, type AskToCancel } from "./queue-tables.tsx";
+import { WaitingRuns } from "./waiting-runs.tsx";
+
+const EVERY_MS = 3_000;
+
+const counted = (count: number): string => (count === 1 ? "the run" : `${count} runs`);
+
+const Figures = ({ queue, onCancel }: { queue: Queue; onCancel: AskToCancel }) => (
+  <>
+    <Fields
+      fields={[
+        ["Wait", queue.is_complete ? queue.num_pending : `${queue.num_pending} or more`],
+        ["Of those for later", queue.num_scheduled],
+        ["The oldest waits", waitText(queue.oldest_seconds)],
+        ["Are executed", queue.num_running],
+        [
+          "Slots of this server",
+          queue.slots === null ? "none" : `${queue.slots.active} of ${queue.slots.max}`,
+        ],
+        ["Suspects", queue.num_suspects],
+      ]}
+    />
+    {queue.num_suspects > 0 && (
+      <p className="notice">Suspects may have ended their servers. Each of them is executed alone.</p>
+    )}
+    {queue.num_pending > 0 && (
+      <div>
+        <button
+          type="button"
+          className="danger"
+          onClick={() => onCancel({ waiting: {}, count: queue.num_pending, of: "the queue" })}
+        >
+          Cancel all that wait
+        </button>
+      </div>
+    )}
+    <section className="stack">
+      <h2>By graph</h2>
+      {queue.graphs.length === 0 ? (
+        <Empty>Nothing waits, and nothing is executed.</Empty>
+      ) : (
+        <GraphTable graphs={queue.graphs} onCancel={onCancel} />
+      )}
+    </section>
+    {queue.threads.length > 0 && (
+      <section className="stack">
+        <h2>By thread</h2>
+        <ThreadTable threads={queue.threads} onCancel={onCancel} />
+      </section>
+    )}
+    <section className="stack">
+      <h2>Servers</h2>
+      <ServerTable servers={queue.servers} slots={queue.slots} />
+    </section>
+  </>
+);
+
+interface Asked {
+  question: string;
+  cancel(action: CancelAction): Promise<unknown>;
+}
+
+/** What waits to be executed, and why. */
 export default function QueuePage() {
-  return <h1>Queue</h1>;
+  const connection = useConnection();
+  const queries = useQueryClient();
+  const [asked, setAsked] = useState<Asked>();
+  const { data, error } = useQuery({
+    queryKey: ["queue"],
+    queryFn: () => connection.request<Queue>("GET", "/queue"),
+    refetchInterval: ({ state }) => (state.error === null ? EVERY_MS : false),
+  });
+  const ask: AskToCancel = ({ waiting, count, of }) =>
+    setAsked({
+      question: `Cancel ${counted(count)} of ${of} that ${count === 1 ? "waits" : "wait"}?`,
+      cancel: (action) => cancelWaiting(connection, waiting, action),
+    });
+  return (
+    <div className="stack">
+      <h1>Queue</h1>
+      <FaultNotice error={error} />
+      {data !== undefined && <Figures queue={data} onCancel={ask} />}
+      <WaitingRuns
+        everyMs={EVERY_MS}
+        onCancel={({ thread_id, run_id }) =>
+          setAsked({
+            question: "Cancel the run?",
+            cancel: (action) =>
+              connection.request("POST", `/threads/${thread_id}/runs/${run_id}/cancel?action=${action}`),
+          })
+        }
+      />
+      {asked !== undefined && (
+        <CancelDialog
+          question={asked.question}
+          onCancel={async (action) => {
+            await asked.cancel(action);
+            await Promise.all([
+              queries.invalidateQueries({ queryKey: ["queue"] }),
+              queries.invalidateQueries({ queryKey: ["runs"] }),
+            ]);
+          }}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </div>
+  );
 }

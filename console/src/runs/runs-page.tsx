@@ -1,3 +1,107 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { PAGE, SHOWN_AT_MOST, useLiveRuns, useSteadyRuns } from "./live-runs.ts";
+import { RunDetail } from "./run-detail.tsx";
+import { useRunFilter } from "./run-filter.ts";
+import { RunFilters } from "./run-filters.tsx";
+import { RunTable } from "./run-table.tsx";
+import { SeveralRuns } from "./several-runs.tsx";
+import styles from "./runs.module.css";
+
+const countText = (total: number | undefined, shown: number): string => {
+  if (total === undefined) return `${shown} shown of more than are counted`;
+  if (total > shown) return `${shown} shown of ${total.toLocaleString("en")}`;
+  return total === 1 ? "1 run" : `${total} runs`;
+};
+
+/** Runs over all threads, as they come and go. */
 export default function RunsPage() {
-  return <h1>Runs</h1>;
+  const { filter, runId, change, placeOf, clear } = useRunFilter();
+  const queries = useQueryClient();
+  const [isPaused, setIsPaused] = useState(false);
+  const [limit, setLimit] = useState(PAGE);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const list = useRef<HTMLDivElement>(null);
+  const { data, error, isLoading, isPlaceholderData, refetch } = useLiveRuns(filter, { limit, isPaused });
+
+  const isRead = (): boolean => {
+    const place = list.current;
+    if (place === null) return false;
+    return (
+      selected.size > 0 ||
+      (place.closest("main")?.scrollTop ?? 0) > 0 ||
+      place.matches(":hover") ||
+      place.contains(document.activeElement)
+    );
+  };
+  const key = JSON.stringify([filter, limit]);
+  const { runs, waiting, showAll } = useSteadyRuns(data, { key, isOfBefore: isPlaceholderData, isRead });
+
+  const renew = async (): Promise<void> => {
+    setSelected(new Set());
+    await queries.invalidateQueries({ queryKey: ["runs"] });
+  };
+  const select = (runIds: readonly string[], isSelected: boolean): void => {
+    setSelected((before) => {
+      const next = new Set(before);
+      for (const id of runIds) {
+        if (isSelected) next.add(id);
+        else next.delete(id);
+      }
+      return next;
+    });
+  };
+  const chosen = runs.filter(({ run_id }) => selected.has(run_id));
+
+  return (
+    <div className="stack">
+      <div className="row">
+        <h1>Runs</h1>
+        <button type="button" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
+          {isPaused ? "Go on" : "Pause"}
+        </button>
+        <span role="status" className="faint">
+          {isPaused ? "Paused" : data === undefined ? "" : countText(data.total, runs.length)}
+        </span>
+      </div>
+      <RunFilters filter={filter} onChange={change} onClear={clear} />
+      <FaultNotice error={error} onRetry={() => void refetch()} />
+      <div className={styles.bar}>
+        <span role="status">
+          {waiting > 0 && (
+            <button type="button" onClick={showAll}>
+              Show {waiting} new {waiting === 1 ? "run" : "runs"}
+            </button>
+          )}
+        </span>
+        {chosen.length > 0 && <SeveralRuns runs={chosen} onDone={() => void renew()} />}
+      </div>
+      <div ref={list}>
+        {runs.length > 0 && <RunTable runs={runs} selected={selected} onSelect={select} placeOf={placeOf} />}
+        {runs.length === 0 && !isLoading && error === null && <Empty>There are no such runs.</Empty>}
+      </div>
+      {data?.next !== undefined && runs.length > 0 && limit < SHOWN_AT_MOST && (
+        <div>
+          <button type="button" onClick={() => setLimit(Math.min(SHOWN_AT_MOST, limit + PAGE))}>
+            Show more
+          </button>
+        </div>
+      )}
+      {data?.next !== undefined && limit >= SHOWN_AT_MOST && (
+        <p className="faint">There are more: narrow the filter.</p>
+      )}
+      {runId !== undefined && (
+        <RunDetail
+          key={runId}
+          runId={runId}
+          onClose={() => change({ run: "" })}
+          onGone={() => {
+            change({ run: "" });
+            void renew();
+          }}
+        />
+      )}
+    </div>
+  );
 }

@@ -26,8 +26,22 @@ export interface Connection {
    * @throws Refusal
    */
   request<Answer>(method: string, path: string, body?: unknown): Promise<Answer>;
+  /**
+   * One page of a search by POST.
+   * @throws Refusal
+   */
+  search<Item>(path: string, body: object): Promise<Found<Item>>;
   /** What is served, e.g. its version; from `/info`. */
   readonly info: ServerInfo;
+}
+
+/** A page of what a search finds. */
+export interface Found<Item> {
+  items: Item[];
+  /** How many match; undefined if the server does not say, since they are many. */
+  total: number | undefined;
+  /** Offset of the next page; undefined on the last one. */
+  next: number | undefined;
 }
 
 export interface ServerInfo {
@@ -38,10 +52,15 @@ export interface ServerInfo {
 /** Queries are asked again by react-query, and a person waits for a refusal: five tries would be half a minute. */
 const TRIES_AGAIN = 1;
 
+/** Parts of the API may be left out by `http.disable_…` of langgraph.json. */
+const NO_ROUTE = /^There is no route [A-Z]+ \S+\.$/;
+const worded = (sentence: string): string =>
+  NO_ROUTE.test(sentence) ? `This server does not offer this part of the API. ${sentence}` : sentence;
+
 const sentenceOf = (text: string, status: number): string => {
   try {
     const { message, detail } = JSON.parse(text) as { message?: unknown; detail?: unknown };
-    for (const sentence of [message, detail]) if (typeof sentence === "string") return sentence;
+    for (const sentence of [message, detail]) if (typeof sentence === "string") return worded(sentence);
   } catch {
     // No JSON: a proxy's own words, of which none is shown.
   }
@@ -67,7 +86,7 @@ export const statusOf = (thrown: unknown): number | undefined => {
 /** @throws Refusal with status 401 or 403 if these credentials don't do */
 export const connect = async (signIn: SignIn, key: string | undefined): Promise<Connection> => {
   const headers = credentialHeaders(signIn, key);
-  const request = async <Answer,>(method: string, path: string, body?: unknown): Promise<Answer> => {
+  const ask = async (method: string, path: string, body?: unknown): Promise<[string, Headers]> => {
     const answer = await fetch(`${apiUrl}${path}`, {
       method,
       headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
@@ -75,7 +94,20 @@ export const connect = async (signIn: SignIn, key: string | undefined): Promise<
     });
     const text = await answer.text();
     if (!answer.ok) throw new Refusal(answer.status, sentenceOf(text, answer.status));
+    return [text, answer.headers];
+  };
+  const request = async <Answer,>(method: string, path: string, body?: unknown): Promise<Answer> => {
+    const [text] = await ask(method, path, body);
     return (text === "" ? undefined : JSON.parse(text)) as Answer;
+  };
+  const search = async <Item,>(path: string, body: object): Promise<Found<Item>> => {
+    const [text, answered] = await ask("POST", path, body);
+    const numberOf = (header: string): number | undefined => {
+      const value = answered.get(header);
+      return value === null ? undefined : Number(value);
+    };
+    const items = JSON.parse(text) as Item[];
+    return { items, total: numberOf("x-pagination-total"), next: numberOf("x-pagination-next") };
   };
   const info = await request<ServerInfo>("GET", "/info").catch((error: unknown) => {
     // `http.disable_meta`: nothing is said of the server, and nobody is asked for credentials.
@@ -88,7 +120,7 @@ export const connect = async (signIn: SignIn, key: string | undefined): Promise<
     defaultHeaders: headers,
     callerOptions: { maxRetries: TRIES_AGAIN },
   });
-  return { apiUrl, headers, client, request, info };
+  return { apiUrl, headers, client, request, search, info };
 };
 
 const ConnectionContext = createContext<Connection | undefined>(undefined);

@@ -1,0 +1,219 @@
+import { useId, useState, type FormEvent, type ReactNode } from "react";
+import { Dialog } from "../parts/dialog.tsx";
+import { JsonEditor } from "../parts/json.tsx";
+import { FaultNotice } from "../parts/notice.tsx";
+import type { Cron } from "./cron.ts";
+import { scheduleWords } from "./schedule-words.ts";
+import styles from "./crons.module.css";
+
+/** What is sent: the fields of a creation or a change. */
+export type CronFields = Record<string, unknown>;
+
+interface CronFormProps {
+  /** Undefined: a new one. */
+  cron: Cron | undefined;
+  /** ids and names */
+  assistants: readonly { assistant_id: string; name: string }[];
+  /** Rejects with what the server refused; then the form stays and says it. `threadId`: of a new one. */
+  onSave(fields: CronFields, threadId: string | undefined): Promise<unknown>;
+  onClose(): void;
+}
+
+const ZONES = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")];
+
+const Field = ({ label, hint, children }: FieldProps) => {
+  const id = useId();
+  return (
+    <div className={styles.field}>
+      <label htmlFor={id}>{label}</label>
+      {children({ id, "aria-describedby": `${id}-hint` })}
+      <span id={`${id}-hint`} className="faint">
+        {hint}
+      </span>
+    </div>
+  );
+};
+interface FieldProps {
+  label: string;
+  hint?: ReactNode;
+  children(attributes: { id: string; "aria-describedby": string }): ReactNode;
+}
+
+/** Of here, as `datetime-local` has it. */
+const localOf = (iso: string | null): string => {
+  if (iso === null) return "";
+  const date = new Date(iso);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+};
+
+/** What a cron asks its runs to do, beside what has a field of its own. */
+const JSON_FIELDS = [
+  ["input", "Input"],
+  ["config", "Config"],
+  ["context", "Context"],
+  ["metadata", "Metadata"],
+] as const;
+type JsonField = (typeof JSON_FIELDS)[number][0];
+
+const initialOf = (cron: Cron | undefined, name: JsonField): unknown =>
+  (name === "metadata" ? cron?.metadata : cron?.payload[name]) ?? {};
+
+/** A new cron, or changes of one. */
+export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) => {
+  const [assistant, setAssistant] = useState(cron?.assistant_id ?? assistants[0]?.assistant_id ?? "");
+  const [schedule, setSchedule] = useState(cron?.schedule ?? "0 9 * * *");
+  const [timezone, setTimezone] = useState(cron?.timezone ?? "UTC");
+  const [thread, setThread] = useState(cron?.thread_id ?? "");
+  const [completed, setCompleted] = useState(cron?.on_run_completed ?? "delete");
+  const [end, setEnd] = useState(localOf(cron?.end_time ?? null));
+  const [json, setJson] = useState<Partial<Record<JsonField, { json: unknown } | undefined>>>({});
+  const [fault, setFault] = useState<unknown>();
+  const [isAtWork, setIsAtWork] = useState(false);
+  const zonesId = useId();
+  const isUnreadable = Object.values(json).some((value) => value === undefined);
+  const isThreadless = thread === "";
+
+  const save = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    setIsAtWork(true);
+    setFault(undefined);
+    const written = Object.fromEntries(Object.entries(json).map(([name, value]) => [name, value?.json]));
+    const fields = {
+      schedule,
+      timezone: timezone === "" ? "UTC" : timezone,
+      ...written,
+      ...(isThreadless && { on_run_completed: completed }),
+      ...(end !== "" || cron?.end_time != null
+        ? { end_time: end === "" ? null : new Date(end).toISOString() }
+        : {}),
+      ...(cron === undefined && { assistant_id: assistant, input: json.input?.json ?? {} }),
+    };
+    try {
+      await onSave(fields, isThreadless ? undefined : thread);
+      onClose();
+    } catch (error) {
+      setFault(error);
+      setIsAtWork(false);
+    }
+  };
+
+  return (
+    <Dialog title={cron === undefined ? "New cron" : "Edit the cron"} onClose={onClose}>
+      <form className="stack" onSubmit={(event) => void save(event)}>
+        <div className={styles.fields}>
+          <Field
+            label="Schedule"
+            hint={scheduleWords(schedule) ?? "Minute, hour, day of month, month, day of week"}
+          >
+            {(attributes) => (
+              <input
+                {...attributes}
+                required
+                spellCheck={false}
+                value={schedule}
+                onChange={({ target }) => setSchedule(target.value)}
+              />
+            )}
+          </Field>
+          <Field label="Time zone">
+            {(attributes) => (
+              <input
+                {...attributes}
+                list={zonesId}
+                spellCheck={false}
+                value={timezone}
+                onChange={({ target }) => setTimezone(target.value)}
+              />
+            )}
+          </Field>
+          <datalist id={zonesId}>
+            {ZONES.map((zone) => (
+              <option key={zone} value={zone} />
+            ))}
+          </datalist>
+          {cron === undefined && (
+            <Field label="Assistant">
+              {(attributes) => (
+                <select
+                  {...attributes}
+                  required
+                  value={assistant}
+                  onChange={({ target }) => setAssistant(target.value)}
+                >
+                  {assistants.map(({ assistant_id, name }) => (
+                    <option key={assistant_id} value={assistant_id}>
+                      {name}
+                    </option>
+                  ))}
+                </select>
+              )}
+            </Field>
+          )}
+          {cron === undefined && (
+            <Field label="Thread" hint="Its id; without one each run gets a thread of its own.">
+              {(attributes) => (
+                <input
+                  {...attributes}
+                  spellCheck={false}
+                  value={thread}
+                  onChange={({ target }) => setThread(target.value.trim())}
+                />
+              )}
+            </Field>
+          )}
+          {isThreadless && (
+            <Field label="The thread of a run that has ended">
+              {(attributes) => (
+                <select
+                  {...attributes}
+                  value={completed}
+                  onChange={({ target }) => setCompleted(target.value as "delete" | "keep")}
+                >
+                  <option value="delete">is deleted</option>
+                  <option value="keep">stays</option>
+                </select>
+              )}
+            </Field>
+          )}
+          <Field label="Until" hint="Nothing is run at this time and later.">
+            {(attributes) => (
+              <input
+                {...attributes}
+                type="datetime-local"
+                value={end}
+                onChange={({ target }) => setEnd(target.value)}
+              />
+            )}
+          </Field>
+        </div>
+        {JSON_FIELDS.map(([name, label]) => {
+          const editor = (
+            <JsonEditor
+              label={label}
+              initial={initialOf(cron, name)}
+              rows={name === "input" ? 6 : 4}
+              onChange={(value) => setJson((before) => ({ ...before, [name]: value }))}
+            />
+          );
+          return name === "input" ? (
+            <div key={name}>{editor}</div>
+          ) : (
+            <details key={name}>
+              <summary>{label}</summary>
+              {editor}
+            </details>
+          );
+        })}
+        <FaultNotice error={fault} />
+        <div className="row">
+          <button type="submit" className="primary" disabled={isAtWork || isUnreadable}>
+            Save
+          </button>
+          <button type="button" onClick={onClose}>
+            Leave it
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+};

@@ -1,0 +1,77 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { Dialog } from "../parts/dialog.tsx";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { errorLine, isOver, LISTED_FIELDS, shortId, tookText, type Run } from "../parts/run.ts";
+import { Status } from "../parts/status.tsx";
+import { Table } from "../parts/table.tsx";
+import { Time } from "../parts/time.tsx";
+import { useNow } from "../parts/use-now.ts";
+import { useConnection } from "../server/connection.tsx";
+import type { Cron } from "./cron.ts";
+
+const SHOWN_AT_MOST = 20;
+const EVERY_MS = 3_000;
+
+/** The last runs of a cron, which have its id in their metadata. */
+export const CronRuns = ({ cronId, onClose }: { cronId: string; onClose(): void }) => {
+  const { request, search } = useConnection();
+  const { data, error } = useQuery({
+    queryKey: ["runs", "of cron", cronId],
+    queryFn: async () => {
+      const cron = await request<Cron>("GET", `/runs/crons/${cronId}`);
+      const { items } = await search<Run>("/runs/search", {
+        metadata: { cron_id: cronId },
+        // None is older, and those of its thread are found by an index.
+        created_after: cron.created_at,
+        ...(cron.thread_id !== null && { thread_id: cron.thread_id }),
+        limit: SHOWN_AT_MOST,
+        select: LISTED_FIELDS,
+      });
+      return { cron, runs: items };
+    },
+    refetchInterval: ({ state }) => (state.error === null ? EVERY_MS : false),
+  });
+  const runs = data?.runs ?? [];
+  const now = useNow(runs.some((run) => !isOver(run)));
+  return (
+    <Dialog title={`Last runs of ${data?.cron.schedule ?? "the cron"}`} onClose={onClose}>
+      <FaultNotice error={error} />
+      {data !== undefined && runs.length === 0 && (
+        <Empty>It has no runs yet, or those that it had are deleted.</Empty>
+      )}
+      {runs.length > 0 && (
+        <Table
+          label="Last runs"
+          head={
+            <>
+              <th scope="col">Run</th>
+              <th scope="col">Status</th>
+              <th scope="col">Created</th>
+              <th scope="col">Duration</th>
+              <th scope="col">Error</th>
+            </>
+          }
+        >
+          {runs.map((run) => (
+            <tr key={run.run_id}>
+              <td>
+                <Link href={`/runs?run=${run.run_id}`} title={run.run_id}>
+                  <code>…{shortId(run.run_id)}</code>
+                </Link>
+              </td>
+              <td>
+                <Status status={run.status} />
+              </td>
+              <td>
+                <Time iso={run.created_at} />
+              </td>
+              <td>{tookText(run, now)}</td>
+              <td>{errorLine(run)}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Dialog>
+  );
+};

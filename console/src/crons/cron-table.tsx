@@ -1,0 +1,94 @@
+import { Link } from "wouter";
+import { shortId } from "../parts/run.ts";
+import { Table } from "../parts/table.tsx";
+import { Time } from "../parts/time.tsx";
+import type { Cron } from "./cron.ts";
+import { scheduleWords } from "./schedule-words.ts";
+import styles from "./crons.module.css";
+
+interface CronTableProps {
+  crons: readonly Cron[];
+  assistantNames: ReadonlyMap<string, string>;
+  onToggle(cron: Cron): void;
+  onEdit(cron: Cron): void;
+  onDelete(cron: Cron): void;
+}
+
+const STATE = new Map([
+  [true, "enabled"],
+  [false, "paused"],
+]);
+
+/** Crons, a row each. */
+export const CronTable = ({ crons, assistantNames, onToggle, onEdit, onDelete }: CronTableProps) => (
+  <Table
+    label="Crons"
+    head={
+      <>
+        <th scope="col">Schedule</th>
+        <th scope="col">Next run</th>
+        <th scope="col">Assistant</th>
+        <th scope="col">Thread</th>
+        <th scope="col">State</th>
+        <th scope="col">Change</th>
+      </>
+    }
+  >
+    {crons.map((cron) => {
+      const { cron_id, schedule, timezone, next_run_date, assistant_id, thread_id, enabled, error } = cron;
+      const words = scheduleWords(schedule);
+      return (
+        <tr key={cron_id} data-cron={cron_id}>
+          <td className={styles.schedule}>
+            <code>{schedule}</code> <span className="faint">{timezone ?? "UTC"}</span>
+            {words !== undefined && <div>{words}</div>}
+          </td>
+          <td>{next_run_date === null ? "none" : <Time iso={next_run_date} />}</td>
+          <td>
+            <Link href={`/assistants/${assistant_id}`} title={assistant_id}>
+              {assistantNames.get(assistant_id) ?? `…${shortId(assistant_id)}`}
+            </Link>
+          </td>
+          <td>
+            {thread_id === null ? (
+              "one for each run"
+            ) : (
+              <Link href={`/threads/${thread_id}`} title={thread_id}>
+                <code>…{shortId(thread_id)}</code>
+              </Link>
+            )}
+          </td>
+          <td>
+            {STATE.get(enabled)}
+            {error !== null && <div className={styles.error}>{error}</div>}
+          </td>
+          <td>
+            <div className={styles.actions}>
+              <Link href={`/crons?cron=${cron_id}`} aria-label={`Runs of ${schedule}`}>
+                Runs
+              </Link>
+              <button
+                type="button"
+                aria-label={`${enabled ? "Pause" : "Resume"} ${schedule}`}
+                onClick={() => onToggle(cron)}
+              >
+                {enabled ? "Pause" : "Resume"}
+              </button>
+              <button type="button" aria-label={`Edit ${schedule}`} onClick={() => onEdit(cron)}>
+                Edit
+              </button>
+              <button
+                type="button"
+                className="danger"
+                aria-label={`Delete ${schedule}`}
+                onClick={() => onDelete(cron)}
+              >
+                Delete
+              </button>
+            </div>
+          </td>
+        </tr>
+      );
+    })}
+  </Table>
+);

@@ -1,0 +1,60 @@
+import { durationText } from "./time.tsx";
+
+/** A run as `/runs/search` tells of it. An older server, or a `select`, leaves fields out. */
+export interface Run {
+  run_id: string;
+  thread_id: string;
+  assistant_id: string;
+  graph_id?: string;
+  status: string;
+  created_at: string;
+  run_started_at?: string | null;
+  run_ended_at?: string | null;
+  available_at?: string;
+  attempts?: number;
+  lost_attempts?: number;
+  multitask_strategy?: string;
+  error?: ({ error?: unknown; message?: unknown } & Record<string, unknown>) | null;
+  metadata?: Record<string, unknown>;
+}
+
+/** What lists show: metadata may be large, and are read with a run. */
+export const LISTED_FIELDS = [
+  "run_id",
+  "thread_id",
+  "assistant_id",
+  "graph_id",
+  "status",
+  "created_at",
+  "run_started_at",
+  "run_ended_at",
+  "available_at",
+  "attempts",
+  "lost_attempts",
+  "error",
+] as const;
+
+export const RUN_STATUSES = ["pending", "running", "success", "error", "timeout", "interrupted"] as const;
+
+export const isOver = ({ status }: Pick<Run, "status">): boolean =>
+  status !== "pending" && status !== "running";
+
+/** For how long a run has been executed, or was, in words; undefined if it has not started. */
+export const tookText = (
+  { run_started_at: started, run_ended_at: ended }: Run,
+  now: number,
+): string | undefined => {
+  if (started == null) return undefined;
+  // The clock of the server may be ahead of the browser's.
+  return durationText(Math.max(0, (ended == null ? now : Date.parse(ended)) - Date.parse(started)));
+};
+
+const asText = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+
+/** An error in one line; a list shows its beginning. */
+export const errorLine = ({ error }: Run): string =>
+  error == null ? "" : `${asText(error.error)}: ${asText(error.message)}`.replace(/\s+/g, " ").slice(0, 300);
+
+/** The beginning of an id, as long as people compare it: the end of a UUIDv7 differs, its beginning is a time. */
+export const shortId = (id: string): string => id.slice(-8);

@@ -1,0 +1,125 @@
+import { Link } from "wouter";
+import { shortId } from "../parts/run.ts";
+import { Table } from "../parts/table.tsx";
+import { durationText, Time } from "../parts/time.tsx";
+import type { Queue, Waiting } from "./queue-record.ts";
+
+export const waitText = (seconds: number | null): string =>
+  seconds === null ? "–" : durationText(seconds * 1_000);
+
+/** Asks for confirmation: `waiting` says which runs, `count` how many, `of` what they are called. */
+export type AskToCancel = (asked: { waiting: Waiting; count: number; of: string }) => void;
+
+export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCancel: AskToCancel }) => (
+  <Table
+    label="By graph"
+    head={
+      <>
+        <th scope="col">Graph</th>
+        <th scope="col">Wait</th>
+        <th scope="col">Are executed</th>
+        <th scope="col">The oldest waits</th>
+        <th scope="col">Servers</th>
+        <th scope="col">Cancel</th>
+      </>
+    }
+  >
+    {graphs.map(({ graph_id, num_pending, num_running, oldest_seconds, is_hosted }) => (
+      <tr key={graph_id}>
+        <td>
+          <Link href={`/runs?status=pending&graph=${encodeURIComponent(graph_id)}`}>{graph_id}</Link>
+        </td>
+        <td>{num_pending}</td>
+        <td>{num_running}</td>
+        <td>{waitText(oldest_seconds)}</td>
+        <td>{is_hosted ? "there are some" : <strong>none executes it</strong>}</td>
+        <td>
+          {num_pending > 0 && (
+            <button
+              type="button"
+              className="danger"
+              aria-label={`Cancel ${num_pending} of ${graph_id}`}
+              onClick={() =>
+                onCancel({ waiting: { graph_id }, count: num_pending, of: `the graph ${graph_id}` })
+              }
+            >
+              Cancel {num_pending}
+            </button>
+          )}
+        </td>
+      </tr>
+    ))}
+  </Table>
+);
+
+export const ThreadTable = ({ threads, onCancel }: { threads: Queue["threads"]; onCancel: AskToCancel }) => (
+  <Table
+    label="By thread"
+    head={
+      <>
+        <th scope="col">Thread</th>
+        <th scope="col">Graph</th>
+        <th scope="col">Wait</th>
+        <th scope="col">The oldest waits</th>
+        <th scope="col">Cancel</th>
+      </>
+    }
+  >
+    {threads.map(({ thread_id, graph_id, num_pending, oldest_seconds }) => (
+      <tr key={thread_id}>
+        <td>
+          <Link href={`/runs?status=pending&thread=${thread_id}`} title={thread_id}>
+            <code>…{shortId(thread_id)}</code>
+          </Link>
+        </td>
+        <td>{graph_id}</td>
+        <td>{num_pending}</td>
+        <td>{waitText(oldest_seconds)}</td>
+        <td>
+          <button
+            type="button"
+            className="danger"
+            aria-label={`Cancel ${num_pending} on thread ${thread_id}`}
+            onClick={() =>
+              onCancel({
+                waiting: { thread_id },
+                count: num_pending,
+                of: `the thread …${shortId(thread_id)}`,
+              })
+            }
+          >
+            Cancel {num_pending}
+          </button>
+        </td>
+      </tr>
+    ))}
+  </Table>
+);
+
+export const ServerTable = ({ servers, slots }: Pick<Queue, "servers" | "slots">) => (
+  <Table
+    label="Servers"
+    head={
+      <>
+        <th scope="col">Server</th>
+        <th scope="col">Executes</th>
+        <th scope="col">Slots</th>
+        <th scope="col">Seen</th>
+        <th scope="col">Graphs</th>
+      </>
+    }
+  >
+    {servers.map(({ server_id, num_running, seen_at, graph_ids }) => (
+      <tr key={server_id}>
+        <td title={server_id}>
+          <code>…{shortId(server_id)}</code>
+          {slots?.server_id === server_id && " (this one)"}
+        </td>
+        <td>{num_running}</td>
+        <td>{slots?.server_id === server_id ? `${slots.active} of ${slots.max}` : "–"}</td>
+        <td>{seen_at === null ? "not for an hour" : <Time iso={seen_at} />}</td>
+        <td>{graph_ids.join(", ")}</td>
+      </tr>
+    ))}
+  </Table>
+);

@@ -1,0 +1,97 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { LISTED_FIELDS, shortId, type Run } from "../parts/run.ts";
+import { Table } from "../parts/table.tsx";
+import { Time } from "../parts/time.tsx";
+import { useConnection } from "../server/connection.tsx";
+
+const SHOWN_AT_MOST = 50;
+
+/** The runs that wait longest, of those that the caller may see. */
+export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(run: Run): void }) => {
+  const { search } = useConnection();
+  const { data, error } = useQuery({
+    queryKey: ["runs", "waiting"],
+    queryFn: () =>
+      search<Run>("/runs/search", {
+        status: "pending",
+        sort_order: "asc",
+        limit: SHOWN_AT_MOST,
+        select: LISTED_FIELDS,
+      }),
+    refetchInterval: ({ state }) => (state.error === null ? everyMs : false),
+  });
+  const now = Date.now();
+  return (
+    <section className="stack">
+      <h2>Runs that wait</h2>
+      <FaultNotice error={error} />
+      {data?.items.length === 0 && <Empty>No run waits.</Empty>}
+      {data !== undefined && data.items.length > 0 && (
+        <Table
+          label="Runs that wait"
+          head={
+            <>
+              <th scope="col">Run</th>
+              <th scope="col">Graph</th>
+              <th scope="col">Thread</th>
+              <th scope="col">Created</th>
+              <th scope="col">Why</th>
+              <th scope="col">Cancel</th>
+            </>
+          }
+        >
+          {data.items.map((run) => {
+            const { run_id, thread_id, available_at, lost_attempts: lost = 0 } = run;
+            const isForLater = available_at !== undefined && Date.parse(available_at) > now;
+            return (
+              <tr key={run_id}>
+                <td>
+                  <Link href={`/runs?run=${run_id}`} title={run_id}>
+                    <code>…{shortId(run_id)}</code>
+                  </Link>
+                </td>
+                <td>{run.graph_id}</td>
+                <td>
+                  <Link href={`/threads/${thread_id}`} title={thread_id}>
+                    <code>…{shortId(thread_id)}</code>
+                  </Link>
+                </td>
+                <td>
+                  <Time iso={run.created_at} />
+                </td>
+                <td>
+                  {isForLater ? (
+                    <>
+                      is for <Time iso={available_at} />
+                    </>
+                  ) : lost > 0 ? (
+                    `has lost ${lost} of its attempts`
+                  ) : (
+                    "for its thread or a slot"
+                  )}
+                </td>
+                <td>
+                  <button
+                    type="button"
+                    className="danger"
+                    aria-label={`Cancel run ${run_id}`}
+                    onClick={() => onCancel(run)}
+                  >
+                    Cancel
+                  </button>
+                </td>
+              </tr>
+            );
+          })}
+        </Table>
+      )}
+      {data?.next !== undefined && (
+        <p>
+          <Link href="/runs?status=pending">All runs that wait</Link>
+        </p>
+      )}
+    </section>
+  );
+};

@@ -1,0 +1,96 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { LISTED_FIELDS, type Run } from "../parts/run.ts";
+import { statusOf, useConnection, type Connection, type Found } from "../server/connection.tsx";
+import { bodyOf, type RunFilter } from "./run-filter.ts";
+
+export const PAGE = 50;
+export const SHOWN_AT_MOST = 500;
+const SOON_MS = 2_000;
+/** For what takes longer: longer lists, and a server that has failed. */
+const LATER_MS = 10_000;
+
+/** The first of them; a page of the API ends early where errors are long. */
+const readRuns = async (
+  { search }: Pick<Connection, "search">,
+  filter: RunFilter,
+  limit: number,
+): Promise<Found<Run>> => {
+  const items: Run[] = [];
+  for (;;) {
+    const page = await search<Run>("/runs/search", {
+      ...bodyOf(filter),
+      limit: limit - items.length,
+      offset: items.length,
+      select: LISTED_FIELDS,
+    });
+    items.push(...page.items);
+    if (page.items.length === 0 || page.next === undefined || items.length >= limit)
+      return { ...page, items };
+  }
+};
+
+/** Runs that match, the newest first, asked for again and again while the page is visible. */
+export const useLiveRuns = (filter: RunFilter, { limit, isPaused }: { limit: number; isPaused: boolean }) => {
+  const { search } = useConnection();
+  return useQuery({
+    queryKey: ["runs", "list", filter, limit],
+    queryFn: () => readRuns({ search }, filter, limit),
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state: { error } }) => {
+      if (isPaused) return false;
+      if (error === null) return limit > PAGE ? LATER_MS : SOON_MS;
+      // What the caller did wrong stays wrong.
+      const status = statusOf(error);
+      return status !== undefined && status < 500 ? false : LATER_MS;
+    },
+  });
+};
+
+/** What is shown of what was found, and how many new ones it leaves out. */
+interface Shown {
+  runs: readonly Run[];
+  waiting: number;
+}
+
+/** Those that are shown, as they are now: without such as were deleted, with such as were pushed off the end of the page. */
+const renewed = (shown: readonly Run[], found: readonly Run[]): Shown => {
+  const [newest, last] = [shown[0], found.at(-1)];
+  if (newest === undefined) return { runs: found, waiting: 0 };
+  const now = new Map(found.map((run) => [run.run_id, run]));
+  return {
+    runs: shown.flatMap((run) => {
+      const current = now.get(run.run_id);
+      if (current !== undefined) return [current];
+      return last !== undefined && run.run_id < last.run_id ? [run] : [];
+    }),
+    waiting: found.filter((run) => run.run_id > newest.run_id).length,
+  };
+};
+
+/**
+ * Keeps new runs out of a list as long as somebody reads it, so that nothing moves under his eyes; ids say which are newer.
+ * @param key of the list: another one is shown whole at once
+ * @param isOfBefore what was found belongs to the list before this one
+ */
+export const useSteadyRuns = (
+  found: Found<Run> | undefined,
+  { key, isOfBefore, isRead }: { key: string; isOfBefore: boolean; isRead(): boolean },
+): Shown & { showAll(): void } => {
+  const [{ shown, of }, setShown] = useState<{ shown: Shown; of: string }>({
+    shown: { runs: [], waiting: 0 },
+    of: "",
+  });
+  useEffect(() => {
+    if (found === undefined || isOfBefore) return;
+    setShown((before) =>
+      before.of === key && isRead()
+        ? { shown: renewed(before.shown.runs, found.items), of: key }
+        : { shown: { runs: found.items, waiting: 0 }, of: key },
+    );
+  }, [found, key, isOfBefore]);
+  return {
+    ...(of === key ? shown : { runs: found?.items ?? [], waiting: 0 }),
+    showAll: () => setShown({ shown: { runs: found?.items ?? [], waiting: 0 }, of: key }),
+  };
+};

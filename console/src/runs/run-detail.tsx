@@ -1,0 +1,210 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link } from "wouter";
+import { CancelDialog } from "../parts/cancel-dialog.tsx";
+import { Confirmation, Dialog } from "../parts/dialog.tsx";
+import { Fields } from "../parts/fields.tsx";
+import { JsonView } from "../parts/json.tsx";
+import { FaultNotice } from "../parts/notice.tsx";
+import { isOver, tookText, type Run } from "../parts/run.ts";
+import { Status } from "../parts/status.tsx";
+import { durationText, Time } from "../parts/time.tsx";
+import { useNow } from "../parts/use-now.ts";
+import { statusOf, useConnection } from "../server/connection.tsx";
+import { attemptsText, readFailedNodes, readRun, type Delivery, type WholeRun } from "./run-record.ts";
+import styles from "./runs.module.css";
+
+const RENEWED_EVERY_MS = 2_000;
+
+const Text = ({ value }: { value: unknown }) => (
+  <pre className={styles.message} tabIndex={0}>
+    {typeof value === "string" ? value : JSON.stringify(value, null, 2)}
+  </pre>
+);
+
+/** Why it failed: the class and the message, whatever else the server tells, and the nodes that threw. */
+const ErrorOf = ({ run, error }: { run: WholeRun; error: NonNullable<Run["error"]> }) => {
+  const connection = useConnection();
+  const { data: nodes = [] } = useQuery({
+    queryKey: ["runs", "failed nodes", run.run_id],
+    queryFn: () => readFailedNodes(connection, run),
+    enabled: run.status === "error",
+    retry: false,
+  });
+  const { error: kind, message, ...others } = error;
+  return (
+    <section className="notice bad stack" aria-label="Error">
+      <h3>{typeof kind === "string" ? kind : "Error"}</h3>
+      <Text value={message} />
+      {nodes.map(({ node, error: thrown }) => (
+        <div key={node}>
+          <p>
+            Thrown in the node <code>{node}</code>
+          </p>
+          <Text value={thrown} />
+        </div>
+      ))}
+      {Object.entries(others).map(([name, value]) => (
+        <div key={name}>
+          <p>{name}</p>
+          <Text value={value} />
+        </div>
+      ))}
+    </section>
+  );
+};
+
+const DeliveryOf = ({ run }: { run: WholeRun }) => {
+  const { request } = useConnection();
+  const { data, error } = useQuery({
+    queryKey: ["webhooks", run.run_id],
+    queryFn: () => request<Delivery>("GET", `/webhooks/deliveries/${run.run_id}`),
+    retry: false,
+    refetchInterval: ({ state }) => (state.data?.state === "pending" ? RENEWED_EVERY_MS : false),
+  });
+  return (
+    <section className="stack" aria-label="Webhook">
+      <h3>Webhook</h3>
+      {statusOf(error) === 404 ? (
+        <p className="faint">Nothing is stored of it: the run has not ended, or it ended long ago.</p>
+      ) : (
+        <FaultNotice error={error} />
+      )}
+      {data !== undefined && (
+        <Fields
+          fields={[
+            ["Address", data.url],
+            ["State", data.state],
+            ["Failures", data.failures],
+            ["Answered", data.last_status ?? undefined],
+            ["Error", data.last_error ?? undefined],
+            ["Last try", data.last_attempt_at === null ? undefined : <Time iso={data.last_attempt_at} />],
+            ["Next try", data.next_attempt_at === null ? undefined : <Time iso={data.next_attempt_at} />],
+          ]}
+        />
+      )}
+    </section>
+  );
+};
+
+const Asked = ({ name, value }: { name: string; value: unknown }) =>
+  value == null ? null : (
+    <section className="stack" aria-label={name}>
+      <h3>{name}</h3>
+      <JsonView value={value} depth={3} />
+    </section>
+  );
+
+const RunText = ({ run }: { run: WholeRun }) => {
+  const now = useNow(!isOver(run));
+  const { input, command, config, context, webhook, ...options } = run.kwargs ?? {};
+  const waited =
+    run.run_started_at == null
+      ? undefined
+      : durationText(Math.max(0, Date.parse(run.run_started_at) - Date.parse(run.created_at)));
+  const time = (iso: string | null | undefined) => (iso == null ? undefined : <Time iso={iso} />);
+  return (
+    <>
+      <Fields
+        fields={[
+          ["Status", <Status key="status" status={run.status} />],
+          ["Graph", run.graph_id],
+          [
+            "Assistant",
+            <Link key="assistant" href={`/assistants/${run.assistant_id}`}>
+              {run.assistant_id}
+            </Link>,
+          ],
+          ["Run", run.run_id],
+          ["Created", time(run.created_at)],
+          ["Started", time(run.run_started_at)],
+          ["Ended", time(run.run_ended_at)],
+          ["Waited", waited],
+          ["Took", tookText(run, now)],
+          ["Attempts", run.attempts === undefined ? undefined : attemptsText(run)],
+          ["If the thread is busy", run.multitask_strategy],
+        ]}
+      />
+      <p className="row">
+        <Link href={`/threads/${run.thread_id}`}>Its thread</Link>
+        <Link href={`/threads/${run.thread_id}/history`}>Time travel</Link>
+        <Link href={`/runs?thread=${run.thread_id}`}>All runs of the thread</Link>
+      </p>
+      {run.error != null && <ErrorOf run={run} error={run.error} />}
+      <Asked name="Input" value={input} />
+      <Asked name="Command" value={command} />
+      <Asked name="Config" value={config} />
+      <Asked name="Context" value={context} />
+      <Asked name="Metadata" value={run.metadata} />
+      <Asked name="Options" value={Object.keys(options).length === 0 ? undefined : options} />
+      {typeof webhook === "string" && <DeliveryOf run={run} />}
+    </>
+  );
+};
+
+/** All that is known of a run; over the list. `onGone`: it was deleted. */
+export const RunDetail = ({ runId, onClose, onGone }: { runId: string; onClose(): void; onGone(): void }) => {
+  const connection = useConnection();
+  const queries = useQueryClient();
+  const [asked, setAsked] = useState<"cancel" | "delete">();
+  const [refusal, setRefusal] = useState<unknown>();
+  const {
+    data: run,
+    error,
+    refetch,
+  } = useQuery({
+    queryKey: ["runs", "one", runId],
+    queryFn: () => readRun(connection, runId),
+    refetchInterval: ({ state }) =>
+      state.error === null && state.data !== undefined && !isOver(state.data) ? RENEWED_EVERY_MS : false,
+  });
+  const path = `/threads/${run?.thread_id}/runs/${runId}`;
+  const remove = async (): Promise<void> => {
+    try {
+      await connection.request("DELETE", path);
+      onGone();
+    } catch (thrown) {
+      setRefusal(thrown);
+    }
+  };
+  return (
+    <Dialog title="Run" onClose={onClose}>
+      <FaultNotice error={error ?? refusal} onRetry={error === null ? undefined : () => void refetch()} />
+      {run !== undefined && (
+        <>
+          <div className="row">
+            {isOver(run) ? (
+              <button type="button" className="danger" onClick={() => setAsked("delete")}>
+                Delete
+              </button>
+            ) : (
+              <button type="button" className="danger" onClick={() => setAsked("cancel")}>
+                Cancel
+              </button>
+            )}
+          </div>
+          <RunText run={run} />
+        </>
+      )}
+      {asked === "delete" && (
+        <Confirmation
+          question="Delete this run?"
+          action="Delete"
+          onConfirm={() => void remove()}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+      {asked === "cancel" && (
+        <CancelDialog
+          question="Cancel this run?"
+          onCancel={async (action) => {
+            await connection.request("POST", `${path}/cancel?wait=true&action=${action}`);
+            if (action === "rollback") return onGone();
+            await queries.invalidateQueries({ queryKey: ["runs"] });
+          }}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </Dialog>
+  );
+};

@@ -1,0 +1,162 @@
+import { useQuery } from "@tanstack/react-query";
+import { useId, useState, type ReactNode } from "react";
+import { RUN_STATUSES } from "../parts/run.ts";
+import { useConnection } from "../server/connection.tsx";
+import type { RunFilter } from "./run-filter.ts";
+import styles from "./runs.module.css";
+
+interface Named {
+  assistant_id: string;
+  graph_id: string;
+  name?: string;
+  metadata?: { created_by?: unknown };
+}
+
+/** More are found by their id. */
+const ASSISTANTS_AT_MOST = 200;
+
+const Labelled = ({ label, children }: { label: string; children(id: string): ReactNode }) => {
+  const id = useId();
+  return (
+    <div className={styles.field}>
+      <label htmlFor={id}>{label}</label>
+      {children(id)}
+    </div>
+  );
+};
+
+/** A text that counts when it is finished: each letter would be a search. */
+const Text = ({ id, value, list, onChange }: TextProps) => {
+  const [text, setText] = useState(value);
+  const [given, setGiven] = useState(value);
+  if (given !== value) {
+    setGiven(value);
+    setText(value);
+  }
+  const finish = (): void => {
+    if (text.trim() !== value) onChange(text.trim());
+  };
+  return (
+    <input
+      id={id}
+      value={text}
+      list={list}
+      spellCheck={false}
+      onChange={({ target }) => setText(target.value)}
+      onBlur={finish}
+      onKeyDown={({ key }) => {
+        if (key === "Enter") finish();
+      }}
+    />
+  );
+};
+interface TextProps {
+  id: string;
+  value: string;
+  list?: string;
+  onChange(value: string): void;
+}
+
+/** `2026-11-22T16:30` of here, as the element wants it; empty for what is no time. */
+const localOf = (iso: string): string => {
+  const date = new Date(iso);
+  if (iso === "" || Number.isNaN(date.getTime())) return "";
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+};
+const isoOf = (local: string): string => (local === "" ? "" : new Date(local).toISOString());
+
+/** What runs are shown. */
+export const RunFilters = ({
+  filter,
+  onChange,
+  onClear,
+}: {
+  filter: RunFilter;
+  onChange(changes: Partial<RunFilter>): void;
+  onClear(): void;
+}) => {
+  const { request } = useConnection();
+  const { data: assistants = [] } = useQuery({
+    queryKey: ["assistants", "names"],
+    queryFn: () =>
+      request<Named[]>("POST", "/assistants/search", {
+        limit: ASSISTANTS_AT_MOST,
+        select: ["assistant_id", "graph_id", "name"],
+      }),
+    staleTime: 60_000,
+    retry: false,
+  });
+  const graphs = [...new Set([...assistants.map((one) => one.graph_id), filter.graph])]
+    .filter((graph) => graph !== "")
+    .sort();
+  const listId = useId();
+  return (
+    <search aria-label="Which runs" className={styles.filters}>
+      <Labelled label="Status">
+        {(id) => (
+          <select id={id} value={filter.status} onChange={({ target }) => onChange({ status: target.value })}>
+            <option value="">all</option>
+            {RUN_STATUSES.map((status) => (
+              <option key={status}>{status}</option>
+            ))}
+          </select>
+        )}
+      </Labelled>
+      <Labelled label="Graph">
+        {(id) => (
+          <select id={id} value={filter.graph} onChange={({ target }) => onChange({ graph: target.value })}>
+            <option value="">all</option>
+            {graphs.map((graph) => (
+              <option key={graph}>{graph}</option>
+            ))}
+          </select>
+        )}
+      </Labelled>
+      <Labelled label="Assistant">
+        {(id) => (
+          <Text
+            id={id}
+            list={listId}
+            value={filter.assistant}
+            onChange={(assistant) => onChange({ assistant })}
+          />
+        )}
+      </Labelled>
+      <datalist id={listId}>
+        {assistants.map(({ assistant_id, graph_id, name }) => (
+          <option key={assistant_id} value={assistant_id}>
+            {`${name ?? "without a name"} (${graph_id})`}
+          </option>
+        ))}
+      </datalist>
+      <Labelled label="Thread">
+        {(id) => <Text id={id} value={filter.thread} onChange={(thread) => onChange({ thread })} />}
+      </Labelled>
+      <Labelled label="From">
+        {(id) => (
+          <input
+            id={id}
+            type="datetime-local"
+            value={localOf(filter.from)}
+            onChange={({ target }) => onChange({ from: isoOf(target.value) })}
+          />
+        )}
+      </Labelled>
+      <Labelled label="To">
+        {(id) => (
+          <input
+            id={id}
+            type="datetime-local"
+            value={localOf(filter.to)}
+            onChange={({ target }) => onChange({ to: isoOf(target.value) })}
+          />
+        )}
+      </Labelled>
+      {Object.values(filter).some((value) => value !== "") && (
+        <button type="button" onClick={onClear}>
+          Show all runs
+        </button>
+      )}
+    </search>
+  );
+};

@@ -1,0 +1,67 @@
+import type { Run } from "../parts/run.ts";
+import { Refusal, type Connection } from "../server/connection.tsx";
+
+/** A run with what it was asked to do. */
+export interface WholeRun extends Run {
+  kwargs?: Record<string, unknown> & {
+    input?: unknown;
+    command?: unknown;
+    config?: unknown;
+    context?: unknown;
+    webhook?: unknown;
+  };
+}
+
+/** What became of the webhook of a run. */
+export interface Delivery {
+  url: string;
+  state: string;
+  failures: number;
+  last_attempt_at: string | null;
+  last_status: number | null;
+  last_error: string | null;
+  next_attempt_at: string | null;
+  settled_at: string | null;
+}
+
+/** The API gets a run by its thread, which a search tells. */
+export const readRun = async (
+  { search, request }: Pick<Connection, "search" | "request">,
+  runId: string,
+): Promise<WholeRun> => {
+  const { items } = await search<Run>("/runs/search", { run_id: runId, limit: 1 });
+  const [found] = items;
+  if (found === undefined)
+    throw new Refusal(404, `There is no run ${runId}, or this server does not show it to you.`);
+  return await request<WholeRun>("GET", `/threads/${found.thread_id}/runs/${runId}`);
+};
+
+interface Task {
+  name?: unknown;
+  error?: unknown;
+}
+
+/** Nodes in which a run failed, with what they threw, by its newest checkpoint. */
+export const readFailedNodes = async (
+  { request }: Pick<Connection, "request">,
+  { thread_id: threadId, run_id: runId }: Run,
+): Promise<{ node: string; error: string }[]> => {
+  const states = await request<{ tasks?: Task[] }[]>("POST", `/threads/${threadId}/history`, {
+    limit: 1,
+    metadata: { run_id: runId },
+    select: ["tasks"],
+  });
+  return (states[0]?.tasks ?? []).flatMap(({ name, error }) =>
+    typeof error === "string" ? [{ node: String(name), error }] : [],
+  );
+};
+
+/** How often a run was begun, and why again. */
+export const attemptsText = ({ attempts = 0, lost_attempts: lost = 0 }: Run): string => {
+  const handedBack = Math.max(0, attempts - lost - 1);
+  const ends = [
+    ...(lost > 0 ? [`${lost} lost with a server or graph process`] : []),
+    ...(handedBack > 0 ? [`${handedBack} handed back by a server that stopped`] : []),
+  ];
+  return [String(attempts), ...ends].join(", ");
+};

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { apiOf, saying, type Api } from "../helpers/api.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { query } from "../helpers/query.ts";
+import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+
+const COUNT = { assistant_id: "counter", input: saying("hello") };
+const SLEEP = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
+const LATER = { after_seconds: 3_600 };
+
+describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { timeout: SLOW_MS }, () => {
+  let shown: OpenConsole;
+  let api: Api;
+  beforeAll(async () => {
+    shown = await openConsole();
+    api = apiOf(shown.server);
+  }, SLOW_MS);
+  afterAll(() => shown?.close());
+  beforeEach(async () => {
+    await api.post("/runs/cancel", { status: "all" });
+    await eventually("nothing runs", async () => {
+      const { body } = await api.get<{ num_running: number }>("/queue");
+      return body.num_running === 0 || undefined;
+    });
+    await query(shown.server, "delete from threadloom.threads");
+  });
+
+  const pendingOf = async (threadId: string): Promise<number> =>
+    (await api.runs(threadId)).filter(({ status }) => status === "pending").length;
+  /** What a field says. */
+  const figure = async (name: string): Promise<string | undefined> => {
+    const terms = await shown.page.getByRole("term").allTextContents();
+    return (await shown.page.getByRole("definition").allTextContents())[terms.indexOf(name)];
+  };
+  const rowOf = (table: string, text: string) =>
+    shown.page.getByRole("region", { name: table, exact: true }).getByRole("row").filter({ hasText: text });
+
+  test("says that nothing waits, and what servers there are", async () => {
+    await shown.go("/queue");
+    await shown.page.getByText("Nothing waits, and nothing is executed.").waitFor();
+    await shown.page.getByText("No run waits.").waitFor();
+    await rowOf("Servers", "(this one)").getByText("0 of 10").waitFor();
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("shows what waits by graph and by thread, how long the oldest has waited, what is executed, and where", async () => {
+    const [busy, other] = [await api.aThread(), await api.aThread()];
+    await api.aRun(busy, SLEEP);
+    const first = await api.aRun(busy, COUNT);
+    await api.aRun(busy, COUNT);
+    const later = await api.aRun(other, { ...SLEEP, ...LATER });
+    await query(
+      shown.server,
+      `update threadloom.runs set created_at = now() - interval '150 seconds', available_at = now() - interval '125 seconds'
+       where run_id = $1`,
+      [first.run_id],
+    );
+    await shown.go("/queue");
+    await rowOf("By graph", "counter").waitFor();
+    const cells = async (table: string, text: string) =>
+      (await rowOf(table, text).getByRole("cell").allTextContents()).slice(0, 4);
+    expect(await cells("By graph", "counter")).toEqual([
+      "counter",
+      "2",
+      "0",
+      expect.stringMatching(/^2 min \d+ s$/),
+    ]);
+    expect(await cells("By graph", "sleep")).toEqual(["sleep", "1", "1", "–"]);
+    expect((await cells("By thread", busy.slice(-8)))[2]).toBe("2");
+    expect(await figure("Wait")).toBe("3");
+    expect(await figure("Of those for later")).toBe("1");
+    expect(await figure("Are executed")).toBe("1");
+    expect(await figure("Slots of this server")).toBe("1 of 10");
+    expect(await figure("The oldest waits")).toMatch(/^2 min \d+ s$/);
+    await rowOf("Runs that wait", later.run_id.slice(-8))
+      .getByText(/is for in (1 hour|\d+ minutes)/)
+      .waitFor();
+    await rowOf("Runs that wait", first.run_id.slice(-8)).getByText("for its thread or a slot").waitFor();
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("tells suspects, and graphs that no server executes", async () => {
+    const threadId = await api.aThread();
+    const run = await api.aRun(threadId, { ...COUNT, ...LATER });
+    await query(
+      shown.server,
+      "update threadloom.runs set graph_id = '<b>gone</b>', lost_attempts = 2 where run_id = $1",
+      [run.run_id],
+    );
+    await shown.go("/queue");
+    await rowOf("By graph", "<b>gone</b>").getByText("none executes it").waitFor();
+    await shown.page
+      .getByText("Suspects may have ended their servers. Each of them is executed alone.")
+      .waitFor();
+    expect(await figure("Suspects")).toBe("1");
+  });
+
+  test("cancels one run, those of a thread, those of a graph, and all, each after a question with their number", async () => {
+    const threads = [await api.aThread(), await api.aThread(), await api.aThread()];
+    for (const thread of threads) {
+      await api.aRun(thread, { ...COUNT, ...LATER });
+      await api.aRun(thread, { ...SLEEP, ...LATER });
+    }
+    const single = await api.aRun(threads[0]!, { ...SLEEP, ...LATER });
+    const { page } = shown;
+    await shown.go("/queue");
+    const answer = async (question: string | RegExp, button: string): Promise<void> => {
+      const dialog = page.getByRole("dialog", { name: question });
+      await dialog.getByRole("button", { name: button }).click();
+      await dialog.waitFor({ state: "hidden" });
+    };
+    await page.getByRole("button", { name: `Cancel run ${single.run_id}` }).click();
+    await answer("Cancel the run?", "Roll back");
+    expect((await api.get(`/threads/${threads[0]}/runs/${single.run_id}`)).status).toBe(404);
+
+    await page.getByRole("button", { name: `Cancel 2 on thread ${threads[1]}` }).click();
+    await answer(/^Cancel 2 runs of the thread/, "Interrupt");
+    expect(await pendingOf(threads[1]!)).toBe(0);
+    expect(await pendingOf(threads[0]!)).toBe(2);
+
+    await page.getByRole("button", { name: "Cancel 2 of sleep" }).click();
+    await answer("Cancel 2 runs of the graph sleep that wait?", "Leave it");
+    expect(await pendingOf(threads[0]!)).toBe(2);
+    await page.getByRole("button", { name: "Cancel 2 of sleep" }).click();
+    await answer("Cancel 2 runs of the graph sleep that wait?", "Interrupt");
+    expect([await pendingOf(threads[0]!), await pendingOf(threads[2]!)]).toEqual([1, 1]);
+
+    await page.getByRole("button", { name: "Cancel all that wait" }).click();
+    await answer("Cancel 2 runs of the queue that wait?", "Interrupt");
+    expect([await pendingOf(threads[0]!), await pendingOf(threads[2]!)]).toEqual([0, 0]);
+    await page.getByText("No run waits.").waitFor();
+  });
+
+  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+    expect(shown.faults).toEqual([]);
+  });
+});

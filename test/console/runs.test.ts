@@ -1,0 +1,274 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { apiOf, saying, type Api } from "../helpers/api.ts";
+import { query } from "../helpers/query.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+
+const COUNT = { assistant_id: "counter", input: saying("hello") };
+const FAIL = { assistant_id: "failing", input: saying("hello"), metadata: { shift: "late" } };
+const SLEEP = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
+
+describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeout: SLOW_MS }, () => {
+  let shown: OpenConsole;
+  let api: Api;
+  beforeAll(async () => {
+    shown = await openConsole();
+    api = apiOf(shown.server);
+  }, SLOW_MS);
+  afterAll(() => shown?.close());
+  beforeEach(async () => {
+    await api.post("/runs/cancel", { status: "all" });
+    await eventually("nothing runs", async () => {
+      const { body } = await api.get<{ num_running: number }>("/queue");
+      return body.num_running === 0 || undefined;
+    });
+    await query(shown.server, "delete from threadloom.threads");
+    await shown.page.mouse.move(0, 0);
+  });
+
+  const aRun = async (fields: object = COUNT, ...ends: ("success" | "error")[]) => {
+    const threadId = await api.aThread();
+    const run = await api.aRun(threadId, fields);
+    return ends.length === 0 ? run : await api.untilRunIs(threadId, run.run_id, ...ends);
+  };
+  const row = (runId: string) => shown.page.locator(`tr[data-run="${runId}"]`);
+
+  test("lists runs over all threads with their status, graph, duration, attempts, and error in one line", async () => {
+    const [good, bad] = [await aRun(COUNT, "success"), await aRun(FAIL, "error")];
+    await shown.go("/runs");
+    await row(good.run_id).waitFor();
+    const cells = await row(bad.run_id).getByRole("cell").allTextContents();
+    expect(cells.slice(2, 4)).toEqual(["error", "failing"]);
+    expect(cells[5]).toMatch(/^[\d.]+ m?s$/);
+    expect(cells[6]).toBe("1");
+    expect(cells[8]).toMatch(/: This graph always fails\.$/);
+    await shown.page.getByText("2 runs", { exact: true }).waitFor();
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("shows runs as they come while nobody reads, and how long they go on", async () => {
+    await aRun(COUNT, "success");
+    await shown.go("/runs");
+    await shown.page.getByText("1 run", { exact: true }).waitFor();
+    const run = await aRun(SLEEP);
+    await row(run.run_id).getByText("running").waitFor();
+    const duration = async () => (await row(run.run_id).getByRole("cell").allTextContents())[5];
+    const before = await duration();
+    await eventually("the duration goes on", async () => ((await duration()) !== before ? true : undefined));
+    await api.cancel(run.thread_id, run.run_id);
+    await row(run.run_id).getByText("interrupted").waitFor();
+  });
+
+  test("keeps new runs behind a button while somebody reads, and moves nothing", async () => {
+    const first = await aRun(COUNT, "success");
+    await shown.go("/runs");
+    await row(first.run_id).getByRole("link").first().focus();
+    const before = await row(first.run_id).boundingBox();
+    const second = await aRun(COUNT, "success");
+    const button = shown.page.getByRole("button", { name: "Show 1 new run" });
+    await button.waitFor();
+    expect(await row(second.run_id).count()).toBe(0);
+    expect(await row(first.run_id).boundingBox()).toEqual(before);
+    await button.click();
+    await row(second.run_id).waitFor();
+    expect(await button.count()).toBe(0);
+  });
+
+  test("asks for nothing while it is paused", async () => {
+    await aRun(COUNT, "success");
+    await shown.go("/runs");
+    await shown.page.getByText("1 run", { exact: true }).waitFor();
+    await shown.page.getByRole("button", { name: "Pause" }).click();
+    await shown.page.getByText("Paused").waitFor();
+    let asked = 0;
+    const count = (request: { url(): string }) => {
+      if (request.url().endsWith("/runs/search")) asked += 1;
+    };
+    const run = await aRun(COUNT, "success");
+    shown.page.on("request", count);
+    // Twice the time after which it would have asked.
+    await shown.page.waitForTimeout(4_500);
+    shown.page.off("request", count);
+    expect(asked).toBe(0);
+    await shown.page.getByRole("button", { name: "Go on" }).click();
+    await row(run.run_id).waitFor();
+  });
+
+  test("filters by status, graph, assistant, thread and time, and has the filter in its address", async () => {
+    const [good, bad, other] = [
+      await aRun(COUNT, "success"),
+      await aRun(FAIL, "error"),
+      await aRun({ ...COUNT, metadata: { other: true } }, "success"),
+    ];
+    const { page } = shown;
+    await shown.go("/runs");
+    await page.getByLabel("Status", { exact: true }).selectOption("error");
+    await page.getByText("1 run", { exact: true }).waitFor();
+    expect(await row(bad.run_id).count()).toBe(1);
+    expect(page.url()).toMatch(/#\/runs\?status=error$/);
+    await page.getByRole("button", { name: "Show all runs" }).click();
+    await page.getByText("3 runs", { exact: true }).waitFor();
+    await page.getByLabel("Graph", { exact: true }).selectOption("counter");
+    await page.getByText("2 runs", { exact: true }).waitFor();
+    await page.getByLabel("Thread", { exact: true }).fill(other.thread_id);
+    await page.keyboard.press("Enter");
+    await page.getByText("1 run", { exact: true }).waitFor();
+    // Another tab, which is given the address.
+    const address = page.url();
+    await shown.go("/crons");
+    await page.goto(address);
+    await row(other.run_id).waitFor();
+    expect(await page.getByLabel("Graph", { exact: true }).inputValue()).toBe("counter");
+    expect(await row(good.run_id).count()).toBe(0);
+    await page.getByRole("button", { name: "Show all runs" }).click();
+    await page.getByLabel("Assistant", { exact: true }).fill("failing");
+    await page.keyboard.press("Enter");
+    await page.getByText("1 run", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Show all runs" }).click();
+    await page.getByLabel("To", { exact: true }).fill("2020-01-01T00:00");
+    await page.getByText("There are no such runs.").waitFor();
+    expect(page.url()).toMatch(/to=20(19-12-31|20-01-01)T/);
+    expect(await shown.violations()).toEqual([]);
+    await page.getByRole("button", { name: "Show all runs" }).click();
+    await page.getByText("3 runs", { exact: true }).waitFor();
+  });
+
+  test("says what is wrong with a filter in the server's own sentence", async () => {
+    await shown.go("/runs?thread=constructor");
+    await shown.page
+      .getByRole("alert")
+      .getByText(/thread_id/)
+      .waitFor();
+    await shown.go("/runs?status=__proto__");
+    await shown.page
+      .getByRole("alert")
+      .getByText(/status/)
+      .waitFor();
+  });
+
+  test("shows one run with its times, what it was asked to do, and its error with the node that threw", async () => {
+    const bad = await aRun({ ...FAIL, context: { tone: "dry" } }, "error");
+    await shown.go(`/runs?run=${bad.run_id}`);
+    const dialog = shown.page.getByRole("dialog", { name: "Run" });
+    await dialog.getByText("Thrown in the node fail").waitFor();
+    const text = await dialog.innerText();
+    for (const part of [
+      "This graph always fails.",
+      "Created",
+      "Started",
+      "Ended",
+      "Took",
+      "Attempts",
+      "failing",
+    ]) {
+      expect(text).toContain(part);
+    }
+    await dialog.getByRole("region", { name: "Input" }).getByText("hello").waitFor();
+    await dialog.getByRole("region", { name: "Metadata" }).getByText("late").waitFor();
+    await dialog.getByRole("region", { name: "Context" }).getByText("dry").waitFor();
+    expect(await dialog.getByRole("link", { name: "Its thread" }).getAttribute("href")).toBe(
+      `#/threads/${bad.thread_id}`,
+    );
+    expect(await dialog.getByRole("link", { name: "Time travel" }).getAttribute("href")).toBe(
+      `#/threads/${bad.thread_id}/history`,
+    );
+    expect(await shown.violations()).toEqual([]);
+    await shown.page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "hidden" });
+    expect(shown.page.url()).not.toContain("run=");
+  });
+
+  test("tells a run that was lost and begun again from one that was begun once", async () => {
+    const run = await aRun(COUNT, "success");
+    await query(shown.server, "update threadloom.runs set attempt = 4, lost_attempts = 2 where run_id = $1", [
+      run.run_id,
+    ]);
+    await shown.go(`/runs?run=${run.run_id}`);
+    await shown.page
+      .getByText("4, 2 lost with a server or graph process, 1 handed back by a server that stopped")
+      .waitFor();
+  });
+
+  test("says that a run is not there", async () => {
+    await shown.go("/runs?run=00000000-0000-7000-8000-000000000000");
+    await shown.page
+      .getByRole("alert")
+      .getByText(/There is no run/)
+      .waitFor();
+  });
+
+  test("cancels a run that is looked at, and deletes one that has ended", async () => {
+    const run = await aRun(SLEEP);
+    await shown.go("/runs");
+    await row(run.run_id).getByRole("link").first().click();
+    const dialog = shown.page.getByRole("dialog", { name: "Run" });
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    const question = shown.page.getByRole("dialog", { name: "Cancel this run?" });
+    await question.waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await question.getByRole("button", { name: "Interrupt" }).click();
+    await dialog.getByText("interrupted").waitFor();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await shown.page
+      .getByRole("dialog", { name: "Delete this run?" })
+      .getByRole("button", { name: "Delete" })
+      .click();
+    await dialog.waitFor({ state: "hidden" });
+    await row(run.run_id).waitFor({ state: "detached" });
+    expect((await api.get(`/threads/${run.thread_id}/runs/${run.run_id}`)).status).toBe(404);
+  });
+
+  test("cancels several at once, rolled back, after a question with their number, and deletes several", async () => {
+    const [first, second, ended] = [await aRun(SLEEP), await aRun(SLEEP), await aRun(COUNT, "success")];
+    await shown.go("/runs");
+    for (const { run_id } of [first, second, ended])
+      await shown.page.getByLabel(`Select run ${run_id}`).check();
+    await shown.page.getByText("3 runs selected").waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await shown.page.getByRole("button", { name: "Cancel 2" }).click();
+    await shown.page
+      .getByRole("dialog", { name: "Cancel 2 runs?" })
+      .getByRole("button", { name: "Roll back" })
+      .click();
+    await row(first.run_id).waitFor({ state: "detached" });
+    await row(second.run_id).waitFor({ state: "detached" });
+    await shown.page.getByLabel("Select all runs").check();
+    await shown.page.getByRole("button", { name: "Delete 1" }).click();
+    await shown.page
+      .getByRole("dialog", { name: "Delete 1 run?" })
+      .getByRole("button", { name: "Delete" })
+      .click();
+    await shown.page.getByText("There are no such runs.").waitFor();
+  });
+
+  test("shows more on demand, and hostile names and errors as what they are: text", async () => {
+    const [template] = [await aRun(FAIL, "error")];
+    await query(
+      shown.server,
+      `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, error, attempt, started_at)
+       select gen_random_uuid(), thread_id, assistant_id, '<img src=x onerror=alert(1)>', status, kwargs, multitask_strategy,
+         jsonb_build_object('error', 'constructor', 'message', repeat('<script>long</script> ', 2000), '__proto__', 'more'), attempt, now()
+       from threadloom.runs, generate_series(1, 119) where run_id = $1`,
+      [template.run_id],
+    );
+    const { page } = shown;
+    await shown.go("/runs");
+    await page.getByText("50 shown of 120", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Show more" }).click();
+    await page.getByText("100 shown of 120", { exact: true }).waitFor();
+    await page.getByText("<img src=x onerror=alert(1)>").first().waitFor();
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    await page.getByRole("row").nth(1).getByRole("link").first().click();
+    await page
+      .getByRole("dialog", { name: "Run" })
+      .getByText(/<script>long/)
+      .first()
+      .waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await page.keyboard.press("Escape");
+  });
+
+  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+    expect(shown.faults).toEqual([]);
+  });
+});
