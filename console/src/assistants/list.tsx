@@ -73,7 +73,7 @@ export const AssistantList = () => {
                   </td>
                   <td>{assistant.graph_id}</td>
                   <td>{assistant.version}</td>
-                  <td>
+                  <td className={styles.close}>
                     <Time iso={assistant.updated_at} />
                   </td>
                 </tr>

@@ -3,6 +3,7 @@ import { CHOICES_FIELD, isInherited, isObject, JSON_FIELD } from "./kinds.ts";
 
 /** More than this is neither read nor written in a form. */
 const LEAVES_AT_MOST = 400;
+const CHARACTERS_AT_MOST = 200_000;
 
 const countOf = (value: unknown, enough: number): number => {
   if (typeof value !== "object" || value === null) return 1;
@@ -50,7 +51,8 @@ const fits = (value: unknown, schema: RJSFSchema): boolean => {
 
 /** Why a form can't show a value, as the second half of a sentence; undefined if it can. `schema`: a prepared one. */
 export const reasonAgainst = (value: unknown, schema: RJSFSchema): string | undefined => {
-  if (countOf(value, LEAVES_AT_MOST) > LEAVES_AT_MOST) return "it is too long for a form";
+  const isLong = (JSON.stringify(value) ?? "").length > CHARACTERS_AT_MOST;
+  if (isLong || countOf(value, LEAVES_AT_MOST) > LEAVES_AT_MOST) return "it is too long for a form";
   if (!fits(value, schema)) return "it does not look as its schema says";
   return undefined;
 };

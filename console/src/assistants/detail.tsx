@@ -1,0 +1,156 @@
+import type { Assistant } from "@langchain/langgraph-sdk";
+import { useState } from "react";
+import { Link, useLocation } from "wouter";
+import { Dialog } from "../parts/dialog.tsx";
+import { JsonView } from "../parts/json.tsx";
+import { FaultNotice } from "../parts/notice.tsx";
+import { Time } from "../parts/time.tsx";
+import { useConnection } from "../server/connection.tsx";
+import { DraftForm, type AssistantDraft } from "./draft.tsx";
+import { isOfGraph, useAssistantChange, useOneAssistant, useVersions } from "./queries.ts";
+import { Versions } from "./versions.tsx";
+import styles from "./assistants.module.css";
+
+/** One assistant: what it is now, and all that it was. `assistantId` may be a graph's id. */
+export const AssistantDetail = ({ assistantId }: { assistantId: string }) => {
+  const assistant = useOneAssistant(assistantId);
+  const versions = useVersions(assistantId);
+  return (
+    <div className="stack">
+      <nav aria-label="Way back">
+        <Link href="/assistants">All assistants</Link>
+      </nav>
+      {assistant.data === undefined ? (
+        <h1>Assistant</h1>
+      ) : (
+        <Present
+          assistant={assistant.data}
+          next={(versions.data?.[0]?.version ?? assistant.data.version) + 1}
+        />
+      )}
+      <FaultNotice error={assistant.error} onRetry={() => void assistant.refetch()} />
+      {assistant.isSuccess && <FaultNotice error={versions.error} onRetry={() => void versions.refetch()} />}
+      {assistant.data !== undefined && versions.data !== undefined && (
+        <Versions assistant={assistant.data} versions={versions.data} />
+      )}
+    </div>
+  );
+};
+
+const Present = ({ assistant, next }: { assistant: Assistant; next: number }) => {
+  const [open, setOpen] = useState<"edit" | "delete">();
+  const close = (): void => setOpen(undefined);
+  const { assistant_id, graph_id, name, description, version, updated_at } = assistant;
+  const reference = encodeURIComponent(assistant_id);
+  return (
+    <>
+      <h1 className={styles.name}>{name || "Without a name"}</h1>
+      {description && <p className={styles.name}>{description}</p>}
+      <p className="row">
+        <span>
+          Graph <Link href={`/graph/${reference}`}>{graph_id}</Link>
+        </span>
+        <span>Version {version} is active</span>
+        <span className="faint">
+          Updated <Time iso={updated_at} />
+        </span>
+      </p>
+      <p className={`faint ${styles.name}`}>
+        <code>{assistant_id}</code>
+      </p>
+      <div className="row">
+        <Link href={`/?assistant=${reference}`}>Use it in the playground</Link>
+        <button type="button" onClick={() => setOpen("edit")}>
+          Edit
+        </button>
+        {!isOfGraph(assistant) && (
+          <button type="button" className="danger" onClick={() => setOpen("delete")}>
+            Delete
+          </button>
+        )}
+      </div>
+      {isOfGraph(assistant) && (
+        <p className="faint">
+          It can&apos;t be deleted: the server keeps one assistant for each graph, which the graph&apos;s id
+          stands for. To have it as it was, activate its version 1.
+        </p>
+      )}
+      {(["context", "config", "metadata"] as const).map((field) => (
+        <section key={field} className="stack" aria-labelledby={`heading-${field}`}>
+          <h2 id={`heading-${field}`}>
+            {{ context: "Context", config: "Config", metadata: "Metadata" }[field]}
+          </h2>
+          <JsonView value={assistant[field] ?? {}} depth={2} />
+        </section>
+      ))}
+      {open === "edit" && <Edit assistant={assistant} next={next} onClose={close} />}
+      {open === "delete" && <Deletion assistant={assistant} onClose={close} />}
+    </>
+  );
+};
+
+interface ChangeProps {
+  assistant: Assistant;
+  onClose(): void;
+}
+
+const Edit = ({ assistant, next, onClose }: ChangeProps & { next: number }) => {
+  const { client } = useConnection();
+  const { assistant_id, graph_id, name, description, context, config, metadata } = assistant;
+  const update = useAssistantChange(
+    (draft: AssistantDraft) => client.assistants.update(assistant_id, { ...draft }),
+    onClose,
+  );
+  return (
+    <Dialog title={`Edit ${name || "the assistant"}`} onClose={onClose}>
+      <DraftForm
+        graphId={graph_id}
+        initial={{
+          ...{ name, description: description ?? "", context: context ?? {}, config },
+          metadata: (metadata ?? {}) as Record<string, unknown>,
+        }}
+        action={`Save as version ${next}`}
+        isBusy={update.isPending}
+        error={update.error}
+        onSubmit={(draft) => update.mutate(draft)}
+      >
+        <p className="notice">
+          Saving makes version {next} and activates it. It has the context and the config that stand here,
+          whole: nothing is taken over from earlier versions. Metadata are added to those that are there.
+        </p>
+      </DraftForm>
+    </Dialog>
+  );
+};
+
+const Deletion = ({ assistant, onClose }: ChangeProps) => {
+  const { client } = useConnection();
+  const [, navigate] = useLocation();
+  const [withThreads, setWithThreads] = useState(false);
+  const remove = useAssistantChange(
+    () => client.assistants.delete(assistant.assistant_id, { deleteThreads: withThreads }),
+    () => navigate("/assistants"),
+  );
+  return (
+    <Dialog title={`Delete ${assistant.name || "the assistant"}?`} onClose={onClose}>
+      <p>All its versions go with it. This can&apos;t be undone.</p>
+      <label className="row">
+        <input
+          type="checkbox"
+          checked={withThreads}
+          onChange={({ target }) => setWithThreads(target.checked)}
+        />
+        Also delete the threads of its runs
+      </label>
+      <FaultNotice error={remove.error} />
+      <div className="row">
+        <button type="button" className="danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
+          Delete the assistant
+        </button>
+        <button type="button" onClick={onClose}>
+          Leave it
+        </button>
+      </div>
+    </Dialog>
+  );
+};

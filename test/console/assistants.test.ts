@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Client, type Assistant } from "@langchain/langgraph-sdk";
+import type { Locator } from "playwright-core";
+import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+
+describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { timeout: SLOW_MS }, () => {
+  let shown: OpenConsole;
+  let client: Client;
+  const main = (): Locator => shown.page.getByRole("main");
+  const dialog = (): Locator => shown.page.getByRole("dialog");
+  const button = (name: string): Locator => main().getByRole("button", { name, exact: true });
+  const openOne = async ({ assistant_id, name }: Pick<Assistant, "assistant_id" | "name">): Promise<void> => {
+    await shown.go(`/assistants/${assistant_id}`);
+    await main().getByRole("heading", { level: 1, name }).waitFor();
+    await main().getByRole("heading", { name: "Versions" }).waitFor();
+  };
+  /** Two versions, of which the second is active. */
+  const revised = async (name: string): Promise<Assistant> => {
+    const { assistant_id } = await client.assistants.create({
+      ...{ graphId: "agent", name },
+      context: { system_prompt: "Be friendly.\nBe short.", tools: ["calculate"] },
+    });
+    return await client.assistants.update(assistant_id, {
+      context: { system_prompt: "Be exact.", model_name: "offline" },
+    });
+  };
+
+  beforeAll(async () => {
+    shown = await openConsole();
+    client = new Client({ apiUrl: shown.server.url, apiKey: null });
+    await shown.page.getByRole("navigation").waitFor();
+  }, SLOW_MS);
+  afterAll(() => shown?.close());
+
+  test("lists them a page at a time, by a part of the name and by graph", async () => {
+    for (let number = 1; number <= 21; number += 1)
+      await client.assistants.create({ graphId: "research", name: `Reader ${number}` });
+    await client.assistants.create({ graphId: "approval", name: "<b>Reader</b> of drafts" });
+    await shown.go("/assistants");
+    await main().getByLabel("Name").fill("reader");
+    await main().getByText("1–20 of 22").waitFor();
+    await main().getByRole("link", { name: "<b>Reader</b> of drafts" }).waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await button("Next").click();
+    await main().getByText("21–22 of 22").waitFor();
+    await main().getByRole("link", { name: "Reader 1", exact: true }).waitFor();
+    await main().getByLabel("Graph").selectOption("approval");
+    await main().getByRole("link", { name: "Reader 1", exact: true }).waitFor({ state: "detached" });
+    expect(await main().getByRole("row").count()).toBe(2);
+    await main().getByLabel("Name").fill("nobody has this name");
+    await main().getByText("No assistant is like this.").waitFor();
+  });
+
+  test("makes one by the form of its graph's context, and opens it", async () => {
+    await shown.go("/assistants");
+    await button("New assistant").click();
+    await dialog().getByLabel("Graph").selectOption("agent");
+    await dialog().getByLabel("Name", { exact: true }).fill("Counting");
+    await dialog().getByLabel("Description").fill("Counts for people.");
+    await dialog().getByLabel("system_prompt").fill("Count.\nSay the number alone.");
+    await dialog().getByLabel("calculate").check();
+    await dialog().getByText("Config and metadata").click();
+    await dialog().getByLabel("Metadata (JSON)").fill('{"team": "numbers"}');
+    expect(await shown.violations()).toEqual([]);
+    await dialog().getByRole("button", { name: "Create the assistant" }).click();
+    await main().getByRole("heading", { level: 1, name: "Counting" }).waitFor();
+    const [made] = await client.assistants.search({ name: "Counting" });
+    expect(made).toMatchObject({
+      ...{ graph_id: "agent", description: "Counts for people.", version: 1 },
+      context: { system_prompt: "Count.\nSay the number alone.", tools: ["calculate"] },
+      metadata: { team: "numbers" },
+    });
+  });
+
+  test("says in the server's own words why one can't be made, and keeps what was written", async () => {
+    await shown.go("/assistants");
+    await button("New assistant").click();
+    await dialog().getByLabel("Name", { exact: true }).fill("Deep");
+    await dialog().getByText("Config and metadata").click();
+    await dialog().getByLabel("Config (JSON)").fill('{"recursion_limit": 99999999}');
+    await dialog().getByRole("button", { name: "Create the assistant" }).click();
+    await dialog().getByRole("alert").getByText("recursion_limit").waitFor();
+    expect(await dialog().getByLabel("Name", { exact: true }).inputValue()).toBe("Deep");
+    await dialog().getByRole("button", { name: "Close" }).click();
+  });
+
+  test("says that an edit makes a new version, of what is written there and nothing else", async () => {
+    const assistant = await revised("Support");
+    await openOne(assistant);
+    await button("Edit").click();
+    await dialog().getByText("Saving makes version 3 and activates it.").waitFor();
+    await dialog().getByLabel("model_name").fill("");
+    await dialog().getByLabel("system_prompt").fill("Be kind.");
+    expect(await shown.violations()).toEqual([]);
+    await dialog().getByRole("button", { name: "Save as version 3" }).click();
+    await main().getByText("Version 3 is active").waitFor();
+    const { context, version } = await client.assistants.get(assistant.assistant_id);
+    expect({ context, version }).toEqual({ context: { system_prompt: "Be kind." }, version: 3 });
+    await main()
+      .getByRole("row", { name: /^3 active/ })
+      .waitFor();
+  });
+
+  test("shows two versions side by side, and what differs in words", async () => {
+    await openOne(await revised("Compared"));
+    const differences = main().getByRole("region", { name: "Differences" });
+    const row = (name: string): Locator => differences.getByRole("row").filter({ hasText: name });
+    await row("context › system_prompt").getByText("changed").waitFor();
+    await row("context › system_prompt").getByText("Be friendly.\nBe short.").waitFor();
+    await row("context › tools").getByText("only in version 1").waitFor();
+    await row("context › model_name").getByText("only in version 2").waitFor();
+    expect(await row("graph_id").count()).toBe(0);
+    await main().getByLabel("Also what is the same").check();
+    await row("graph_id").getByText("same").waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await main().getByLabel("Also what is the same").uncheck();
+    await main().getByLabel("Compare").selectOption("2");
+    await main().getByText("The two versions say the same.").waitFor();
+  });
+
+  test("activates an earlier version when it is confirmed", async () => {
+    const assistant = await revised("Back again");
+    await openOne(assistant);
+    await button("Activate version 1").click();
+    await dialog().getByRole("button", { name: "Leave it" }).click();
+    await button("Activate version 1").click();
+    await dialog().getByRole("button", { name: "Activate version 1" }).click();
+    await main().getByText("Version 1 is active").waitFor();
+    await main().getByText('"Be friendly.\\nBe short."').waitFor();
+    expect(await client.assistants.get(assistant.assistant_id)).toMatchObject({ version: 1 });
+  });
+
+  test("leads to the graph and, to be used, to the playground", async () => {
+    const assistant = await revised("In use");
+    await openOne(assistant);
+    expect(await main().getByRole("link", { name: "agent" }).getAttribute("href")).toBe(
+      `#/graph/${assistant.assistant_id}`,
+    );
+    await main().getByRole("link", { name: "Use it in the playground" }).click();
+    const chosen = main().getByLabel("Assistant", { exact: true });
+    await chosen.locator("option:checked").getByText("In use").waitFor({ state: "attached" });
+  });
+
+  test("deletes one with all its versions and, if that is wanted, its threads", async () => {
+    const [kept, gone] = [await revised("With a thread"), await revised("Without threads")];
+    const thread = await client.threads.create();
+    await client.runs.wait(thread.thread_id, kept.assistant_id, {
+      input: { messages: [{ role: "user", content: "Hello" }] },
+    });
+    for (const [assistant, withThreads] of [
+      [gone, false],
+      [kept, true],
+    ] as const) {
+      await openOne(assistant);
+      await button("Delete").click();
+      await dialog().getByText("All its versions go with it.").waitFor();
+      expect(await shown.violations()).toEqual([]);
+      await dialog().getByLabel("Also delete the threads").setChecked(withThreads);
+      await dialog().getByRole("button", { name: "Delete the assistant" }).click();
+      await main().getByRole("heading", { level: 1, name: "Assistants" }).waitFor();
+      await expect(client.assistants.get(assistant.assistant_id)).rejects.toThrow("404");
+    }
+    await expect(client.threads.get(thread.thread_id)).rejects.toThrow("404");
+  });
+
+  test("says why the assistant of a graph can't be deleted", async () => {
+    const [ofGraph] = await client.assistants.search({
+      graphId: "agent",
+      metadata: { created_by: "system" },
+    });
+    await openOne(ofGraph ?? { assistant_id: "", name: "" });
+    await main().getByText("It can't be deleted: the server keeps one assistant for each graph").waitFor();
+    expect(await button("Delete").count()).toBe(0);
+  });
+
+  test("says that there is none where the address names none", async () => {
+    await shown.go("/assistants/00000000-0000-4000-8000-000000000000");
+    await main().getByRole("alert").getByText("not found").waitFor();
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("bears a context of nearly a megabyte and names that every object has, in the dark, on a phone", async () => {
+    const assistant = await client.assistants.create({
+      ...{ graphId: "agent", name: `${"long".repeat(60)}` },
+      context: {
+        system_prompt: "x".repeat(900_000),
+        constructor: { toString: "<img src=x onerror=alert(1)>" },
+      },
+    });
+    await client.assistants.update(assistant.assistant_id, {
+      context: { system_prompt: "y".repeat(900_000) },
+    });
+    await shown.page.setViewportSize({ width: 390, height: 844 });
+    await shown.page.emulateMedia({ colorScheme: "dark" });
+    await openOne(assistant);
+    await main()
+      .getByRole("row")
+      .filter({ hasText: "context › constructor › toString" })
+      .getByText("<img src=x onerror=alert(1)>")
+      .waitFor();
+    expect(await shown.violations()).toEqual([]);
+    expect(await shown.page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    expect(await shown.page.evaluate("document.querySelector('main').scrollWidth <= innerWidth")).toBe(true);
+    await button("Edit").click();
+    await dialog().getByText("There is no form for this: it is too long for a form.").waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await dialog().getByRole("button", { name: "Close" }).click();
+    await shown.go("/assistants");
+    await main().getByRole("table").waitFor();
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("has thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+    expect(shown.faults).toEqual([]);
+  });
+});
