@@ -122,6 +122,10 @@ test("every command that a page names is there, with its options", { timeout: 60
 
 /** Variables of other programs, which pages name. */
 const FOREIGN_VARIABLES = [
+  "FROM_KEY",
+  "FROM_URL",
+  "LANGSMITH_API_KEY",
+  "LANGSMITH_TRACING",
   "LG_WEBHOOK_TOKEN",
   "NEXT_PUBLIC_API_URL",
   "NEXT_PUBLIC_ASSISTANT_ID",
@@ -129,6 +133,8 @@ const FOREIGN_VARIABLES = [
   "NODE_OPTIONS",
   "OPENAI_API_KEY",
   "RUN_ID",
+  "TO_KEY",
+  "TO_URL",
 ];
 
 test("every variable of the environment that a page names is one that something reads", () => {
