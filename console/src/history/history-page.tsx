@@ -1,3 +1,173 @@
+import { useEffect, useMemo, useState } from "react";
+import { Link, useLocation, useParams, useSearch } from "wouter";
+import { useHistory } from "../parts/checkpoints.ts";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Status } from "../parts/status.tsx";
+import { CheckpointDetails } from "./checkpoint-details.tsx";
+import { CheckpointTree } from "./checkpoint-tree.tsx";
+import { RunFrom, RunProgress } from "./run-from.tsx";
+import { StateEditor } from "./state-editor.tsx";
+import { rowsOf } from "./tree.ts";
+import { useThread } from "./use-thread.ts";
+import styles from "./history-page.module.css";
+
+/** What of a thread is looked at: it stands in the address. */
+const useSight = (threadId: string) => {
+  const [, navigate] = useLocation();
+  const search = new URLSearchParams(useSearch());
+  const look = (checkpoint: string | undefined, namespace: string): void => {
+    const parts = new URLSearchParams();
+    if (namespace !== "") parts.set("namespace", namespace);
+    if (checkpoint !== undefined) parts.set("checkpoint", checkpoint);
+    const text = parts.toString();
+    navigate(`/threads/${threadId}/history${text === "" ? "" : `?${text}`}`, { replace: true });
+  };
+  return {
+    namespace: search.get("namespace") ?? "",
+    checkpoint: search.get("checkpoint") ?? undefined,
+    look,
+  };
+};
+
+/** The graphs from the root to the one that is looked at. */
+const Path = ({ namespace, onOpen }: { namespace: string; onOpen(namespace: string): void }) => {
+  const segments = namespace.split("|");
+  return (
+    <nav aria-label="Graphs within the thread" className="row">
+      <button type="button" className="plain" onClick={() => onOpen("")}>
+        The thread
+      </button>
+      {segments.map((segment, index) => (
+        <span key={segment} className="row">
+          ›
+          {index === segments.length - 1 ? (
+            <strong aria-current="true">{segment.split(":", 1)[0]}</strong>
+          ) : (
+            <button
+              type="button"
+              className="plain"
+              onClick={() => onOpen(segments.slice(0, index + 1).join("|"))}
+            >
+              {segment.split(":", 1)[0]}
+            </button>
+          )}
+        </span>
+      ))}
+    </nav>
+  );
+};
+
+const History = ({ threadId }: { threadId: string }) => {
+  const { namespace, checkpoint, look } = useSight(threadId);
+  const thread = useThread(threadId);
+  const [runId, setRunId] = useState<string>();
+  const [isEditing, setIsEditing] = useState(false);
+  const [compared, setCompared] = useState<string>();
+  useEffect(() => setCompared(undefined), [namespace]);
+  const history = useHistory(threadId, namespace, thread.status === "busy");
+  const rows = useMemo(() => rowsOf(history.states ?? []), [history.states]);
+  const selected = checkpoint ?? rows[0]?.id;
+  const place = selected === undefined ? undefined : { checkpoint_id: selected, checkpoint_ns: namespace };
+  return (
+    <>
+      <div className="row">
+        <h1>Time travel</h1>
+        {thread.status !== undefined && <Status status={thread.status} />}
+        <code className={styles.id}>{threadId}</code>
+        <span className={styles.links}>
+          <Link href={`/threads/${threadId}`}>Playground</Link>
+          {thread.assistantId !== undefined && (
+            <Link href={`/graph/${thread.assistantId}?thread=${threadId}`}>Graph</Link>
+          )}
+        </span>
+      </div>
+      <FaultNotice error={thread.error ?? history.error} onRetry={history.retry} />
+      {namespace !== "" && <Path namespace={namespace} onOpen={(other) => look(undefined, other)} />}
+      {runId !== undefined && <RunProgress key={runId} threadId={threadId} runId={runId} />}
+      {history.states !== undefined && rows.length === 0 && (
+        <Empty>
+          {namespace === ""
+            ? "This thread has no checkpoints: nothing has run in it."
+            : "This graph has no checkpoints of its own in the thread."}
+        </Empty>
+      )}
+      {rows.length > 0 && (
+        <div className={styles.panes}>
+          <div className="stack">
+            <CheckpointTree
+              rows={rows}
+              selected={selected}
+              compared={compared}
+              onSelect={(id) => look(id, namespace)}
+            />
+            <div className="row">
+              <span className="faint" role="status">
+                {rows.length === 1 ? "1 checkpoint" : `${rows.length} checkpoints`}
+                {history.hasOlder ? ", there are older ones" : ""}
+              </span>
+              {history.hasOlder && (
+                <button type="button" disabled={history.isLoadingOlder} onClick={history.loadOlder}>
+                  More
+                </button>
+              )}
+            </div>
+          </div>
+          {place !== undefined && (
+            <CheckpointDetails
+              key={`${namespace} ${place.checkpoint_id}`}
+              threadId={threadId}
+              place={place}
+              rows={rows}
+              compared={compared}
+              onCompare={setCompared}
+              onOpenNamespace={(inner) => look(undefined, inner)}
+              actions={(state) => (
+                <div className="row">
+                  {namespace === "" && (
+                    <RunFrom
+                      threadId={threadId}
+                      assistantId={thread.assistantId}
+                      place={place}
+                      isDue={state.next.length > 0}
+                      onStarted={(id) => {
+                        setRunId(id);
+                        look(undefined, namespace);
+                        thread.refetch();
+                      }}
+                    />
+                  )}
+                  <button type="button" onClick={() => setIsEditing(true)}>
+                    Edit the state…
+                  </button>
+                  {isEditing && (
+                    <StateEditor
+                      threadId={threadId}
+                      assistantId={thread.assistantId}
+                      place={place}
+                      state={state}
+                      onStored={(id) => {
+                        setIsEditing(false);
+                        look(id, namespace);
+                      }}
+                      onClose={() => setIsEditing(false)}
+                    />
+                  )}
+                </div>
+              )}
+            />
+          )}
+        </div>
+      )}
+    </>
+  );
+};
+
+/** A thread's checkpoints as a tree of forks: what was stored when, what changed, and another way from there. */
 export default function HistoryPage() {
-  return <h1>History</h1>;
+  const { threadId = "" } = useParams<{ threadId: string }>();
+  return (
+    <div className={styles.page}>
+      <History key={threadId} threadId={threadId} />
+    </div>
+  );
 }

@@ -37,12 +37,16 @@ export const readHistory = async (
   { request }: Pick<Connection, "request">,
   { threadId, namespace, limit, before, withTasks = false }: HistoryPage,
 ): Promise<StoredCheckpoint[]> => {
-  const states = await request<StoredCheckpoint[]>("POST", `/threads/${threadId}/history`, {
-    limit,
-    select: withTasks ? [...FIELDS, "tasks"] : FIELDS,
-    checkpoint: { checkpoint_ns: namespace },
-    ...(before === undefined ? {} : { before }),
-  });
+  const states = await request<StoredCheckpoint[]>(
+    "POST",
+    `/threads/${encodeURIComponent(threadId)}/history`,
+    {
+      limit,
+      select: withTasks ? [...FIELDS, "tasks"] : FIELDS,
+      checkpoint: { checkpoint_ns: namespace },
+      ...(before === undefined ? {} : { before }),
+    },
+  );
   return states.filter(({ checkpoint }) => checkpoint !== null);
 };
 

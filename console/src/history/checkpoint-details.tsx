@@ -1,0 +1,166 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState, type ReactNode } from "react";
+import type { ThreadState } from "@langchain/langgraph-sdk";
+import { Link } from "wouter";
+import type { CheckpointPlace } from "../parts/checkpoints.ts";
+import { JsonView } from "../parts/json.tsx";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Time } from "../parts/time.tsx";
+import { useConnection } from "../server/connection.tsx";
+import { Comparison } from "./comparison.tsx";
+import { nodeNames, titleOf, type TreeRow } from "./tree.ts";
+import styles from "./history-page.module.css";
+
+/** The state of a thread at a checkpoint. Asked for again only if something happens in the thread: it may be answered or go on. */
+export const useCheckpoint = (threadId: string, place: CheckpointPlace | undefined) => {
+  const { client } = useConnection();
+  return useQuery({
+    queryKey: ["threads", threadId, "checkpoint", place?.checkpoint_ns, place?.checkpoint_id],
+    queryFn: () =>
+      client.threads.getState<Record<string, unknown>>(threadId, {
+        thread_id: threadId,
+        checkpoint_ns: place?.checkpoint_ns ?? "",
+        checkpoint_id: place?.checkpoint_id,
+        checkpoint_map: null,
+      }),
+    enabled: place !== undefined,
+    staleTime: 60_000,
+  });
+};
+
+const Section = ({ title, children }: { title: string; children: ReactNode }) => (
+  <section className={styles.section}>
+    <h3>{title}</h3>
+    {children}
+  </section>
+);
+
+/** Puts a text into the clipboard. */
+const Copy = ({ text, children }: { text: string; children: string }) => {
+  const [said, setSaid] = useState("");
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setSaid("Copied.");
+    } catch {
+      setSaid("The browser did not allow it.");
+    }
+  };
+  return (
+    <>
+      <button type="button" className="plain" onClick={() => void copy()}>
+        {children}
+      </button>
+      <span role="status" className="faint">
+        {said}
+      </span>
+    </>
+  );
+};
+
+type Task = ThreadState["tasks"][number];
+
+/** The namespace of the graph that a task has called. */
+const namespaceOf = ({ checkpoint, state }: Task): string | undefined =>
+  checkpoint?.checkpoint_ns ?? state?.checkpoint?.checkpoint_ns ?? undefined;
+
+const Tasks = ({ tasks, onOpen }: { tasks: readonly Task[]; onOpen(namespace: string): void }) => (
+  <ul className={styles.tasks}>
+    {tasks.map((task) => {
+      const namespace = namespaceOf(task);
+      return (
+        <li key={task.id}>
+          <div className="row">
+            <strong>{task.name}</strong>
+            {namespace !== undefined && namespace !== "" && (
+              <button type="button" onClick={() => onOpen(namespace)}>
+                Look into its graph
+              </button>
+            )}
+          </div>
+          {task.error !== null && <p className={styles.error}>Failed: {task.error}</p>}
+          {task.interrupts.length > 0 && (
+            <>
+              <p>Waits for an answer:</p>
+              <JsonView value={task.interrupts.map(({ value }) => value)} depth={2} />
+            </>
+          )}
+          {task.result != null && (
+            <>
+              <p className="faint">wrote</p>
+              <JsonView value={task.result} />
+            </>
+          )}
+        </li>
+      );
+    })}
+  </ul>
+);
+
+interface CheckpointDetailsProps {
+  threadId: string;
+  place: CheckpointPlace;
+  /** Of what is loaded. */
+  rows: readonly TreeRow[];
+  /** The id of the checkpoint with which this one is compared; undefined: the one before it. */
+  compared: string | undefined;
+  onCompare(id: string | undefined): void;
+  onOpenNamespace(namespace: string): void;
+  /** What can be done from here; it gets the state. */
+  actions(state: ThreadState<Record<string, unknown>>): ReactNode;
+}
+
+/** What a thread held at a checkpoint, and what was due. */
+export const CheckpointDetails = (props: CheckpointDetailsProps) => {
+  const { threadId, place, rows, compared, onCompare, onOpenNamespace, actions } = props;
+  const { data: state, error, refetch } = useCheckpoint(threadId, place);
+  if (error !== null) return <FaultNotice error={error} onRetry={() => void refetch()} />;
+  if (state === undefined) return <p className="faint">Loading…</p>;
+  const row = rows.find(({ id }) => id === place.checkpoint_id);
+  const due = state.next.filter((name) => name !== "__start__");
+  return (
+    <section className={styles.details} aria-labelledby="checkpoint-title">
+      <div className="row">
+        <h2 id="checkpoint-title">{titleOf({ metadata: state.metadata ?? null })}</h2>
+        {state.created_at != null && (
+          <span className="faint">
+            <Time iso={state.created_at} />
+          </span>
+        )}
+      </div>
+      <div className="row">
+        <code className={styles.id}>{place.checkpoint_id}</code>
+        <Copy text={place.checkpoint_id}>Copy the id</Copy>
+      </div>
+      {actions(state)}
+      <p className="row">
+        {row !== undefined && row.wrote.length > 0 && <span>Wrote: {nodeNames(row.wrote)}.</span>}
+        <span>{due.length === 0 ? "Nothing is due." : `Next: ${nodeNames(due)}.`}</span>
+        <Link href={`/threads/${threadId}`}>Continue in the playground</Link>
+      </p>
+      {state.tasks.length > 0 && (
+        <Section title="Due after it">
+          <Tasks tasks={state.tasks} onOpen={onOpenNamespace} />
+        </Section>
+      )}
+      <Section title="State">
+        {Object.keys(state.values ?? {}).length === 0 ? (
+          <Empty>It is empty.</Empty>
+        ) : (
+          <JsonView value={state.values} depth={1} />
+        )}
+      </Section>
+      <Section title="Difference">
+        <Comparison
+          key={place.checkpoint_id}
+          threadId={threadId}
+          state={state}
+          place={place}
+          rows={rows}
+          compared={compared}
+          onCompare={onCompare}
+        />
+      </Section>
+    </section>
+  );
+};

@@ -1,0 +1,79 @@
+import { lazy, Suspense, useId } from "react";
+import type { ThreadState } from "@langchain/langgraph-sdk";
+import type { CheckpointPlace } from "../parts/checkpoints.ts";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { useCheckpoint } from "./checkpoint-details.tsx";
+import { titleOf, type TreeRow } from "./tree.ts";
+
+const Difference = lazy(async () => ({ default: (await import("./difference.tsx")).Difference }));
+
+/** Who wants another one marks it in the tree. */
+const OFFERED = 200;
+
+const optionText = ({ id, state }: TreeRow): string =>
+  `${titleOf(state)}, …${id.slice(9, 18)}, ${(state.created_at ?? "").slice(0, 19).replace("T", " ")}`;
+
+interface ComparisonProps {
+  threadId: string;
+  state: ThreadState<Record<string, unknown>>;
+  place: CheckpointPlace;
+  rows: readonly TreeRow[];
+  compared: string | undefined;
+  onCompare(id: string | undefined): void;
+}
+
+/** What is different in a state, from the one before it or from any other. */
+export const Comparison = ({ threadId, state, place, rows, compared, onCompare }: ComparisonProps) => {
+  const id = useId();
+  const before = state.parent_checkpoint?.checkpoint_id ?? undefined;
+  const other = compared === place.checkpoint_id ? undefined : (compared ?? before);
+  const first = useCheckpoint(
+    threadId,
+    other === undefined ? undefined : { checkpoint_id: other, checkpoint_ns: place.checkpoint_ns },
+  );
+  const offered = rows.filter((row) => row.id !== place.checkpoint_id).slice(0, OFFERED);
+  const isOffered = compared === undefined || offered.some((row) => row.id === compared);
+  return (
+    <>
+      <div className="row">
+        <label htmlFor={id}>Compared with</label>
+        <select
+          id={id}
+          value={compared ?? ""}
+          onChange={({ target }) => onCompare(target.value === "" ? undefined : target.value)}
+        >
+          <option value="">the checkpoint before it</option>
+          {!isOffered && (
+            <option value={compared}>
+              {compared === place.checkpoint_id ? "itself" : `…${compared.slice(9, 18)}`}
+            </option>
+          )}
+          {offered.map((row) => (
+            <option key={row.id} value={row.id}>
+              {optionText(row)}
+            </option>
+          ))}
+        </select>
+        {compared !== place.checkpoint_id && (
+          <button type="button" onClick={() => onCompare(place.checkpoint_id)}>
+            Compare others with this one
+          </button>
+        )}
+      </div>
+      <FaultNotice error={first.error} onRetry={() => void first.refetch()} />
+      {other === undefined ? (
+        <Empty>
+          {compared === undefined
+            ? "There is none before it."
+            : "Choose another one from the list, and see how it differs."}
+        </Empty>
+      ) : (
+        first.data !== undefined && (
+          <Suspense fallback={<p className="faint">Loading…</p>}>
+            <Difference key={other} before={first.data.values} after={state.values} />
+          </Suspense>
+        )
+      )}
+    </>
+  );
+};

@@ -1,0 +1,100 @@
+import { useMemo, useState } from "react";
+import { JsonView } from "../parts/json.tsx";
+import { Empty } from "../parts/notice.tsx";
+import { changesBetween, partsOfTexts, type Change } from "./changes.ts";
+import styles from "./difference.module.css";
+
+const CHANGES_SHOWN = 50;
+/** Of what stayed the same around a change of a text. */
+const CONTEXT_CHARACTERS = 60;
+const TEXT_CHARACTERS = 1_500;
+
+const WORDS: Record<Change["kind"], string> = {
+  added: "Added",
+  removed: "Removed",
+  changed: "Changed",
+  moved: "Moved",
+};
+
+const Text = ({ children }: { children: string }) => {
+  const [isWhole, setIsWhole] = useState(false);
+  if (isWhole || children.length <= TEXT_CHARACTERS) return children;
+  return (
+    <>
+      {children.slice(0, TEXT_CHARACTERS)}…{" "}
+      <button type="button" className="plain" onClick={() => setIsWhole(true)}>
+        all {children.length.toLocaleString("en")} characters
+      </button>
+    </>
+  );
+};
+
+/** A text that was changed: what went is struck out, what came is underlined, and both are said. */
+const TextChange = ({ before, after }: { before: string; after: string }) => {
+  const { start, removed, added, end } = useMemo(() => partsOfTexts(before, after), [before, after]);
+  return (
+    <p className={styles.text}>
+      {start.length > CONTEXT_CHARACTERS && "…"}
+      {start.slice(-CONTEXT_CHARACTERS)}
+      {removed !== "" && (
+        <del>
+          <span className="unseen">removed: </span>
+          <Text>{removed}</Text>
+        </del>
+      )}
+      {added !== "" && (
+        <ins>
+          <span className="unseen">added: </span>
+          <Text>{added}</Text>
+        </ins>
+      )}
+      {end.slice(0, CONTEXT_CHARACTERS)}
+      {end.length > CONTEXT_CHARACTERS && "…"}
+    </p>
+  );
+};
+
+const Values = ({ change: { kind, before, after } }: { change: Change }) => {
+  if (kind === "moved") return <p>{`from place ${String(before)} to place ${String(after)}`}</p>;
+  if (typeof before === "string" && typeof after === "string")
+    return <TextChange before={before} after={after} />;
+  if (kind !== "changed") return <JsonView value={kind === "added" ? after : before} />;
+  return (
+    <dl className={styles.pair}>
+      <dt>before</dt>
+      <dd>
+        <JsonView value={before} />
+      </dd>
+      <dt>after</dt>
+      <dd>
+        <JsonView value={after} />
+      </dd>
+    </dl>
+  );
+};
+
+/** What is different between two values, one thing after the other. */
+export const Difference = ({ before, after }: { before: unknown; after: unknown }) => {
+  const changes = useMemo(() => changesBetween(before, after), [before, after]);
+  const [shown, setShown] = useState(CHANGES_SHOWN);
+  if (changes.length === 0) return <Empty>Nothing is different.</Empty>;
+  return (
+    <>
+      <ul className={styles.changes} aria-label="Differences">
+        {changes.slice(0, shown).map((change) => (
+          <li key={`${change.kind} ${change.path.join("\n")}`} data-kind={change.kind}>
+            <p className={styles.head}>
+              <strong>{WORDS[change.kind]}</strong> <code>{change.path.join(" › ") || "the whole"}</code>
+            </p>
+            <Values change={change} />
+          </li>
+        ))}
+      </ul>
+      {changes.length > shown && (
+        <button type="button" onClick={() => setShown(shown + CHANGES_SHOWN)}>
+          {changes.length - shown} more
+        </button>
+      )}
+    </>
+  );
+};

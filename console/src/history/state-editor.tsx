@@ -1,0 +1,127 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useId, useState } from "react";
+import type { AssistantGraph, ThreadState } from "@langchain/langgraph-sdk";
+import type { CheckpointPlace } from "../parts/checkpoints.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { FaultNotice } from "../parts/notice.tsx";
+import { UNTOUCHED, ValueEditor } from "../parts/value-editor.tsx";
+import { useConnection } from "../server/connection.tsx";
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Ids of nodes as a checkpoint's namespace sees them: its graph's own. */
+const nodesOf = ({ nodes }: AssistantGraph, namespace: string): string[] => {
+  const path = namespace === "" ? [] : namespace.split("|").map((segment) => segment.split(":", 1)[0] ?? "");
+  const start = path.map((name) => `${name}:`).join("");
+  const own = nodes
+    .map(({ id }) => String(id))
+    .filter((id) => id.startsWith(start))
+    .map((id) => id.slice(start.length).split(":", 1)[0] ?? "");
+  return [...new Set(own)].filter((name) => name !== "" && !/^__(start|end)__$/.test(name));
+};
+
+/** What is different at the top of a state: the rest is not written, for it would go through the reducers once more. */
+export const changedKeys = (before: unknown, after: unknown): Record<string, unknown> | null => {
+  if (!isObject(after)) return null;
+  const known = isObject(before) ? before : {};
+  const changed = Object.entries(after).filter(
+    ([key, value]) =>
+      JSON.stringify(value) !== JSON.stringify(Object.hasOwn(known, key) ? known[key] : undefined),
+  );
+  return changed.length === 0 ? null : Object.fromEntries(changed);
+};
+
+interface StateEditorProps {
+  threadId: string;
+  assistantId: string | undefined;
+  place: CheckpointPlace;
+  state: ThreadState<Record<string, unknown>>;
+  onStored(checkpointId: string): void;
+  onClose(): void;
+}
+
+/** Writes a state anew behind a checkpoint: a fork. */
+export const StateEditor = ({ threadId, assistantId, place, state, onStored, onClose }: StateEditorProps) => {
+  const { client } = useConnection();
+  const queries = useQueryClient();
+  const id = useId();
+  const [value, setValue] = useState<unknown>(state.values);
+  const [validity, setValidity] = useState(UNTOUCHED);
+  const [asNode, setAsNode] = useState("");
+  const schemas = useQuery({
+    queryKey: ["assistants", assistantId, "schemas"],
+    queryFn: () => client.assistants.getSchemas(assistantId ?? ""),
+    enabled: assistantId !== undefined,
+    staleTime: 60_000,
+  });
+  const graph = useQuery({
+    queryKey: ["assistants", assistantId, "graph"],
+    queryFn: () => client.assistants.getGraph(assistantId ?? "", { xray: true }),
+    enabled: assistantId !== undefined,
+    staleTime: 60_000,
+  });
+  const changed = changedKeys(state.values, value);
+  const store = useMutation({
+    mutationFn: async () =>
+      await client.threads.updateState(threadId, {
+        values: changed,
+        checkpoint: { thread_id: threadId, ...place, checkpoint_map: null },
+        ...(asNode === "" ? {} : { asNode }),
+      }),
+    onSuccess: async (configured) => {
+      await queries.invalidateQueries({ queryKey: ["threads", threadId] });
+      onStored(String(configured.configurable?.checkpoint_id ?? ""));
+    },
+  });
+  // Of a subgraph nobody knows the schema by its namespace here: it is written as JSON.
+  const schema = place.checkpoint_ns === "" ? (schemas.data?.state_schema ?? {}) : {};
+  const isReady = assistantId === undefined || !schemas.isPending;
+  return (
+    <Dialog title="Edit the state" onClose={onClose}>
+      <p className="faint">
+        What you change is stored as a new checkpoint behind this one, through the reducers of the graph, as
+        if a node had written it: what a list collects is added to it, and a message replaces the one with the
+        same id. Keys that you leave as they are are not written.
+      </p>
+      {isReady && (
+        <ValueEditor
+          key={schemas.status}
+          label="State"
+          schema={schema}
+          value={value}
+          onChange={(written, known) => {
+            setValue(written);
+            setValidity(known);
+          }}
+        />
+      )}
+      <div className="row">
+        <label htmlFor={id}>As if written by</label>
+        <select id={id} value={asNode} onChange={({ target }) => setAsNode(target.value)}>
+          <option value="">the node that wrote last</option>
+          {(graph.data === undefined ? [] : nodesOf(graph.data, place.checkpoint_ns)).map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </div>
+      <FaultNotice error={schemas.error ?? graph.error} />
+      <FaultNotice error={store.error} />
+      <div className="row">
+        <button
+          type="button"
+          className="primary"
+          disabled={store.isPending || !validity.isJson || (changed === null && asNode === "")}
+          onClick={() => store.mutate()}
+        >
+          Store as a new checkpoint
+        </button>
+        <span className="faint" role="status">
+          {changed === null ? "Nothing is changed." : `Written: ${Object.keys(changed).join(", ")}.`}
+        </span>
+      </div>
+    </Dialog>
+  );
+};

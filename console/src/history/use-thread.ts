@@ -1,0 +1,36 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
+import { useConnection } from "../server/connection.tsx";
+
+/** While a run goes on; else somebody else may start one. */
+const ASKED_EVERY_MS = 1_000;
+const ASKED_EVERY_MS_WHEN_IDLE = 5_000;
+
+const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+
+/** The record of a thread, and whether a run goes on in it; what is known of its states is read again when one has ended. */
+export const useThread = (threadId: string) => {
+  const { client } = useConnection();
+  const queries = useQueryClient();
+  const { data, error, refetch } = useQuery({
+    queryKey: ["threads", threadId, "record"],
+    queryFn: () => client.threads.get(threadId),
+    refetchInterval: ({ state }) =>
+      state.data?.status === "busy" ? ASKED_EVERY_MS : ASKED_EVERY_MS_WHEN_IDLE,
+  });
+  const changedAt = data === undefined ? undefined : `${data.status} ${data.state_updated_at}`;
+  const before = useRef<string>(undefined);
+  useEffect(() => {
+    if (before.current !== undefined && before.current !== changedAt) {
+      void queries.invalidateQueries({ queryKey: ["threads", threadId, "history"] });
+      void queries.invalidateQueries({ queryKey: ["threads", threadId, "checkpoint"] });
+    }
+    before.current = changedAt;
+  }, [changedAt, queries, threadId]);
+  return {
+    status: data?.status,
+    assistantId: textOf(data?.metadata?.["assistant_id"]),
+    error,
+    refetch: () => void refetch(),
+  };
+};

@@ -1,0 +1,330 @@
+import { fileURLToPath } from "node:url";
+import { Client } from "@langchain/langgraph-sdk";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../helpers/conditions.ts";
+import { openConsole, reasonForNoBrowser, SLOW_MS, violationsIn, type OpenConsole } from "./browser.ts";
+import { openGate } from "./graphs/gate.ts";
+
+const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+
+describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", { timeout: SLOW_MS }, () => {
+  let shown: OpenConsole;
+  let client: Client;
+  beforeAll(async () => {
+    shown = await openConsole({
+      graphConfigFile: GRAPHS,
+      context: { permissions: ["clipboard-read", "clipboard-write"] },
+    });
+    client = new Client({ apiUrl: shown.server.url, apiKey: null });
+  }, SLOW_MS);
+  afterAll(() => shown?.close());
+
+  const aThread = async (assistantId: string, input: Record<string, unknown>): Promise<string> => {
+    const { thread_id: threadId } = await client.threads.create();
+    await client.runs.wait(threadId, assistantId, { input, raiseError: false });
+    return threadId;
+  };
+  const aDraft = (): Promise<string> =>
+    aThread("approval", { messages: [{ role: "user", content: "looms" }] });
+  const idsOf = async (threadId: string): Promise<string[]> =>
+    (await client.threads.getHistory(threadId, { limit: 100 })).map(
+      ({ checkpoint }) => checkpoint.checkpoint_id ?? "",
+    );
+  const open = async (threadId: string): Promise<void> => {
+    await shown.go(`/threads/${threadId}/history`);
+    await items().first().waitFor();
+  };
+  const items = () => shown.page.getByRole("treeitem");
+  const item = (id: string) => shown.page.locator(`[data-checkpoint="${id}"]`);
+  const changes = () => shown.page.getByRole("list", { name: "Differences" }).locator("> li");
+  /** Titles and levels of the tree, as a screen reader has them. */
+  const tree = async (): Promise<string[]> =>
+    (await items().all()).reduce<Promise<string[]>>(
+      async (known, each) => [
+        ...(await known),
+        `${await each.getAttribute("aria-level")} ${await each.locator("strong").textContent()}`,
+      ],
+      Promise.resolve([]),
+    );
+
+  test("shows checkpoints as a tree of forks, the newest branch first, with what wrote them and what is due", async () => {
+    const { page } = shown;
+    const threadId = await aDraft();
+    await client.threads.updateState(threadId, { values: { draft: "Mine." }, asNode: "write" });
+    const written = (await client.threads.getHistory(threadId)).find(({ next }) => next[0] === "write");
+    await client.runs.wait(threadId, "approval", {
+      input: null,
+      checkpointId: written?.checkpoint.checkpoint_id ?? "",
+    });
+    await open(threadId);
+    await items().nth(5).waitFor();
+    expect(await tree()).toEqual([
+      "1 Step 2 · loop",
+      "1 Step 1 · fork",
+      "2 Step 2 · update",
+      "2 Step 1 · loop",
+      "1 Step 0 · loop",
+      "1 Step -1 · input",
+    ]);
+    expect(await items().first().textContent()).toMatch(/wrote: write · next: review · waits for an answer/);
+    expect(await items().nth(2).textContent()).toMatch(/Branch 2, from step 0, 2 checkpoints/);
+    expect(await items().nth(3).textContent()).toMatch(/had a question/);
+    expect(await items().nth(4).textContent()).toMatch(/2 ways on/);
+    await page.getByRole("heading", { name: "Step 2 · loop" }).waitFor();
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("shows the state of a checkpoint, what was due with its questions, and copies its id", async () => {
+    const { page } = shown;
+    const threadId = await aDraft();
+    const [newest = ""] = await idsOf(threadId);
+    await open(threadId);
+    await page.getByText("Waits for an answer:").waitFor();
+    await page.getByText('"Send this draft?"').waitFor();
+    await page.getByRole("button", { name: "Copy the id" }).click();
+    await page.getByText("Copied.").waitFor();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(newest);
+    expect(await page.getByRole("link", { name: "Continue in the playground" }).getAttribute("href")).toBe(
+      `#/threads/${threadId}`,
+    );
+  });
+
+  test("says in words what is different from the checkpoint before, and from any other", async () => {
+    const { page } = shown;
+    const threadId = await aDraft();
+    const ids = await idsOf(threadId);
+    await open(threadId);
+    await changes().first().waitFor();
+    expect(await changes().allTextContents()).toEqual([
+      'Changed draftadded: Dear customer, about your request "looms": we take care of it.',
+    ]);
+    await page.getByLabel("Compared with").selectOption({ index: 2 });
+    await changes().nth(1).waitFor();
+    expect(
+      await changes()
+        .filter({ hasText: /^Added messages › 0/ })
+        .count(),
+    ).toBe(1);
+    expect(
+      await changes()
+        .filter({ hasText: /^Changed draft/ })
+        .count(),
+    ).toBe(1);
+    // The other way round: mark one, choose another.
+    await page.getByRole("button", { name: "Compare others with this one" }).click();
+    await page.getByText("Choose another one from the list").waitFor();
+    await item(ids.at(-1) ?? "").click();
+    await changes().filter({ hasText: "Removed" }).first().waitFor();
+    expect(await changes().filter({ hasText: "draft" }).textContent()).toContain("removed: Dear customer");
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("bounds differences of long texts and lists", async () => {
+    const { page } = shown;
+    const { thread_id: threadId } = await client.threads.create({ graphId: "gated" });
+    const list = (start: number) => Array.from({ length: 1_500 }, (_, place) => `line ${start + place * 7}`);
+    await client.threads.updateState(threadId, {
+      values: { text: "a".repeat(900_000), done: list(0) },
+      asNode: "finish",
+    });
+    await client.threads.updateState(threadId, {
+      values: { text: `${"a".repeat(450_000)}<b>constructor</b>${"a".repeat(450_000)}`, done: list(3) },
+      asNode: "finish",
+    });
+    await open(threadId);
+    await changes().nth(49).waitFor();
+    expect(await changes().count()).toBe(50);
+    const text = await changes().filter({ hasText: "Changed text" }).textContent();
+    expect(text).toContain("added: <b>constructor</b>");
+    expect(text?.length).toBeLessThan(400);
+    await page.getByRole("button", { name: /^1,?\d+ more$/ }).click();
+    await changes().nth(99).waitFor();
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("stores an edited state as a fork, as a node that is chosen", async () => {
+    const { page } = shown;
+    const threadId = await aDraft();
+    await open(threadId);
+    await page.getByRole("button", { name: "Edit the state…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("draft").fill("By hand.");
+    await dialog.getByText("Written: draft.").waitFor();
+    await dialog.getByLabel("As if written by").selectOption("write");
+    expect(await shown.violations()).toEqual([]);
+    await dialog.getByRole("button", { name: "Store as a new checkpoint" }).click();
+    await page.getByRole("heading", { name: "Step 2 · update" }).waitFor();
+    await items().nth(3).waitFor();
+    expect((await changes().allTextContents()).join()).toContain("added: By hand.");
+    const { values, next } = await client.threads.getState<{ draft: string }>(threadId);
+    expect([values.draft, next]).toEqual(["By hand.", ["review"]]);
+  });
+
+  test("edits a state as JSON, and writes nothing but what is changed", async () => {
+    const { page } = shown;
+    const threadId = await aThread("counter", {});
+    await open(threadId);
+    await page.getByRole("button", { name: "Edit the state…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("tab", { name: "JSON" }).click();
+    await dialog.getByRole("textbox").fill('{"messages": [], "count": 5}');
+    await dialog.getByText("Written: count.").waitFor();
+    await dialog.getByRole("button", { name: "Store as a new checkpoint" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const { values } = await client.threads.getState<{ count: number }>(threadId);
+    // Its reducer adds.
+    expect(values.count).toBe(6);
+  });
+
+  test("runs on from a checkpoint, and shows where that leads", async () => {
+    const { page } = shown;
+    const threadId = await aThread("counter", { count: 10 });
+    const history = await client.threads.getHistory(threadId);
+    const due = history.find(({ next }) => next[0] === "increment");
+    await open(threadId);
+    await item(due?.checkpoint.checkpoint_id ?? "").click();
+    await page.getByText("Next: increment.").waitFor();
+    await page.getByRole("button", { name: "Run from here" }).click();
+    await page.getByRole("status").locator("[data-status=success]").waitFor();
+    await eventually(
+      "the branch is there",
+      async () =>
+        (await tree()).join() ===
+        "1 Step 2 · loop,1 Step 1 · fork,2 Step 1 · loop,1 Step 0 · loop,1 Step -1 · input",
+    );
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("runs from a checkpoint with new input", async () => {
+    const { page } = shown;
+    const threadId = await aThread("counter", { count: 10 });
+    const oldest = (await idsOf(threadId)).at(-2) ?? "";
+    await open(threadId);
+    await item(oldest).click();
+    await page.getByRole("button", { name: "Run with new input…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("tab", { name: "JSON" }).click();
+    await dialog.getByRole("textbox").fill('{"count": 100}');
+    await dialog.getByRole("button", { name: "Run", exact: true }).click();
+    await page.getByRole("status").locator("[data-status=success]").waitFor();
+    const { values } = await client.threads.getState<{ count: number }>(threadId);
+    expect(values.count).toBe(111);
+  });
+
+  test("shows the steps of a run as they come, and refuses to edit or run meanwhile in a sentence", async () => {
+    const { page } = shown;
+    const { thread_id: threadId } = await client.threads.create();
+    await client.runs.create(threadId, "gated", { input: { text: "hello" } });
+    await eventually("it waits", async () => (await client.threads.getHistory(threadId)).length > 1);
+    await open(threadId);
+    await page.locator("h1 ~ [data-status=busy]").waitFor();
+    await page.getByRole("button", { name: "Run from here" }).click();
+    await page
+      .getByRole("alert")
+      .getByText(/thread/i)
+      .first()
+      .waitFor();
+    await page.getByRole("button", { name: "Edit the state…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("As if written by").selectOption("finish");
+    await dialog.getByRole("button", { name: "Store as a new checkpoint" }).click();
+    expect(await dialog.getByRole("alert").textContent()).toMatch(/run|busy/);
+    expect(await shown.violations()).toEqual([]);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await eventually("the gate is open", () => openGate() > 0);
+    await items().filter({ hasText: "wrote: finish" }).waitFor();
+    await page.locator("h1 ~ [data-status=idle]").waitFor();
+  });
+
+  test("looks into graphs within the thread, and out again", async () => {
+    const { page } = shown;
+    const threadId = await aThread("research", { messages: [{ role: "user", content: "looms" }] });
+    await open(threadId);
+    await items().filter({ hasText: "next: investigate ×3" }).click();
+    await page.getByRole("button", { name: "Look into its graph" }).first().click();
+    await items().filter({ hasText: "wrote: search" }).waitFor();
+    await page
+      .getByRole("navigation", { name: "Graphs within the thread" })
+      .getByText("investigate")
+      .waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await page.getByRole("button", { name: "The thread" }).click();
+    await items().filter({ hasText: "next: investigate ×3" }).waitFor();
+  });
+
+  test("shows why a run failed", async () => {
+    const { page } = shown;
+    const threadId = await aThread("failing", { reason: "out of yarn" });
+    await open(threadId);
+    await page.getByText("Failed: out of yarn").waitFor();
+  });
+
+  test("has 1,000 checkpoints in pages, drawn as far as they are in sight, and the keyboard goes through them", async () => {
+    const { page } = shown;
+    const { thread_id: threadId } = await client.threads.create({
+      graphId: "counter",
+      supersteps: Array.from({ length: 1_000 }, () => ({
+        updates: [{ values: { count: 1 }, asNode: "increment" }],
+      })),
+    });
+    await open(threadId);
+    const loaded = page.getByText(/^\d+ checkpoints/);
+    for (let pages = 2; pages <= 10; pages += 1) {
+      await page.getByRole("button", { name: "More" }).click();
+      await loaded.filter({ hasText: new RegExp(`^${pages * 100} checkpoints`) }).waitFor();
+    }
+    expect(await items().count()).toBeLessThan(60);
+    const list = page.getByRole("tree");
+    await list.focus();
+    await list.press("End");
+    await items()
+      .filter({ hasText: "Step 0 ·" })
+      .or(items().filter({ hasText: "Step -1 ·" }))
+      .first()
+      .waitFor();
+    await list.press("Enter");
+    await page.locator("[role=treeitem][aria-selected=true]").waitFor();
+    const last = await page.locator("[role=treeitem][aria-selected=true]").getAttribute("aria-posinset");
+    await list.press("ArrowUp");
+    await list.press("Enter");
+    await page.locator(`[role=treeitem][aria-selected=true][aria-posinset="${Number(last) - 1}"]`).waitFor();
+    await list.press("Home");
+    await list.press("Enter");
+    await page.locator('[role=treeitem][aria-selected=true][aria-posinset="1"]').waitFor();
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("says that there is no such thread, and that nothing has run in one", async () => {
+    const { page } = shown;
+    await shown.go("/threads/00000000-0000-4000-8000-000000000000/history");
+    await page
+      .getByRole("alert")
+      .getByText(/00000000-0000-4000-8000-000000000000/)
+      .waitFor();
+    const { thread_id: threadId } = await client.threads.create();
+    await shown.go(`/threads/${threadId}/history`);
+    await page.getByText("nothing has run in it").waitFor();
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("fits a phone, in the dark", async () => {
+    const threadId = await aDraft();
+    const context = await shown.browser.newContext({
+      viewport: { width: 390, height: 844 },
+      colorScheme: "dark",
+    });
+    const phone = await context.newPage();
+    await phone.goto(`${shown.server.url}/console/#/threads/${threadId}/history`);
+    await phone.getByRole("list", { name: "Differences" }).waitFor();
+    expect(await phone.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
+    expect(await violationsIn(phone)).toEqual([]);
+    await phone.getByRole("button", { name: "Edit the state…" }).click();
+    await phone.getByRole("dialog").getByLabel("draft").waitFor();
+    expect(await violationsIn(phone)).toEqual([]);
+    await context.close();
+  });
+
+  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+    expect(shown.faults).toEqual([]);
+  });
+});
