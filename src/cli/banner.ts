@@ -1,11 +1,14 @@
+import { signInOf, type SignIn } from "../http/sign-in.ts";
 import type { Config } from "../config/config.ts";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
 
 /** What a person at the terminal wants to know once the server is up. */
 export interface BannerFacts {
   config: Config;
-  /** Whether callers need an API key. */
-  hasKeys: boolean;
+  /** How callers show who they are: "API keys", "auth"; none: the server is open. */
+  ways: readonly string[];
+  /** What `auth` of langgraph.json reads; for the first request. */
+  signIn?: SignIn | undefined;
   /** Where the server listens, e.g. `http://127.0.0.1:8123`. */
   address: string;
   /** Folder of the embedded PostgreSQL; undefined: the one of `config.databaseUrl`. */
@@ -38,6 +41,8 @@ const EXAMPLES = new Map<JsonValue | undefined, JsonValue>([
 /** On one line, which a person is to read. */
 const KEYS_SHOWN = 5;
 
+const HEADER_NAME = /^[\w-]+$/;
+
 const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -64,9 +69,18 @@ const exampleInput = (schema: JsonObject | undefined): JsonObject => {
 /** Within single quotes a shell takes everything as it is but these. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** A first request that works by copy and paste (with a key of the server's in $API_KEY, if it wants one). */
-const firstRequest = ({ hasKeys, address, graphs, inputSchema }: BannerFacts): string[] => {
-  const header = !hasKeys ? "" : ' -H "x-api-key: $API_KEY"';
+/** In a header of the request: a key in $API_KEY, else what users have in $TOKEN. */
+const headerText = ({ ways, signIn }: BannerFacts): string => {
+  if (ways.length === 0) return "";
+  if (ways.includes("API keys") || signIn === undefined) return ' -H "x-api-key: $API_KEY"';
+  const { header, prefix } = HEADER_NAME.test(signIn.header) ? signIn : signInOf({});
+  return ` -H "${header.toLowerCase()}: ${prefix}$TOKEN"`;
+};
+
+/** A first request that works by copy and paste, once there is what its header names. */
+const firstRequest = (facts: BannerFacts): string[] => {
+  const { address, graphs, inputSchema } = facts;
+  const header = headerText(facts);
   const post = (path: string, body: unknown) => [
     `curl -N ${callable(address)}${path}${header} \\`,
     `  -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`,
@@ -83,14 +97,15 @@ const firstRequest = ({ hasKeys, address, graphs, inputSchema }: BannerFacts): s
 
 /** The lines that are printed when the server is up. */
 export const bannerText = (facts: BannerFacts): string => {
-  const { config, hasConsole, hasKeys, address, embeddedFolder, graphs } = facts;
+  const { config, hasConsole, ways, address, embeddedFolder, graphs } = facts;
   const database =
     embeddedFolder === undefined
       ? `PostgreSQL at ${databaseName(config.databaseUrl ?? "")}`
       : `embedded PostgreSQL in ${embeddedFolder}`;
   const here = callable(address);
   const shown = here === address ? address : `${address} (every address of this machine; from here: ${here})`;
-  const access = hasKeys ? "with an API key" : "open: there are no API keys";
+  const entries = ways.map((way) => (way === "auth" ? "what auth of langgraph.json asks for" : "an API key"));
+  const access = entries.length === 0 ? "open: there are no API keys" : `with ${entries.join(", or ")}`;
   const rows = [
     ["Address", `${shown}${config.role === "all" ? "" : ` (role: ${config.role})`}`],
     ...(hasConsole ? [["Console", `${callable(address)}/console`]] : []),

@@ -9,7 +9,7 @@ const KEY = "0123456789abcdef0123456789abcdef";
 const banner = (environment: Record<string, string>, facts: Partial<BannerFacts> = {}): string =>
   bannerText({
     config: parseConfig([], environment, { terminal: true, readText: () => "" }),
-    hasKeys: (environment["API_KEYS"] ?? "") !== "",
+    ways: (environment["API_KEYS"] ?? "") === "" ? [] : ["API keys"],
     address: "http://127.0.0.1:8123",
     embeddedFolder: "/home/me/project/.threadloom",
     hasConsole: true,
@@ -35,6 +35,19 @@ test("neither a database's password nor an API key is printed", () => {
   expect(text).toContain('-H "x-api-key: $API_KEY"');
   expect(text).not.toContain("hunter2");
   expect(text).not.toContain(KEY);
+});
+
+test("users whom auth lets in are not told of API keys", () => {
+  const signIn = { noun: "token", header: "Authorization", prefix: "Bearer " };
+  const text = banner({}, { ways: ["auth"], signIn });
+  expect(text).toContain("Access    with what auth of langgraph.json asks for\n");
+  expect(text).toContain('-H "authorization: Bearer $TOKEN"');
+  expect(text).not.toMatch(/api.key/i);
+  expect(banner({}, { ways: ["API keys", "auth"], signIn })).toContain(
+    "Access    with an API key, or what auth of langgraph.json asks for\n",
+  );
+  const odd = banner({}, { ways: ["auth"], signIn: { ...signIn, header: 'x"; rm -rf /', prefix: "" } });
+  expect(odd).not.toContain("rm -rf");
 });
 
 test("an address that stands for all of them is printed as one that can be called", () => {

@@ -3,12 +3,13 @@ import { dirname } from "node:path";
 import { version } from "node:process";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { graphConfigFileOf, parseConfig, type Config } from "../../config/config.ts";
+import { misspeltVariables } from "../../config/misspelt-variables.ts";
 import { projectKeysIn } from "../../config/project-keys.ts";
 import { StartError, UsageError } from "../../domain/errors.ts";
 import { createLogger } from "../../lib/logger.ts";
 import { serverVersion } from "../../lib/package-versions.ts";
 import { checkAccess } from "../doctor/access.ts";
-import { checkText, fail, ok, type Check } from "../doctor/checks.ts";
+import { checkText, fail, ok, warn, type Check } from "../doctor/checks.ts";
 import { checkDatabase } from "../doctor/database.ts";
 import { checkGraphs, checkProjectParts } from "../doctor/loading.ts";
 import { checkPort } from "../doctor/port.ts";
@@ -88,6 +89,8 @@ async function* checksOf(
     yield fail("Options", error.message, "Set it right, in the environment or as a flag.");
     return;
   }
+  const misspelt = misspeltVariables(place.environment);
+  if (misspelt !== undefined) yield warn("Environment", misspelt, "Correct the names, if they were meant.");
   const { checks: found, hasStoredKeys } = await checkDatabase(place, cipherOf(place.environment), logger);
   yield* found;
   yield checkAccess(config, { hasStoredKeys, hasAuth: project?.auth !== undefined });

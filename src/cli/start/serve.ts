@@ -22,12 +22,14 @@ import { isUnusable } from "../../database/passing-faults.ts";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
 import { projectKeysIn } from "../../config/project-keys.ts";
 import { environmentWarning } from "../../config/hosted-environment.ts";
+import { misspeltVariables } from "../../config/misspelt-variables.ts";
 import { sqlState, StartError } from "../../domain/errors.ts";
 import { prettyLines } from "../../lib/pretty-lines.ts";
 import { createLogger, type Logger } from "../../lib/logger.ts";
 import { serverVersion } from "../../lib/package-versions.ts";
 import type { Server } from "../../app/compose.ts";
 import type { Development } from "../../app/development.ts";
+import { signInOf } from "../../http/sign-in.ts";
 import { exitCodeOf } from "../run-command.ts";
 import type { InDevelopment } from "./in-development.ts";
 
@@ -172,8 +174,8 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
       { keys: project.forImages },
       `${file}: keys for building an image, which a server has no use for`,
     );
-  const variables = environmentWarning(process.env);
-  if (variables !== undefined) logger.warn(variables);
+  for (const warning of [environmentWarning(process.env), misspeltVariables(process.env)])
+    if (warning !== undefined) logger.warn(warning);
   const opened: Opened = {};
   let stopping = false;
   let isClosed = false;
@@ -236,15 +238,16 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
     const embeddedFolder = opened.postgres?.dataFolder;
     const graphs = opened.server?.graphs ?? [];
     const ways = opened.server?.access ?? [];
-    const hasKeys = ways.length > 0;
     if (pretty) {
       const inputSchema =
         graphs[0] === undefined
           ? undefined
           : await opened.server?.inputSchemaOf(graphs[0]).catch(() => undefined);
       const hasConsole = opened.server?.hasConsole ?? false;
+      const signIn =
+        project.auth === undefined ? undefined : signInOf(project.auth.openapi?.securitySchemes ?? {});
       process.stdout.write(
-        bannerText({ config, hasConsole, hasKeys, address, embeddedFolder, graphs, inputSchema }),
+        bannerText({ config, hasConsole, ways, signIn, address, embeddedFolder, graphs, inputSchema }),
       );
     } else {
       const database = embeddedFolder ?? databaseName(config.databaseUrl ?? "");
