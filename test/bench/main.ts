@@ -21,6 +21,7 @@ import type { Bench, Scenario } from "./scenario.ts";
 import { createServerUnderTest, makeFolder, type RemoteServer } from "./server-process.ts";
 import { formatStatements, resetStatements } from "./statements.ts";
 import { dev } from "./dev.ts";
+import { firstAnswer } from "./first-answer.ts";
 import { eventStreaming } from "./event-streaming.ts";
 import { events, stream, tokens } from "./streams.ts";
 import { search, state, threads } from "./threads.ts";
@@ -43,6 +44,7 @@ const SCENARIOS: readonly Scenario[] = [
   workers,
   access,
   dev,
+  firstAnswer,
 ];
 
 const HELP = `npm run bench -- [options]

@@ -1,0 +1,112 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { chromium } from "playwright-core";
+import { EXECUTABLE, LAUNCH_ARGUMENTS } from "../clients/browser/chromium.ts";
+import { median, now } from "./load.ts";
+import type { Scenario } from "./scenario.ts";
+import { spawnProcess } from "./server-process.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const run = promisify(execFile);
+const REPEATS = 3;
+const PATIENCE_MS = 60_000;
+
+/** What somebody who has never seen Threadloom waits for, one after the other; in milliseconds. */
+interface Waits {
+  made: number;
+  started: number;
+  answered: number;
+}
+
+/** The first text of an answer in the console, while it is streamed. */
+const untilAnswered = async (address: string): Promise<void> => {
+  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: LAUNCH_ARGUMENTS });
+  try {
+    const page = await browser.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(`${address}/console`);
+    await page.getByLabel("Message", { exact: true }).fill("What is 6 * 7?");
+    await page.keyboard.press("Enter");
+    await page.getByRole("log").locator("[data-type=ai]").filter({ hasText: /\S/ }).first().waitFor();
+  } finally {
+    await browser.close();
+  }
+};
+
+/** @param packed the package, which stands for what a registry has */
+const walk = async (packed: string): Promise<Waits> => {
+  const folder = await mkdtemp(join(tmpdir(), "threadloom-bench-new-"));
+  try {
+    const begun = now();
+    // What `npx threadloom new my-agent` does, of a package that is in no registry.
+    const argv = ["exec", "--yes", `--package=${packed}`, "--", "threadloom", "new", "my-agent", "--yes"];
+    await run("npm", [...argv, "--threadloom", packed], { cwd: folder });
+    const made = now();
+    const child = spawnProcess(["npm", "run", "dev", "--", "--port", "0", "--no-open"], {
+      cwd: join(folder, "my-agent"),
+      environment: { LOG_FORMAT: "json", LOG_LEVEL: "info" },
+    });
+    try {
+      const address = (await child.said(/"msg":"listening on ([^"]+)"/))[1]!;
+      const started = now();
+      await untilAnswered(address);
+      return { made: made - begun, started: started - made, answered: now() - started };
+    } finally {
+      await child.stop();
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+};
+
+export const firstAnswer: Scenario = {
+  name: "first-answer",
+  about: "from an empty folder to the first words of an answer in the console, by a driven Chromium",
+  onRequest: true,
+  async run(bench) {
+    const folder = await mkdtemp(join(tmpdir(), "threadloom-bench-pack-"));
+    try {
+      const packing = await run("npm", ["pack", "--json", "--pack-destination", folder], { cwd: ROOT });
+      const json = packing.stdout.slice(packing.stdout.indexOf("["));
+      const [{ filename }] = JSON.parse(json) as [{ filename: string }];
+      const packed = join(folder, filename);
+      bench.progress("first-answer: once, so that npm has everything in its cache");
+      await walk(packed);
+      const walks: Waits[] = [];
+      for (let repeat = 0; repeat < REPEATS; repeat += 1) walks.push(await walk(packed));
+      const add = (label: string, wanted: string, values: number[]): void =>
+        bench.figures.add(
+          "first-answer",
+          { label, unit: "s", better: "less", wanted },
+          "threadloom",
+          median(values) / 1_000,
+        );
+      add(
+        "npx threadloom new, with its packages",
+        "",
+        walks.map(({ made }) => made),
+      );
+      add(
+        "npm run dev, until it listens",
+        "",
+        walks.map(({ started }) => started),
+      );
+      add(
+        "the console, until words of an answer",
+        "",
+        walks.map(({ answered }) => answered),
+      );
+      add(
+        "all",
+        "< 30",
+        walks.map(({ made, started, answered }) => made + started + answered),
+      );
+    } finally {
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    }
+  },
+};
