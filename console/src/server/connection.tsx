@@ -31,7 +31,7 @@ export interface Connection {
    * @throws Refusal
    */
   search<Item>(path: string, body: object): Promise<Found<Item>>;
-  /** What is served, e.g. its version; from `/info`. */
+  /** What is served; from `/info`. */
   readonly info: ServerInfo;
 }
 
@@ -45,7 +45,8 @@ export interface Found<Item> {
 }
 
 export interface ServerInfo {
-  version?: string;
+  /** Its own; `version` is that of the API that clients ask for. */
+  threadloom_version?: string;
   langgraph_js_version?: string;
 }
 

@@ -53,7 +53,7 @@ export const Shell = () => {
       </a>
       <header className={styles.header}>
         <p className={styles.name}>
-          Threadloom <span className="faint">{info.version}</span>
+          Threadloom <span className="faint">{info.threadloom_version}</span>
         </p>
         <nav aria-label="Pages">
           <ul className={styles.pages}>
