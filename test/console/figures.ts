@@ -1,0 +1,204 @@
+/**
+ * `npm run bench:console`: what the console is to who uses it, in headless Chromium beside its server. A thread of 2,000 messages, into
+ * which 60 tokens a second come: how even the frames are. How soon a page shows something, and how much is loaded for it.
+ */
+import { readdirSync, statSync } from "node:fs";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { buildConsole } from "../../console/build.js";
+import { spawnProcess } from "../bench/server-process.ts";
+import { EXECUTABLE, LAUNCH_ARGUMENTS } from "../clients/browser/chromium.ts";
+
+const MESSAGES = 2_000;
+const TOKENS = 600;
+const TOKENS_PER_SECOND = 60;
+const LOADS = 5;
+const FRAME_MS = 1_000 / 60;
+/** From here on a frame is felt as a hitch; browsers report the same as a long task. */
+const LONG_MS = 50;
+
+const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+const BUILT = fileURLToPath(new URL("../../dist/page/", import.meta.url));
+
+const quantile = (values: readonly number[], part: number): number =>
+  [...values].sort((one, other) => one - other)[
+    Math.min(values.length - 1, Math.floor(values.length * part))
+  ] ?? Number.NaN;
+
+const write = (label: string, text: string): boolean => process.stdout.write(`${label.padEnd(58)} ${text}\n`);
+const milliseconds = (value: number): string => `${Math.round(value)} ms`;
+
+const paintOf = async (page: Page): Promise<number> => {
+  await page.getByLabel("Message", { exact: true }).waitFor();
+  return page.evaluate(
+    () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Number.NaN,
+  );
+};
+
+/** Cold: a browser that has never been here; warm: the same page again. */
+const measurePaint = async (browser: Browser, address: string): Promise<void> => {
+  const cold: number[] = [];
+  const warm: number[] = [];
+  for (let load = 0; load < LOADS; load += 1) {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(address);
+    cold.push(await paintOf(page));
+    await page.reload();
+    warm.push(await paintOf(page));
+    await context.close();
+  }
+  write("first contentful paint, cold (median of 5; wanted < 1 s)", milliseconds(quantile(cold, 0.5)));
+  write("first contentful paint, warm (median of 5)", milliseconds(quantile(warm, 0.5)));
+};
+
+interface Frames {
+  intervals: number[];
+  longTasks: number[];
+}
+
+const measureStream = async (browser: Browser, url: string, threadId: string): Promise<void> => {
+  const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
+  const begun = performance.now();
+  await page.goto(`${url}/console/#/threads/${threadId}`);
+  await page.getByText(`Message ${MESSAGES}.`).waitFor();
+  write(
+    `a thread of ${MESSAGES.toLocaleString("en")} messages, from the address to its end`,
+    milliseconds(performance.now() - begun),
+  );
+  await page.getByLabel("Message", { exact: true }).fill("Type.");
+  await page.keyboard.press("Enter");
+  await page.getByText(/token5 /).waitFor();
+  await page.evaluate(`{
+    const frames = { intervals: [], longTasks: [] };
+    window.frames_ = frames;
+    new PerformanceObserver((list) => frames.longTasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
+    let last = performance.now();
+    const look = (now) => { frames.intervals.push(now - last); last = now; requestAnimationFrame(look); };
+    requestAnimationFrame(look);
+  }`);
+  await page.waitForTimeout(((TOKENS - 60) / TOKENS_PER_SECOND) * 1_000 - 500);
+  const streaming = (await page.evaluate("structuredClone(window.frames_)")) as Frames;
+  await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+  await page.waitForTimeout(1_000);
+  const all = (await page.evaluate("structuredClone(window.frames_)")) as Frames;
+  const isAtEnd = await page
+    .getByRole("log")
+    .evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight < 60);
+  const intervals = streaming.intervals.slice(1);
+  const dropped = intervals.reduce(
+    (sum, interval) => sum + Math.max(0, Math.round(interval / FRAME_MS) - 1),
+    0,
+  );
+  const long = intervals.filter((interval) => interval > LONG_MS);
+  const seconds = intervals.reduce((sum, interval) => sum + interval, 0) / 1_000;
+  write(
+    `${TOKENS_PER_SECOND} tokens/s for ${seconds.toFixed(1)} s: frames a second`,
+    (intervals.length / seconds).toFixed(1),
+  );
+  write(
+    "  frame, median / p95 / p99 / longest",
+    [0.5, 0.95, 0.99, 1].map((part) => milliseconds(quantile(intervals, part))).join(" / "),
+  );
+  write(
+    "  dropped frames",
+    `${dropped} of ${intervals.length + dropped} (${((100 * dropped) / (intervals.length + dropped)).toFixed(1)} %)`,
+  );
+  write(`  frames over ${LONG_MS} ms; long tasks`, `${long.length}; ${streaming.longTasks.length}`);
+  const atEnd = all.longTasks.slice(streaming.longTasks.length);
+  write(
+    "  as the run ends: long tasks, the longest",
+    `${atEnd.length}, ${milliseconds(Math.max(0, ...atEnd))}`,
+  );
+  write("  the end stays in view", String(isAtEnd));
+  write("  messages in the document", String(await page.getByRole("article").count()));
+};
+
+const measureBundle = (): void => {
+  const assets = join(BUILT, "assets");
+  const sizes = readdirSync(assets)
+    .filter((name) => name.endsWith(".br"))
+    .map((name) => ({ name, bytes: statSync(join(assets, name)).size }));
+  const kilobytes = (of: typeof sizes): string =>
+    `${(of.reduce((sum, { bytes }) => sum + bytes, 0) / 1_000).toFixed(0)} KB`;
+  write("bundle, compressed, all pages (wanted <= 400 KB)", kilobytes(sizes));
+  write("  loaded first", kilobytes(sizes.filter(({ name }) => name.startsWith("index-"))));
+  for (const one of sizes.filter(({ bytes, name }) => bytes > 5_000 && !name.startsWith("index-")))
+    write(`  ${one.name.replace(/-[\w-]{8}\.(js|css)\.br$/, ".$1")}`, kilobytes([one]));
+};
+
+/** A server as people start it, in a process of its own. */
+const startServer = async () => {
+  const folder = await mkdtemp(join(tmpdir(), "threadloom-console-"));
+  // As root the database runs as another user, who has to get through.
+  if (process.getuid?.() === 0) await chmod(folder, 0o755);
+  const server = spawnProcess(
+    [
+      process.execPath,
+      "bin/threadloom.js",
+      "start",
+      "--config",
+      GRAPHS,
+      "--port",
+      "0",
+      "--data",
+      join(folder, "data"),
+    ],
+    { environment: { LOG_FORMAT: "json" } },
+  );
+  const close = async (): Promise<void> => {
+    await server.stop();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  };
+  try {
+    const [, url = ""] = await server.said(/"msg":"listening on ([^"]+)"/);
+    return { url, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+};
+
+const post = async (address: string, body: unknown): Promise<unknown> => {
+  const answer = await fetch(address, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  if (!answer.ok) throw new Error(`${address} answered ${answer.status}: ${await answer.text()}`);
+  return await answer.json();
+};
+
+const makeLongThread = async (url: string): Promise<string> => {
+  const { thread_id } = (await post(`${url}/threads`, { metadata: { graph_id: "typing" } })) as {
+    thread_id: string;
+  };
+  const messages = Array.from({ length: MESSAGES }, (_, index) => ({
+    type: index % 2 === 0 ? "human" : "ai",
+    id: `message-${index}`,
+    content: `Message ${index + 1}.\n\nIt has **some** words, \`code\`, and ${"more ".repeat(index % 40)}.`,
+  }));
+  await post(`${url}/threads/${thread_id}/state`, {
+    values: { messages, tokens: TOKENS, perSecond: TOKENS_PER_SECOND },
+    as_node: "model",
+  });
+  return thread_id;
+};
+
+await buildConsole();
+measureBundle();
+const server = await startServer();
+try {
+  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: LAUNCH_ARGUMENTS });
+  try {
+    await measurePaint(browser, `${server.url}/console/`);
+    await measureStream(browser, server.url, await makeLongThread(server.url));
+  } finally {
+    await browser.close();
+  }
+} finally {
+  await server.close();
+}
