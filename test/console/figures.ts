@@ -4,7 +4,7 @@
  */
 import { readdirSync, statSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
@@ -80,7 +80,15 @@ const measureStream = async (browser: Browser, url: string, threadId: string): P
     const look = (now) => { frames.intervals.push(now - last); last = now; requestAnimationFrame(look); };
     requestAnimationFrame(look);
   }`);
+  const debug = await page.context().newCDPSession(page);
+  await debug.send("Performance.enable");
+  const busySeconds = async (): Promise<number> =>
+    (await debug.send("Performance.getMetrics")).metrics.find(({ name }) => name === "TaskDuration")?.value ??
+    Number.NaN;
+  const busyBefore = await busySeconds();
+  const watchedFrom = performance.now();
   await page.waitForTimeout(((TOKENS - 60) / TOKENS_PER_SECOND) * 1_000 - 500);
+  const busy = (1_000 * ((await busySeconds()) - busyBefore)) / (performance.now() - watchedFrom);
   const streaming = (await page.evaluate("structuredClone(window.frames_)")) as Frames;
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
   await page.waitForTimeout(1_000);
@@ -103,6 +111,7 @@ const measureStream = async (browser: Browser, url: string, threadId: string): P
     "  frame, median / p95 / p99 / longest",
     [0.5, 0.95, 0.99, 1].map((part) => milliseconds(quantile(intervals, part))).join(" / "),
   );
+  write("  the page's main thread is busy", `${(100 * busy).toFixed(0)} % of the time`);
   write(
     "  dropped frames",
     `${dropped} of ${intervals.length + dropped} (${((100 * dropped) / (intervals.length + dropped)).toFixed(1)} %)`,
@@ -189,6 +198,7 @@ const makeLongThread = async (url: string): Promise<string> => {
 };
 
 await buildConsole();
+write("cores; load of the machine before", `${cpus().length}; ${loadavg()[0]?.toFixed(1)}`);
 measureBundle();
 const server = await startServer();
 try {

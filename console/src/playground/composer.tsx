@@ -1,4 +1,4 @@
-import { useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { lazy, Suspense, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { JsonEditor } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
 import { attach, humanMessage, type Attachment } from "./attachments.ts";
@@ -18,14 +18,20 @@ interface ComposerProps {
   onStop(): void;
 }
 
-type Mode = "Message" | "JSON";
+type Mode = "Message" | "Form" | "JSON";
 
 const takesMessages = (schema: InputSchema | null | undefined): boolean =>
   schema?.properties === undefined || Object.hasOwn(schema.properties, "messages");
 
+const modesOf = (schema: InputSchema | null | undefined): Mode[] => [
+  ...(takesMessages(schema) ? (["Message"] as const) : []),
+  ...(schema?.properties === undefined ? [] : (["Form"] as const)),
+  "JSON",
+];
+
 /** What goes into the next run: a message, or any input. */
 export const Composer = ({ schema, isRunning, onSend, onStop }: ComposerProps) => {
-  const modes: Mode[] = takesMessages(schema) ? ["Message", "JSON"] : ["JSON"];
+  const modes = modesOf(schema);
   const [asked, setAsked] = useState<Mode>();
   const mode = modes.find((one) => one === asked) ?? modes[0] ?? "JSON";
   const stop = isRunning && (
@@ -39,6 +45,10 @@ export const Composer = ({ schema, isRunning, onSend, onStop }: ComposerProps) =
         <MessageInput isRunning={isRunning} onSend={onSend}>
           {stop}
         </MessageInput>
+      ) : mode === "Form" ? (
+        <FormInput schema={schema} isRunning={isRunning} onSend={onSend}>
+          {stop}
+        </FormInput>
       ) : (
         <JsonInput schema={schema} isRunning={isRunning} onSend={onSend}>
           {stop}
@@ -158,6 +168,44 @@ const MessageInput = ({ isRunning, onSend, children }: InputProps) => {
         </button>
       </div>
     </form>
+  );
+};
+
+/** Heavy, and most people write messages: loaded when somebody wants it. */
+const SchemaForm = lazy(async () => ({ default: (await import("../parts/schema-form.tsx")).SchemaForm }));
+
+/** A field for each part of what the graph takes. */
+const FormInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<ComposerProps, "schema">) => {
+  const [value, setValue] = useState<unknown>({});
+  const [isValid, setIsValid] = useState(true);
+  return (
+    <div className="stack">
+      <div className={styles.form}>
+        <Suspense fallback={<p className="faint">Loading…</p>}>
+          <SchemaForm
+            schema={schema}
+            value={value}
+            label="Input"
+            onChange={(changed, validity) => {
+              setValue(changed);
+              setIsValid(validity.valid);
+            }}
+          />
+        </Suspense>
+      </div>
+      <div className={styles.buttons}>
+        <span className={styles.gap} />
+        {children}
+        <button
+          type="button"
+          className="primary"
+          disabled={!isValid}
+          onClick={() => void onSend(value as Input).catch(() => undefined)}
+        >
+          {isRunning ? "Send next" : "Send"}
+        </button>
+      </div>
+    </div>
   );
 };
 

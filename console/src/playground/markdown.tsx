@@ -59,19 +59,26 @@ Formatted.displayName = "Formatted";
 
 const FENCE = /^ {0,3}(```|~~~)/;
 
-/** Where the last part begins that may still change: behind the last empty line that stands in no block of code. */
-const lastBreakOf = (text: string): number => {
+/** A line that goes on a list, a table or a quotation would be taken from it. */
+const BEGINS_ANEW = /^[^\s\-*+\d|>]/;
+
+/** The parts of a growing text: only the last one may still change. They end at empty lines that stand in no block of code. */
+const partsOf = (text: string): string[] => {
+  const parts: string[] = [];
   let isInCode = false;
+  let begun = 0;
   let place = 0;
-  let lastBreak = 0;
   for (const line of text.split("\n")) {
+    const next = place + line.length + 1;
     if (FENCE.test(line)) isInCode = !isInCode;
-    // A line that goes on a list or a paragraph of one would be taken from it.
-    if (!isInCode && line.trim() === "" && /^[^\s\-*+\d|>]/.test(text.slice(place + line.length + 1)))
-      lastBreak = place + line.length + 1;
-    place += line.length + 1;
+    if (!isInCode && line.trim() === "" && next < text.length && BEGINS_ANEW.test(text.charAt(next))) {
+      parts.push(text.slice(begun, next));
+      begun = next;
+    }
+    place = next;
   }
-  return Math.min(lastBreak, text.length);
+  parts.push(text.slice(begun));
+  return parts;
 };
 
 const LongText = ({ text }: { text: string }) => {
@@ -91,11 +98,13 @@ const LongText = ({ text }: { text: string }) => {
 /** A text of a graph, formatted; none of it is HTML. What is finished of a growing text is not read again with each token. */
 export const Markdown = ({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) => {
   if (text.length > CHARACTERS_AT_MOST) return <LongText text={text} />;
-  const finished = isGrowing ? lastBreakOf(text) : 0;
   return (
     <div className={styles.markdown}>
-      {finished > 0 && <Formatted text={text.slice(0, finished)} />}
-      <Formatted text={text.slice(finished)} />
+      {isGrowing ? (
+        partsOf(text).map((part, index) => <Formatted key={index} text={part} />)
+      ) : (
+        <Formatted text={text} />
+      )}
     </div>
   );
 };

@@ -37,6 +37,8 @@ export const MessageList = memo(({ messages, isRunning, alternatives, actions }:
     scrollEndThreshold: AT_END_PIXELS,
     paddingStart: 8,
     paddingEnd: 8,
+    // Tokens come as fast as frames do: measuring again may wait for the next one.
+    useFlushSync: false,
   });
   const isEmpty = rows.length === 0;
   useLayoutEffect(() => {

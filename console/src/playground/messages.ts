@@ -53,13 +53,24 @@ export const textOf = (content: unknown): string => {
 const listOf = (value: unknown): Record<string, unknown>[] =>
   Array.isArray(value) ? (value as unknown[]).filter(isObject) : [];
 
+const NO_CALLS: readonly ToolCall[] = [];
+
 /** The tools that a message calls, also those whose arguments are no JSON. */
-export const toolCallsOf = ({ tool_calls, invalid_tool_calls }: ShownMessage): ToolCall[] =>
-  [...listOf(tool_calls), ...listOf(invalid_tool_calls)].map(({ id, name, args }) => ({
-    id: typeof id === "string" ? id : undefined,
-    name: typeof name === "string" ? name : "?",
-    args,
-  }));
+export const toolCallsOf = ({ tool_calls, invalid_tool_calls }: ShownMessage): readonly ToolCall[] => {
+  const calls = [...listOf(tool_calls), ...listOf(invalid_tool_calls)];
+  return calls.length === 0
+    ? NO_CALLS
+    : calls.map(({ id, name, args }) => ({
+        id: typeof id === "string" ? id : undefined,
+        name: typeof name === "string" ? name : "?",
+        args,
+      }));
+};
+
+/** Asked of every message with every token. */
+const callsTools = ({ tool_calls, invalid_tool_calls }: ShownMessage): boolean =>
+  (Array.isArray(tool_calls) && tool_calls.length > 0) ||
+  (Array.isArray(invalid_tool_calls) && invalid_tool_calls.length > 0);
 
 /** What a list shows: a message, with the answers to the tools it calls. */
 export interface Row {
@@ -69,6 +80,9 @@ export interface Row {
 }
 
 const NOTHING: readonly ShownMessage[] = [];
+
+const resultsOf = (message: ShownMessage, answers: ReadonlyMap<string, ShownMessage>): ShownMessage[] =>
+  toolCallsOf(message).flatMap(({ id }) => (id === undefined ? [] : (answers.get(id) ?? [])));
 
 /** Answers of tools stand with the call that they answer; those to no call stand alone. */
 export const rowsOf = (messages: readonly ShownMessage[], before: readonly Row[]): Row[] => {
@@ -80,13 +94,8 @@ export const rowsOf = (messages: readonly ShownMessage[], before: readonly Row[]
   const rows: Row[] = [];
   messages.forEach((message, index) => {
     if (shown.has(message)) return;
-    const results: ShownMessage[] = [];
-    for (const { id } of toolCallsOf(message)) {
-      const answer = id === undefined ? undefined : answers.get(id);
-      if (answer === undefined) continue;
-      results.push(answer);
-      shown.add(answer);
-    }
+    const results = callsTools(message) ? resultsOf(message, answers) : NOTHING;
+    for (const result of results) shown.add(result);
     const id = message.id ?? "";
     const key = id === "" || keys.has(id) ? `${id} at ${index}` : id;
     keys.add(key);
@@ -97,7 +106,7 @@ export const rowsOf = (messages: readonly ShownMessage[], before: readonly Row[]
       last.results.length === results.length &&
       results.every((result, place) => last.results[place] === result);
     // The same object again, so that what has not changed is not drawn again.
-    rows.push(isSame ? last : { key, message, results: results.length > 0 ? results : NOTHING });
+    rows.push(isSame ? last : { key, message, results });
   });
   return rows;
 };
