@@ -5,7 +5,7 @@ import type { Logger } from "../lib/logger.ts";
 import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "../project/langgraph-json.ts";
 import type { ClassedSaver } from "../checkpoints/types.ts";
 import type { ValueClasses } from "../values/classes.ts";
-import { classesOfCopy } from "./langgraph-copy.ts";
+import { createCopyFinder } from "./langgraph-copy.ts";
 import { drawGraph, type GraphDrawing } from "./drawing.ts";
 import { placeText } from "./error-place.ts";
 import { graphSchemas, isDeclaredByTypes, type GraphSchemas } from "./json-schemas.ts";
@@ -102,6 +102,7 @@ export async function loadGraphs({
   const { entries } = await readGraphConfig(configPath, projectKeys);
   const own: GraphBindings = { checkpointer, store };
   const modules = await createModuleLoader(entries, edition);
+  const copies = createCopyFinder();
 
   const load = async (entry: GraphEntry): Promise<LoadedGraph> => {
     const startedAt = performance.now();
@@ -117,7 +118,7 @@ export async function loadGraphs({
       );
     }
     logger.debug({ graph_id: entry.id, ms: Math.round(performance.now() - startedAt) }, "graph loaded");
-    const classes = await classesOfCopy(entry.file, graph);
+    const classes = await copies.classesOf(entry.file, graph);
     return {
       entry,
       classes,

@@ -34,30 +34,50 @@ const isOf = (graph: object, module: unknown): boolean => {
   return Pregel !== undefined && graph instanceof Pregel;
 };
 
-/**
- * The copy that a file gets by `require`, if it has: a package is loaded once for `require` and once for `import`, and the two
- * have different classes. Which one a graph comes from, the graph itself says; a factory has made none yet.
- */
-const requiredCopy = (file: string, graph: object | undefined): Load | undefined => {
-  const require = createRequire(file);
-  const entry = found(() => require.resolve(LANGGRAPH));
-  if (entry === undefined || require.cache[entry] === undefined) return undefined;
-  const ofCopy = createRequire(entry);
-  return graph === undefined || isOf(graph, require(PREGEL)) ? (name) => ofCopy(name) as unknown : undefined;
-};
-
-const importedCopy = (file: string): Load | undefined => {
-  const entry = found(() => resolve(LANGGRAPH, pathToFileURL(file).href));
-  return entry === undefined ? undefined : (name) => import(resolve(name, entry));
+type Classes = Promise<ValueClasses>;
+/** Looks something up once for each key. */
+const once = <Value>(find: (key: string) => Value): ((key: string) => Value) => {
+  const known = new Map<string, { value: Value }>();
+  return (key) => {
+    const entry = known.get(key) ?? { value: find(key) };
+    known.set(key, entry);
+    return entry.value;
+  };
 };
 
 /**
- * The classes of the copy of LangGraph that the graph of a file uses, found as the file finds it: `import` and `require` look
- * where the file stands, which may be elsewhere than this server. What was bundled into the file can't be found; it is given
- * classes that are like LangGraph's.
+ * Says which classes the graph of a file uses: those of its copy of LangGraph, found as the file finds it. `import` and `require`
+ * look where the file stands, which may be elsewhere than this server. What was bundled into the file can't be found; it is given
+ * classes that are like LangGraph's. To be made for each load of the graphs: what was found is kept, since most files of a project
+ * find the same, and to look for it took as long as to load a graph.
  */
-export const classesOfCopy = async (file: string, graph: object | undefined): Promise<ValueClasses> => {
-  const load = requiredCopy(file, graph) ?? importedCopy(file);
-  if (load === undefined) return PLAIN_CLASSES;
-  return classesIn(await modulesBy(load));
+export const createCopyFinder = () => {
+  const requiredClasses = once((entry): Classes => {
+    const require = createRequire(entry);
+    return modulesBy((name) => require(name) as unknown).then(classesIn);
+  });
+  const importedClasses = once((entry): Classes =>
+    modulesBy((name) => import(resolve(name, entry))).then(classesIn),
+  );
+  const importedEntry = once((folder) => found(() => resolve(LANGGRAPH, folder)));
+
+  /**
+   * The copy that a file gets by `require`, if it has: a package is loaded once for `require` and once for `import`, and the two
+   * have different classes. Which one a graph comes from, the graph itself says; a factory has made none yet.
+   */
+  const required = (file: string, graph: object | undefined): Classes | undefined => {
+    const require = createRequire(file);
+    const entry = found(() => require.resolve(LANGGRAPH));
+    if (entry === undefined || require.cache[entry] === undefined) return undefined;
+    return graph === undefined || isOf(graph, require(PREGEL)) ? requiredClasses(entry) : undefined;
+  };
+  const imported = (file: string): Classes | undefined => {
+    const entry = importedEntry(new URL(".", pathToFileURL(file)).href);
+    return entry === undefined ? undefined : importedClasses(entry);
+  };
+
+  return {
+    classesOf: async (file: string, graph: object | undefined): Classes =>
+      (await (required(file, graph) ?? imported(file))) ?? PLAIN_CLASSES,
+  };
 };
