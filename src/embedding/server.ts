@@ -8,6 +8,8 @@ import type { EmbeddedPostgres } from "../database/embedded/embedded.ts";
 import { createLogger } from "../lib/logger.ts";
 import { readGraphConfig } from "../project/langgraph-json.ts";
 
+export type { AppAuth, AppEnvironment } from "../custom-app/environment.ts";
+
 export interface ServerOptions {
   /** Path of langgraph.json. Default: `langgraph.json` in the working directory. */
   config?: string;

@@ -61,6 +61,18 @@ test("owner.ts: each user finds what they made, and nothing else", async () => {
   await expect(clientOf("nobody").threads.search()).rejects.toThrow(/401/);
 });
 
+test("a thread from before there was auth is nobody's until a key gives it an owner", async () => {
+  const key = "a-key-of-the-operator-of-32-bytes";
+  await start("owner", { apiKeys: [key] });
+  const operator = new Client({ apiUrl: server?.url ?? "", apiKey: key });
+  const { thread_id } = await operator.threads.create();
+  const alice = clientOf("alice-token");
+  await expect(alice.threads.get(thread_id)).rejects.toThrow(/404/);
+  await operator.threads.update(thread_id, { metadata: { owner: "alice" } });
+  expect((await alice.threads.search()).map((thread) => thread.thread_id)).toEqual([thread_id]);
+  await expect(clientOf("bob-token").threads.get(thread_id)).rejects.toThrow(/404/);
+});
+
 test("team.ts: members share a thread, those who may invite name them, and nobody else gets in", async () => {
   await start("team");
   const [alice, bob, carol] = ["alice", "bob", "carol"].map((name) => clientOf(`${name}-token`)) as [

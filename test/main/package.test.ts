@@ -87,9 +87,10 @@ test("a project in TypeScript has its server, its tests and its types", { timeou
           .addEdge(START, "greet");`,
       "src/greeting.ts": 'export const greeting: string = "found by its path";',
       "test.ts": `
-        import { createServer, type ServerOptions } from "threadloom";
+        import { createServer, type AppAuth, type AppEnvironment, type ServerOptions } from "threadloom";
         import { startTestServer } from "threadloom/testing";
         const options: ServerOptions = { port: 0 };
+        export const userOf = ({ auth }: AppEnvironment): AppAuth["user"] | undefined => auth?.user;
         const server = await startTestServer();
         const answer = await fetch(server.url + "/runs/wait", {
           method: "POST",
