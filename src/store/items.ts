@@ -2,7 +2,8 @@ import type { Visibility } from "../access/visibility.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Embedder } from "./embedding.ts";
 import { hashOf, textsOf } from "./embedding.ts";
-import type { FoundItem, ItemSearch, NewItem, StoreRepository } from "./repository.ts";
+import type { FoundItem } from "./found-items.ts";
+import type { ItemSearch, NewItem, StoreRepository } from "./repository.ts";
 import type { TextOfItem, VectorRepository } from "./vector-repository.ts";
 
 /** How items are found by meaning. */

@@ -18,7 +18,8 @@ import { keyComplaint, namespaceComplaint, textComplaint } from "./addresses.ts"
 import type { StoreExpiry } from "../project/item-expiry.ts";
 import { filterConditions } from "./filters.ts";
 import type { ItemQuery, Items, ItemToStore } from "./items.ts";
-import type { FoundItem, ItemRead, NamespaceSearch, StoreRepository } from "./repository.ts";
+import type { FoundItem } from "./found-items.ts";
+import type { ItemRead, NamespaceSearch, StoreRepository } from "./repository.ts";
 
 export interface PostgresStoreOptions {
   /** Of what the graphs store and find. */

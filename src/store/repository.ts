@@ -4,9 +4,9 @@ import { sealJson } from "../encryption/json.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../lib/large-answers.ts";
 import { roomyPage, type BoundedReads, type PageColumns } from "../database/bounded-reads.ts";
 import type { Queryable } from "../database/database.ts";
-import type { StoreItemRow } from "../database/tables.ts";
 import type { ItemAddress } from "./addresses.ts";
 import type { FilterCondition } from "./filters.ts";
+import { foundItemOf, itemOf, type FoundItem, type FoundRow, type StoredItem } from "./found-items.ts";
 import {
   DELETE,
   DELETE_EXPIRED,
@@ -18,13 +18,6 @@ import {
   search as searchItems,
   searchByMeaning,
 } from "./statements.ts";
-
-export type StoredItem = Pick<StoreItemRow, "namespace" | "key" | "value" | "created_at" | "updated_at">;
-
-export interface FoundItem extends StoredItem {
-  /** Cosine similarity, 1 at most; only of a search by meaning. */
-  score?: number;
-}
 
 export interface NewItem extends ItemAddress {
   /** The value as JSON text, which PostgreSQL can store. */
@@ -111,11 +104,6 @@ export interface StoreRepository {
   deleteExpired(visibility: Visibility<"store">, limit: number): Promise<number>;
 }
 
-interface FoundRow extends FoundItem {
-  ordinal: number;
-  expires: boolean;
-}
-
 /** The largest depth that SQL's integer can say. */
 const ANY_DEPTH = 2_147_483_647;
 const BIGINT_SAFE_AT_MOST = Number.MAX_SAFE_INTEGER / 4;
@@ -138,14 +126,6 @@ const leadingLabels = (matches: readonly NamespaceMatch[]): string[] =>
     .filter(({ matchType }) => matchType === "prefix")
     .map(({ path }) => (path.includes("*") ? path.slice(0, path.indexOf("*")) : path))
     .reduce((longest, labels) => (labels.length > longest.length ? labels : longest), [] as string[]);
-
-const itemOf = ({ namespace, key, value, created_at, updated_at }: FoundRow): StoredItem => ({
-  namespace,
-  key,
-  value,
-  created_at,
-  updated_at,
-});
 
 type Read = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
 
@@ -181,9 +161,6 @@ const wantedOf = ({ namespacePrefix, conditions, limit, offset, near }: ItemSear
   query: near?.vector,
 });
 
-const foundItemOf = (row: FoundRow): FoundItem =>
-  row.score === undefined ? itemOf(row) : { ...itemOf(row), score: row.score };
-
 /**
  * The store's SQL. Every method takes a list, because LangGraph hands over all operations of a tick at once, and
  * the list goes to Postgres as one JSON parameter, so that one prepared statement serves any number.
@@ -200,7 +177,7 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
 
   const refreshExpiry = async (rows: readonly FoundRow[], refreshes: (ordinal: number) => boolean) => {
     const addresses = rows
-      .filter(({ expires, ordinal }) => expires && refreshes(ordinal))
+      .filter(({ expires_at, ordinal }) => expires_at !== null && refreshes(ordinal))
       .map(({ namespace, key }) => ({ namespace, key }));
     if (addresses.length > 0) await database.query(REFRESH_EXPIRY, [JSON.stringify(addresses)]);
   };

@@ -97,6 +97,13 @@ export const itemRecord = z
     value: jsonObject,
     created_at: time,
     updated_at: time,
+    ttl: z
+      .number()
+      .optional()
+      .describe("Of an item that expires: minutes without a read or a write after which it does."),
+    expires_at: time
+      .optional()
+      .describe("When it expires if nothing reads or writes it; a read that starts the time anew moves it."),
   })
   .meta({ id: "Item" });
 const foundItem = itemRecord

@@ -8,7 +8,8 @@ import { timestamp } from "../lib/timestamps.ts";
 import type { StoreExpiry } from "../project/item-expiry.ts";
 import { filterConditions } from "./filters.ts";
 import type { Items } from "./items.ts";
-import type { FoundItem, NamespaceMatch, StoreRepository } from "./repository.ts";
+import type { FoundItem } from "./found-items.ts";
+import type { NamespaceMatch, StoreRepository } from "./repository.ts";
 import type {
   ItemDelete,
   ItemGet,
@@ -57,6 +58,9 @@ const recordOf = (item: FoundItem): ItemRecord => ({
   created_at: timestamp(item.created_at),
   updated_at: timestamp(item.updated_at),
   ...(item.score === undefined ? {} : { score: item.score }),
+  ...(item.expiry === undefined
+    ? {}
+    : { ttl: item.expiry.ttlMinutes, expires_at: timestamp(item.expiry.expiresAt) }),
 });
 
 /** Of no single item. */

@@ -15,7 +15,7 @@ const ALIVE = "(item.expires_at is null or item.expires_at > now())";
 
 const get = (value: string): string => `
   select wanted.ordinal, item.namespace, item.key, ${value}, item.created_at, item.updated_at,
-         item.expires_at is not null as expires
+         item.ttl_minutes, item.expires_at
   from jsonb_to_recordset($1::jsonb)
          as wanted (ordinal integer, namespace text[] collate "C", key text collate "C")
   join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
@@ -54,7 +54,7 @@ export const search = (everywhere: boolean): string => `
                     max_items bigint, skipped_items bigint)
   cross join lateral (
     select item.namespace, item.key, item.value, item.created_at, item.updated_at,
-           item.expires_at is not null as expires
+           item.ttl_minutes, item.expires_at
     from threadloom.store_items item
     where ${everywhere ? "true" : "item.namespace >= wanted.lower and item.namespace < wanted.upper"}
       and ${ALIVE}
@@ -84,7 +84,7 @@ export const searchByMeaning = (everywhere: boolean): string => `
     limit 1
   )
   select wanted.ordinal, item.namespace, item.key, item.value, item.created_at, item.updated_at,
-         item.expires_at is not null as expires, 1 - found.distance as score
+         item.ttl_minutes, item.expires_at, 1 - found.distance as score
   from wanted
   cross join lateral (
     select item.namespace, item.key, nearest.distance

@@ -203,6 +203,11 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
     because: "a cron whose assistant is gone says so",
   },
   {
+    what: "`ttl` and `expires_at` of items of the store",
+    lines: /^GET \/store\/items: with answer field (ttl|expires_at)$/,
+    because: "an item that expires says when, so that who stores it anew can keep its time to live",
+  },
+  {
     what: "`last_event_id` of streams",
     lines: /\/stream: with parameter query last_event_id$/,
     because:

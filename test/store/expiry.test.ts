@@ -105,6 +105,19 @@ describe("the time to live of store items", () => {
     expect(await minutes()).toEqual({ ttl_minutes: null });
   });
 
+  it("is told with the item, and when it would end; nothing is told of an item that stays", async () => {
+    await open.service.put(ANONYMOUS, { ...item, ttl: 5 });
+    await open.service.put(ANONYMOUS, { ...item, key: "lasting" });
+    const read = await open.service.get(ANONYMOUS, { ...address, refresh_ttl: false });
+    const found = await search(false);
+    expect(found.find(({ key }) => key === "k")).toEqual(read);
+    expect(read).toMatchObject({ ttl: 5 });
+    expect(Date.parse(read?.expires_at ?? "") - Date.parse(read?.updated_at ?? "")).toBe(5 * 60_000);
+    const lasting = found.find(({ key }) => key === "lasting");
+    expect(lasting).not.toHaveProperty("ttl");
+    expect(lasting).not.toHaveProperty("expires_at");
+  });
+
   it("ends one life: an item put after it expired is a new one", async () => {
     await open.service.put(ANONYMOUS, { ...item, ttl: 1 });
     await open.database.query("update threadloom.store_items set created_at = now() - interval '1 day'");

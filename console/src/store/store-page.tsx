@@ -1,3 +1,22 @@
+import { Items } from "./items.tsx";
+import { Namespaces } from "./namespaces.tsx";
+import { textOf, useNamespace } from "./place.ts";
+import styles from "./store.module.css";
+
+/** The long-term memory of graphs: namespaces, and the items in them. */
 export default function StorePage() {
-  return <h1>Store</h1>;
+  const namespace = useNamespace();
+  const key = textOf(namespace);
+  return (
+    <div className="stack">
+      <h1>Store</h1>
+      <p className="faint">
+        What graphs keep beyond a thread. Looking at an item here does not prolong its life.
+      </p>
+      <div className={styles.page}>
+        <Namespaces key={`namespaces ${key}`} current={namespace} />
+        <Items key={`items ${key}`} namespace={namespace} />
+      </div>
+    </div>
+  );
 }

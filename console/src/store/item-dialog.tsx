@@ -1,0 +1,64 @@
+import { useState } from "react";
+import { Confirmation, Dialog } from "../parts/dialog.tsx";
+import { JsonView } from "../parts/json.tsx";
+import { FaultNotice } from "../parts/notice.tsx";
+import { Time } from "../parts/time.tsx";
+import { ItemForm } from "./item-form.tsx";
+import { useDeleteItem, useItem, type ItemAddress } from "./queries.ts";
+import styles from "./store.module.css";
+
+/** One item: what it holds, how long it stays; to be edited and deleted. */
+export const ItemDialog = ({ address, onClose }: { address: ItemAddress; onClose(): void }) => {
+  const { data: item, error, refetch, isPending } = useItem(address);
+  const [asked, setAsked] = useState<"edit" | "delete">();
+  const remove = useDeleteItem(onClose);
+  if (asked === "edit" && item != null)
+    return <ItemForm namespace={address.namespace} item={item} onClose={onClose} />;
+  return (
+    <>
+      <Dialog title={address.key === "" ? "(an empty key)" : address.key} onClose={onClose}>
+        <p className={`faint ${styles.long}`}>{address.namespace.join(" › ")}</p>
+        <FaultNotice
+          error={error ?? remove.error}
+          onRetry={error === null ? undefined : () => void refetch()}
+        />
+        {isPending && <p className="faint">Loading…</p>}
+        {item === null && <p role="status">It is gone: somebody has deleted it, or its time has passed.</p>}
+        {item != null && (
+          <>
+            <JsonView value={item.value} depth={2} />
+            <p className="row faint">
+              <span>
+                Made <Time iso={item.created_at} />
+              </span>
+              <span>
+                Updated <Time iso={item.updated_at} />
+              </span>
+              {item.expires_at !== undefined && (
+                <span>
+                  Expires <Time iso={item.expires_at} />, {item.ttl} minutes after it was last read or written
+                </span>
+              )}
+            </p>
+            <div className="row">
+              <button type="button" onClick={() => setAsked("edit")}>
+                Edit
+              </button>
+              <button type="button" className="danger" onClick={() => setAsked("delete")}>
+                Delete
+              </button>
+            </div>
+          </>
+        )}
+      </Dialog>
+      {asked === "delete" && (
+        <Confirmation
+          question="Delete this item? This can't be undone."
+          action="Delete the item"
+          onConfirm={() => remove.mutate(address)}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </>
+  );
+};

@@ -1,0 +1,89 @@
+import { useId, useState, type FormEvent } from "react";
+import { Dialog } from "../parts/dialog.tsx";
+import { JsonEditor } from "../parts/json.tsx";
+import { FaultNotice } from "../parts/notice.tsx";
+import { labelsOf, textOf } from "./place.ts";
+import { usePutItem, type StoreItem } from "./queries.ts";
+import styles from "./store.module.css";
+
+interface ItemFormProps {
+  /** Where a new one is put unless somebody writes another place. */
+  namespace: readonly string[];
+  /** The one that is edited; a new one if left out. */
+  item?: StoreItem;
+  onClose(): void;
+}
+
+/** Writes an item: a new one, or another value for one that is there. */
+export const ItemForm = ({ namespace, item, onClose }: ItemFormProps) => {
+  const id = useId();
+  const [place, setPlace] = useState(textOf(namespace));
+  const [key, setKey] = useState(item?.key ?? "");
+  const [value, setValue] = useState<{ json: unknown } | undefined>({ json: item?.value ?? {} });
+  const [minutes, setMinutes] = useState(item?.ttl === undefined ? "" : String(item.ttl));
+  const put = usePutItem(onClose);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    // An item that is edited has no other time to live than the one that stands here.
+    const ttl = minutes === "" ? (item === undefined ? undefined : null) : Number(minutes);
+    put.mutate({ namespace: labelsOf(place), key, value: value?.json, ttl, isNew: item === undefined });
+  };
+  return (
+    <Dialog title={item === undefined ? "New item" : `Edit ${item.key}`} onClose={onClose}>
+      <form className="stack" onSubmit={submit}>
+        {item === undefined && (
+          <>
+            <div className={styles.field}>
+              <label htmlFor={`${id}place`}>Namespace</label>
+              <input
+                id={`${id}place`}
+                required
+                autoComplete="off"
+                value={place}
+                aria-describedby={`${id}place-hint`}
+                onChange={({ target }) => setPlace(target.value)}
+              />
+              <p id={`${id}place-hint`} className="faint">
+                Labels with periods between them, e.g. <code>users.ada</code>
+              </p>
+            </div>
+            <div className={styles.field}>
+              <label htmlFor={`${id}key`}>Key</label>
+              <input
+                id={`${id}key`}
+                required
+                autoComplete="off"
+                value={key}
+                onChange={({ target }) => setKey(target.value)}
+              />
+            </div>
+          </>
+        )}
+        <JsonEditor label="Value (JSON)" initial={value?.json} rows={10} onChange={setValue} />
+        <div className={styles.field}>
+          <label htmlFor={`${id}ttl`}>Time to live, in minutes</label>
+          <input
+            id={`${id}ttl`}
+            type="number"
+            min="0.01"
+            step="any"
+            value={minutes}
+            aria-describedby={`${id}ttl-hint`}
+            onChange={({ target }) => setMinutes(target.value)}
+          />
+          <p id={`${id}ttl-hint`} className="faint">
+            {item === undefined
+              ? "Counted from when it was last read or written. Empty: what the server is set to."
+              : "Counted from when it was last read or written. Empty: it stays for ever."}
+          </p>
+        </div>
+        <FaultNotice error={put.error} />
+        <div>
+          <button type="submit" className="primary" disabled={value === undefined || put.isPending}>
+            {item === undefined ? "Store the item" : "Store it anew"}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+};
