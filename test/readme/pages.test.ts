@@ -18,6 +18,15 @@ describe("the README", () => {
     expect(textOf("README.md").split("\n").length).toBeLessThanOrEqual(120);
   });
 
+  test("shows two charts, in the words that the page on benchmarks has for them", () => {
+    const charts = (path: string): string[] =>
+      [...textOf(path).matchAll(/!\[([^\]]+)\]\((?:docs\/)?(charts\/[^)]+)\)/g)].map(
+        ([, alt, file]) => `${file}: ${alt}`,
+      );
+    expect(charts("README.md")).toHaveLength(2);
+    expect(charts("docs/benchmarks.md")).toEqual(expect.arrayContaining(charts("README.md")));
+  });
+
   test("says how the tests of this repository are run", () => {
     expect(textOf("README.md")).toContain("npm ci && npm test");
   });
