@@ -48,6 +48,9 @@ export const createConsoleRoutes =
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
       });
+      // A file is there compressed and not: caches between must not give one for the other.
+      const vary = reply.getHeader("vary");
+      reply.header("vary", vary === undefined ? "accept-encoding" : `${String(vary)}, accept-encoding`);
       done();
     });
     if (!existsSync(BUILT)) {

@@ -73,7 +73,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     expect(await figure("Slots of this server")).toBe("1 of 10");
     expect(await figure("The oldest waits")).toMatch(/^2 min \d+ s$/);
     await rowOf("Runs that wait", later.run_id.slice(-8))
-      .getByText(/is for in (1 hour|\d+ minutes)/)
+      .getByText(/due in (1 hour|\d+ minutes)/)
       .waitFor();
     await rowOf("Runs that wait", first.run_id.slice(-8)).getByText("for its thread or a slot").waitFor();
     expect(await shown.violations()).toEqual([]);

@@ -64,7 +64,7 @@ export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(r
                 <td>
                   {isForLater ? (
                     <>
-                      is for <Time iso={available_at} />
+                      due <Time iso={available_at} />
                     </>
                   ) : lost > 0 ? (
                     `has lost ${lost} of its attempts`

@@ -20,7 +20,7 @@ const Begin = ({ run, now }: { run: Run; now: number }) => {
   const isForLater = run.available_at !== undefined && Date.parse(run.available_at) > now;
   return isForLater ? (
     <>
-      is for <Time iso={run.available_at ?? ""} />
+      due <Time iso={run.available_at ?? ""} />
     </>
   ) : (
     <>

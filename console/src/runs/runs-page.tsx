@@ -61,13 +61,13 @@ export default function RunsPage() {
         <button type="button" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
           {isPaused ? "Go on" : "Pause"}
         </button>
-        <span role="status" className="faint">
-          {isPaused ? "Paused" : data === undefined ? "" : countText(data.total, runs.length)}
-        </span>
       </div>
       <RunFilters filter={filter} onChange={change} onClear={clear} />
       <FaultNotice error={error} onRetry={() => void refetch()} />
       <div className={styles.bar}>
+        <span role="status" className="faint">
+          {isPaused ? "Paused" : data === undefined ? "" : countText(data.total, runs.length)}
+        </span>
         <span role="status">
           {waiting > 0 && (
             <button type="button" onClick={showAll}>

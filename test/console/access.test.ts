@@ -1,0 +1,333 @@
+import { fileURLToPath } from "node:url";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { KeyScope } from "../../src/access/caller.ts";
+import { hashOf, idOf, makeKey } from "../../src/access/keys/key-text.ts";
+import { createKeyRepository } from "../../src/access/keys/repository.ts";
+import { openDatabase } from "../../src/database/database.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { listeningLogger } from "../helpers/parts.ts";
+import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+
+/** Who may do what in the console, and whether everybody can use it: with keys alone, on a phone, in the dark. */
+
+const KEY = "canary-19c4-the-key";
+const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const PAGES = ["Playground", "Graph", "Assistants", "Runs", "Queue", "Crons", "Store"];
+
+const signIn = async (page: Page, label: RegExp, key: string): Promise<void> => {
+  await page.getByLabel(label).fill(key);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("navigation").waitFor();
+};
+const sendAs = async <Body>(
+  { server }: OpenConsole,
+  headers: Record<string, string>,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Body> => {
+  const answer = await fetch(`${server.url}${path}`, {
+    method,
+    headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return (await answer.json()) as Body;
+};
+
+describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: SLOW_MS }, () => {
+  let shown: OpenConsole;
+  const byKey = { "x-api-key": KEY };
+  beforeAll(async () => {
+    shown = await openConsole({ apiKeys: [KEY], graphConfigFile: root("langgraph.json") });
+  }, SLOW_MS);
+  afterAll(() => shown?.close());
+
+  const aKey = async (scopes: KeyScope[]): Promise<string> => {
+    const database = openDatabase({
+      connectionString: shown.server.connectionString,
+      poolSize: 1,
+      applicationName: "console test",
+      preparedStatements: true,
+      logger: listeningLogger().logger,
+    });
+    try {
+      const key = makeKey();
+      const hash = hashOf(key);
+      await createKeyRepository(database).insert({
+        keyId: idOf(hash),
+        keyHash: hash,
+        name: "a key",
+        scopes,
+        expiresInSeconds: undefined,
+      });
+      await eventually("the key is known", async () => {
+        const { status } = await fetch(`${shown.server.url}/info`, { headers: { "x-api-key": key } });
+        return status === 200 || undefined;
+      });
+      return key;
+    } finally {
+      await database.close();
+    }
+  };
+
+  test("a key that may only read sees all, and is told the server's sentence where it changes something", async () => {
+    const { page } = shown;
+    const cron = await sendAs<{ cron_id: string }>(shown, byKey, "POST", "/runs/crons", {
+      assistant_id: "agent",
+      schedule: "0 9 * * *",
+      input: {},
+    });
+    const thread = await sendAs<{ thread_id: string }>(shown, byKey, "POST", "/threads", {});
+    const run = await sendAs<{ run_id: string }>(shown, byKey, "POST", `/threads/${thread.thread_id}/runs`, {
+      assistant_id: "agent",
+      input: { messages: [] },
+      after_seconds: 3_600,
+    });
+    await signIn(page, /API key/, await aKey(["read"]));
+
+    await shown.go("/crons");
+    await page
+      .locator(`tr[data-cron="${cron.cron_id}"]`)
+      .getByRole("button", { name: /^Pause/ })
+      .click();
+    await page
+      .getByRole("alert")
+      .getByText(/^This API key may not do that: .* needs the scope '\w+'\.$/)
+      .waitFor();
+    await page.locator(`tr[data-cron="${cron.cron_id}"]`).getByText("enabled").waitFor();
+
+    await page.getByRole("button", { name: "New cron" }).click();
+    const form = page.getByRole("dialog", { name: "New cron" });
+    await form.getByRole("button", { name: "Save" }).click();
+    await form
+      .getByRole("alert")
+      .getByText(/needs the scope/)
+      .waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await page.keyboard.press("Escape");
+
+    await shown.go("/queue");
+    await page.getByRole("button", { name: "Cancel all that wait" }).click();
+    const question = page.getByRole("dialog", { name: /^Cancel the run of the queue/ });
+    await question.getByRole("button", { name: "Interrupt" }).click();
+    await question
+      .getByRole("alert")
+      .getByText(/needs the scope/)
+      .waitFor();
+    await question.getByRole("button", { name: "Leave it" }).click();
+
+    await shown.go(`/runs?run=${run.run_id}`);
+    const dialog = page.getByRole("dialog", { name: "Run", exact: true });
+    await dialog.getByText("pending").waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    const asked = page.getByRole("dialog", { name: "Cancel this run?" });
+    await asked.getByRole("button", { name: "Roll back" }).click();
+    await asked
+      .getByRole("alert")
+      .getByText(/needs the scope/)
+      .waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+
+    await shown.go("/");
+    await page.getByLabel("Message", { exact: true }).fill("hello");
+    await page.keyboard.press("Enter");
+    await page
+      .getByRole("alert")
+      .getByText(/needs the scope/)
+      .first()
+      .waitFor();
+
+    const still = await sendAs<{ status: string }>(
+      shown,
+      byKey,
+      "GET",
+      `/threads/${thread.thread_id}/runs/${run.run_id}`,
+    );
+    expect(still.status).toBe("pending");
+    await page.getByRole("button", { name: "Forget the API key" }).click();
+  });
+
+  test("the keyboard alone signs in, navigates, starts a run, answers what it asks, and cancels one", async () => {
+    const { page } = shown;
+    const { thread_id } = await sendAs<{ thread_id: string }>(shown, byKey, "POST", "/threads", {});
+    const { run_id } = await sendAs<{ run_id: string }>(shown, byKey, "POST", `/threads/${thread_id}/runs`, {
+      assistant_id: "agent",
+      input: { messages: [] },
+      after_seconds: 3_600,
+    });
+    /** What has the keyboard: its role is not of interest, its words are. */
+    const focused = (): Promise<string> =>
+      page.evaluate(`(() => {
+        const one = document.activeElement;
+        const label = one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? one.textContent ?? "";
+        return label.trim();
+      })()`);
+    const tabTo = async (name: string | RegExp): Promise<void> => {
+      const seen: string[] = [];
+      for (let steps = 0; steps < 150; steps += 1) {
+        const label = await focused();
+        if (typeof name === "string" ? label === name : name.test(label)) return;
+        seen.push(label.slice(0, 30));
+        await page.keyboard.press("Tab");
+      }
+      throw new Error(`Tab never came to ${String(name)}, but to: ${seen.join(" | ")}`);
+    };
+
+    // The field has the keyboard as it appears.
+    await page.getByLabel(/API key/).waitFor();
+    await page.keyboard.type(KEY);
+    await page.keyboard.press("Enter");
+    await page.getByRole("navigation").waitFor();
+
+    await tabTo("Runs");
+    await page.keyboard.press("Enter");
+    await page.locator(`tr[data-run="${run_id}"]`).waitFor();
+    await tabTo(`…${run_id.slice(-8)}`);
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Run", exact: true });
+    await dialog.getByRole("button", { name: "Cancel" }).waitFor();
+    await tabTo("Cancel");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Cancel this run?" }).waitFor();
+    await tabTo("Interrupt");
+    await page.keyboard.press("Enter");
+    await dialog.getByText("interrupted").waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "hidden" });
+
+    await tabTo("Playground");
+    await page.keyboard.press("Enter");
+    const assistant = page.getByLabel("Assistant", { exact: true });
+    await assistant.waitFor();
+    await tabTo("Assistant");
+    await eventually("the approval is chosen", async () => {
+      if ((await assistant.locator("option:checked").textContent()) === "approval") return true;
+      await page.keyboard.press("ArrowDown");
+      return undefined;
+    });
+    await tabTo("Message");
+    await page.keyboard.type("a refund");
+    await page.keyboard.press("Enter");
+    const waiting = page.getByRole("region", { name: "The graph waits for an answer" });
+    await waiting.waitFor();
+    // An answer as JSON, `true` at first, which means yes.
+    await tabTo("Answer");
+    await page.keyboard.press("Enter");
+    await page
+      .getByText(/^Sent: /)
+      .first()
+      .waitFor();
+  });
+
+  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+    expect(shown.faults).toEqual([]);
+  });
+});
+
+describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth", { timeout: SLOW_MS }, () => {
+  let shown: OpenConsole;
+  beforeAll(async () => {
+    shown = await openConsole({ graphConfigFile: root("test/access/users/langgraph.json") });
+  }, SLOW_MS);
+  afterAll(() => shown?.close());
+
+  test("two users with bearer tokens see only theirs, and not the queue of all", async () => {
+    const runs = new Map<string, string>();
+    for (const name of ["alice", "bob"]) {
+      const headers = { authorization: `Bearer ${name}-token` };
+      const { thread_id } = await sendAs<{ thread_id: string }>(shown, headers, "POST", "/threads", {});
+      const run = await sendAs<{ run_id: string }>(shown, headers, "POST", `/threads/${thread_id}/runs`, {
+        assistant_id: "agent",
+        input: { messages: [] },
+        after_seconds: 3_600,
+      });
+      runs.set(name, run.run_id);
+      await sendAs(shown, headers, "POST", "/runs/crons", {
+        assistant_id: "agent",
+        schedule: name === "alice" ? "1 1 * * *" : "2 2 * * *",
+        input: {},
+      });
+    }
+    const { browser, server } = shown;
+    for (const [name, other, schedule] of [
+      ["alice", "bob", "1 1 * * *"],
+      ["bob", "alice", "2 2 * * *"],
+    ] as const) {
+      const page = await (await browser.newContext()).newPage();
+      const place = (path: string) => page.goto(`${server.url}/console/#${path}`);
+      await place("/runs");
+      await page.getByLabel(/token/).fill("wrong");
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("alert").getByText("Show who you are.").waitFor();
+      await signIn(page, /token/, `${name}-token`);
+      await page.locator(`tr[data-run="${runs.get(name)}"]`).waitFor();
+      expect(await page.locator("tr[data-run]").count()).toBe(1);
+      await place(`/runs?run=${runs.get(other)}`);
+      await page
+        .getByRole("alert")
+        .getByText(/There is no run/)
+        .waitFor();
+      await page.keyboard.press("Escape");
+      await place("/crons");
+      await page.getByText(schedule).waitFor();
+      expect(await page.locator("tr[data-cron]").count()).toBe(1);
+      await place("/queue");
+      await page
+        .getByRole("alert")
+        .getByText(/^The queue of this server shows what everybody has/)
+        .waitFor();
+      const waiting = page.getByRole("region", { name: "Runs that wait" });
+      await waiting.waitFor();
+      expect(await waiting.getByRole("row").count()).toBe(2);
+      await page.context().close();
+    }
+  });
+});
+
+describe.skipIf(reasonForNoBrowser() !== undefined)("on a phone in the dark", { timeout: SLOW_MS }, () => {
+  let shown: OpenConsole;
+  beforeAll(async () => {
+    shown = await openConsole({
+      graphConfigFile: root("langgraph.json"),
+      context: { viewport: { width: 390, height: 844 }, colorScheme: "dark", reducedMotion: "reduce" },
+    });
+  }, SLOW_MS);
+  afterAll(() => shown?.close());
+
+  test("no page is wider than the screen, moves anything, or has anything that axe finds wrong", async () => {
+    const { page } = shown;
+    await sendAs(shown, {}, "POST", "/runs/crons", {
+      assistant_id: "agent",
+      schedule: "0 9 * * *",
+      input: {},
+    });
+    const { thread_id } = await sendAs<{ thread_id: string }>(shown, {}, "POST", "/threads", {});
+    for (let count = 0; count < 3; count += 1) {
+      await sendAs(shown, {}, "POST", `/threads/${thread_id}/runs`, {
+        assistant_id: "agent",
+        input: { messages: [] },
+        after_seconds: 3_600,
+      });
+    }
+    const seen: unknown[] = [];
+    for (const name of PAGES) {
+      await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
+      await page.waitForFunction(`document.title === ${JSON.stringify(`${name} – Threadloom`)}`);
+      await page.getByRole("main").getByRole("heading", { level: 1 }).first().waitFor();
+      await page.waitForLoadState("networkidle", { timeout: 3_000 }).catch(() => undefined);
+      const sizes = await page.evaluate(`({
+        page: document.documentElement.scrollWidth <= innerWidth,
+        main: document.querySelector("main").scrollWidth <= document.querySelector("main").clientWidth,
+        moving: document.getAnimations().filter((one) => one.playState === "running").length,
+      })`);
+      seen.push({ name, ...(sizes as object), violations: await shown.violations() });
+    }
+    expect(seen).toEqual(PAGES.map((name) => ({ name, page: true, main: true, moving: 0, violations: [] })));
+  });
+
+  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+    expect(shown.faults).toEqual([]);
+  });
+});
