@@ -104,6 +104,11 @@ describe("the chart of runs per second", () => {
     ]);
   });
 
+  test("says how often it was measured", () => {
+    expect(drawRunsPerSecond(someResults())).toContain("Medians of 3 repeats");
+    expect(drawRunsPerSecond(someResults({ repeats: 1 }))).toContain("One repeat");
+  });
+
   test("is not drawn without the official saver or this server, whose ratio it shows", () => {
     for (const values of [{ threadloom: [300] }, { official: [200] }])
       expect(drawRunsPerSecond(someResults({ figures: [perSecond("wait", values)] }))).toBeUndefined();
@@ -160,9 +165,8 @@ describe.each(Object.entries(CHARTS))("%s", (_name, draw) => {
     expect(draw(structuredClone(someResults()))).toBe(svg);
     const words = svg.replaceAll(/<\/text>\s*<text[^>]*>/g, " ");
     expect(words).toContain("Measured 2026-01-02, commit 0123abc: 2 cores of a processor");
-    expect(words).toContain(
-      "load before: 1.3. Medians of 3 repeats of: npm run bench -- --only wait,long-thread",
-    );
+    expect(words).toContain("load before: 1.3.");
+    expect(words).toContain("of: npm run bench -- --only wait,long-thread.");
   });
 
   test("has a title and a description, both schemes, and nothing from outside", () => {

@@ -1,7 +1,7 @@
 import { median, RUNS_PER_SECOND, WIDTH as AT_A_TIME } from "../load.ts";
 import { formatNumber } from "../report.ts";
 import type { ContenderName, Results } from "../results.ts";
-import { NAMES, originOf } from "./origin.ts";
+import { NAMES, originOf, repeatsOf } from "./origin.ts";
 import { element, line, MARGIN, svgOf, text, ticks, WIDTH } from "./svg.ts";
 
 const GROUPS = [
@@ -104,7 +104,7 @@ export const drawRunsPerSecond = (results: Results): string | undefined => {
     caption: [
       "Threadloom answers over HTTP and stores each run durably. LangGraph.js alone runs in the client's process, without HTTP and a queue; " +
         `with no saver its state is gone after the run.${hasPeer ? " The dev server (@langchain/langgraph-api) answers over HTTP and keeps all in memory." : ""}`,
-      originOf(results),
+      originOf(results, repeatsOf(results)),
     ],
     height: bottom + 24,
     content: [...axis, line(xOf(1), 0, xOf(1), bottom, "reference"), ...rows],

@@ -87,7 +87,7 @@ export const drawTurns = (results: Results): string | undefined => {
   const axes = [
     ...marks.flatMap((mark) => [
       line(LEFT, yOf(mark), RIGHT, yOf(mark), "grid"),
-      text(LEFT - 8, yOf(mark) + 4, `${mark} ms`, { look: "quiet", anchor: "end" }),
+      text(LEFT - 8, yOf(mark) + 4, `${mark.toLocaleString("en-US")} ms`, { look: "quiet", anchor: "end" }),
     ]),
     ...marksOfTurns.map((mark) =>
       text(xOf(mark), BOTTOM + 18, mark === 0 ? "turn 0" : mark.toLocaleString("en-US"), {
@@ -109,7 +109,8 @@ export const drawTurns = (results: Results): string | undefined => {
     caption: [
       "A turn is a question of 150 characters and an answer of 100. Threadloom streams updates over HTTP; LangGraph.js runs " +
         "with @langchain/langgraph-checkpoint-postgres in the client's process, on the same PostgreSQL. Each point is the median of the turns around it.",
-      originOf(results),
+      // Conversations are not repeated.
+      originOf(results, "One measurement"),
     ],
     height: BOTTOM + 26,
     content: [...axes, ...drawn],
