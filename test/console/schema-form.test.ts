@@ -192,6 +192,26 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
     await dialog().getByRole("button", { name: "Create the assistant", disabled: false }).waitFor();
   });
 
+  test("forgets what was no JSON with the field, or the tab, that it was written in", async () => {
+    await open(SCHEMA);
+    const create = (disabled: boolean): Promise<void> =>
+      dialog().getByRole("button", { name: "Create the assistant", disabled }).waitFor();
+    await dialog().getByRole("tab", { name: "JSON" }).click();
+    await dialog().getByLabel("Context (JSON)").fill("{");
+    await create(true);
+    await dialog().getByRole("tab", { name: "Form" }).click();
+    await create(false);
+    await group("tree").getByRole("button", { name: "Add", exact: true }).click();
+    await group("tree").getByLabel("below (JSON)").fill("[");
+    await create(true);
+    await group("tree").getByRole("button", { name: "Leave it out" }).click();
+    await create(false);
+    await dialog().getByLabel("anything (JSON)").fill("[");
+    await create(true);
+    await dialog().getByRole("tab", { name: "JSON" }).click();
+    await create(false);
+  });
+
   test("does not lose what has another shape than its schema: that is written as JSON", async () => {
     await open(SCHEMA);
     const value = { name: ["not", "a", "text"], unknown: 1 };

@@ -1,7 +1,7 @@
 // The entry of the package also loads its test registry, which needs another validator.
 import Form from "@rjsf/core/lib/components/Form.js";
 import type { UiSchema } from "@rjsf/utils";
-import { Component, useId, useMemo, useRef, useState, type ReactNode } from "react";
+import { Component, useEffect, useId, useMemo, useRef, useState, type ReactNode } from "react";
 import { JsonEditor } from "./json.tsx";
 import { FIELDS, type FormContext } from "./schema-form/fields.tsx";
 import { formSchemaOf } from "./schema-form/form-schema.ts";
@@ -28,7 +28,20 @@ export interface SchemaFormProps {
   onChange(value: unknown, validity: Validity): void;
   /** What the value is, where it is written as JSON; e.g. `Context`. */
   label: string;
+  /** Whether to say at once how valid the value is: where something else, that may have said otherwise, was shown before. */
+  saysAtOnce?: boolean;
 }
+
+/** `judge` is asked once, as the value is shown. */
+const useFirstWord = (
+  { saysAtOnce, value, onChange }: SchemaFormProps,
+  judge: (value: unknown) => Validity,
+): void => {
+  useEffect(() => {
+    if (saysAtOnce === true) onChange(value, judge(value));
+    // What comes later is said as it is written.
+  }, []);
+};
 
 /** Defaults of the schema are shown, never filled in: a graph has them without being told, also when they change. */
 const BEHAVIOUR = {
@@ -60,14 +73,10 @@ export const useValidation = (schema: unknown): ((value: unknown) => Validity) =
 };
 
 /** The whole value as JSON, checked against its schema; what is wrong is said below it. */
-export const CheckedJson = ({
-  schema,
-  value,
-  onChange,
-  label,
-  note,
-}: SchemaFormProps & { note?: string | undefined }) => {
+export const CheckedJson = (props: SchemaFormProps & { note?: string | undefined }) => {
+  const { schema, value, onChange, label, note } = props;
   const validate = useValidation(schema);
+  useFirstWord(props, validate);
   const { errors } = validate(value);
   return (
     <div className="stack">
@@ -113,29 +122,31 @@ export const SchemaForm = (props: SchemaFormProps) => {
   const id = useId();
   const validation = useMemo(() => new SchemaValidation(isObject(schema) ? schema : {}), [schema]);
   const prepared = useMemo(() => formSchemaOf(schema), [schema]);
-  // Of the first value only: what is half written in a form may fit for a moment in nothing.
   // As the library keeps it: an object that was added and has nothing in it yet is more than none.
   const [written, setWritten] = useState(value);
   const unread = useRef(new Set<string>());
+  const latest = useRef(value);
+  latest.current = value;
+  // Of the first value only: what is half written in a form may fit for a moment in nothing.
   const [against] = useState(() =>
     "schema" in prepared ? reasonAgainst(value, prepared.schema) : undefined,
   );
-  if (!("schema" in prepared) || against !== undefined) {
-    const reason = "schema" in prepared ? against : prepared.reason;
-    return <CheckedJson {...props} note={`There is no form for this: ${reason}.`} />;
-  }
   const judge = (current: unknown): Validity => {
     const errors = validation.errorsOf(current).map(sentenceOf);
     if (unread.current.size === 0) return { valid: errors.length === 0, errors, isJson: true };
     return { valid: false, errors: [...errors, "A part of what is written is no JSON."], isJson: false };
   };
+  useFirstWord(props, judge);
+  if (!("schema" in prepared) || against !== undefined) {
+    const reason = "schema" in prepared ? against : prepared.reason;
+    return <CheckedJson {...props} saysAtOnce={false} note={`There is no form for this: ${reason}.`} />;
+  }
   const context: FormContext = {
     onWritten: (field, isJson) => {
+      if (isJson === !unread.current.has(field)) return;
       if (isJson) unread.current.delete(field);
-      else {
-        unread.current.add(field);
-        onChange(value, judge(value));
-      }
+      else unread.current.add(field);
+      onChange(latest.current, judge(latest.current));
     },
   };
   const beside = keysBeside(value, prepared.schema);

@@ -17,10 +17,12 @@ export const UNTOUCHED: Validity = { valid: true, errors: [], isJson: true };
 /** A value, written as a form or as JSON, whichever somebody likes. Give it another `key` with another value or schema. */
 export const ValueEditor = (props: SchemaFormProps) => {
   const [view, setView] = useState<View>("Form");
+  const [isSwitched, setIsSwitched] = useState(false);
   const tabs = useRef(new Map<View, HTMLButtonElement>());
   const id = useId();
   const choose = (next: View): void => {
     setView(next);
+    if (next !== view) setIsSwitched(true);
     tabs.current.get(next)?.focus();
   };
   const onKeyDown = ({ key }: KeyboardEvent): void => {
@@ -54,7 +56,11 @@ export const ValueEditor = (props: SchemaFormProps) => {
       </div>
       <div role="tabpanel" id={`${id}panel`} aria-labelledby={`${id}${view}`}>
         <Suspense fallback={<p className="faint">Loading…</p>}>
-          {view === "Form" ? <SchemaForm {...props} /> : <CheckedJson {...props} />}
+          {view === "Form" ? (
+            <SchemaForm {...props} saysAtOnce={isSwitched} />
+          ) : (
+            <CheckedJson {...props} saysAtOnce={isSwitched} />
+          )}
         </Suspense>
       </div>
     </div>

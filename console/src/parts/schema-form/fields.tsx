@@ -1,4 +1,5 @@
 import { ariaDescribedByIds, type FieldProps, type RegistryFieldsType, type RJSFSchema } from "@rjsf/utils";
+import { useEffect, useRef } from "react";
 import { JsonEditor } from "../json.tsx";
 import { CHOICES_FIELD, isObject, JSON_FIELD, MESSAGES_FIELD } from "./kinds.ts";
 import styles from "./schema-form.module.css";
@@ -12,6 +13,11 @@ export interface FormContext {
 /** What a form does not show, as text in its place. Emptied, it is not there. */
 const JsonField = ({ schema, name, formData, onChange, fieldPathId, registry }: FieldProps) => {
   const { onWritten } = registry.formContext as FormContext;
+  const latest = useRef(onWritten);
+  latest.current = onWritten;
+  const id = fieldPathId.$id;
+  // What is taken out of the form can't be wrong any more.
+  useEffect(() => () => latest.current(id, true), [id]);
   const reason = schema["x-reason"] as string | undefined;
   const fallback = schema["x-default"] as string | undefined;
   return (
@@ -22,7 +28,7 @@ const JsonField = ({ schema, name, formData, onChange, fieldPathId, registry }: 
         rows={3}
         mayBeEmpty
         onChange={(written) => {
-          onWritten(fieldPathId.$id, written !== undefined);
+          onWritten(id, written !== undefined);
           if (written !== undefined) onChange(written.json, fieldPathId.path);
         }}
       />
