@@ -13,7 +13,11 @@ export default defineConfig({
   root: folder("."),
   base: "./",
   // One copy: @langchain/react names an older one of its own, in which a second run after a reload ends at once.
-  resolve: { dedupe: ["@langchain/langgraph-sdk", "@langchain/core", "react", "react-dom"] },
+  resolve: {
+    dedupe: ["@langchain/langgraph-sdk", "@langchain/core", "react", "react-dom"],
+    // Words of a schema are plain text.
+    alias: { "markdown-to-jsx/react": folder("./src/parts/schema-form/plain-text.tsx") },
+  },
   // LangChain asks for the environment; a page has none.
   define: { "process.env": "{}" },
   plugins: [react(), compressFiles()],
