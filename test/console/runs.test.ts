@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { query } from "../helpers/query.ts";
+import { startReceiver } from "../webhooks/receiver.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 
@@ -12,7 +13,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
   let shown: OpenConsole;
   let api: Api;
   beforeAll(async () => {
-    shown = await openConsole();
+    shown = await openConsole({ projectKeys: { webhooks: { url: { disable_loopback: false } } } });
     api = apiOf(shown.server);
   }, SLOW_MS);
   afterAll(() => shown?.close());
@@ -74,24 +75,27 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     expect(await button.count()).toBe(0);
   });
 
-  test("asks for nothing while it is paused", async () => {
+  test("asks for nothing while it is paused, and goes on after that", async () => {
     await aRun(COUNT, "success");
-    await shown.go("/runs");
-    await shown.page.getByText("1 run", { exact: true }).waitFor();
-    await shown.page.getByRole("button", { name: "Pause" }).click();
-    await shown.page.getByText("Paused").waitFor();
+    const page = await shown.browser.newPage();
+    await page.clock.install();
+    await page.goto(`${shown.server.url}/console/#/runs`);
+    await page.getByText("1 run", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("Paused").waitFor();
+    await page.waitForLoadState("networkidle");
     let asked = 0;
-    const count = (request: { url(): string }) => {
+    page.on("request", (request) => {
       if (request.url().endsWith("/runs/search")) asked += 1;
-    };
-    const run = await aRun(COUNT, "success");
-    shown.page.on("request", count);
-    // Twice the time after which it would have asked.
-    await shown.page.waitForTimeout(4_500);
-    shown.page.off("request", count);
+    });
+    await page.clock.fastForward("01:00");
     expect(asked).toBe(0);
-    await shown.page.getByRole("button", { name: "Go on" }).click();
-    await row(run.run_id).waitFor();
+    const run = await aRun(COUNT, "success");
+    await page.getByRole("button", { name: "Go on" }).click();
+    await page.clock.fastForward("01:00");
+    await page.locator(`tr[data-run="${run.run_id}"]`).waitFor();
+    expect(asked).toBeGreaterThan(0);
+    await page.close();
   });
 
   test("filters by status, graph, assistant, thread and time, and has the filter in its address", async () => {
@@ -187,6 +191,25 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await shown.page
       .getByText("4, 2 lost with a server or graph process, 1 handed back by a server that stopped")
       .waitFor();
+  });
+
+  test("says what became of the webhook of a run", async () => {
+    const receiver = await startReceiver((_, response) => response.writeHead(503).end());
+    try {
+      const run = await aRun({ ...COUNT, webhook: `${receiver.url}/told` }, "success");
+      await eventually("it was told", () => receiver.received.length > 0 || undefined);
+      await shown.go(`/runs?run=${run.run_id}`);
+      const webhook = shown.page.getByRole("region", { name: "Webhook" });
+      await webhook.getByText(`${receiver.url}/told`).waitFor();
+      await webhook.getByText("503", { exact: true }).waitFor();
+      await webhook.getByText("pending", { exact: true }).waitFor();
+      receiver.answer(undefined);
+      await api.post(`/webhooks/deliveries/${run.run_id}/replay`);
+      await webhook.getByText("delivered", { exact: true }).waitFor();
+      expect(await shown.violations()).toEqual([]);
+    } finally {
+      await receiver.close();
+    }
   });
 
   test("says that a run is not there", async () => {
