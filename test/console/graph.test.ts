@@ -5,6 +5,11 @@ import { eventually } from "../helpers/conditions.ts";
 import { openGate } from "./graphs/gate.ts";
 import { openConsole, violationsIn, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 
+/** How wide the page is, and whether its main part has to be scrolled sideways. */
+const WIDTHS = `(() => {
+  const main = document.querySelector("main");
+  return [document.documentElement.scrollWidth, main.scrollWidth <= main.clientWidth];
+})()`;
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { timeout: SLOW_MS }, () => {
@@ -113,6 +118,25 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
       .waitFor();
   });
 
+  test("closes its stream when one leaves, and opens none without a thread", async () => {
+    const { page } = shown;
+    const open = new Set<unknown>();
+    page.on("request", (request) => {
+      if (request.url().endsWith("/stream/events")) open.add(request);
+    });
+    page.on("requestfailed", (request) => open.delete(request));
+    page.on("requestfinished", (request) => open.delete(request));
+    const { thread_id: threadId } = await client.threads.create();
+    await shown.go(`/graph/gated?thread=${threadId}`);
+    await eventually("it is open", () => open.size === 1);
+    await page.getByLabel("Thread", { exact: true }).selectOption("");
+    await eventually("it is closed", () => open.size === 0);
+    await shown.go(`/graph/gated?thread=${threadId}`);
+    await eventually("it is open again", () => open.size === 1);
+    await page.getByRole("link", { name: "Crons" }).click();
+    await eventually("it is closed again", () => open.size === 0);
+  });
+
   test("shows a run that began before somebody looked", async () => {
     const { thread_id: threadId } = await client.threads.create();
     await client.runs.create(threadId, "gated", { input: { text: "hello" } });
@@ -159,11 +183,23 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     expect(server.url).not.toBe("");
   });
 
+  test("counts the newest steps of a long thread, and the older ones when asked", async () => {
+    const { page } = shown;
+    const threadId = await aThread("counter", {});
+    for (let runs = 2; runs <= 20; runs += 1) await client.runs.wait(threadId, "counter", { input: {} });
+    await shown.go(`/graph/counter?thread=${threadId}`);
+    await node("increment").filter({ hasText: "17 times" }).waitFor();
+    await page.getByRole("button", { name: "Count older steps, too" }).click();
+    await node("increment").filter({ hasText: "20 times" }).waitFor();
+    expect(await page.getByRole("button", { name: "Count older steps, too" }).count()).toBe(0);
+  });
+
   test("shows which node failed, and its error", async () => {
     const { page } = shown;
     const threadId = await aThread("failing", { reason: "out of yarn" });
     await shown.go(`/graph/failing?thread=${threadId}`);
     await node("fail").filter({ hasText: "failed" }).click();
+    expect(await node("fail").getAttribute("title")).toBe("fail: out of yarn");
     await page.locator("details[data-outcome=failed]").getByText("out of yarn").first().waitFor();
     expect(await shown.violations()).toEqual([]);
   });
@@ -225,7 +261,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     await phone.goto(`${shown.server.url}/console/#/graph/research?thread=${threadId}`);
     await phone.locator('button[data-node="report"]').filter({ hasText: "once" }).click();
     await phone.getByText("Ran once").waitFor();
-    expect(await phone.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
+    expect(await phone.evaluate(WIDTHS)).toEqual([390, true]);
     expect(await violationsIn(phone)).toEqual([]);
     await context.close();
   });

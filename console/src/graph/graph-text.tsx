@@ -1,13 +1,16 @@
 import type { Activity } from "./activity.ts";
 import { labelOf, type DrawnEdge, type DrawnNode, type Drawing } from "./drawing.ts";
 import { activityText } from "./node-face.tsx";
+import styles from "./graph-page.module.css";
 
 /** A graph that is too large to be drawn is too large to be listed whole, too. */
 const NODES_LISTED_AT_MOST = 500;
 const EDGES_LISTED_AT_MOST = 30;
 
+const placeOf = ({ id }: DrawnNode): string => id.replaceAll(":", " › ");
+
 const edgeText = ({ conditional, label }: DrawnEdge, target: DrawnNode | undefined): string => {
-  const name = target === undefined ? "" : target.group === undefined ? labelOf(target) : target.id;
+  const name = target === undefined ? "" : target.group === undefined ? labelOf(target) : placeOf(target);
   const how = [conditional && "if chosen", label].filter(Boolean).join(": ");
   return how === "" ? name : `${name} (${how})`;
 };
@@ -35,8 +38,8 @@ export const GraphText = ({
             {node.kind === "start" || node.kind === "end" ? (
               labelOf(node)
             ) : (
-              <button type="button" className="plain" onClick={() => onSelect(node.id)}>
-                {node.id.replaceAll(":", " › ")}
+              <button type="button" className={styles.listed} onClick={() => onSelect(node.id)}>
+                {placeOf(node)}
               </button>
             )}
             {node.kind === "closed" && " (a subgraph)"}

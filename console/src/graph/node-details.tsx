@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState, type ReactNode } from "react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { JsonView } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
@@ -120,6 +120,11 @@ const ExecutionView = ({
   );
 };
 
+const titleOf = (own: readonly Execution[]): string => {
+  if (own.length > 1) return `Ran ${own.length} times, the newest first`;
+  return own[0]?.outcome === "running" ? "Runs for the first time" : "Ran once";
+};
+
 /** What a node read and wrote, each time it ran, the newest first. */
 export const NodeDetails = ({
   node,
@@ -135,9 +140,15 @@ export const NodeDetails = ({
   onClose(): void;
 }) => {
   const [shown, setShown] = useState(SHOWN_FIRST);
+  const section = useRef<HTMLElement>(null);
+  // On a phone it stands below the drawing.
+  useEffect(() => {
+    // A promise in newer browsers, which is no clean-up.
+    void section.current?.scrollIntoView({ block: "nearest" });
+  }, []);
   const own = executions.filter((execution) => execution.node === node);
   return (
-    <section className={styles.details} aria-labelledby="node-title">
+    <section ref={section} className={styles.details} aria-labelledby="node-title">
       <div className="row">
         <h2 id="node-title" className={styles.title}>
           {node.replaceAll(":", " › ")}
@@ -152,7 +163,7 @@ export const NodeDetails = ({
         <Empty>It has not run in what is loaded of this thread.</Empty>
       ) : (
         <>
-          <h3>{own.length === 1 ? "Ran once" : `Ran ${own.length} times, the newest first`}</h3>
+          <h3>{titleOf(own)}</h3>
           {own.slice(0, shown).map((execution, index) => (
             <ExecutionView
               key={execution.taskId}

@@ -3,6 +3,8 @@ import type { Activity, Outcome } from "./activity.ts";
 import type { DrawnNode } from "./drawing.ts";
 import styles from "./canvas.module.css";
 
+const ERROR_CHARACTERS = 500;
+
 const WORDS: ReadonlyMap<Outcome, string> = new Map([
   ["failed", "failed"],
   ["waiting", "waiting"],
@@ -45,7 +47,7 @@ export const NodeFace = ({
     type="button"
     className={kind === "closed" ? `${styles.node} ${styles.closed}` : styles.node}
     aria-pressed={isSelected}
-    title={id}
+    title={activity?.error === undefined ? id : `${id}: ${activity.error.slice(0, ERROR_CHARACTERS)}`}
     data-node={id}
     data-mood={moodOf(activity)}
     onClick={() => onSelect(id)}

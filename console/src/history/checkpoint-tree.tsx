@@ -114,6 +114,8 @@ export const CheckpointTree = ({ rows, selected, compared, onSelect }: Checkpoin
       role="tree"
       aria-label="Checkpoints"
       tabIndex={0}
+      // As high as the page has room for, and no higher than it needs; both borders count.
+      style={{ maxHeight: virtual.getTotalSize() + 2 }}
       aria-activedescendant={isActiveDrawn ? `${id}${active}` : undefined}
       onKeyDown={onKeyDown}
     >
