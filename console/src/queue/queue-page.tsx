@@ -73,7 +73,7 @@ export default function QueuePage() {
   const connection = useConnection();
   const queries = useQueryClient();
   const [asked, setAsked] = useState<Asked>();
-  const { data, error } = useQuery({
+  const { data, error, refetch } = useQuery({
     queryKey: ["queue"],
     queryFn: () => connection.request<Queue>("GET", "/queue"),
     refetchInterval: ({ state }) => (state.error === null ? EVERY_MS : false),
@@ -86,7 +86,7 @@ export default function QueuePage() {
   return (
     <div className="stack">
       <h1>Queue</h1>
-      <FaultNotice error={error} />
+      <FaultNotice error={error} onRetry={() => void refetch()} />
       {data !== undefined && <Figures queue={data} onCancel={ask} />}
       <WaitingRuns
         everyMs={EVERY_MS}

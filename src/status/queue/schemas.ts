@@ -19,7 +19,7 @@ export const queueRecord = z
     oldest_seconds: oldestSeconds,
     is_complete: z
       .boolean()
-      .describe("False: more runs wait than are looked at (100,000), and all figures are of those."),
+      .describe("False: more runs wait than are looked at (50,000), and all figures are of those."),
     graphs: z
       .array(
         z.object({
