@@ -4,12 +4,17 @@
  */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 const lockFile = new URL("../package-lock.json", import.meta.url);
 const builtFrom = new URL("../dist/page.built-from", import.meta.url);
+const building = new URL("../dist/page.building", import.meta.url);
+/** A build takes seconds; one that has not ended by then was killed. */
+const BUILT_WITHIN_MS = 180_000;
+const LOOKED_AT_EVERY_MS = 100;
 
 const fingerprint = async () => {
   const hash = createHash("sha256");
@@ -29,14 +34,43 @@ const isThere = (name) => {
   }
 };
 
+/** Tests run in several processes: one that builds would take away the files that another has begun to serve. */
+const oneAtATime = async (build) => {
+  await mkdir(new URL("../dist/", import.meta.url), { recursive: true });
+  for (;;) {
+    try {
+      await mkdir(building);
+      break;
+    } catch (error) {
+      if (error.code !== "EEXIST") throw error;
+    }
+    const { mtimeMs } = await stat(building).catch(() => ({ mtimeMs: Date.now() }));
+    if (Date.now() - mtimeMs > BUILT_WITHIN_MS) await rm(building, { recursive: true, force: true });
+    await pause(LOOKED_AT_EVERY_MS);
+  }
+  try {
+    return await build();
+  } finally {
+    await rm(building, { recursive: true, force: true });
+  }
+};
+
+const isBuiltFrom = async (files) => existsSync(builtFrom) && (await readFile(builtFrom, "utf8")) === files;
+
 export const buildConsole = async ({ ifPossible = false } = {}) => {
   const now = await fingerprint();
-  if (existsSync(builtFrom) && (await readFile(builtFrom, "utf8")) === now) return "is built already";
+  if (await isBuiltFrom(now)) return "is built already";
   if (ifPossible && !isThere("vite")) return "is not built: Vite is not installed";
-  const { build } = await import("vite");
-  await build({ configFile: fileURLToPath(new URL("./vite.config.js", import.meta.url)), logLevel: "warn" });
-  await writeFile(builtFrom, now);
-  return "is built";
+  return oneAtATime(async () => {
+    if (await isBuiltFrom(now)) return "is built already";
+    const { build } = await import("vite");
+    await build({
+      configFile: fileURLToPath(new URL("./vite.config.js", import.meta.url)),
+      logLevel: "warn",
+    });
+    await writeFile(builtFrom, now);
+    return "is built";
+  });
 };
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
