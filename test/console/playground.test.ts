@@ -1,50 +1,174 @@
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 
-describe.skipIf(reasonForNoBrowser() !== undefined)("the playground", { timeout: SLOW_MS }, () => {
-  let shown: OpenConsole;
-  beforeAll(async () => {
-    shown = await openConsole({ context: { viewport: { width: 1400, height: 900 } } });
-  }, SLOW_MS);
-  afterAll(() => shown?.close());
+const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+const PICTURE = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAFklEQVR4nGP8z8Dwn4GBgYGJgYGBgQEAEAoCAfwuVAAAAAAASUVORK5CYII=",
+  "base64",
+);
 
-  const messages = () => shown.page.getByRole("log", { name: "Messages" }).getByRole("article");
-  const say = async (text: string): Promise<void> => {
-    await shown.page.getByLabel("Message", { exact: true }).fill(text);
-    await shown.page.keyboard.press("Enter");
-  };
+describe.skipIf(reasonForNoBrowser() !== undefined)(
+  "a conversation in the playground",
+  { timeout: SLOW_MS },
+  () => {
+    let shown: OpenConsole;
+    beforeAll(async () => {
+      shown = await openConsole({
+        graphConfigFile: GRAPHS,
+        context: { viewport: { width: 1400, height: 900 } },
+      });
+    }, SLOW_MS);
+    afterAll(() => shown?.close());
 
-  test("makes a thread of the first message, and shows the answer with its tool calls and their results", async () => {
-    const { page } = shown;
-    await say("What is the weather in Paris?");
-    await page.waitForURL(/#\/threads\/[0-9a-f-]{36}$/);
-    await messages()
-      .last()
-      .getByText(/^It is .* in Paris, .* °C\.$/)
-      .waitFor();
-    const tool = page.locator("details[data-tool=get_weather]");
-    expect(await tool.locator("[data-status]").textContent()).toBe("success");
-    await tool.locator("> summary").click();
-    await tool
-      .locator("p")
-      .getByText(/It is .* in Paris/)
-      .waitFor();
-    expect(await shown.violations()).toEqual([]);
-  });
+    const messages = () => shown.page.getByRole("log", { name: "Messages" }).getByRole("article");
+    const say = async (text: string): Promise<void> => {
+      await shown.page.getByLabel("Message", { exact: true }).fill(text);
+      await shown.page.keyboard.press("Enter");
+    };
+    const begin = async (assistant: string): Promise<void> => {
+      await shown.go(`/?assistant=${assistant}`);
+      await shown.page.getByRole("heading", { level: 2, name: assistant }).waitFor();
+    };
 
-  test("goes on with the thread after a reload", async () => {
-    const { page } = shown;
-    await page.reload();
-    await messages().getByText("What is the weather in Paris?").waitFor();
-    await say("I am here again.");
-    await messages()
-      .getByText(/^You said: "I am here again\."/)
-      .waitFor();
-    await say("My name is Ada.");
-    await messages().getByText("Your name is Ada.").waitFor();
-  });
+    test("makes a thread of the first message, and shows the answer with its tool calls and their results", async () => {
+      const { page } = shown;
+      await begin("agent");
+      await say("What is the weather in Paris?");
+      await page.waitForURL(/#\/threads\/[0-9a-f-]{36}$/);
+      await messages()
+        .last()
+        .getByText(/^It is .* in Paris, .* °C\.$/)
+        .waitFor();
+      const tool = page.locator("details[data-tool=get_weather]");
+      expect(await tool.locator("[data-status]").textContent()).toBe("success");
+      await tool.locator("> summary").click();
+      await tool
+        .locator("p")
+        .getByText(/It is .* in Paris/)
+        .waitFor();
+      expect(await shown.violations()).toEqual([]);
+    });
 
-  test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
-    expect(shown.faults).toEqual([]);
-  });
-});
+    test("goes on with the thread after a reload, and shows its state with ways to look deeper", async () => {
+      const { page } = shown;
+      await page.reload();
+      await messages().getByText("What is the weather in Paris?").waitFor();
+      await say("I am here again.");
+      await messages()
+        .getByText(/^You said: "I am here again\."/)
+        .waitFor();
+      const state = page.getByRole("complementary", { name: "State" });
+      await state.getByText("6 items").waitFor();
+      const threadId = page.url().split("/").at(-1) ?? "";
+      expect(await state.getByRole("link", { name: "Time travel" }).getAttribute("href")).toBe(
+        `#/threads/${threadId}/history`,
+      );
+      expect(await state.getByRole("link", { name: "Graph" }).getAttribute("href")).toMatch(
+        new RegExp(`^#/graph/[0-9a-f-]{36}\\?thread=${threadId}$`),
+      );
+    });
+
+    test("shows tokens as they come; stops; says where the graph has stopped, and goes on from there", async () => {
+      const { page } = shown;
+      await begin("typing");
+      await say("Type.");
+      await messages()
+        .getByText(/token40/)
+        .waitFor();
+      expect(await messages().last().textContent()).not.toContain("token500");
+      await page.getByRole("button", { name: "Stop" }).click();
+      await page.getByText("The graph has stopped before model.").waitFor();
+      expect(await page.getByRole("alert").count()).toBe(0);
+      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByRole("button", { name: "Stop" }).waitFor();
+    });
+
+    test("joins a run that goes on when the page is opened again, and lets the next message wait", async () => {
+      const { page } = shown;
+      await messages()
+        .getByText(/token40/)
+        .waitFor();
+      await page.reload();
+      await page.getByRole("button", { name: "Stop" }).waitFor();
+      await messages()
+        .getByText(/token0 .*token59/)
+        .first()
+        .waitFor();
+      await say("And again.");
+      await page.getByRole("button", { name: "Stop" }).click();
+      await messages().getByText("And again.").waitFor();
+      await page.getByRole("button", { name: "Stop" }).click();
+      await page.getByText("The graph has stopped before model.").waitFor();
+    });
+
+    test("shows blocks, images of its own, reasoning and formatted text; nothing of it runs or is loaded", async () => {
+      const { page } = shown;
+      await begin("showing");
+      await page
+        .getByLabel("Images", { exact: true })
+        .setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: PICTURE });
+      await page.getByRole("img", { name: "dot.png" }).waitFor();
+      await say("Look!");
+      await messages().getByText("Blocks: text, image.").waitFor();
+      const answer = messages().filter({ hasText: "A heading" });
+      await answer.getByText("Reasoning").click();
+      await answer.getByText("First I think.").waitFor();
+      expect(await answer.getByRole("table").count()).toBe(1);
+      expect(await answer.getByRole("img").count()).toBe(1);
+      expect(await answer.locator("strong").textContent()).toBe("bold");
+      expect(await answer.locator("script, b").count()).toBe(0);
+      expect(await answer.getByRole("link").allTextContents()).toEqual([
+        "Image: a spy",
+        "a page",
+        "Image: https://spy.example/other.png",
+      ]);
+      expect(await answer.getByRole("link", { name: "a page" }).getAttribute("rel")).toBe(
+        "noopener noreferrer",
+      );
+      await messages().getByRole("button", { name: "All 200,006 characters" }).waitFor();
+      expect(await page.evaluate("window.stolen")).toBeUndefined();
+      expect(await shown.violations()).toEqual([]);
+    });
+
+    test("shows why a run failed, also after a reload, and tries again", async () => {
+      const { page } = shown;
+      await begin("failing");
+      await say("Go!");
+      await page.getByRole("alert").getByText("This graph always fails.").waitFor();
+      await page.reload();
+      await page.getByRole("alert").getByText("This graph always fails.").waitFor();
+      expect(await shown.violations()).toEqual([]);
+      const runs = async (): Promise<number> =>
+        (
+          (await shown.server.client.get(`/threads/${page.url().split("/").at(-1) ?? ""}/runs`))
+            .body as unknown[]
+        ).length;
+      const before = await runs();
+      await page.getByRole("button", { name: "Try again" }).click();
+      await expect.poll(runs).toBe(before + 1);
+      await page.getByRole("alert").getByText("This graph always fails.").waitFor();
+    });
+
+    test("takes an input as a form of the graph's schema, and as JSON", async () => {
+      const { page } = shown;
+      await begin("typing");
+      await page.getByRole("button", { name: "Form" }).click();
+      await page.getByLabel(/tokens/i).fill("3");
+      expect(await shown.violations()).toEqual([]);
+      await page.getByRole("region", { name: "Input" }).getByRole("button", { name: "Send" }).click();
+      await messages().getByText("token0 token1 token2").waitFor();
+      await begin("typing");
+      await page.getByRole("button", { name: "JSON" }).click();
+      await page.getByLabel("Input as JSON").fill("{");
+      expect(await page.getByRole("button", { name: "Send" }).isDisabled()).toBe(true);
+      await page.getByLabel("Input as JSON").fill('{"tokens": 2}');
+      await page.getByRole("button", { name: "Send" }).click();
+      await messages().getByText("token0 token1").waitFor();
+    });
+
+    test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
+      expect(shown.faults).toEqual([]);
+    });
+  },
+);

@@ -1,4 +1,4 @@
-import { memo, useState } from "react";
+import { memo, useState, type ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import styles from "./message.module.css";
@@ -12,6 +12,8 @@ const PLUGINS = [remarkGfm];
 /** The addresses that a click may open: nothing within the page, nothing that runs. */
 const isOutside = (address: string | undefined): address is string =>
   address !== undefined && /^(https?:|mailto:)/i.test(address);
+
+const Heading = ({ children }: { children?: ReactNode }) => <p className={styles.heading}>{children}</p>;
 
 const COMPONENTS: Components = {
   a: ({ href, children }) =>
@@ -41,12 +43,13 @@ const COMPONENTS: Components = {
       {children}
     </pre>
   ),
-  // The page's own headings stay above those of a message.
-  h1: ({ children }) => <h3>{children}</h3>,
-  h2: ({ children }) => <h4>{children}</h4>,
-  h3: ({ children }) => <h5>{children}</h5>,
-  h4: ({ children }) => <h6>{children}</h6>,
-  h5: ({ children }) => <h6>{children}</h6>,
+  // No headings of the page: a message may begin with any of them, and what reads the page aloud goes by their order.
+  h1: Heading,
+  h2: Heading,
+  h3: Heading,
+  h4: Heading,
+  h5: Heading,
+  h6: Heading,
   input: ({ checked }) => <span>{checked === true ? "☑" : "☐"} </span>,
 };
 

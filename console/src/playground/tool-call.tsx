@@ -1,3 +1,4 @@
+import { useState } from "react";
 import { JsonView } from "../parts/json.tsx";
 import { Status } from "../parts/status.tsx";
 import { Content } from "./content.tsx";
@@ -21,16 +22,25 @@ const previewOf = (args: unknown): string => {
 /** A call of a tool with its answer; both are made when somebody opens it. */
 export const ToolCallView = ({ call: { name, args }, result, isRunning }: ToolCallViewProps) => {
   const status = result === undefined ? (isRunning ? "running" : undefined) : (result.status ?? "success");
+  const [isOpen, setIsOpen] = useState(false);
   return (
-    <details className={styles.tool} data-tool={name}>
+    <details
+      className={styles.tool}
+      data-tool={name}
+      onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}
+    >
       <summary>
         <strong>{name}</strong> <code className="faint">{previewOf(args)}</code>{" "}
         {status !== undefined && <Status status={status} />}
       </summary>
-      <p className="faint">Arguments</p>
-      <JsonView value={args} />
-      <p className="faint">Result</p>
-      {result === undefined ? <p className="faint">None yet.</p> : <ToolResult message={result} />}
+      {isOpen && (
+        <>
+          <p className="faint">Arguments</p>
+          <JsonView value={args} />
+          <p className="faint">Result</p>
+          {result === undefined ? <p className="faint">None yet.</p> : <ToolResult message={result} />}
+        </>
+      )}
     </details>
   );
 };

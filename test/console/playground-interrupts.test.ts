@@ -1,0 +1,111 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+
+const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+
+describe.skipIf(reasonForNoBrowser() !== undefined)(
+  "what threads of the playground wait for",
+  { timeout: SLOW_MS },
+  () => {
+    let shown: OpenConsole;
+    beforeAll(async () => {
+      shown = await openConsole({
+        graphConfigFile: GRAPHS,
+        context: { viewport: { width: 1400, height: 900 } },
+      });
+    }, SLOW_MS);
+    afterAll(() => shown?.close());
+
+    const messages = () => shown.page.getByRole("log", { name: "Messages" }).getByRole("article");
+    const say = async (text: string): Promise<void> => {
+      await shown.page.getByLabel("Message", { exact: true }).fill(text);
+      await shown.page.keyboard.press("Enter");
+    };
+    const begin = async (assistant: string): Promise<void> => {
+      await shown.go(`/?assistant=${assistant}`);
+      await shown.page.getByRole("heading", { level: 2, name: assistant }).waitFor();
+    };
+
+    test("is accepted, edited, answered or ignored in the shape of agent inboxes", async () => {
+      const { page } = shown;
+      const action = page.getByRole("group", { name: "transfer" });
+      const answers: string[] = [];
+      await begin("asking");
+      for (const [place, answer] of [
+        () => action.getByRole("button", { name: "Accept" }).click(),
+        async () => {
+          await action.getByLabel("to", { exact: true }).fill("Bob");
+          await action.getByLabel("amount").fill("41");
+          await action.getByRole("button", { name: "Send the edited arguments" }).click();
+        },
+        async () => {
+          await action.getByLabel("Response").fill("Later.");
+          await action.getByRole("button", { name: "Respond" }).click();
+        },
+        () => action.getByRole("button", { name: "Ignore" }).click(),
+      ].entries()) {
+        await say("inbox");
+        await action.locator("strong").getByText("40").waitFor();
+        if (place === 0) expect(await shown.violations()).toEqual([]);
+        await answer();
+        const said = messages()
+          .nth(place * 2 + 1)
+          .getByText(/^Answered: /);
+        await said.waitFor();
+        answers.push(((await said.textContent()) ?? "").replace("Answered: ", ""));
+      }
+      expect(answers.map((answer) => JSON.parse(answer) as unknown)).toEqual([
+        [{ type: "accept", args: { action: "transfer", args: { to: "Ada", amount: 40 } } }],
+        [{ type: "edit", args: { action: "transfer", args: { to: "Bob", amount: 41 } } }],
+        [{ type: "response", args: "Later." }],
+        [{ type: "ignore", args: null }],
+      ]);
+    });
+
+    test("is several actions of the middleware, answered once all are decided", async () => {
+      const { page } = shown;
+      await begin("asking");
+      await say("middleware");
+      const [letter, fire] = ["send", "burn"].map((name) => page.getByRole("group", { name, exact: true }));
+      await letter?.getByLabel("text").fill("Dear Bob");
+      await letter?.getByRole("button", { name: "Send the edited arguments" }).click();
+      expect(await fire?.getByRole("button", { name: /edit/ }).count()).toBe(0);
+      await fire?.getByLabel("Why (if you reject)").fill("No fire.");
+      await fire?.getByRole("button", { name: "Reject" }).click();
+      const edited = { name: "send", args: { text: "Dear Bob" } };
+      const answer = messages()
+        .last()
+        .getByText(/^Answered: /);
+      await answer.waitFor();
+      expect(JSON.parse(((await answer.textContent()) ?? "").replace("Answered: ", ""))).toEqual({
+        decisions: [
+          { type: "edit", editedAction: edited, edited_action: edited },
+          { type: "reject", message: "No fire." },
+        ],
+      });
+    });
+
+    test("is several questions at once, and questions of any shape", async () => {
+      const { page } = shown;
+      await begin("asking");
+      await say("two");
+      for (const place of ["Paris", "Rome"]) {
+        const question = page.getByRole("group").filter({ hasText: `What is in ${place}?` });
+        await question.getByLabel("Answer").fill(`${place} itself`);
+        await question.getByRole("button", { name: "Answer", exact: true }).click();
+      }
+      await messages().getByText('In Paris: "Paris itself"').waitFor();
+      await messages().getByText('In Rome: "Rome itself"').waitFor();
+      await say("free");
+      await page.getByText("Which colour?").waitFor();
+      await page.getByLabel("Answer as JSON").fill('{ "colour": "red" }');
+      await page.getByRole("button", { name: "Answer", exact: true }).click();
+      await messages().getByText('Answered: {"colour":"red"}').waitFor();
+    });
+
+    test("has thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+      expect(shown.faults).toEqual([]);
+    });
+  },
+);

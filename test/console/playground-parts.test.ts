@@ -1,0 +1,138 @@
+import { describe, expect, test } from "vitest";
+import {
+  forksOnPath,
+  headOf,
+  newestBelow,
+  treeOf,
+  type Checkpoint,
+} from "../../console/src/playground/checkpoint-tree.ts";
+import { actionQuestion } from "../../console/src/playground/interrupt-requests.ts";
+import { rowsOf } from "../../console/src/playground/messages.ts";
+import { readSearch } from "../../console/src/playground/thread-search.ts";
+
+const checkpoint = (id: string, parent: string | undefined, source = "loop"): Checkpoint => ({
+  id,
+  parent,
+  source,
+  next: [],
+});
+
+describe("the tree of checkpoints", () => {
+  /** Said, answered; said in another way; that answered twice. */
+  const tree = treeOf(
+    [
+      checkpoint("1", undefined, "input"),
+      checkpoint("2", "1"),
+      checkpoint("3", "2"),
+      checkpoint("4", "1", "input"),
+      checkpoint("5", "4"),
+      checkpoint("6", "5"),
+      checkpoint("7", "5", "fork"),
+      checkpoint("8", "7"),
+    ],
+    true,
+  );
+
+  test("has a fork where something was said in another way, and one where it was answered anew", () => {
+    expect(headOf(tree)?.id).toBe("8");
+    expect(forksOnPath(tree, "8")).toEqual([
+      { shared: undefined, branches: ["2", "5"], position: 1 },
+      { shared: "5", branches: ["6", "8"], position: 1 },
+    ]);
+    expect(forksOnPath(tree, "3")).toEqual([{ shared: undefined, branches: ["2", "5"], position: 0 }]);
+    expect(newestBelow(tree, "5")).toBe("8");
+  });
+
+  test("counts a fork of a fork as one more branch, from whichever branch it is looked at", () => {
+    const more = treeOf([...tree.byId.values(), checkpoint("9", "4", "input"), checkpoint("A", "9")], true);
+    expect(forksOnPath(more, "A")).toEqual([{ shared: undefined, branches: ["2", "5", "A"], position: 2 }]);
+    expect(forksOnPath(more, "3")[0]).toMatchObject({ branches: ["2", "5", "A"], position: 0 });
+  });
+
+  test("invents no branches where the oldest checkpoints were not read", () => {
+    const cut = treeOf([checkpoint("5", "4"), checkpoint("6", "5"), checkpoint("3", "2")], false);
+    expect(forksOnPath(cut, "6")).toEqual([]);
+  });
+});
+
+describe("what a thread asks", () => {
+  const request = { action: "send", args: { to: "Ada" } };
+  const config = { allow_accept: true, allow_edit: true, allow_respond: true, allow_ignore: true };
+
+  test("is answered with a list in the shape that agent inboxes know, also if one action was asked for", () => {
+    const question = actionQuestion({ action_request: request, config });
+    expect(question?.requests[0]?.allowed).toEqual(["accept", "edit", "respond", "ignore"]);
+    const answerTo = (answer: Parameters<NonNullable<typeof question>["answerOf"]>[0][number]) =>
+      question?.answerOf([answer]);
+    expect(answerTo({ decision: "accept" })).toEqual([{ type: "accept", args: request }]);
+    expect(answerTo({ decision: "edit", args: { to: "Bob" } })).toEqual([
+      { type: "edit", args: { action: "send", args: { to: "Bob" } } },
+    ]);
+    expect(answerTo({ decision: "respond", text: "later" })).toEqual([{ type: "response", args: "later" }]);
+    expect(answerTo({ decision: "ignore" })).toEqual([{ type: "ignore", args: null }]);
+  });
+
+  test("is answered with decisions in the shape of the middleware, in either case of its names", () => {
+    for (const value of [
+      {
+        actionRequests: [{ name: "send", args: {} }],
+        reviewConfigs: [{ actionName: "send", allowedDecisions: ["reject"] }],
+      },
+      {
+        action_requests: [{ name: "send", args: {} }],
+        review_configs: [{ action_name: "send", allowed_decisions: ["reject"] }],
+      },
+    ]) {
+      const question = actionQuestion(value);
+      expect(question?.requests[0]?.allowed).toEqual(["respond"]);
+      expect(question?.answerOf([{ decision: "respond", text: "no" }])).toEqual({
+        decisions: [{ type: "reject", message: "no" }],
+      });
+    }
+  });
+
+  test("is of no known shape if any part of it is not", () => {
+    for (const value of [
+      undefined,
+      null,
+      "text",
+      [],
+      [{ action_request: request, config }, "text"],
+      { actionRequests: [] },
+    ])
+      expect(actionQuestion(value)).toBeUndefined();
+    expect(actionQuestion({ action_request: {}, config: null })?.requests[0]).toMatchObject({
+      action: "?",
+      allowed: [],
+    });
+  });
+});
+
+describe("rows of messages", () => {
+  test("hold the answers to the tools that a message calls, and stay the same objects while nothing changes", () => {
+    const call = { type: "ai", id: "a", tool_calls: [{ id: "call", name: "t", args: {} }] };
+    const answer = { type: "tool", id: "b", tool_call_id: "call" };
+    const alone = { type: "tool", id: "c", tool_call_id: "constructor" };
+    const rows = rowsOf([call, answer, alone], []);
+    expect(rows.map(({ message, results }) => [message.id, results.map(({ id }) => id)])).toEqual([
+      ["a", ["b"]],
+      ["c", []],
+    ]);
+    expect(rowsOf([call, answer, alone], rows)[0]).toBe(rows[0]);
+  });
+
+  test("have keys of their own also where messages have the same id or none", () => {
+    const rows = rowsOf([{ id: "a" }, { id: "a" }, {}, {}], []);
+    expect(new Set(rows.map(({ key }) => key)).size).toBe(4);
+  });
+});
+
+test("a search for threads is an id, metadata, or words", () => {
+  const id = "01a20434-49f5-77db-9ee2-a649be433d5a";
+  expect(readSearch(` ${id} `)).toEqual({ ids: [id] });
+  expect(readSearch("customer=7")).toEqual({ metadata: { customer: 7 } });
+  expect(readSearch("owner: ada")).toEqual({ metadata: { owner: "ada" } });
+  expect(readSearch('{"a": {"b": 1}}')).toEqual({ metadata: { a: { b: 1 } } });
+  expect(readSearch("The Weather")).toEqual({ words: "the weather" });
+  expect(readSearch("  ")).toEqual({});
+});

@@ -1,0 +1,159 @@
+import { fileURLToPath } from "node:url";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  openConsole,
+  reasonForNoBrowser,
+  SLOW_MS,
+  violationsIn,
+  watchPage,
+  type OpenConsole,
+} from "./browser.ts";
+
+const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+
+describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground", { timeout: SLOW_MS }, () => {
+  let shown: OpenConsole;
+  beforeAll(async () => {
+    shown = await openConsole({
+      graphConfigFile: GRAPHS,
+      context: { viewport: { width: 1400, height: 900 } },
+    });
+  }, SLOW_MS);
+  afterAll(() => shown?.close());
+
+  const messagesOf = (page: Page) => page.getByRole("log", { name: "Messages" }).getByRole("article");
+  const messages = () => messagesOf(shown.page);
+  const say = async (text: string, page = shown.page): Promise<void> => {
+    await page.getByLabel("Message", { exact: true }).fill(text);
+    await page.keyboard.press("Enter");
+  };
+  const begin = async (assistant: string): Promise<void> => {
+    await shown.go(`/?assistant=${assistant}`);
+    await shown.page.getByRole("heading", { level: 2, name: assistant }).waitFor();
+  };
+  const answerTo = (text: string, page = shown.page) =>
+    messagesOf(page).getByText(new RegExp(`^You said: "${text}"`));
+  const branchOf = (place: number) => messages().nth(place).getByRole("group", { name: "Branches" });
+
+  test("are edited into branches, each of which is shown again and goes on", async () => {
+    await begin("agent");
+    for (const text of ["one", "two"]) {
+      await say(text);
+      await answerTo(text).waitFor();
+    }
+    await messages().first().getByRole("button", { name: "Edit" }).click();
+    await shown.page.getByLabel("Your message, changed").fill("other");
+    await shown.page.getByRole("button", { name: "Send as a new branch" }).click();
+    await answerTo("other").waitFor();
+    await branchOf(0).getByText("2/2").waitFor();
+    expect(await messages().count()).toBe(2);
+    await branchOf(0).getByRole("button", { name: "Previous branch" }).click();
+    await answerTo("two").waitFor();
+    await branchOf(0).getByText("1/2").waitFor();
+    expect(await messages().count()).toBe(4);
+    expect(await shown.violations()).toEqual([]);
+    await say("three");
+    await answerTo("three").waitFor();
+    expect(await messages().count()).toBe(6);
+    await shown.page.reload();
+    await answerTo("three").waitFor();
+    await branchOf(0).getByText("1/2").waitFor();
+  });
+
+  test("answer anew, as often as one wants", async () => {
+    await begin("agent");
+    await say("one");
+    await answerTo("one").waitFor();
+    for (const branch of ["2/2", "3/3"]) {
+      await messages().nth(1).getByRole("button", { name: "Regenerate" }).click();
+      await branchOf(1).getByText(branch).waitFor();
+      await messages().nth(1).getByRole("button", { name: "Regenerate" }).waitFor();
+    }
+    await branchOf(1).getByRole("button", { name: "Previous branch" }).click();
+    await branchOf(1).getByText("2/3").waitFor();
+    await shown.page.getByRole("button", { name: "Show the newest" }).click();
+    await branchOf(1).getByText("3/3").waitFor();
+    expect(await messages().count()).toBe(2);
+  });
+
+  test("show in every tab what happens in one, whoever started it", async () => {
+    await begin("agent");
+    await say("first");
+    await answerTo("first").waitFor();
+    const other = await shown.browser.contexts()[0]!.newPage();
+    const faults = watchPage(other, shown.server.url);
+    await other.goto(shown.page.url());
+    await answerTo("first", other).waitFor();
+    await say("second");
+    await answerTo("second", other).waitFor();
+    await say("third", other);
+    await answerTo("third").waitFor();
+    for (const page of [other, shown.page])
+      await expect.poll(() => messagesOf(page).last().getAttribute("aria-setsize")).toBe("6");
+    await other.close();
+    expect(faults).toEqual([]);
+  });
+
+  test("are named, found by what they are, paged, and deleted after a question", async () => {
+    const { page, server } = shown;
+    const list = page.getByRole("complementary", { name: "Threads" });
+    await page.getByRole("button", { name: /^Rename the thread/ }).click();
+    await page.getByLabel("Name of the thread").fill("My thread");
+    await page.keyboard.press("Enter");
+    await list.getByText("My thread").waitFor();
+    const ids: string[] = [];
+    for (let count = 0; count < 35; count += 1) {
+      const { body } = await server.client.post("/threads").send({ metadata: { customer: count } });
+      ids.push((body as { thread_id: string }).thread_id);
+    }
+    const search = list.getByLabel("Search threads");
+    await search.fill("customer=7");
+    await list.getByRole("link", { name: ids[7] ?? "" }).waitFor();
+    await expect.poll(() => list.getByRole("listitem").count()).toBe(1);
+    await search.fill(ids[3] ?? "");
+    await list.getByRole("link", { name: ids[3] ?? "" }).waitFor();
+    await search.fill("");
+    await expect.poll(() => list.getByRole("listitem").count(), { timeout: 30_000 }).toBe(30);
+    await list.getByRole("button", { name: "More" }).click();
+    await list.getByText("My thread").waitFor();
+    await search.fill("my thread");
+    await expect.poll(() => list.getByRole("listitem").count()).toBe(1);
+    await list.getByRole("button", { name: "Delete the thread My thread" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Leave it" }).click();
+    await list.getByRole("button", { name: "Delete the thread My thread" }).click();
+    expect(await shown.violations()).toEqual([]);
+    await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+    // It was the one that was shown.
+    await page.waitForURL(/#\/$/);
+    await list.getByRole("listitem").first().waitFor();
+    await expect.poll(() => list.getByText("My thread").count()).toBe(0);
+  });
+
+  test("are usable on a phone and in the dark, with threads and state in dialogs", async () => {
+    const { browser, server } = shown;
+    const context = await browser.newContext({ viewport: { width: 390, height: 844 }, colorScheme: "dark" });
+    const page = await context.newPage();
+    const faults = watchPage(page, server.url);
+    await page.goto(`${server.url}/console/#/?assistant=agent`);
+    await say("What is 2+3?", page);
+    await messagesOf(page).getByText("2+3 = 5", { exact: true }).waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    await page.getByRole("button", { name: "State" }).click();
+    await page.getByRole("dialog").getByText("4 items").waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Threads" }).click();
+    await page.getByRole("dialog").getByRole("link", { name: "What is 2+3?" }).waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    await page.getByRole("dialog").getByRole("link", { name: "New thread" }).click();
+    await page.waitForURL(/#\/$/);
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    await context.close();
+    expect(faults).toEqual([]);
+  });
+
+  test("have thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+    expect(shown.faults).toEqual([]);
+  });
+});
