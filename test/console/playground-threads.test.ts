@@ -98,6 +98,9 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
   test("are named, found by what they are, paged, and deleted after a question", async () => {
     const { page, server } = shown;
     const list = page.getByRole("complementary", { name: "Threads" });
+    await begin("agent");
+    await say("A thread");
+    await answerTo("A thread").waitFor();
     await page.getByRole("button", { name: /^Rename the thread/ }).click();
     await page.getByLabel("Name of the thread").fill("My thread");
     await page.keyboard.press("Enter");

@@ -6,7 +6,7 @@ import { useSchemas } from "./assistants.ts";
 import { useBranches } from "./branches.ts";
 import { Composer, type InputSchema } from "./composer.tsx";
 import { takeFirstInput } from "./first-input.ts";
-import { InterruptPanel } from "./interrupt-panel.tsx";
+import { InterruptPanel, questionsOf } from "./interrupt-panel.tsx";
 import { useLiveThread, type Input } from "./live-thread.ts";
 import { MessageList } from "./message-list.tsx";
 import type { MessageActions } from "./message-view.tsx";
@@ -39,6 +39,8 @@ export const Conversation = ({ assistant, threadId, record }: ConversationProps)
   const say = (input: Input): Promise<void> => branches.send(input);
   const { isRunning, isReading, error } = live;
   const { messages } = branches;
+  // Whatever is sent to a thread that has asked something counts as the answer: only its form may give one.
+  const isAsked = !isRunning && !branches.isElsewhere && questionsOf(record).length > 0;
   return (
     <div className={styles.conversation}>
       {messages.length > 0 || isReading ? (
@@ -77,13 +79,15 @@ export const Conversation = ({ assistant, threadId, record }: ConversationProps)
             onGoOn={() => live.send(null)}
           />
         )}
-        <Composer
-          key={assistant.assistant_id}
-          schema={schemas.data?.input_schema as InputSchema | null | undefined}
-          isRunning={isRunning}
-          onSend={say}
-          onStop={() => void live.stop().catch(() => undefined)}
-        />
+        {!isAsked && (
+          <Composer
+            key={assistant.assistant_id}
+            schema={schemas.data?.input_schema as InputSchema | null | undefined}
+            isRunning={isRunning}
+            onSend={say}
+            onStop={() => void live.stop().catch(() => undefined)}
+          />
+        )}
       </div>
     </div>
   );

@@ -14,9 +14,13 @@ interface InterruptPanelProps {
   onGoOn(): Promise<void>;
 }
 
+/** What a thread has asked and nobody has answered yet. */
+export const questionsOf = (record: ThreadRecord | null | undefined): readonly Interrupt[] =>
+  record?.status === "interrupted" ? Object.values(record.interrupts ?? {}).flat() : [];
+
 /** What a thread waits for: a form for each interrupt, or a button if it only stopped. */
 export const InterruptPanel = ({ record, next, onAnswer, onGoOn }: InterruptPanelProps) => {
-  const asked = record?.status === "interrupted" ? Object.values(record.interrupts ?? {}).flat() : [];
+  const asked = questionsOf(record);
   if (asked.length > 0)
     // Others than before: what was written is no answer to them.
     return (
