@@ -48,8 +48,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
         await say("inbox");
         await action.locator("strong").getByText("40").waitFor();
         // A message would be taken for the answer.
-      expect(await page.getByLabel("Message", { exact: true }).count()).toBe(0);
-      if (place === 0) expect(await shown.violations()).toEqual([]);
+        expect(await page.getByLabel("Message", { exact: true }).count()).toBe(0);
+        if (place === 0) expect(await shown.violations()).toEqual([]);
         await answer();
         const said = messages()
           .nth(place * 2 + 1)
