@@ -101,6 +101,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
 
   test.each([
     ["disable_runs", ["Runs", "Crons", "Queue"]],
+    ["disable_store", ["Store"]],
     ["disable_assistants", ["Assistants"]],
     ["disable_threads", ["Playground"]],
     ["disable_meta", ["Queue"]],
