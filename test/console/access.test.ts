@@ -284,6 +284,28 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
       await page.context().close();
     }
   });
+
+  test("who signs in after somebody else sees nothing of what that one saw, not even for a moment", async () => {
+    const { browser, server } = shown;
+    const headers = { authorization: "Bearer alice-token" };
+    const { thread_id } = await sendAs<{ thread_id: string }>(shown, headers, "POST", "/threads", {});
+    const run = await sendAs<{ run_id: string }>(shown, headers, "POST", `/threads/${thread_id}/runs`, {
+      assistant_id: "agent",
+      input: { messages: [] },
+      after_seconds: 3_600,
+    });
+    const page = await (await browser.newContext()).newPage();
+    await page.goto(`${server.url}/console/#/runs`);
+    await signIn(page, /token/, "alice-token");
+    await page.locator(`tr[data-run="${run.run_id}"]`).waitFor();
+    await page.getByRole("button", { name: "Forget the token" }).click();
+    // Nothing is answered any more: what is shown now was there before.
+    await page.route("**/runs/search", () => undefined);
+    await signIn(page, /token/, "bob-token");
+    await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+    expect(await page.locator("tr[data-run]").count()).toBe(0);
+    await page.context().close();
+  });
 });
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("on a phone in the dark", { timeout: SLOW_MS }, () => {

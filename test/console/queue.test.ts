@@ -131,6 +131,21 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     await page.getByText("No run waits.").waitFor();
   });
 
+  test("shows what waits again once a server is back that was away", async () => {
+    const { page } = shown;
+    await shown.go("/queue");
+    await page.getByText("Nothing waits, and nothing is executed.").waitFor();
+    const isAway = (url: URL): boolean => ["/queue", "/runs/search"].includes(url.pathname);
+    await page.route(isAway, (route) => route.fulfill({ status: 503, json: { message: "It is away." } }));
+    await page.getByRole("alert").nth(1).waitFor();
+    const threadId = await api.aThread();
+    await api.aRun(threadId, { ...COUNT, ...LATER });
+    await page.unroute(isAway);
+    await rowOf("By graph", "counter").waitFor();
+    await rowOf("Runs that wait", threadId.slice(-8)).waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
   test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
     expect(shown.faults).toEqual([]);
   });

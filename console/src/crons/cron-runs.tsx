@@ -8,6 +8,7 @@ import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { useNow } from "../parts/use-now.ts";
 import { useConnection } from "../server/connection.tsx";
+import { askedEvery } from "../server/queries.ts";
 import type { Cron } from "./cron.ts";
 
 const SHOWN_AT_MOST = 20;
@@ -30,7 +31,7 @@ export const CronRuns = ({ cronId, onClose }: { cronId: string; onClose(): void 
       });
       return { cron, runs: items };
     },
-    refetchInterval: ({ state }) => (state.error === null ? EVERY_MS : false),
+    refetchInterval: askedEvery(EVERY_MS),
   });
   const runs = data?.runs ?? [];
   const now = useNow(runs.some((run) => !isOver(run)));

@@ -4,6 +4,7 @@ import { useSearchParams } from "wouter";
 import { Confirmation } from "../parts/dialog.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
+import { askedEvery } from "../server/queries.ts";
 import { CronForm } from "./cron-form.tsx";
 import { CronRuns } from "./cron-runs.tsx";
 import { CronTable } from "./cron-table.tsx";
@@ -36,7 +37,7 @@ export default function CronsPage() {
     queryKey: ["crons", limit],
     queryFn: () => search<Cron>("/runs/crons/search", { limit, sort_by: "next_run_date", sort_order: "asc" }),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => (state.error === null ? EVERY_MS : false),
+    refetchInterval: askedEvery(EVERY_MS),
   });
   const { data: found } = useQuery({
     queryKey: ["assistants", "names"],

@@ -4,6 +4,7 @@ import { CancelDialog, type CancelAction } from "../parts/cancel-dialog.tsx";
 import { Fields } from "../parts/fields.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
+import { askedEvery } from "../server/queries.ts";
 import { cancelWaiting } from "./cancel-waiting.ts";
 import type { Queue } from "./queue-record.ts";
 import { GraphTable, ServerTable, ThreadTable, waitText, type AskToCancel } from "./queue-tables.tsx";
@@ -76,7 +77,7 @@ export default function QueuePage() {
   const { data, error, refetch } = useQuery({
     queryKey: ["queue"],
     queryFn: () => connection.request<Queue>("GET", "/queue"),
-    refetchInterval: ({ state }) => (state.error === null ? EVERY_MS : false),
+    refetchInterval: askedEvery(EVERY_MS),
   });
   const ask: AskToCancel = ({ waiting, count, of }) =>
     setAsked({

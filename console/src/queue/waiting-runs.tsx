@@ -5,6 +5,7 @@ import { LISTED_FIELDS, shortId, type Run } from "../parts/run.ts";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
+import { askedEvery } from "../server/queries.ts";
 
 const SHOWN_AT_MOST = 50;
 
@@ -20,7 +21,7 @@ export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(r
         limit: SHOWN_AT_MOST,
         select: LISTED_FIELDS,
       }),
-    refetchInterval: ({ state }) => (state.error === null ? everyMs : false),
+    refetchInterval: askedEvery(everyMs),
   });
   const now = Date.now();
   return (

@@ -1,13 +1,14 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { LISTED_FIELDS, type Run } from "../parts/run.ts";
-import { statusOf, useConnection, type Connection, type Found } from "../server/connection.tsx";
+import { useConnection, type Connection, type Found } from "../server/connection.tsx";
+import { askedEvery } from "../server/queries.ts";
 import { bodyOf, type RunFilter } from "./run-filter.ts";
 
 export const PAGE = 50;
 export const SHOWN_AT_MOST = 500;
 const SOON_MS = 2_000;
-/** For what takes longer: longer lists, and a server that has failed. */
+/** Longer lists take longer. */
 const LATER_MS = 10_000;
 
 /** The first of them; a page of the API ends early where errors are long. */
@@ -37,13 +38,7 @@ export const useLiveRuns = (filter: RunFilter, { limit, isPaused }: { limit: num
     queryKey: ["runs", "list", filter, limit],
     queryFn: () => readRuns({ search }, filter, limit),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state: { error } }) => {
-      if (isPaused) return false;
-      if (error === null) return limit > PAGE ? LATER_MS : SOON_MS;
-      // What the caller did wrong stays wrong.
-      const status = statusOf(error);
-      return status !== undefined && status < 500 ? false : LATER_MS;
-    },
+    refetchInterval: isPaused ? false : askedEvery(limit > PAGE ? LATER_MS : SOON_MS),
   });
 };
 

@@ -84,6 +84,12 @@ export const statusOf = (thrown: unknown): number | undefined => {
   return typeof status === "number" ? status : undefined;
 };
 
+/** Whether the same request may do later: what the caller did wrong stays wrong, but for asking too often. */
+export const mayPass = (thrown: unknown): boolean => {
+  const status = statusOf(thrown);
+  return status === undefined || status === 429 || status >= 500;
+};
+
 /** @throws Refusal with status 401 or 403 if these credentials don't do */
 export const connect = async (signIn: SignIn, key: string | undefined): Promise<Connection> => {
   const headers = credentialHeaders(signIn, key);

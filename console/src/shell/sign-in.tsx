@@ -1,6 +1,8 @@
+import { QueryClientProvider, type QueryClient } from "@tanstack/react-query";
 import { useEffect, useState, type FormEvent, type ReactNode } from "react";
 import { connect, ConnectionProvider, messageOf, statusOf, type Connection } from "../server/connection.tsx";
 import { forgetKey, keepKey, readSignIn, storedKey, type SignIn } from "../server/credentials.ts";
+import { createQueries } from "../server/queries.ts";
 import { SignOutProvider } from "./sign-out.ts";
 import styles from "./sign-in.module.css";
 
@@ -8,7 +10,13 @@ type State =
   | { kind: "connecting" }
   | { kind: "asking"; signIn: SignIn; refusal: string | undefined }
   | { kind: "failed"; message: string }
-  | { kind: "connected"; connection: Connection; signIn: SignIn; key: string | undefined };
+  | {
+      kind: "connected";
+      connection: Connection;
+      queries: QueryClient;
+      signIn: SignIn;
+      key: string | undefined;
+    };
 
 const isRefusal = (error: unknown): boolean => [401, 403].includes(statusOf(error) ?? 0);
 
@@ -18,7 +26,7 @@ const enter = async (key: string | undefined): Promise<State> => {
     try {
       const connection = await connect(signIn, key);
       if (key !== undefined) keepKey(key);
-      return { kind: "connected", connection, signIn, key };
+      return { kind: "connected", connection, queries: createQueries(), signIn, key };
     } catch (error) {
       if (!isRefusal(error)) throw error;
       // Nobody has said anything yet: that is no news.
@@ -53,13 +61,19 @@ export const SignInGate = ({ children }: { children: ReactNode }) => {
     case "connected": {
       const signOut = (): void => {
         forgetKey();
+        // Nothing that this caller saw stays for the next one.
+        setState({ kind: "connecting" });
         tryWith(undefined);
       };
       return (
         <ConnectionProvider value={state.connection}>
-          <SignOutProvider value={state.key === undefined ? undefined : { noun: state.signIn.noun, signOut }}>
-            {children}
-          </SignOutProvider>
+          <QueryClientProvider client={state.queries}>
+            <SignOutProvider
+              value={state.key === undefined ? undefined : { noun: state.signIn.noun, signOut }}
+            >
+              {children}
+            </SignOutProvider>
+          </QueryClientProvider>
         </ConnectionProvider>
       );
     }

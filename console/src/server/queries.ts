@@ -1,0 +1,28 @@
+import { QueryClient } from "@tanstack/react-query";
+import { mayPass, statusOf } from "./connection.tsx";
+
+/** A request that was refused for coming too often is not sent again at once. */
+const TOO_MANY_REQUESTS = 429;
+
+const mayTryAgain = (tries: number, error: Error): boolean =>
+  tries < 2 && mayPass(error) && statusOf(error) !== TOO_MANY_REQUESTS;
+
+/** What is known of the server, for one caller alone: the next one may see other things. */
+export const createQueries = (): QueryClient =>
+  new QueryClient({
+    defaultOptions: {
+      queries: { retry: mayTryAgain, staleTime: 5_000, networkMode: "always" },
+      mutations: { retry: false, networkMode: "always" },
+    },
+  });
+
+/** After a fault, so that a server which comes back is not met by every tab at once. */
+const AFTER_FAULT_MS = 10_000;
+
+/** A `refetchInterval`: asks again every `milliseconds`, less often after a fault, and no more after one that stays. */
+export const askedEvery =
+  (milliseconds: number) =>
+  ({ state: { error } }: { state: { error: Error | null } }): number | false => {
+    if (error === null) return milliseconds;
+    return mayPass(error) ? Math.max(milliseconds, AFTER_FAULT_MS) : false;
+  };
