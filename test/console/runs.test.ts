@@ -241,6 +241,28 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     expect((await api.get(`/threads/${run.thread_id}/runs/${run.run_id}`)).status).toBe(404);
   });
 
+  test("closes a question over a run alone, and gives the keyboard back to the button that asked it", async () => {
+    const run = await aRun(SLEEP);
+    await shown.go(`/runs?run=${run.run_id}`);
+    const dialog = shown.page.getByRole("dialog", { name: "Run", exact: true });
+    const question = shown.page.getByRole("dialog", { name: "Cancel this run?" });
+    const asking = dialog.getByRole("button", { name: "Cancel", exact: true });
+    for (const close of [
+      () => shown.page.keyboard.press("Escape"),
+      () => question.getByRole("button", { name: "Close" }).click(),
+      () => question.getByRole("button", { name: "Leave it" }).click(),
+    ]) {
+      await asking.click();
+      await question.waitFor();
+      await close();
+      await question.waitFor({ state: "detached" });
+      await asking.and(shown.page.locator(":focus")).waitFor();
+    }
+    expect(await dialog.isVisible()).toBe(true);
+    await shown.page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+  });
+
   test("cancels several at once, rolled back, after a question with their number, and deletes several", async () => {
     const [first, second, ended] = [await aRun(SLEEP), await aRun(SLEEP), await aRun(COUNT, "success")];
     await shown.go("/runs");

@@ -11,10 +11,26 @@ export const Dialog = ({
   children: ReactNode;
 }) => {
   const dialog = useRef<HTMLDialogElement>(null);
+  const opener = useRef<Element>(null);
   const id = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    opener.current ??= document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      // The browser gives the keyboard back when a dialog is closed, not when it is taken out of the document.
+      if (document.activeElement === document.body && opener.current instanceof HTMLElement)
+        opener.current.focus();
+    };
+  }, []);
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      onClose={({ target, currentTarget }) => {
+        // React also tells a dialog of those that stand in it.
+        if (target === currentTarget) onClose();
+      }}
+    >
       <div className="stack">
         <div className="row">
           <h2 id={id}>{title}</h2>
