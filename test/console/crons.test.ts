@@ -65,7 +65,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
     expect(await shown.violations()).toEqual([]);
     await form.getByLabel("Assistant").selectOption("counter");
     await form.getByLabel("Input").fill("{");
-    await form.getByRole("button", { name: "Save" }).isDisabled();
+    expect(await form.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
     await form.getByLabel("Input").fill(JSON.stringify(saying("hello")));
     await form.getByLabel("Time zone").fill("Mars/Olympus");
     await form.getByRole("button", { name: "Save" }).click();
@@ -89,6 +89,19 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
       payload: { input: saying("hello") },
     });
     await row(cron!.cron_id).getByText("Every 15 minutes").waitFor();
+  });
+
+  test("leaves the second at which one ends as it is where only something else is changed", async () => {
+    const cron = await aCron({ end_time: "2100-01-01T00:00:42.000Z" });
+    await shown.go("/crons");
+    await row(cron.cron_id).getByRole("button", { name: /^Edit/ }).click();
+    const form = shown.page.getByRole("dialog", { name: "Edit the cron" });
+    await form.getByLabel("Schedule").fill("30 6 * * *");
+    await form.getByRole("button", { name: "Save" }).click();
+    await form.waitFor({ state: "hidden" });
+    const [changed] = await crons();
+    expect(changed?.schedule).toBe("30 6 * * *");
+    expect(changed?.end_time).toBe(cron.end_time);
   });
 
   test("creates one on a thread", async () => {

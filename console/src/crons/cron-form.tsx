@@ -83,9 +83,10 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
       timezone: timezone === "" ? "UTC" : timezone,
       ...written,
       ...(isThreadless && { on_run_completed: completed }),
-      ...(end !== "" || cron?.end_time != null
-        ? { end_time: end === "" ? null : new Date(end).toISOString() }
-        : {}),
+      // The field has no seconds: a time that nobody changed stays as it was.
+      ...(end !== localOf(cron?.end_time ?? null) && {
+        end_time: end === "" ? null : new Date(end).toISOString(),
+      }),
       ...(cron === undefined && { assistant_id: assistant, input: json.input?.json ?? {} }),
     };
     try {
