@@ -257,6 +257,25 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     await items().filter({ hasText: "next: investigate ×3" }).waitFor();
   });
 
+  test("keeps what is written in a dialog while others go on with the thread", async () => {
+    const { page } = shown;
+    const threadId = await aThread("counter", {});
+    for (const opener of ["Edit the state…", "Run with new input…"]) {
+      await open(threadId);
+      await page.getByRole("button", { name: opener }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("tab", { name: "JSON" }).click();
+      const text = dialog.getByRole("textbox");
+      await text.fill('{"count": 4711}');
+      const before = await items().count();
+      await client.runs.wait(threadId, "counter", { input: {} });
+      await items().nth(before).waitFor({ state: "attached" });
+      expect(await text.inputValue()).toBe('{"count": 4711}');
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+    }
+  });
+
   test("shows why a run failed", async () => {
     const { page } = shown;
     const threadId = await aThread("failing", { reason: "out of yarn" });

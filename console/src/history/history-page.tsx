@@ -68,6 +68,8 @@ const History = ({ threadId }: { threadId: string }) => {
   const rows = useMemo(() => rowsOf(history.states ?? []), [history.states]);
   const selected = checkpoint ?? rows[0]?.id;
   const place = selected === undefined ? undefined : { checkpoint_id: selected, checkpoint_ns: namespace };
+  /** Who writes something at the newest checkpoint writes on when there are newer ones. */
+  const hold = (): void => look(selected, namespace);
   return (
     <>
       <div className="row">
@@ -129,6 +131,7 @@ const History = ({ threadId }: { threadId: string }) => {
                       assistantId={thread.assistantId}
                       place={place}
                       isDue={state.next.length > 0}
+                      onAsk={hold}
                       onStarted={(id) => {
                         setRunId(id);
                         look(undefined, namespace);
@@ -136,7 +139,13 @@ const History = ({ threadId }: { threadId: string }) => {
                       }}
                     />
                   )}
-                  <button type="button" onClick={() => setIsEditing(true)}>
+                  <button
+                    type="button"
+                    onClick={() => {
+                      hold();
+                      setIsEditing(true);
+                    }}
+                  >
                     Edit the state…
                   </button>
                   {isEditing && (

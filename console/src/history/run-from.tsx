@@ -53,11 +53,13 @@ interface RunFromProps {
   place: CheckpointPlace;
   /** Whether nodes are due: only then there is something to go on with. */
   isDue: boolean;
+  /** Somebody is about to write an input. */
+  onAsk(): void;
   onStarted(runId: string): void;
 }
 
 /** Starts a run at a checkpoint: goes on from it, or gives it new input. */
-export const RunFrom = ({ threadId, assistantId, place, isDue, onStarted }: RunFromProps) => {
+export const RunFrom = ({ threadId, assistantId, place, isDue, onAsk, onStarted }: RunFromProps) => {
   const { client } = useConnection();
   const queries = useQueryClient();
   const [isAsking, setIsAsking] = useState(false);
@@ -88,7 +90,14 @@ export const RunFrom = ({ threadId, assistantId, place, isDue, onStarted }: RunF
       >
         Run from here
       </button>
-      <button type="button" disabled={start.isPending} onClick={() => setIsAsking(true)}>
+      <button
+        type="button"
+        disabled={start.isPending}
+        onClick={() => {
+          onAsk();
+          setIsAsking(true);
+        }}
+      >
         Run with new input…
       </button>
       {!isAsking && <FaultNotice error={start.error} />}
