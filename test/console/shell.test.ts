@@ -66,6 +66,24 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     expect(new URL(page.url()).search).toBe("");
   });
 
+  test("loads a page that could not be loaded once somebody says to try again", async () => {
+    const page = await shown.page.context().newPage();
+    await page.goto(`${shown.server.url}/console/`);
+    await page.getByLabel(/API key/).fill(KEY);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("navigation").waitFor();
+    await page.route("**/assets/crons-page-*.js", (route) => route.abort());
+    await page.getByRole("navigation").getByRole("link", { name: "Crons" }).click();
+    await page
+      .getByRole("alert")
+      .getByText(/^This part of the page has failed/)
+      .waitFor();
+    await page.unroute("**/assets/crons-page-*.js");
+    await page.getByRole("alert").getByRole("button").click();
+    await page.getByRole("main").getByRole("heading", { level: 1, name: "Crons" }).waitFor();
+    await page.close();
+  });
+
   test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
     expect(shown.faults).toEqual([]);
   });

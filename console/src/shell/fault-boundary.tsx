@@ -14,8 +14,12 @@ export class FaultBoundary extends Component<{ children: ReactNode }, { fault: s
     return (
       <div role="alert" className="notice bad">
         <p>This part of the page has failed: {fault}</p>
-        <button type="button" onClick={() => this.setState({ fault: undefined })}>
-          Try again
+        <button
+          type="button"
+          // A part that could not be loaded stays so for React, and after an update of the server it has another name.
+          onClick={() => location.reload()}
+        >
+          Load the page again
         </button>
       </div>
     );
