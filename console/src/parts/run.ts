@@ -56,5 +56,5 @@ const asText = (value: unknown): string =>
 export const errorLine = ({ error }: Run): string =>
   error == null ? "" : `${asText(error.error)}: ${asText(error.message)}`.replace(/\s+/g, " ").slice(0, 300);
 
-/** The beginning of an id, as long as people compare it: the end of a UUIDv7 differs, its beginning is a time. */
+/** The end of an id, as long as people compare it: the beginning of a UUIDv7 is a time, which runs of a moment share. */
 export const shortId = (id: string): string => id.slice(-8);
