@@ -2,6 +2,7 @@ import { access } from "node:fs/promises";
 import { editionUrl } from "../lib/module-trace.ts";
 import { GraphLoadError, messageOf, type GraphEntry } from "../project/langgraph-json.ts";
 import { placeText } from "./error-place.ts";
+import { reachesTypeScript, TYPESCRIPT } from "./typescript-reach.ts";
 
 /** An export, and what to call it where it can't be loaded; the graph of its id if left out. */
 export interface ModuleEntry extends GraphEntry {
@@ -17,7 +18,8 @@ export interface ModuleLoader {
   load(entry: ModuleEntry): Promise<{ exported: unknown }>;
 }
 
-const TYPESCRIPT = /\.[cm]?tsx?$/;
+/** What the loader leaves behind in its process. */
+const TYPESCRIPT_LOADER = Symbol.for("threadloom.typescript-loader");
 
 /**
  * What a module exports. Where the nearest package.json does not say `"type": "module"`, TypeScript with `import` and `export`
@@ -31,7 +33,8 @@ const exportsOf = (module: Record<string, unknown>): Record<string, unknown> => 
 
 /**
  * TypeScript needs a loader. When we are TypeScript ourselves, one is active (tsx, or the test runner), and
- * a second one would transform everything twice. From the compiled JavaScript tsx is loaded here, if a file needs it.
+ * a second one would transform everything twice. From the compiled JavaScript tsx is loaded here, if a file needs it, or
+ * imports one that does.
  *
  * `edition`: the files are read anew for each, with all that they import of the project, where `traceModules` was called.
  *
@@ -42,8 +45,9 @@ export async function createModuleLoader(
   entries: readonly GraphEntry[],
   edition?: number,
 ): Promise<ModuleLoader> {
-  const loaderIsActive = TYPESCRIPT.test(import.meta.url);
-  if (!loaderIsActive && entries.some(({ file }) => TYPESCRIPT.test(file)))
+  const loaderIsActive = TYPESCRIPT.test(import.meta.url) || Reflect.has(globalThis, TYPESCRIPT_LOADER);
+  const files = entries.map(({ file }) => file);
+  if (!loaderIsActive && (files.some((file) => TYPESCRIPT.test(file)) || (await reachesTypeScript(files))))
     await import("../lib/typescript-loader.js");
 
   return {

@@ -12,3 +12,5 @@ try {
   process.env.TSX_DISABLE_CACHE = "1";
 }
 await import("tsx");
+// Who asks whether it is needed need not look any more.
+Reflect.set(globalThis, Symbol.for("threadloom.typescript-loader"), true);

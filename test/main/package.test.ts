@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, symlink } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LANGUAGES, TEMPLATES } from "../../src/cli/new/templates.ts";
 import { freshDatabase } from "../helpers/database.ts";
@@ -53,6 +53,51 @@ test.each([
     }
   },
   120_000,
+);
+
+test(
+  "a graph in JavaScript imports a package of its workspace in TypeScript",
+  { timeout: 60_000 },
+  async () => {
+    const project = await aProject(
+      { type: "module", workspaces: ["packages/*"] },
+      {
+        "langgraph.json": { graphs: { agent: "./agent.js:graph" } },
+        "agent.js": `
+        import { Annotation, START, StateGraph } from "@langchain/langgraph";
+        import { greetingOf, Tone } from "tools";
+        export const graph = new StateGraph(Annotation.Root({ text: Annotation() }))
+          .addNode("greet", ({ text }) => ({ text: greetingOf(text, Tone.Loud) }))
+          .addEdge(START, "greet");`,
+        "packages/tools/package.json": {
+          name: "tools",
+          type: "module",
+          exports: { ".": { import: "./src/index.ts" } },
+        },
+        "packages/tools/src/index.ts": 'export * from "./greeting";',
+        "packages/tools/src/greeting.ts": `
+        export enum Tone { Quiet, Loud }
+        export const greetingOf = (name: string, tone: Tone): string =>
+          tone === Tone.Loud ? name.toUpperCase() : name;`,
+      },
+    );
+    await symlink("../packages/tools", project.path("node_modules/tools"));
+    const database = await freshDatabase();
+    try {
+      const server = await startIn(project, { DATABASE_URL: database.connectionString }, "--workers", "1");
+      try {
+        const { body } = await server.api.post("/runs/wait", {
+          assistant_id: "agent",
+          input: { text: "ann" },
+        });
+        expect(body).toEqual({ text: "ANN" });
+      } finally {
+        await server.end("SIGINT");
+      }
+    } finally {
+      await database.drop();
+    }
+  },
 );
 
 test("a project in TypeScript has its server, its tests and its types", { timeout: 180_000 }, async () => {
