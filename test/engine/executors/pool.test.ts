@@ -193,6 +193,65 @@ describe("a start that fails", () => {
   });
 });
 
+describe("in development, when no process can load the graphs any more,", () => {
+  const BROKEN = {
+    kind: "failed",
+    message: "Graph 'agent' can't be loaded: SyntaxError.\n  > 13 | = ;",
+  } as const;
+  const REFUSED = { kind: "failed", error: { message: "Graph 'agent' can't be loaded: SyntaxError." } };
+  const aBrokenPool = () => {
+    const pool = aPool({ isReloading: true, spares: 0 });
+    ready(started[0]!);
+    started[0]!.options.onEnd("exit", "exited with 1");
+    return pool;
+  };
+  const nextStart = async (count: number): Promise<FakeProcess> => {
+    while (started.length < count) await vi.advanceTimersByTimeAsync(1_000);
+    return started[count - 1]!;
+  };
+
+  test("a run ends with the sentence that says why, and so does one that comes later", async () => {
+    const pool = aBrokenPool();
+    const first = begin(pool, "first");
+    (await nextStart(2)).options.onMessage(BROKEN);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(first.state.result).toMatchObject(REFUSED);
+    const later = begin(pool, "later");
+    (await nextStart(3)).options.onMessage(BROKEN);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(later.state.result).toMatchObject(REFUSED);
+    const mended = begin(pool, "mended");
+    ready(await nextStart(4));
+    expect([placesOf("mended"), placesOf("first"), mended.state.result]).toEqual([[4], [], undefined]);
+    await pool.close();
+  });
+
+  test("a run that was to go on alone ends so, too, and is not begun again", async () => {
+    const pool = aBrokenPool();
+    const { state } = begin(pool, "suspect", true);
+    const alone = started.at(-1)!;
+    alone.options.onMessage(BROKEN);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(state.result).toMatchObject(REFUSED);
+    await pool.close();
+  });
+
+  test("a run waits while another process loads what was just mended", async () => {
+    const pool = aBrokenPool();
+    const { state } = begin(pool, "run");
+    const broken = await nextStart(2);
+    const renewed = pool.renew({ isWhole: false });
+    const successor = await nextStart(3);
+    broken.options.onMessage(BROKEN);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(state.result).toBeUndefined();
+    ready(successor);
+    await renewed;
+    expect(placesOf("run")).toEqual([3]);
+    await pool.close();
+  });
+});
+
 /** The processes on which a run was begun, one after the other. */
 const placesOf = (runId: string): unknown[] =>
   started

@@ -123,6 +123,11 @@ export class ExecutionThere implements GraphExecution {
     this.end(toResult(result));
   }
 
+  /** The graphs can't be loaded: who waits for it is told, instead of waiting until somebody mends a file. */
+  refused(why: string): void {
+    this.end({ kind: "failed", error: Object.assign(new Error(why), { name: "GraphLoadError" }) });
+  }
+
   /** Its process has ended, or it never had one. */
   lost(how: string): void {
     const reason = this.stopReason;

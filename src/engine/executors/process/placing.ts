@@ -55,6 +55,12 @@ export const createPlacing = (members: Members, { aloneAtMost }: { aloneAtMost: 
       placeWaiting();
     },
 
+    /** Ends those for which no process is ready: none will be, as long as the graphs can't be loaded. */
+    refuseWaiting(why: string): void {
+      for (const execution of waiting) execution.refused(why);
+      waiting.clear();
+    },
+
     /** The process that has it; undefined if it has none, and then it is no longer placed anywhere. */
     withdraw(execution: ExecutionThere): Member | undefined {
       const member = [...members.all].find(({ here }) => here.has(execution.id));

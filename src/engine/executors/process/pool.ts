@@ -1,7 +1,7 @@
 import type { GraphExecutor } from "../executor.ts";
 import { NO_DEATHS, type DeathReason } from "./deaths.ts";
 import { ExecutionThere } from "./execution-there.ts";
-import type { Member } from "./member.ts";
+import { isRegular, type Member } from "./member.ts";
 import { createMembers, type MembersOptions } from "./members.ts";
 import type { FromGraphProcess } from "./messages.ts";
 import { createPlacing } from "./placing.ts";
@@ -35,6 +35,8 @@ export interface GraphProcesses extends GraphExecutor {
   /** After everything that was executed has ended. */
   close(): Promise<void>;
 }
+
+const isRegularAndReady = (member: Member): boolean => isRegular(member) && member.state === "ready";
 
 /**
  * Executes graphs in warm processes. What a graph does to its process (a loop without an end, an exit, all the memory)
@@ -92,8 +94,15 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   };
 
   const hearFailure = (member: Member, message: string): void => {
-    if (!renewal.hasFailed(member, message))
-      member.process.kill("start", `can't load its graphs: ${message.split("\n")[0]}`);
+    if (renewal.hasFailed(member, message)) return;
+    const [sentence = ""] = message.split("\n");
+    if (member.suspect?.isPlaced === false) {
+      member.suspect.refused(sentence);
+      member.suspect = undefined;
+    }
+    member.process.kill("start", `can't load its graphs: ${sentence}`);
+    const isHopeless = !renewal.isUnderWay() && members.count(isRegularAndReady) === 0;
+    if (isHopeless) placing.refuseWaiting(sentence);
   };
 
   const hearGraphEnd = (execution: ExecutionThere | undefined): void => {

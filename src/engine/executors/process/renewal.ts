@@ -48,6 +48,9 @@ export const createRenewal = (members: Members) => {
       });
     },
 
+    /** Whether a process loads the new code: it may be able to where others were not. */
+    isUnderWay: (): boolean => renewal !== undefined,
+
     /** To be told of each process that is ready. */
     hasStarted(member: Member): void {
       if (member !== renewal?.successor) return;
