@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { Client } from "@langchain/langgraph-sdk";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -131,6 +132,56 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await page.waitForURL(/#\/$/);
     await list.getByRole("listitem").first().waitFor();
     await expect.poll(() => list.getByText("My thread").count()).toBe(0);
+  });
+
+  test("show what a run of the API has said that began and ended between two looks", async () => {
+    await begin("agent");
+    await say("mine");
+    await answerTo("mine").waitFor();
+    const threadId = /[0-9a-f-]{36}$/.exec(shown.page.url())?.[0] ?? "";
+    const client = new Client({ apiUrl: shown.server.url, apiKey: null });
+    for (const text of ["theirs", "theirs again"]) {
+      await client.runs.wait(threadId, "agent", { input: { messages: [{ role: "user", content: text }] } });
+      await answerTo(text).waitFor();
+    }
+    await say("mine again");
+    await answerTo("mine again").waitFor();
+  });
+
+  test("leave no states behind that were shown once: a state may have megabytes", async () => {
+    const { page, server } = shown;
+    const client = new Client({ apiUrl: server.url, apiKey: null });
+    const { thread_id: threadId } = await client.threads.create();
+    const store = (count: number) =>
+      client.threads.updateState(threadId, {
+        values: { messages: [{ role: "human", content: `number ${count}` }] },
+        asNode: "agent",
+      });
+    await client.runs.wait(threadId, "agent", { input: { messages: [{ role: "user", content: "first" }] } });
+    await shown.go(`/threads/${threadId}`);
+    const state = page.getByRole("complementary", { name: "State" });
+    for (let count = 3; count <= 10; count += 1) {
+      await store(count);
+      await state.getByText(`${count} items`).waitFor();
+    }
+    const debuggerOfPage = await page.context().newCDPSession(page);
+    const { result: prototype } = await debuggerOfPage.send("Runtime.evaluate", {
+      expression: "Object.prototype",
+    });
+    const { objects } = await debuggerOfPage.send("Runtime.queryObjects", {
+      prototypeObjectId: prototype.objectId ?? "",
+    });
+    const { result } = await debuggerOfPage.send("Runtime.callFunctionOn", {
+      objectId: objects.objectId ?? "",
+      returnByValue: true,
+      functionDeclaration: `function () {
+        return this.filter((one) => Object.hasOwn(one, "created_at") && Object.hasOwn(one, "values")
+          && Array.isArray(one.values?.messages)).length;
+      }`,
+    });
+    // React keeps what it drew before.
+    expect(result.value).toBeLessThan(5);
+    expect(result.value).toBeGreaterThan(0);
   });
 
   test("are usable on a phone and in the dark, with threads and state in dialogs", async () => {

@@ -27,6 +27,8 @@ export const StatePanel = ({
     queryKey: ["threads", "state", threadId, moment],
     queryFn: async () => (await client.threads.getState(threadId)) as StoredState,
     placeholderData: (before) => before,
+    // A state may have megabytes, and a run makes many.
+    gcTime: 0,
     refetchInterval: moment.startsWith("busy") ? READ_EVERY_MS : false,
   });
   const { values, next } = state.data ?? {};
