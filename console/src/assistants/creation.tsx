@@ -1,10 +1,11 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
+import { useGraphIds } from "../parts/assistants.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { DraftForm, type AssistantDraft } from "./draft.tsx";
-import { useAssistantChange, useGraphIds } from "./queries.ts";
+import { useAssistantChange } from "./queries.ts";
 
 const EMPTY: AssistantDraft = { name: "", description: "", context: {}, config: {}, metadata: {} };
 

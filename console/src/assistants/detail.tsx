@@ -2,12 +2,13 @@ import type { Assistant } from "@langchain/langgraph-sdk";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { Dialog } from "../parts/dialog.tsx";
+import { isOfGraph } from "../parts/assistants.ts";
 import { JsonView } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { DraftForm, type AssistantDraft } from "./draft.tsx";
-import { isOfGraph, useAssistantChange, useOneAssistant, useVersions } from "./queries.ts";
+import { useAssistantChange, useOneAssistant, useVersions } from "./queries.ts";
 import { Versions } from "./versions.tsx";
 import styles from "./assistants.module.css";
 

@@ -1,9 +1,10 @@
 import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
+import { isOfGraph, useGraphIds } from "../parts/assistants.ts";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { Time } from "../parts/time.tsx";
 import { Creation } from "./creation.tsx";
-import { isOfGraph, PAGE_SIZE, useAssistantPage, useGraphIds, type AssistantFilter } from "./queries.ts";
+import { PAGE_SIZE, useAssistantPage, type AssistantFilter } from "./queries.ts";
 import styles from "./assistants.module.css";
 
 /** All assistants, by name and graph, a page at a time. */

@@ -1,18 +1,9 @@
-import type { Assistant } from "@langchain/langgraph-sdk";
 import { useMutation, useQuery, useQueryClient, keepPreviousData } from "@tanstack/react-query";
-import { v5 } from "uuid";
 import { useConnection } from "../server/connection.tsx";
 
-/** As the server makes the ids of the assistants that graph ids stand for (domain/assistant-ids.ts); part of the wire. */
-const SYSTEM_ASSISTANT_NAMESPACE = "6ba7b821-9dad-11d1-80b4-00c04fd430c8";
-
-/** Whether a graph's id stands for this assistant: the server makes one for each graph. */
-export const isOfGraph = ({ assistant_id, graph_id }: Assistant): boolean =>
-  assistant_id === v5(graph_id, SYSTEM_ASSISTANT_NAMESPACE);
-
 export const PAGE_SIZE = 20;
-/** Of graphs to choose from, and of versions of one assistant. */
-const CHOICES_AT_MOST = 1_000;
+/** Of one assistant. */
+const VERSIONS_AT_MOST = 1_000;
 
 export interface AssistantFilter {
   name: string;
@@ -46,27 +37,6 @@ export const useAssistantPage = ({ name, graphId, page }: AssistantFilter) => {
   });
 };
 
-/** The ids of the graphs: each has an assistant that the server made. */
-export const useGraphIds = () => {
-  const { client } = useConnection();
-  return useQuery({
-    queryKey: ["assistants", "graphs"],
-    staleTime: 60_000,
-    queryFn: async ({ signal }) => {
-      const assistants = await client.assistants.search({
-        metadata: { created_by: "system" },
-        limit: CHOICES_AT_MOST,
-        select: ["assistant_id", "graph_id"],
-        signal,
-      });
-      return assistants
-        .filter(isOfGraph)
-        .map(({ graph_id }) => graph_id)
-        .sort();
-    },
-  });
-};
-
 export const useOneAssistant = (assistantId: string) => {
   const { client } = useConnection();
   return useQuery({
@@ -80,7 +50,7 @@ export const useVersions = (assistantId: string) => {
   const { client } = useConnection();
   return useQuery({
     queryKey: ["assistants", "versions", assistantId],
-    queryFn: ({ signal }) => client.assistants.getVersions(assistantId, { limit: CHOICES_AT_MOST, signal }),
+    queryFn: ({ signal }) => client.assistants.getVersions(assistantId, { limit: VERSIONS_AT_MOST, signal }),
   });
 };
 

@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
+import { assistantText, useAssistantNames } from "../parts/assistants.ts";
 import { Confirmation } from "../parts/dialog.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
@@ -15,13 +16,6 @@ const PAGE = 50;
 /** What the API answers at most. */
 const SHOWN_AT_MOST = 1_000;
 const EVERY_MS = 5_000;
-const ASSISTANTS_AT_MOST = 500;
-
-interface Assistant {
-  assistant_id: string;
-  graph_id: string;
-  name?: string;
-}
 
 type Asked = { kind: "new" } | { kind: "edit" | "delete"; cron: Cron };
 
@@ -39,22 +33,9 @@ export default function CronsPage() {
     placeholderData: keepPreviousData,
     refetchInterval: askedEvery(EVERY_MS),
   });
-  const { data: found } = useQuery({
-    queryKey: ["assistants", "names"],
-    queryFn: () =>
-      request<Assistant[]>("POST", "/assistants/search", {
-        limit: ASSISTANTS_AT_MOST,
-        select: ["assistant_id", "graph_id", "name"],
-      }),
-    staleTime: 60_000,
-    retry: false,
-  });
+  const { data: found } = useAssistantNames();
   const assistants = useMemo(
-    () =>
-      (found ?? []).map(({ assistant_id, graph_id, name = "without a name" }) => ({
-        assistant_id,
-        name: name === graph_id ? name : `${name} (${graph_id})`,
-      })),
+    () => (found ?? []).map((one) => ({ assistant_id: one.assistant_id, name: assistantText(one) })),
     [found],
   );
   const assistantNames = useMemo(

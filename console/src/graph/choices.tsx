@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
+import { assistantText, useAssistantNames } from "../parts/assistants.ts";
 import { FaultNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
 import styles from "./graph-page.module.css";
 
-const ASSISTANTS_LISTED = 200;
 const THREADS_LISTED = 30;
 
 interface Choice {
@@ -22,11 +22,7 @@ interface ChoicesProps {
 export const Choices = ({ assistantId, threadId, onChoose }: ChoicesProps) => {
   const { client } = useConnection();
   const id = useId();
-  const assistants = useQuery({
-    queryKey: ["assistants", "names"],
-    queryFn: async () =>
-      await client.assistants.search({ limit: ASSISTANTS_LISTED, sortBy: "name", sortOrder: "asc" }),
-  });
+  const assistants = useAssistantNames();
   const threads = useQuery({
     // Asked for again when another thread is chosen: there may be new ones.
     queryKey: ["threads", "of assistant", assistantId, threadId ?? null],
@@ -56,9 +52,9 @@ export const Choices = ({ assistantId, threadId, onChoose }: ChoicesProps) => {
           {!known.some(({ assistant_id }) => assistant_id === assistantId) && (
             <option value={assistantId ?? ""}>{assistantId ?? "none"}</option>
           )}
-          {known.map(({ assistant_id, name, graph_id }) => (
-            <option key={assistant_id} value={assistant_id}>
-              {name === graph_id ? name : `${name} (${graph_id})`}
+          {known.map((one) => (
+            <option key={one.assistant_id} value={one.assistant_id}>
+              {assistantText(one)}
             </option>
           ))}
         </select>

@@ -1,6 +1,6 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useId } from "react";
-import { isGraph } from "./assistants.ts";
+import { isOfGraph } from "../parts/assistants.ts";
 
 interface AssistantChoiceProps {
   assistants: readonly Assistant[];
@@ -11,8 +11,8 @@ interface AssistantChoiceProps {
 /** Who answers: a graph, or an assistant made of one. */
 export const AssistantChoice = ({ assistants, chosen, onChoose }: AssistantChoiceProps) => {
   const id = useId();
-  const graphs = assistants.filter(isGraph);
-  const named = assistants.filter((one) => !isGraph(one));
+  const graphs = assistants.filter(isOfGraph);
+  const named = assistants.filter((one) => !isOfGraph(one));
   return (
     <span className="row">
       <label htmlFor={id} className="unseen">

@@ -1,13 +1,10 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useQuery } from "@tanstack/react-query";
+import { isOfGraph } from "../parts/assistants.ts";
 import { useConnection } from "../server/connection.tsx";
 
 /** In one list to choose from; who has more opens one from the page of assistants, which names it in the address. */
 const ASSISTANTS_AT_MOST = 500;
-
-/** Whether it is a graph as the project has it: the server makes one assistant for each. */
-export const isGraph = ({ metadata }: Assistant): boolean =>
-  (metadata as { created_by?: unknown } | null)?.created_by === "system";
 
 const byName = (one: Assistant, other: Assistant): number => one.name.localeCompare(other.name);
 
@@ -18,7 +15,10 @@ export const useAssistants = () => {
     queryKey: ["assistants", "choice"],
     queryFn: async () => {
       const found = await client.assistants.search({ limit: ASSISTANTS_AT_MOST });
-      return [...found.filter(isGraph).sort(byName), ...found.filter((one) => !isGraph(one)).sort(byName)];
+      return [
+        ...found.filter(isOfGraph).sort(byName),
+        ...found.filter((one) => !isOfGraph(one)).sort(byName),
+      ];
     },
   });
 };
@@ -50,4 +50,4 @@ export const assistantOfThread = (
   assistants: readonly Assistant[],
 ): Assistant | undefined =>
   assistants.find(({ assistant_id }) => assistant_id === metadata?.["assistant_id"]) ??
-  assistants.find((one) => isGraph(one) && one.graph_id === metadata?.["graph_id"]);
+  assistants.find((one) => isOfGraph(one) && one.graph_id === metadata?.["graph_id"]);

@@ -1,19 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
 import { useId, useState, type ReactNode } from "react";
+import { assistantText, useAssistantNames, useGraphIds } from "../parts/assistants.ts";
 import { RUN_STATUSES } from "../parts/run.ts";
-import { useConnection } from "../server/connection.tsx";
 import type { RunFilter } from "./run-filter.ts";
 import styles from "./runs.module.css";
-
-interface Named {
-  assistant_id: string;
-  graph_id: string;
-  name?: string;
-  metadata?: { created_by?: unknown };
-}
-
-/** More are found by their id. */
-const ASSISTANTS_AT_MOST = 200;
 
 const Labelled = ({ label, children }: { label: string; children(id: string): ReactNode }) => {
   const id = useId();
@@ -75,20 +64,9 @@ export const RunFilters = ({
   onChange(changes: Partial<RunFilter>): void;
   onClear(): void;
 }) => {
-  const { request } = useConnection();
-  const { data: assistants = [] } = useQuery({
-    queryKey: ["assistants", "names"],
-    queryFn: () =>
-      request<Named[]>("POST", "/assistants/search", {
-        limit: ASSISTANTS_AT_MOST,
-        select: ["assistant_id", "graph_id", "name"],
-      }),
-    staleTime: 60_000,
-    retry: false,
-  });
-  const graphs = [...new Set([...assistants.map((one) => one.graph_id), filter.graph])]
-    .filter((graph) => graph !== "")
-    .sort();
+  const { data: assistants = [] } = useAssistantNames();
+  const { data: graphIds = [] } = useGraphIds();
+  const graphs = [...new Set([...graphIds, filter.graph])].filter((graph) => graph !== "").sort();
   const listId = useId();
   return (
     <search aria-label="Which runs" className={styles.filters}>
@@ -123,9 +101,9 @@ export const RunFilters = ({
         )}
       </Labelled>
       <datalist id={listId}>
-        {assistants.map(({ assistant_id, graph_id, name }) => (
-          <option key={assistant_id} value={assistant_id}>
-            {`${name ?? "without a name"} (${graph_id})`}
+        {assistants.map((one) => (
+          <option key={one.assistant_id} value={one.assistant_id}>
+            {assistantText(one)}
           </option>
         ))}
       </datalist>
