@@ -16,7 +16,7 @@ export interface FileWatch {
    * 1970), count as changed.
    */
   set(files: Iterable<string>, since: number): Promise<void>;
-  /** Whether any other file beside them counts, too: one that is missing may be what a broken project waits for. */
+  /** Whether other modules beside them count, too: one that is missing may be what a broken project waits for. */
   countNeighbours(counts: boolean): void;
   close(): void;
 }
@@ -34,6 +34,9 @@ const BURST_MS = 250;
 /** An editor that empties a file before it writes it is given so many times SETTLE_MS. */
 const EMPTY_LOOKS = 8;
 const EVERY_MS = 1_000;
+
+/** What an import without its extension may be waiting for: no log that something writes in the project. */
+const MODULE = /\.(?:[cm]?[jt]sx?|json|node|wasm)$/;
 
 const stampOf = async (file: string): Promise<{ stamp: string; changedAt: number; size: number }> => {
   const found = await stat(file).catch(() => undefined);
@@ -99,7 +102,7 @@ export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptio
   };
 
   const hint = (file: string): void => {
-    if (!known.has(file) && !neighboursCount) return;
+    if (!known.has(file) && !(neighboursCount && MODULE.test(file))) return;
     hinted.add(file);
     const since = burst?.since ?? Date.now();
     clearTimeout(burst?.timer);

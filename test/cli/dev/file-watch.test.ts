@@ -72,9 +72,10 @@ test("a file that is new to it and was written since counts as changed", async (
   expect(told.flat()).toEqual(["b.ts"]);
 });
 
-test("files beside those that are watched count if that is asked for", async () => {
+test("modules beside those that are watched count if that is asked for, and a log does not", async () => {
   const { watch, told, path, untilTold } = await aWatch();
   watch.countNeighbours(true);
+  await writeFile(path("dev.log"), "not reloaded");
   await writeFile(path("b.ts"), "what was missing");
   await untilTold();
   expect(told.flat()).toEqual(["b.ts"]);
