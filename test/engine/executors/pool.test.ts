@@ -196,9 +196,10 @@ describe("a start that fails", () => {
 describe("in development, when no process can load the graphs any more,", () => {
   const BROKEN = {
     kind: "failed",
-    message: "Graph 'agent' can't be loaded: SyntaxError.\n  > 13 | = ;",
+    message: "Graph 'agent' can't be loaded: 1 error:\na.ts:3:7: ERROR: Unexpected ;.\n  > 3 | = ;",
   } as const;
-  const REFUSED = { kind: "failed", error: { message: "Graph 'agent' can't be loaded: SyntaxError." } };
+  const SENTENCE = "Graph 'agent' can't be loaded: 1 error: a.ts:3:7: ERROR: Unexpected ;.";
+  const REFUSED = { kind: "failed", error: { message: SENTENCE } };
   const aBrokenPool = () => {
     const pool = aPool({ isReloading: true, spares: 0 });
     ready(started[0]!);

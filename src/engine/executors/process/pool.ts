@@ -38,6 +38,12 @@ export interface GraphProcesses extends GraphExecutor {
 
 const isRegularAndReady = (member: Member): boolean => isRegular(member) && member.state === "ready";
 
+/** What is wrong, without the lines of the file. A compiler says it only behind its first line, which ends with a colon. */
+const sentenceOf = (message: string): string => {
+  const [first = "", second = ""] = message.split("\n");
+  return first.endsWith(":") ? `${first} ${second.trim()}` : first;
+};
+
 /**
  * Executes graphs in warm processes. What a graph does to its process (a loop without an end, an exit, all the memory)
  * it does to the runs beside it there, which go on elsewhere from their last checkpoints, and to nothing else.
@@ -95,7 +101,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
 
   const hearFailure = (member: Member, message: string): void => {
     if (renewal.hasFailed(member, message)) return;
-    const [sentence = ""] = message.split("\n");
+    const sentence = sentenceOf(message);
     if (member.suspect?.isPlaced === false) {
       member.suspect.refused(sentence);
       member.suspect = undefined;
