@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -80,6 +80,36 @@ test("keys for Python are named as meaningless, and a server among the devDepend
     "",
     expect.stringContaining("npm install --save-prod threadloom"),
   ]);
+});
+
+test("packages of a workspace are installed where the folders of all of them are", async () => {
+  const files = { "package.json": { ...PACKAGE, workspaces: ["packages/*"] }, "package-lock.json": {} };
+  const { out } = await within({}, files, "dockerfile");
+  const [, , project, dependencies, last] = out.split(/^FROM /m);
+  expect(project).toMatch(/^base AS project\nCOPY \. \.\nRUN find \. .*-name node_modules .*-name '\.env' /);
+  expect(dependencies).toMatch(
+    /^base AS dependencies\nCOPY --from=project \/app \.\/\n#.*\nRUN npm ci --omit=dev /,
+  );
+  expect(last).toContain("\nCOPY --from=dependencies /app ./\n");
+  expect(last).not.toContain("--from=project");
+});
+
+test("a package of a workspace is refused, with where its image is made", async () => {
+  const root = await mkdtemp(join(tmpdir(), "threadloom-workspace-"));
+  onTestFinished(() => rm(root, { recursive: true }));
+  await mkdir(join(root, "apps/agent"), { recursive: true });
+  await writeFile(join(root, "package.json"), JSON.stringify({ workspaces: ["apps/*"] }));
+  await writeFile(join(root, "apps/agent/package.json"), JSON.stringify(PACKAGE));
+  await writeFile(join(root, "apps/agent/langgraph.json"), '{"graphs":{"a":"./a.ts:graph"}}');
+  const { code, told, out } = await within(
+    {},
+    {},
+    "dockerfile",
+    "--config",
+    join(root, "apps/agent/langgraph.json"),
+  );
+  expect([code, out]).toEqual([1, ""]);
+  expect(told).toContain(`is a part of the workspace ${root}`);
 });
 
 test("a line or a version that would be more than that is refused", async () => {

@@ -18,6 +18,8 @@ export interface ImageProject {
   manager: PackageManager;
   /** Undefined: there is none. */
   lockFile: string | undefined;
+  /** It is the root of a workspace: its packages can be installed only where the folders of the others are. */
+  isWorkspace: boolean;
   /** Keys of langgraph.json that mean nothing here. */
   meaningless: readonly string[];
 }
@@ -44,6 +46,7 @@ const imageKeys = z.looseObject({
 const packageKeys = z.looseObject({
   dependencies: z.record(z.string(), z.string()).optional(),
   devDependencies: z.record(z.string(), z.string()).optional(),
+  workspaces: z.unknown().optional(),
 });
 
 const isThere = (path: string): Promise<boolean> =>
@@ -51,6 +54,23 @@ const isThere = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
+
+const isWorkspaceRoot = async (folder: string): Promise<boolean> => {
+  if (await isThere(join(folder, "pnpm-workspace.yaml"))) return true;
+  const text = await readFile(join(folder, "package.json"), "utf8").catch(() => "{}");
+  try {
+    return packageKeys.parse(JSON.parse(text)).workspaces !== undefined;
+  } catch {
+    return false;
+  }
+};
+
+/** The workspace that a folder without a lock file of its own lies in. */
+const workspaceAbove = async (folder: string): Promise<string | undefined> => {
+  const parent = dirname(folder);
+  if (parent === folder) return undefined;
+  return (await isWorkspaceRoot(parent)) ? parent : await workspaceAbove(parent);
+};
 
 /** Reads langgraph.json and package.json. Throws StartError or GraphLoadError for what no image can be made of. */
 export const readImageProject = async (path: string): Promise<ImageProject> => {
@@ -75,6 +95,13 @@ export const readImageProject = async (path: string): Promise<ImageProject> => {
     );
   const locks: (typeof LOCK_FILES)[number][] = [];
   for (const lock of LOCK_FILES) if (await isThere(join(folder, lock[0]))) locks.push(lock);
+  const isWorkspace = await isWorkspaceRoot(folder);
+  const root = locks.length === 0 && !isWorkspace ? await workspaceAbove(folder) : undefined;
+  if (root !== undefined)
+    throw new StartError(
+      `${folder} is a part of the workspace ${root}, which holds its lock file and the other packages: an image is made there. ` +
+        `Put a langgraph.json into ${root} that names the same graphs, and npm install threadloom there.`,
+    );
   const { node_version: nodeVersion, dockerfile_lines: lines, env } = parsed.data;
   return {
     configFile: basename(file),
@@ -83,6 +110,7 @@ export const readImageProject = async (path: string): Promise<ImageProject> => {
     envFile: typeof env === "string" ? env : undefined,
     manager: locks[0]?.[1] ?? "npm",
     lockFile: locks[0]?.[0],
+    isWorkspace,
     meaningless: Object.keys(parsed.data).filter((key) => MEANINGLESS.test(key)),
   };
 };
