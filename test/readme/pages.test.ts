@@ -32,6 +32,21 @@ describe("the README", () => {
   });
 });
 
+test("every picture that a page shows is there, in the light and in the dark, and is not long in coming", () => {
+  const shown = pages.flatMap(({ path, text }) =>
+    [...text.matchAll(/(?:src|srcset)="((?:docs\/)?images\/[^"]+)"/g)].map(([, file = ""]) =>
+      join(path, "..", file),
+    ),
+  );
+  expect(shown.length).toBeGreaterThan(0);
+  expect(shown.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+  expect(shown.filter((file) => statSync(join(ROOT, file)).size > 150_000)).toEqual([]);
+  const dark = shown.filter((file) => file.endsWith("-dark.png"));
+  expect(dark.map((file) => file.replace("-dark.png", ".png"))).toEqual(
+    shown.filter((file) => !file.endsWith("-dark.png")),
+  );
+});
+
 test("every page of the documentation says at its beginning whom it is for", () => {
   const silent = pages
     .filter(({ path }) => path.startsWith("docs/") && path !== "docs/README.md")
