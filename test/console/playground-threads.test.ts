@@ -207,6 +207,23 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     expect(faults).toEqual([]);
   });
 
+  test("are begun with any graph, however many assistants somebody has named", async () => {
+    const client = new Client({ apiUrl: shown.server.url, apiKey: null });
+    const graphs = (await client.assistants.search({ metadata: { created_by: "system" }, limit: 100 }))
+      .length;
+    for (let made = 0; made < 520; made += 20)
+      await Promise.all(
+        Array.from({ length: 20 }, (_, place) =>
+          client.assistants.create({ graphId: "agent", name: `assistant ${made + place}` }),
+        ),
+      );
+    await shown.go("/");
+    await shown.page.reload();
+    const choice = shown.page.getByLabel("Assistant", { exact: true });
+    await choice.locator("optgroup[label=Assistants] option").first().waitFor({ state: "attached" });
+    expect(await choice.locator("optgroup[label=Graphs] option").count()).toBe(graphs);
+  });
+
   test("have thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
     expect(shown.faults).toEqual([]);
   });

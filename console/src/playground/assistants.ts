@@ -5,6 +5,7 @@ import { useConnection } from "../server/connection.tsx";
 
 /** In one list to choose from; who has more opens one from the page of assistants, which names it in the address. */
 const ASSISTANTS_AT_MOST = 500;
+const GRAPHS_AT_MOST = 1_000;
 
 const byName = (one: Assistant, other: Assistant): number => one.name.localeCompare(other.name);
 
@@ -14,10 +15,14 @@ export const useAssistants = () => {
   return useQuery({
     queryKey: ["assistants", "choice"],
     queryFn: async () => {
-      const found = await client.assistants.search({ limit: ASSISTANTS_AT_MOST });
+      // Graphs apart: theirs are the oldest assistants, and the newest come first.
+      const [graphs, others] = await Promise.all([
+        client.assistants.search({ metadata: { created_by: "system" }, limit: GRAPHS_AT_MOST }),
+        client.assistants.search({ limit: ASSISTANTS_AT_MOST }),
+      ]);
       return [
-        ...found.filter(isOfGraph).sort(byName),
-        ...found.filter((one) => !isOfGraph(one)).sort(byName),
+        ...graphs.filter(isOfGraph).sort(byName),
+        ...others.filter((one) => !isOfGraph(one)).sort(byName),
       ];
     },
   });
