@@ -1,5 +1,5 @@
 import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useConnection } from "../server/connection.tsx";
 import { forksOnPath, headOf, newestBelow, pathTo, type Fork } from "./checkpoint-tree.ts";
 import { checkpointBefore, messageIdsAt, useCheckpoints } from "./checkpoints.ts";
@@ -76,6 +76,13 @@ export const useBranches = (
     elsewhere === undefined || isRunning || storedMessages === undefined ? live.messages : storedMessages;
 
   const forks = useMemo(() => forksOnPath(tree, shownId).slice(-FORKS_AT_MOST), [tree, shownId]);
+  const { readAnew } = live;
+  const hasForks = forks.length > 0;
+  const wasRunning = useRef(false);
+  useEffect(() => {
+    if (wasRunning.current && !isRunning && hasForks) readAnew();
+    wasRunning.current = isRunning;
+  }, [isRunning, hasForks, readAnew]);
   const sharedIds = useQueries({
     queries: forks.flatMap(({ shared }) =>
       shared === undefined ? [] : [messageIdsAt(connection, threadId, shared)],

@@ -23,6 +23,8 @@ export interface LiveThread {
   /** Answers what the thread waits for, by ids of interrupts. */
   answer(responses: Record<string, unknown>): Promise<void>;
   stop(): Promise<void>;
+  /** Reads what is stored once more: a stream replays what other branches have said, too, and the hook keeps that. */
+  readAnew(): void;
 }
 
 /**
@@ -45,6 +47,7 @@ interface Values extends Record<string, unknown> {
 }
 
 const NO_MESSAGES: readonly ShownMessage[] = [];
+const NO_IDS: ReadonlySet<string> = new Set();
 
 /**
  * A thread as it goes on: joined where a run is going on, whoever started it. Leaving it stops nothing.
@@ -69,8 +72,18 @@ export const useLiveThread = (
 
   /** Of the stream before this one, until this one has read what is stored. */
   const kept = useRef<readonly ShownMessage[]>(NO_MESSAGES);
-  const streamed = stream.messages as readonly ShownMessage[];
-  if (!isThreadLoading) kept.current = streamed;
+  /** Of other branches than the one that was begun here. */
+  const [elsewhere, setElsewhere] = useState<ReadonlySet<string>>(NO_IDS);
+  const told = stream.messages as readonly ShownMessage[];
+  const streamed = useMemo(
+    () => (elsewhere.size === 0 ? told : told.filter(({ id }) => id === undefined || !elsewhere.has(id))),
+    [told, elsewhere],
+  );
+  // The hook calls a thread read a moment before it has what was read.
+  const isBlank = isThreadLoading || (told.length === 0 && Object.keys(stream.values ?? {}).length === 0);
+  if (!isBlank) kept.current = streamed;
+  const everTold = useRef(new Set<string>());
+  for (const { id } of told) if (id !== undefined) everTold.current.add(id);
 
   const wasRunning = useRef(false);
   useEffect(() => {
@@ -101,6 +114,8 @@ export const useLiveThread = (
       fork: (input: Input | null, checkpointId: string, shown: readonly ShownMessage[]) =>
         trying(async () => {
           setStarting(shown);
+          const here = new Set(shown.map(({ id }) => id));
+          setElsewhere(new Set([...everTold.current].filter((id) => !here.has(id))));
           try {
             // Not by the hook: what it shows would keep the messages of the other branch, whose steps are later ones.
             const runId = await startRun(connection, { assistantId, threadId, input, checkpointId });
@@ -129,7 +144,8 @@ export const useLiveThread = (
 
   return {
     ...actions,
-    messages: starting ?? (isThreadLoading ? kept.current : streamed),
+    readAnew,
+    messages: starting ?? (isBlank ? kept.current : streamed),
     isRunning: isLoading || starting !== undefined,
     isReading: isThreadLoading && kept.current === NO_MESSAGES,
     error: fault ?? (isLoading ? undefined : (stream.error ?? errorOf(record))),
