@@ -132,7 +132,8 @@ const migrateWith = async (
     if (before !== undefined) {
       throw new Error(`Migration ${name} was edited after it ran on this database; add a new one instead.`);
     }
-    logger.info({ migration: name }, "migrating the database");
+    // A new database has all of them before it: the line that it is up to date says as much.
+    logger[ran.size === 0 ? "debug" : "info"]({ migration: name }, "migrating the database");
     // First of all: its key keeps whoever runs the same one at the same time waiting until this one is committed.
     await client.query(qualified("insert into threadloom.migrations (name, checksum) values ($1, $2)"), [
       name,

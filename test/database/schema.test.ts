@@ -116,6 +116,24 @@ describe("a start", () => {
     expect(await tablesIn(client, "threadloom")).toEqual(expect.arrayContaining(["runs", "checkpoints"]));
   });
 
+  test("names each migration in the log where there was a database before, and says of a new one only that it is ready", async () => {
+    const told = (lines: string[]): unknown[] =>
+      lines
+        .map((line) => JSON.parse(line) as { level: number; migration?: string })
+        .filter(({ level, migration }) => level >= 30 && migration !== undefined);
+    const fresh = listeningLogger();
+    const { connectionString } = await anEmptyDatabase();
+    await migrate(connectionString, { schema: "threadloom", logger: fresh.logger });
+    expect(fresh.lines.join("")).toContain("the database is up to date");
+    expect(told(fresh.lines)).toEqual([]);
+
+    const former = listeningLogger();
+    const older = await anEmptyDatabase();
+    await migrateInPublic(older.client, 1);
+    await migrate(older.connectionString, { schema: "threadloom", logger: former.logger });
+    expect(told(former.lines).length).toBeGreaterThan(1);
+  });
+
   test("that fails half-way leaves nothing behind", async () => {
     const { client, connectionString } = await anEmptyDatabase();
     // The last migrations can't be made where such a function raises: an event trigger stops at one of their tables.
