@@ -66,22 +66,18 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     expect(new URL(page.url()).search).toBe("");
   });
 
-  test("loads a page that could not be loaded once somebody says to try again", async () => {
-    const page = await shown.page.context().newPage();
-    await page.goto(`${shown.server.url}/console/`);
-    await page.getByLabel(/API key/).fill(KEY);
-    await page.getByRole("button", { name: "Sign in" }).click();
+  test("says what to do where a page can't be loaded any more, as after an upgrade of the server", async () => {
+    const { page } = shown;
+    const isOfStore = (url: URL): boolean => /\/assets\/store-page-.*\.js$/.test(url.pathname);
+    await page.reload();
     await page.getByRole("navigation").waitFor();
-    await page.route("**/assets/crons-page-*.js", (route) => route.abort());
-    await page.getByRole("navigation").getByRole("link", { name: "Crons" }).click();
-    await page
-      .getByRole("alert")
-      .getByText(/^This part of the page has failed/)
-      .waitFor();
-    await page.unroute("**/assets/crons-page-*.js");
-    await page.getByRole("alert").getByRole("button").click();
-    await page.getByRole("main").getByRole("heading", { level: 1, name: "Crons" }).waitFor();
-    await page.close();
+    await page.route(isOfStore, (route) => route.fulfill({ status: 404, json: { detail: "gone" } }));
+    await page.getByRole("navigation").getByRole("link", { name: "Store", exact: true }).click();
+    await page.getByRole("alert").getByText("has another version by now").waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await page.unroute(isOfStore);
+    await page.getByRole("button", { name: "Load the page again" }).click();
+    await page.getByRole("main").getByRole("heading", { level: 1, name: "Store" }).waitFor();
   });
 
   test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {

@@ -1,19 +1,36 @@
 import { Component, type ReactNode } from "react";
 
-/** A fault of the page's own: says so, and keeps what is around it. */
-export class FaultBoundary extends Component<{ children: ReactNode }, { fault: string | undefined }> {
-  override state = { fault: undefined as string | undefined };
+/** Errors of files of the page that could not be loaded; a browser or React asks for such a file only once. */
+const unloaded = new WeakSet<Error>();
+window.addEventListener("vite:preloadError", ({ payload }) => unloaded.add(payload));
+
+/**
+ * A fault of the page's own: says so, and keeps what is around it. Where a file of the page is missing, since the server was away or has
+ * been replaced by one of another version, only loading the page again helps.
+ */
+export class FaultBoundary extends Component<{ children: ReactNode }, { fault: unknown }> {
+  override state = { fault: undefined as unknown };
 
   static getDerivedStateFromError(error: unknown) {
-    return { fault: error instanceof Error ? error.message : String(error) };
+    return { fault: error ?? new Error("nothing is known of it") };
   }
 
   override render() {
     const { fault } = this.state;
     if (fault === undefined) return this.props.children;
+    const isUnloaded = fault instanceof Error && unloaded.has(fault);
     return (
       <div role="alert" className="notice bad">
-        <p>This part of the page has failed: {fault}</p>
+        <h1>
+          {isUnloaded ? "This part of the page could not be loaded" : "This part of the page has failed"}
+        </h1>
+        <p>
+          {isUnloaded
+            ? "The server is away, or has another version by now."
+            : fault instanceof Error
+              ? fault.message
+              : String(fault)}
+        </p>
         <button
           type="button"
           // A part that could not be loaded stays so for React, and after an update of the server it has another name.
