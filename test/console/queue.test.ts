@@ -79,6 +79,18 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     expect(await shown.violations()).toEqual([]);
   });
 
+  test("goes on by itself when the database was away", async () => {
+    const { page } = shown;
+    await shown.go("/queue");
+    await page.getByText("Nothing waits, and nothing is executed.").waitFor();
+    const isAway = (url: URL): boolean => url.pathname === "/queue" || url.pathname === "/runs/search";
+    const detail = "The database can't be used at the moment.";
+    await page.route(isAway, (route) => route.fulfill({ status: 503, json: { detail } }));
+    await expect.poll(() => page.getByText(detail).count(), { timeout: SLOW_MS }).toBe(2);
+    await page.unroute(isAway);
+    await expect.poll(() => page.getByText(detail).count(), { timeout: SLOW_MS }).toBe(0);
+  });
+
   test("tells suspects, and graphs that no server executes", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { ...COUNT, ...LATER });

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
+import { askedEvery } from "../server/queries.ts";
 import { useConnection } from "../server/connection.tsx";
 
 /** While a run goes on; else somebody else may start one. */
@@ -15,8 +16,8 @@ export const useThread = (threadId: string) => {
   const { data, error, refetch } = useQuery({
     queryKey: ["threads", threadId, "record"],
     queryFn: () => client.threads.get(threadId),
-    refetchInterval: ({ state }) =>
-      state.data?.status === "busy" ? ASKED_EVERY_MS : ASKED_EVERY_MS_WHEN_IDLE,
+    refetchInterval: (query) =>
+      askedEvery(query.state.data?.status === "busy" ? ASKED_EVERY_MS : ASKED_EVERY_MS_WHEN_IDLE)(query),
   });
   const changedAt = data === undefined ? undefined : `${data.status} ${data.state_updated_at}`;
   const before = useRef<string>(undefined);

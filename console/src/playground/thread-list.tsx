@@ -5,6 +5,7 @@ import { Confirmation } from "../parts/dialog.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
 import { Time } from "../parts/time.tsx";
+import { askedEvery } from "../server/queries.ts";
 import { useConnection } from "../server/connection.tsx";
 import { textOf } from "./messages.ts";
 import { titleOf } from "./thread-record.ts";
@@ -46,7 +47,8 @@ const useThreads = ({ ids, metadata }: ThreadSearch) => {
         ...(metadata !== undefined && { metadata }),
       })) as unknown as ListedThread[],
     getNextPageParam: (last, pages) => (last.length < PAGE ? undefined : pages.length * PAGE),
-    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : ASKED_EVERY_MS),
+    refetchInterval: (query) =>
+      (query.state.data?.pages.length ?? 0) > 1 ? false : askedEvery(ASKED_EVERY_MS)(query),
   });
 };
 

@@ -1,5 +1,6 @@
 import type { Interrupt, ThreadStatus } from "@langchain/langgraph-sdk";
 import { useQuery, type QueryClient } from "@tanstack/react-query";
+import { askedEvery } from "../server/queries.ts";
 import { useConnection } from "../server/connection.tsx";
 
 /** A thread without its values, which may be long. */
@@ -43,7 +44,7 @@ export const useThreadRecord = (threadId: string | undefined) => {
       return (record as ThreadRecord | undefined) ?? null;
     },
     enabled: threadId !== undefined,
-    refetchInterval: ASKED_EVERY_MS,
+    refetchInterval: askedEvery(ASKED_EVERY_MS),
     staleTime: 0,
   });
 };

@@ -10,6 +10,7 @@ import { isOver, tookText, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
 import { durationText, Time } from "../parts/time.tsx";
 import { useNow } from "../parts/use-now.ts";
+import { askedEvery } from "../server/queries.ts";
 import { statusOf, useConnection } from "../server/connection.tsx";
 import { attemptsText, readFailedNodes, readRun, type Delivery, type WholeRun } from "./run-record.ts";
 import styles from "./runs.module.css";
@@ -155,8 +156,10 @@ export const RunDetail = ({ runId, onClose, onGone }: { runId: string; onClose()
   } = useQuery({
     queryKey: ["runs", "one", runId],
     queryFn: () => readRun(connection, runId),
-    refetchInterval: ({ state }) =>
-      state.error === null && state.data !== undefined && !isOver(state.data) ? RENEWED_EVERY_MS : false,
+    refetchInterval: (query) =>
+      query.state.data !== undefined && !isOver(query.state.data)
+        ? askedEvery(RENEWED_EVERY_MS)(query)
+        : false,
   });
   const path = `/threads/${run?.thread_id}/runs/${runId}`;
   const remove = async (): Promise<void> => {

@@ -68,12 +68,16 @@ const sentenceOf = (text: string, status: number): string => {
   return `The server answered with HTTP ${status}.`;
 };
 
-const REFUSAL_OF_CLIENT = /^HTTP (\d+): ([^]*)$/;
+const REFUSAL_OF_CLIENT = /^(?:HTTP (\d+): |Protocol request failed: (\d+) [^—]*— )([^]*)$/;
 
-/** The server's own sentence of whatever was thrown: the official client says `HTTP 404: {"detail": …}`. */
+/**
+ * The server's own sentence of whatever was thrown: the official client says `HTTP 404: {"detail": …}`, or for event streaming
+ * `Protocol request failed: 404 Not Found — {"detail": …}`.
+ */
 export const messageOf = (thrown: unknown): string => {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
-  const [, status, text] = REFUSAL_OF_CLIENT.exec(message) ?? [];
+  const [, ofRequest, ofStream, text] = REFUSAL_OF_CLIENT.exec(message) ?? [];
+  const status = ofRequest ?? ofStream;
   return status === undefined ? message : sentenceOf(text ?? "", Number(status));
 };
 
