@@ -56,6 +56,19 @@ describe("the tree of checkpoints", () => {
 });
 
 describe("what a thread asks", () => {
+  test("is answered freely where the question lets nobody decide", () => {
+    expect(actionQuestion({ action_request: { action: "burn" } })).toBeUndefined();
+    expect(
+      actionQuestion([{ action_request: { action: "burn", args: null }, config: { allow_accept: "yes" } }]),
+    ).toBeUndefined();
+    expect(
+      actionQuestion({
+        actionRequests: [{ name: "send" }, { name: "burn" }],
+        reviewConfigs: [{ actionName: "burn", allowedDecisions: ["teleport"] }],
+      }),
+    ).toBeUndefined();
+  });
+
   const request = { action: "send", args: { to: "Ada" } };
   const config = { allow_accept: true, allow_edit: true, allow_respond: true, allow_ignore: true };
 
@@ -101,10 +114,7 @@ describe("what a thread asks", () => {
       { actionRequests: [] },
     ])
       expect(actionQuestion(value)).toBeUndefined();
-    expect(actionQuestion({ action_request: {}, config: null })?.requests[0]).toMatchObject({
-      action: "?",
-      allowed: [],
-    });
+    expect(actionQuestion({ action_request: {}, config: null })).toBeUndefined();
   });
 });
 

@@ -26,7 +26,7 @@ export interface Branches extends MessageActions {
 }
 
 interface StoredState {
-  values?: { messages?: ShownMessage[] } | null;
+  values?: { messages?: unknown } | null;
 }
 
 const NO_MESSAGES: readonly ShownMessage[] = [];
@@ -39,6 +39,12 @@ const withText = (content: unknown, text: string): unknown => {
   );
   return others.length === 0 ? text : [{ type: "text", text }, ...others];
 };
+
+/** A graph may keep anything there. */
+const objectsIn = (messages: unknown): readonly ShownMessage[] =>
+  Array.isArray(messages)
+    ? messages.filter((one): one is ShownMessage => typeof one === "object" && one !== null)
+    : NO_MESSAGES;
 
 const messagesIn = (input: Input | null): ShownMessage[] => {
   const messages = input?.["messages"];
@@ -71,7 +77,7 @@ export const useBranches = (
     staleTime: Infinity,
     structuralSharing: false,
   });
-  const storedMessages = stored.data?.values?.messages;
+  const storedMessages = stored.data && objectsIn(stored.data.values?.messages);
   const messages =
     elsewhere === undefined || isRunning || storedMessages === undefined ? live.messages : storedMessages;
 
@@ -100,9 +106,10 @@ export const useBranches = (
 
   const now = useRef({ tree, messages, forkOf, elsewhere, live, head });
   now.current = { tree, messages, forkOf, elsewhere, live, head };
+  const isBeginning = useRef(false);
   const actions = useMemo(() => {
     /** Begins a branch in front of a message. */
-    const beginAt = async (message: ShownMessage, input: Input | null): Promise<void> => {
+    const branchAt = async (message: ShownMessage, input: Input | null): Promise<void> => {
       setFault(undefined);
       const { elsewhere: place, messages: all, live: thread } = now.current;
       let checkpointId: string;
@@ -123,6 +130,16 @@ export const useBranches = (
       const kept = all.slice(0, Math.max(0, all.indexOf(message)));
       setChosen(undefined);
       await thread.fork(input, checkpointId, [...kept, ...messagesIn(input)]);
+    };
+    /** A double click asks for one branch, not for two. */
+    const beginAt = async (message: ShownMessage, input: Input | null): Promise<void> => {
+      if (isBeginning.current) return;
+      isBeginning.current = true;
+      try {
+        await branchAt(message, input);
+      } finally {
+        isBeginning.current = false;
+      }
     };
     return {
       edit: (message: ShownMessage, text: string) =>

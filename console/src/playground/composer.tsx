@@ -29,6 +29,20 @@ const modesOf = (schema: InputSchema | null | undefined): Mode[] => [
   "JSON",
 ];
 
+/** Sends once for a double click. Rejected sends are shown elsewhere. */
+const useSendOnce = (onSend: ComposerProps["onSend"]) => {
+  const isSending = useRef(false);
+  return (input: Input): void => {
+    if (isSending.current) return;
+    isSending.current = true;
+    const isDone = (): void => void (isSending.current = false);
+    onSend(input).then(isDone, isDone);
+  };
+};
+
+/** The second click of two: what it means has been done. */
+const isRepeated = ({ detail }: { detail: number }): boolean => detail > 1;
+
 /** What goes into the next run: a message, or any input. */
 export const Composer = ({ schema, isRunning, onSend, onStop }: ComposerProps) => {
   const modes = modesOf(schema);
@@ -176,6 +190,7 @@ const SchemaForm = lazy(async () => ({ default: (await import("../parts/schema-f
 
 /** A field for each part of what the graph takes. */
 const FormInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<ComposerProps, "schema">) => {
+  const send = useSendOnce(onSend);
   const [value, setValue] = useState<unknown>({});
   const [isValid, setIsValid] = useState(true);
   return (
@@ -200,7 +215,7 @@ const FormInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<Co
           type="button"
           className="primary"
           disabled={!isValid}
-          onClick={() => void onSend(value as Input).catch(() => undefined)}
+          onClick={(event) => !isRepeated(event) && send(value as Input)}
         >
           {isRunning ? "Send next" : "Send"}
         </button>
@@ -219,6 +234,7 @@ const exampleOf = (schema: InputSchema | null | undefined): Input =>
   );
 
 const JsonInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<ComposerProps, "schema">) => {
+  const send = useSendOnce(onSend);
   const initial = useRef(exampleOf(schema));
   const [written, setWritten] = useState<{ json: unknown } | undefined>({ json: initial.current });
   return (
@@ -226,14 +242,19 @@ const JsonInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<Co
       className="stack"
       onSubmit={(event) => {
         event.preventDefault();
-        if (written !== undefined) void onSend(written.json as Input).catch(() => undefined);
+        if (written !== undefined) send(written.json as Input);
       }}
     >
       <JsonEditor label="Input as JSON" initial={initial.current} onChange={setWritten} rows={6} />
       <div className={styles.buttons}>
         <span className={styles.gap} />
         {children}
-        <button type="submit" className="primary" disabled={written === undefined}>
+        <button
+          type="submit"
+          className="primary"
+          disabled={written === undefined}
+          onClick={(event) => isRepeated(event) && event.preventDefault()}
+        >
           {isRunning ? "Send next" : "Send"}
         </button>
       </div>

@@ -113,6 +113,8 @@ const middlewareQuestion = (value: unknown): ActionQuestion | undefined => {
   };
 };
 
-/** Undefined if it is neither of the two. */
-export const actionQuestion = (value: unknown): ActionQuestion | undefined =>
-  middlewareQuestion(value) ?? inboxQuestion(value);
+/** Undefined if it is neither of the two, or lets nobody decide: a form without a button would hold the thread up for ever. */
+export const actionQuestion = (value: unknown): ActionQuestion | undefined => {
+  const question = middlewareQuestion(value) ?? inboxQuestion(value);
+  return question?.requests.every(({ allowed }) => allowed.length > 0) === true ? question : undefined;
+};

@@ -93,6 +93,12 @@ export const useLiveThread = (
 
   const current = useRef(stream);
   current.current = stream;
+  const shownGeneration = useRef(generation);
+  shownGeneration.current = generation;
+  /** The newest generation in which something was begun from here. */
+  const begunIn = useRef(-1);
+  // The hook takes a step that is due for one that runs, also where its run has failed, timed out, or could not be stored.
+  const isAtRest = begunIn.current < generation && record != null && record.status !== "busy";
   const actions = useMemo(() => {
     const trying = async (action: () => Promise<void>): Promise<void> => {
       setFault(undefined);
@@ -108,6 +114,7 @@ export const useLiveThread = (
     return {
       send: (input: Input | null) =>
         trying(async () => {
+          begunIn.current = shownGeneration.current;
           if (!current.current.isLoading) void current.current.submit(input);
           else await startRun(connection, { assistantId, threadId, input, multitaskStrategy: "enqueue" });
         }),
@@ -120,13 +127,18 @@ export const useLiveThread = (
             // Not by the hook: what it shows would keep the messages of the other branch, whose steps are later ones.
             const runId = await startRun(connection, { assistantId, threadId, input, checkpointId });
             await waitForHead(connection, threadId, runId);
+            begunIn.current = shownGeneration.current + 1;
             readAnew();
           } catch (error) {
             setStarting(undefined);
             throw error;
           }
         }),
-      answer: (responses: Record<string, unknown>) => trying(() => current.current.respondAll(responses)),
+      answer: (responses: Record<string, unknown>) =>
+        trying(() => {
+          begunIn.current = shownGeneration.current;
+          return current.current.respondAll(responses);
+        }),
       stop: () =>
         trying(async () => {
           await stopRuns(connection, threadId);
@@ -146,9 +158,9 @@ export const useLiveThread = (
     ...actions,
     readAnew,
     messages: starting ?? (isBlank ? kept.current : streamed),
-    isRunning: isLoading || starting !== undefined,
+    isRunning: (isLoading && !isAtRest) || starting !== undefined,
     isReading: isThreadLoading && kept.current === NO_MESSAGES,
-    error: fault ?? (isLoading ? undefined : (stream.error ?? errorOf(record))),
+    error: fault ?? (isLoading && !isAtRest ? undefined : (stream.error ?? errorOf(record))),
   };
 };
 

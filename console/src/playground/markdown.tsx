@@ -1,4 +1,4 @@
-import { memo, useState, type ReactNode } from "react";
+import { Component, memo, useState, type ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import styles from "./message.module.css";
@@ -53,10 +53,26 @@ const COMPONENTS: Components = {
   input: ({ checked }) => <span>{checked === true ? "☑" : "☐"} </span>,
 };
 
+/** A text whose quotations or brackets are nested by the thousand is too deep for what reads it: it is shown as it was written. */
+class AsWritten extends Component<{ text: string; children: ReactNode }, { hasFailed: boolean }> {
+  override state = { hasFailed: false };
+
+  static getDerivedStateFromError() {
+    return { hasFailed: true };
+  }
+
+  override render() {
+    const { text, children } = this.props;
+    return this.state.hasFailed ? <p className={styles.plain}>{text}</p> : children;
+  }
+}
+
 const Formatted = memo(({ text }: { text: string }) => (
-  <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
-    {text}
-  </ReactMarkdown>
+  <AsWritten text={text}>
+    <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
+      {text}
+    </ReactMarkdown>
+  </AsWritten>
 ));
 Formatted.displayName = "Formatted";
 
@@ -98,9 +114,18 @@ const LongText = ({ text }: { text: string }) => {
   );
 };
 
+/** Fifty lists or quotations within one another: what reads Markdown takes seconds for a thousand, and minutes for more. */
+const NESTED_DEEPLY = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t])){50}/m;
+/** The time for those of one paragraph grows with the square of their number. */
+const MARKS_AT_MOST = 5_000;
+
+const isTooMuch = (text: string): boolean =>
+  NESTED_DEEPLY.test(text) || (text.match(/[*_~[\]]/g)?.length ?? 0) > MARKS_AT_MOST;
+
 /** A text of a graph, formatted; none of it is HTML. What is finished of a growing text is not read again with each token. */
 export const Markdown = ({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) => {
   if (text.length > CHARACTERS_AT_MOST) return <LongText text={text} />;
+  if (isTooMuch(text)) return <p className={styles.plain}>{text}</p>;
   return (
     <div className={styles.markdown}>
       {isGrowing ? (

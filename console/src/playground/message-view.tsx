@@ -59,7 +59,7 @@ export const MessageView = memo(({ row, isGrowing, isRunning, alternatives, acti
     <div className={styles.message} data-type={type}>
       <p className={styles.name}>
         {name}
-        {message.name !== undefined && message.name !== name && (
+        {typeof message.name === "string" && message.name !== name && (
           <span className="faint"> {message.name}</span>
         )}
       </p>

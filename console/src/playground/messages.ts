@@ -5,15 +5,15 @@
 export interface ShownMessage {
   id?: string | undefined;
   /** `human`, `ai`, `tool`, `system`, or whatever else there is. */
-  type?: string;
+  type?: unknown;
   /** What JSON of others says instead. */
-  role?: string;
-  name?: string | undefined;
+  role?: unknown;
+  name?: unknown;
   content?: unknown;
   tool_calls?: unknown;
   invalid_tool_calls?: unknown;
   tool_call_id?: string;
-  status?: string;
+  status?: unknown;
   artifact?: unknown;
   additional_kwargs?: Record<string, unknown>;
 }
@@ -30,7 +30,7 @@ const ROLES: ReadonlyMap<string, string> = new Map([
 ]);
 
 export const typeOf = ({ type, role }: ShownMessage): string => {
-  const name = type ?? role ?? "message";
+  const name = [type, role].find((one) => typeof one === "string") ?? "message";
   return ROLES.get(name) ?? name;
 };
 

@@ -1,0 +1,109 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../helpers/conditions.ts";
+import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+
+const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+
+/** What a graph keeps may be anything, and people click twice. */
+describe.skipIf(reasonForNoBrowser() !== undefined)(
+  "the playground with what nobody expects",
+  { timeout: SLOW_MS },
+  () => {
+    let shown: OpenConsole;
+    beforeAll(async () => {
+      shown = await openConsole({ graphConfigFile: GRAPHS });
+    }, SLOW_MS);
+    afterAll(() => shown?.close());
+
+    const ask = async <Answer>(method: string, path: string, body?: unknown): Promise<Answer> => {
+      const answer = await fetch(`${shown.server.url}${path}`, {
+        method,
+        headers: { "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      return (await answer.json()) as Answer;
+    };
+    const aThread = async (assistant: string, input: unknown): Promise<string> => {
+      const metadata = { graph_id: assistant };
+      const { thread_id } = await ask<{ thread_id: string }>("POST", "/threads", { metadata });
+      await ask("POST", `/threads/${thread_id}/runs/wait`, { assistant_id: assistant, input });
+      return thread_id;
+    };
+    const runsOf = async (thread: string) => (await ask<unknown[]>("GET", `/threads/${thread}/runs`)).length;
+    const messages = () => shown.page.getByRole("log", { name: "Messages" });
+
+    test("shows messages whose fields are none of those that they should be", async () => {
+      const thread = await aThread("anything", {
+        messages: [
+          { type: "human", id: "one", content: "first" },
+          {
+            type: "ai",
+            id: "two",
+            name: { first: 1 },
+            content: "second",
+            tool_calls: [
+              { name: "look", args: {} },
+              { id: "call", name: "ask" },
+            ],
+          },
+          { type: "tool", id: "three", tool_call_id: "call", status: { code: 1 }, content: "third" },
+        ],
+      });
+      await shown.go(`/threads/${thread}`);
+      await messages().getByText("second", { exact: true }).waitFor();
+      expect(await shown.page.locator("details[data-tool]").count()).toBe(2);
+    });
+
+    test("shows texts as they were written that are nested too deeply to be formatted", async () => {
+      const texts = [
+        "[".repeat(20_000),
+        ">".repeat(20_000),
+        `${"- ".repeat(10_000)}x`,
+        "*a_ ".repeat(10_000),
+      ];
+      const thread = await aThread("anything", {
+        messages: texts.map((content, index) => ({ type: "ai", id: `nested ${index}`, content })),
+      });
+      await shown.go(`/threads/${thread}`);
+      await messages().getByText("*a_ *a_").waitFor();
+    });
+
+    test("tells of a run that failed although a step of its thread is due, and does not wait for it", async () => {
+      const thread = await aThread("anything", { messages: [], unstorable: true });
+      await shown.go(`/threads/${thread}`);
+      await shown.page
+        .getByRole("alert")
+        .getByText(/can't be stored/)
+        .waitFor();
+      await shown.page.getByRole("button", { name: "Send", exact: true }).waitFor();
+      expect(await shown.page.getByRole("button", { name: "Stop" }).count()).toBe(0);
+    });
+
+    test("takes a double click for one: an input as JSON makes one thread and one run, an answer is made anew once", async () => {
+      const { page } = shown;
+      const before = await ask<number>("POST", "/threads/count", {});
+      await shown.go("/?assistant=counter");
+      await page.getByRole("heading", { level: 2, name: "counter" }).waitFor();
+      await page.getByRole("button", { name: "JSON", exact: true }).click();
+      await page.getByRole("button", { name: "Send", exact: true }).dblclick();
+      await page.waitForURL(/#\/threads\/[0-9a-f-]{36}$/);
+      const thread = page.url().replace(/.*\//, "");
+      await eventually("the run has ended", async () => {
+        const [run] = await ask<{ status: string }[]>("GET", `/threads/${thread}/runs`);
+        return run?.status === "success" || undefined;
+      });
+      expect([await ask("POST", "/threads/count", {}), await runsOf(thread)]).toEqual([before + 1, 1]);
+
+      const said = await aThread("agent", { messages: [{ type: "human", content: "hello" }] });
+      await shown.go(`/threads/${said}`);
+      await page.getByRole("button", { name: "Regenerate" }).dblclick();
+      await page.getByRole("group", { name: "Branches" }).getByText("2/2").waitFor();
+      expect(await runsOf(said)).toBe(2);
+    });
+
+    test("has thrown nothing", () => {
+      expect(shown.faults).toEqual([]);
+    });
+  },
+);
