@@ -1,4 +1,6 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { packageNameOf } from "../../src/cli/new/manifest.ts";
 import { findPackageManager, scriptCommand } from "../../src/cli/new/installing.ts";
@@ -27,7 +29,7 @@ test("makes a project of the usual template, and says the next steps in the word
   const environment = { npm_config_user_agent: "pnpm/9.15.0 npm/? node/v20.20.2 linux x64" };
   const { code, out, told } = await commandOf(["new", "My Agent", "--no-install"], { cwd, environment });
   expect([code, told]).toEqual([0, ""]);
-  expect(out).toContain('Next:\n\n  cd "My Agent"\n  pnpm install\n  pnpm dev\n');
+  expect(out).toContain("Next:\n\n  cd 'My Agent'\n  pnpm install\n  pnpm dev\n");
   expect((await readdir(`${cwd}/My Agent`)).sort()).toEqual([
     ".env.example",
     ".gitignore",
@@ -146,4 +148,25 @@ test("the package manager is the one that runs the command, else that of a lock 
   expect(await findPackageManager("constructor/1", folder)).toBe("yarn");
   expect(scriptCommand("bun", "test")).toBe("bun run test");
   expect(scriptCommand("npm", "test")).toBe("npm test");
+});
+
+test("the steps lead into a folder of any name, and no shell reads anything in it", async () => {
+  const cwd = await aFolder();
+  for (const name of ["$(touch stolen)", "it's", "`x`"]) {
+    const { out } = await make(cwd, name);
+    const step = /^ {2}(cd .*)$/m.exec(out)?.[1] ?? "";
+    const { stdout } = await promisify(execFile)("sh", ["-c", `${step} && ls langgraph.json`], { cwd });
+    expect(stdout).toBe("langgraph.json\n");
+  }
+  expect(await readdir(cwd)).toHaveLength(3);
+});
+
+test("a folder without a name is none, and a link that leads nowhere is in the way before anything is written", async () => {
+  const cwd = await aFolder();
+  const unnamed = await make(cwd, "");
+  expect([unnamed.code, unnamed.told]).toEqual([2, expect.stringContaining("The folder has no name")]);
+  await symlink(`${cwd}/nowhere`, `${cwd}/package.json`);
+  const { code, told } = await make(cwd, ".");
+  expect([code, told]).toEqual([2, expect.stringContaining("package.json")]);
+  expect(await readdir(cwd)).toEqual(["package.json"]);
 });

@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { platform } from "node:os";
 import { relative, resolve } from "node:path";
 import { Command, Option } from "commander";
 import { StartError, UsageError } from "../../domain/errors.ts";
@@ -72,10 +73,18 @@ const installIn = async (
   );
 };
 
+/** A word of a command line: nothing in it is for the shell to read. */
+const quoted = (word: string): string =>
+  /^[\w./\\][\w./\\-]*$/.test(word)
+    ? word
+    : platform() === "win32"
+      ? `"${word}"`
+      : `${word.startsWith("-") ? "./" : ""}'${word.replaceAll("'", String.raw`'\''`)}'`;
+
 const stepsText = (folder: string, manager: PackageManager, isInstalled: boolean): string => {
   const here = relative(resolve("."), folder);
   const steps = [
-    ...(here === "" ? [] : [`cd ${/^[\w./\\-]+$/.test(here) ? here : JSON.stringify(here)}`]),
+    ...(here === "" ? [] : [`cd ${quoted(here)}`]),
     ...(isInstalled ? [] : [`${manager} install`]),
     scriptCommand(manager, "dev"),
   ];
@@ -91,6 +100,8 @@ const run = async (
   const asks = canAsk && flags.yes !== true;
   if (given === undefined && !asks && flags.yes !== true)
     throw new UsageError(`Name a folder, e.g. 'threadloom new ${USUAL_FOLDER}', or say --yes for that one.`);
+  // As of a variable of a script that is not set.
+  if (given?.trim() === "") throw new UsageError("The folder has no name; '.' is this one.");
   // Whoever stands in a project and names no other folder means this one, or has forgotten that there is one.
   if (given === undefined) await assertRoomIn(resolve("."));
   const questions = asks ? await import("../new/questions.ts") : undefined;

@@ -1,4 +1,4 @@
-import { access, mkdir, readdir, stat, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { StartError, UsageError } from "../../domain/errors.ts";
 import { langgraphJson, packageJson, packageNameOf } from "./manifest.ts";
@@ -39,8 +39,9 @@ const filesOf = async (wish: ProjectWish): Promise<Map<string, string>> => {
   return files;
 };
 
+/** A link is there, too, wherever it leads. */
 const exists = (path: string): Promise<boolean> =>
-  access(path).then(
+  lstat(path).then(
     () => true,
     () => false,
   );
