@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useConnection, type Connection } from "../server/connection.tsx";
 import type { ShownMessage } from "./messages.ts";
 import { renewThread, type ThreadRecord } from "./thread-record.ts";
-import { startRun, stopRuns, waitForHead } from "./runs.ts";
+import { startRun, stopRuns, waitForHead, wasBegunAgain } from "./runs.ts";
 
 /** What goes into a run. */
 export type Input = Record<string, unknown>;
@@ -87,9 +87,15 @@ export const useLiveThread = (
 
   const wasRunning = useRef(false);
   useEffect(() => {
-    if (wasRunning.current && !isLoading) void renewThread(queries, threadId);
+    if (wasRunning.current && !isLoading) {
+      void renewThread(queries, threadId);
+      // What an attempt has said that died is not stored; the hook keeps it beside what the next one says.
+      void wasBegunAgain(connection, threadId).then((again) => {
+        if (again) readAnew();
+      });
+    }
     wasRunning.current = isLoading;
-  }, [isLoading, queries, threadId]);
+  }, [isLoading, queries, threadId, connection, readAnew]);
 
   const current = useRef(stream);
   current.current = stream;

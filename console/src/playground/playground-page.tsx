@@ -1,7 +1,7 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { useLocation, useParams, useSearch } from "wouter";
+import { Link, useLocation, useParams, useSearch } from "wouter";
 import { Dialog } from "../parts/dialog.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
@@ -83,12 +83,15 @@ export default function PlaygroundPage() {
           {record.data != null && <ThreadTitle key={threadId} record={record.data} />}
           {record.data != null && <Status status={record.data.status} />}
           {threadId !== undefined && (
-            <button
-              type="button"
-              className={styles.last}
-              aria-expanded={stateIsOpen}
-              onClick={() => setStateIsWanted(!stateIsOpen)}
-            >
+            <nav aria-label="This thread" className={styles.last}>
+              <Link href={`/threads/${threadId}/history`}>Time travel</Link>
+              {assistant !== undefined && (
+                <Link href={`/graph/${assistant.assistant_id}?thread=${threadId}`}>Graph</Link>
+              )}
+            </nav>
+          )}
+          {threadId !== undefined && (
+            <button type="button" aria-expanded={stateIsOpen} onClick={() => setStateIsWanted(!stateIsOpen)}>
               State
             </button>
           )}

@@ -65,3 +65,10 @@ export const waitForHead = async (
     await pause(ASKED_EVERY_MS);
   }
 };
+
+/** Whether the newest run was begun more than once: its server or its process died, or lost the database. */
+export const wasBegunAgain = async ({ request }: Connection, threadId: string): Promise<boolean> => {
+  const path = `/threads/${threadId}/runs?limit=1&select=attempts`;
+  const [newest] = await request<{ attempts?: number }[]>("GET", path).catch(() => []);
+  return (newest?.attempts ?? 1) > 1;
+};

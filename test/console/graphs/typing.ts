@@ -14,7 +14,7 @@ const tokenAt = (index: number): string => {
   return `token${index} `;
 };
 
-class TypingModel extends SimpleChatModel {
+export class TypingModel extends SimpleChatModel {
   constructor(
     private readonly count: number,
     private readonly perSecond: number,

@@ -1,0 +1,35 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apiOf } from "../helpers/api.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+
+const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+
+describe.skipIf(reasonForNoBrowser() !== undefined)(
+  "an answer whose process dies in the middle of it",
+  { timeout: SLOW_MS },
+  () => {
+    let shown: OpenConsole;
+    beforeAll(async () => {
+      shown = await openConsole({ graphConfigFile: GRAPHS, graphProcesses: 1 });
+    }, SLOW_MS);
+    afterAll(() => shown?.close());
+
+    test("is shown once: what the dead attempt has said goes", async () => {
+      const { page, server } = shown;
+      const messages = page.getByRole("log", { name: "Messages" }).getByRole("article");
+      await shown.go("/?assistant=dying");
+      await page.getByRole("heading", { level: 2, name: "dying" }).waitFor();
+      await page.getByLabel("Message", { exact: true }).fill("go");
+      await page.keyboard.press("Enter");
+      await messages.getByText("token19").waitFor();
+      await page.getByText("idle", { exact: true }).first().waitFor();
+      const { body } = await apiOf(server).post<{ attempts: number }[]>("/runs/search", {});
+      expect(body.map(({ attempts }) => attempts)).toEqual([2]);
+      await eventually("one answer is left", async () => (await messages.count()) === 2, SLOW_MS / 4);
+      expect((await messages.last().textContent())?.match(/token0 /g)).toHaveLength(1);
+      expect(shown.faults).toEqual([]);
+    });
+  },
+);
