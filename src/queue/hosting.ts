@@ -30,7 +30,7 @@ export interface Hosting {
 
 const SIGN_OF_LIFE_MS = 5_000;
 /** Three signs of life: a worker whose database was away for a moment is not taken for dead. */
-const SILENT_SECONDS = 15;
+export const SILENT_SECONDS = 15;
 /** Rows of processes that could not remove theirs. */
 const FORGOTTEN_SECONDS = 3_600;
 

@@ -50,6 +50,16 @@ test("an empty queue has nothing that waits, and the slots of the server", async
   ]);
 });
 
+test("a server that has died is no longer among those that could execute runs", async () => {
+  await query(
+    server,
+    `insert into threadloom.workers (worker_id, graph_ids, seen_at)
+     values ('00000000-0000-7000-8000-00000000dead', '{counter}', now() - interval '1 minute')`,
+  );
+  const { servers, slots } = await theQueue();
+  expect(servers.map(({ server_id }) => server_id)).toEqual([slots!.server_id]);
+});
+
 test("runs that wait are counted by their graph and their thread, the oldest with its wait; runs for later apart", async () => {
   const [busy, later] = [await api.aThread(), await api.aThread()];
   const running = await api.aRun(busy, SLEEP);

@@ -1,5 +1,5 @@
 import type { Database } from "../../database/database.ts";
-import { HOSTED_GRAPHS } from "../../queue/hosting.ts";
+import { HOSTED_GRAPHS, SILENT_SECONDS } from "../../queue/hosting.ts";
 
 /** A million runs that wait would take longer to count than a bounded read may take: 100,000 took 0.4 to 1.4 s on two busy cores. */
 const LOOKED_AT_MOST = 50_000;
@@ -69,11 +69,15 @@ select (select count(*)::int from waiting) as num_pending,
   (select coalesce(json_agg(json_build_object('thread_id', thread_id, 'graph_id', graph_id, 'num_pending', pending,
     'oldest_seconds', oldest) order by pending desc, oldest desc nulls last, thread_id), '[]') from threads) as threads`;
 
-/** Index: runs_one_running_per_thread (all that runs). */
+/**
+ * One that is silent is shown as long as runs are in its hands: another server will take them. Index: runs_one_running_per_thread
+ * (all that runs).
+ */
 const SERVERS = `select server_id, coalesce(running, 0) as num_running, seen_at, coalesce(graph_ids, '{}') as graph_ids
   from (select worker_id as server_id, count(*)::int as running from threadloom.runs
     where status = 'running' and worker_id is not null group by worker_id) held
   full join (select worker_id as server_id, seen_at, graph_ids from threadloom.workers) known using (server_id)
+  where running > 0 or seen_at > now() - interval '${SILENT_SECONDS} seconds'
   order by num_running desc, server_id limit ${SERVERS_AT_MOST}`;
 
 /** What waits in the queue, and who executes. */

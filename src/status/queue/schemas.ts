@@ -53,7 +53,9 @@ export const queueRecord = z
           graph_ids: z.array(z.string()),
         }),
       )
-      .describe("That execute runs, or could; 100 at most."),
+      .describe(
+        "That execute runs, or could: those that live, and dead ones whose runs are not taken over yet; 100 at most.",
+      ),
     slots: z
       .object({ server_id: uuid, max: count, active: count })
       .nullable()
