@@ -20,6 +20,15 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     expect(await page.getByRole("navigation").count()).toBe(0);
   });
 
+  test("says why a server refuses whoever calls, where a key is not what it wants", async () => {
+    const page = await shown.browser.newPage();
+    const detail = "This server has no API keys, so it is called by the names of this machine only.";
+    await page.route("**/info", (route) => route.fulfill({ status: 403, json: { detail } }));
+    await page.goto(`${shown.server.url}/console/`);
+    await page.getByRole("alert").getByText(detail).waitFor();
+    await page.close();
+  });
+
   test("keeps the key for the session of the tab, until it is forgotten", async () => {
     const { page, browser, server } = shown;
     await page.getByLabel(/API key/).fill(KEY);

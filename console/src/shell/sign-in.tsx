@@ -29,8 +29,9 @@ const enter = async (key: string | undefined): Promise<State> => {
       return { kind: "connected", connection, queries: createQueries(), signIn, key };
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      // Nobody has said anything yet: that is no news.
-      return { kind: "asking", signIn, refusal: key === undefined ? undefined : messageOf(error) };
+      // Nobody has said anything yet: that is no news. Any other refusal is about something else than who calls.
+      const isNoNews = key === undefined && statusOf(error) === 401;
+      return { kind: "asking", signIn, refusal: isNoNews ? undefined : messageOf(error) };
     }
   } catch (error) {
     return { kind: "failed", message: messageOf(error) };
