@@ -105,7 +105,7 @@ test.each<[string[], number, string]>([
   [["create", "--scopes", "read"], 2, "required option '--name <name>' not specified"],
   [["forget"], 2, "required option '--yes' not specified"],
   [["lst"], 2, "Did you mean list?"],
-  [["list", "--database-url", "mysql://x"], 1, "--database-url must be a URL like postgresql://"],
+  [["list", "--database-url", "mysql://x"], 2, "--database-url must be a URL like postgresql://"],
   [["list", "--database-url", "postgresql://me:hunter2@127.0.0.1:1/x"], 1, "127.0.0.1:1/x can't be used"],
 ])("%j exits with %i and says why", async (argv, code, sentence) => {
   const ended = await within(argv);
