@@ -37,6 +37,25 @@ export const WITH_PROCESSES = [
 ];
 
 /**
+ * The pages of the console one by one: 5 minutes of browsers. `npm test` opens every page, and talks to a graph; `npm run test:console`
+ * does all that stands here, too.
+ */
+export const CONSOLE_PAGES = [
+  "assistants",
+  "crons",
+  "graph",
+  "history",
+  "mounting",
+  "playground-hostile",
+  "playground-interrupts",
+  "playground-threads",
+  "queue",
+  "runs",
+  "schema-form",
+  "store",
+].map((page) => `test/console/${page}.test.ts`);
+
+/**
  * Tests that keep a core busy for seconds each, and are rarely what a change breaks: thousands of requests, hundreds of
  * graphs or states, answers and events of many megabytes, or the compiler over the whole source.
  */
@@ -103,7 +122,14 @@ export default defineConfig({
       },
       { test: { ...ordinary, name: "replaced", include: WITH_MODULES_REPLACED, isolate: true } },
       { test: { ...ordinary, name: "thorough", include: THOROUGH } },
-      { test: { ...ordinary, name: "processes", include: WITH_PROCESSES } },
+      {
+        test: {
+          ...ordinary,
+          name: "processes",
+          include: WITH_PROCESSES,
+          exclude: [...ordinary.exclude, ...CONSOLE_PAGES],
+        },
+      },
     ],
   },
 });

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { expect, test } from "vitest";
-import { THOROUGH, WITH_MODULES_REPLACED, WITH_PROCESSES } from "../vitest.config.ts";
+import { CONSOLE_PAGES, THOROUGH, WITH_MODULES_REPLACED, WITH_PROCESSES } from "../vitest.config.ts";
 
 /** What keeps `npm run test:fast` fast: no test in it starts a process, kills one, or opens a browser. */
 
@@ -51,7 +51,7 @@ test("no test that starts a process is among the fast ones", () => {
 });
 
 test("every test that is named as a slow one is there", () => {
-  const files = [...WITH_PROCESSES, ...THOROUGH].filter((pattern) => !FOLDER.test(pattern));
+  const files = [...WITH_PROCESSES, ...THOROUGH, ...CONSOLE_PAGES].filter((pattern) => !FOLDER.test(pattern));
   expect(files.filter((file) => !tests.includes(file))).toEqual([]);
   const folders = WITH_PROCESSES.filter((pattern) => FOLDER.test(pattern));
   expect(

@@ -1,0 +1,16 @@
+import { availableParallelism } from "node:os";
+import { defineConfig } from "vitest/config";
+import { globalSetup, ordinary } from "./vitest.config.ts";
+
+/** `npm run test:console`: every page of the console, in Chromium. `npm test` has what all of them depend on. */
+export default defineConfig({
+  test: {
+    ...ordinary,
+    globalSetup,
+    name: "console",
+    include: ["test/console/**/*.test.ts"],
+    teardownTimeout: 60_000,
+    // As in vitest.config.ts.
+    maxWorkers: Math.max(3, availableParallelism()),
+  },
+});
