@@ -12,7 +12,7 @@ import { spawnProcess } from "./server-process.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const run = promisify(execFile);
-const REPEATS = 3;
+const REPEATS = 2;
 const PATIENCE_MS = 60_000;
 
 /** What somebody who has never seen Threadloom waits for, one after the other; in milliseconds. */
@@ -46,8 +46,11 @@ const walk = async (packed: string): Promise<Waits> => {
     const argv = ["exec", "--yes", `--package=${packed}`, "--", "threadloom", "new", "my-agent", "--yes"];
     await run("npm", [...argv, "--threadloom", packed], { cwd: folder });
     const made = now();
-    const child = spawnProcess(["npm", "run", "dev", "--", "--port", "0", "--no-open"], {
-      cwd: join(folder, "my-agent"),
+    const cwd = join(folder, "my-agent");
+    // Not by `npm run`, which hands signals on to a shell, and leaves the server behind.
+    const command = join(cwd, "node_modules/threadloom/bin/threadloom.js");
+    const child = spawnProcess([process.execPath, command, "dev", "--port", "0", "--no-open"], {
+      cwd,
       environment: { LOG_FORMAT: "json", LOG_LEVEL: "info" },
     });
     try {
@@ -91,7 +94,7 @@ export const firstAnswer: Scenario = {
         walks.map(({ made }) => made),
       );
       add(
-        "npm run dev, until it listens",
+        "threadloom dev, until it listens",
         "",
         walks.map(({ started }) => started),
       );
