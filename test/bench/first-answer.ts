@@ -12,7 +12,6 @@ import { spawnProcess } from "./server-process.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const run = promisify(execFile);
-const REPEATS = 2;
 const PATIENCE_MS = 60_000;
 
 /** What somebody who has never seen Threadloom waits for, one after the other; in milliseconds. */
@@ -80,7 +79,7 @@ export const firstAnswer: Scenario = {
       bench.progress("first-answer: once, so that npm has everything in its cache");
       await walk(packed);
       const walks: Waits[] = [];
-      for (let repeat = 0; repeat < REPEATS; repeat += 1) walks.push(await walk(packed));
+      for (let repeat = 0; repeat < bench.repeats; repeat += 1) walks.push(await walk(packed));
       const add = (label: string, wanted: string, values: number[]): void =>
         bench.figures.add(
           "first-answer",

@@ -2,6 +2,7 @@ import { useId, useState, type FormEvent, type ReactNode } from "react";
 import { Dialog } from "../parts/dialog.tsx";
 import { JsonEditor } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
+import { localTimeOf } from "../parts/time.tsx";
 import type { Cron } from "./cron.ts";
 import { scheduleWords } from "./schedule-words.ts";
 import styles from "./crons.module.css";
@@ -39,13 +40,6 @@ interface FieldProps {
   children(attributes: { id: string; "aria-describedby": string }): ReactNode;
 }
 
-/** Of here, as `datetime-local` has it. */
-const localOf = (iso: string | null): string => {
-  if (iso === null) return "";
-  const date = new Date(iso);
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-};
-
 /** What a cron asks its runs to do, beside what has a field of its own. */
 const JSON_FIELDS = [
   ["input", "Input"],
@@ -65,7 +59,7 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
   const [timezone, setTimezone] = useState(cron?.timezone ?? "UTC");
   const [thread, setThread] = useState(cron?.thread_id ?? "");
   const [completed, setCompleted] = useState(cron?.on_run_completed ?? "delete");
-  const [end, setEnd] = useState(localOf(cron?.end_time ?? null));
+  const [end, setEnd] = useState(localTimeOf(cron?.end_time ?? null));
   const [json, setJson] = useState<Partial<Record<JsonField, { json: unknown } | undefined>>>({});
   const [fault, setFault] = useState<unknown>();
   const [isAtWork, setIsAtWork] = useState(false);
@@ -84,7 +78,7 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
       ...written,
       ...(isThreadless && { on_run_completed: completed }),
       // The field has no seconds: a time that nobody changed stays as it was.
-      ...(end !== localOf(cron?.end_time ?? null) && {
+      ...(end !== localTimeOf(cron?.end_time ?? null) && {
         end_time: end === "" ? null : new Date(end).toISOString(),
       }),
       ...(cron === undefined && { assistant_id: assistant, input: json.input?.json ?? {} }),

@@ -3,23 +3,16 @@ import { useEffect, useState } from "react";
 import type { CheckpointPlace } from "../parts/checkpoints.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
+import { isOver, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
 import { UNTOUCHED, ValueEditor } from "../parts/value-editor.tsx";
 import { useConnection } from "../server/connection.tsx";
 
 const LOOKED_AT_EVERY_MS = 500;
-const isOver = (status: string | undefined): boolean =>
-  status !== undefined && !["pending", "running"].includes(status);
 
-interface RunRecord {
-  run_id: string;
-  status: string;
-  error?: { error?: string; message?: string } | string | null;
-}
-
-const errorText = ({ error }: RunRecord): string | undefined => {
-  if (typeof error === "string") return error;
-  return error?.message ?? error?.error;
+const errorText = ({ error }: Run): string | undefined => {
+  const words = [error?.message, error?.error].filter((word) => typeof word === "string");
+  return words[0];
 };
 
 /** How a run goes that was started here, until it is over. */
@@ -28,13 +21,15 @@ export const RunProgress = ({ threadId, runId }: { threadId: string; runId: stri
   const queries = useQueryClient();
   const run = useQuery({
     queryKey: ["runs", threadId, runId],
-    queryFn: () => request<RunRecord>("GET", `/threads/${encodeURIComponent(threadId)}/runs/${runId}`),
-    refetchInterval: ({ state }) => (isOver(state.data?.status) ? false : LOOKED_AT_EVERY_MS),
+    queryFn: () => request<Run>("GET", `/threads/${encodeURIComponent(threadId)}/runs/${runId}`),
+    refetchInterval: ({ state }) =>
+      state.data !== undefined && isOver(state.data) ? false : LOOKED_AT_EVERY_MS,
   });
   const status = run.data?.status;
+  const hasEnded = run.data !== undefined && isOver(run.data);
   useEffect(() => {
-    if (isOver(status)) void queries.invalidateQueries({ queryKey: ["threads", threadId] });
-  }, [status, queries, threadId]);
+    if (hasEnded) void queries.invalidateQueries({ queryKey: ["threads", threadId] });
+  }, [hasEnded, queries, threadId]);
   const why = run.data === undefined ? undefined : errorText(run.data);
   return (
     <div role="status" className="notice">

@@ -40,3 +40,10 @@ export const durationText = (milliseconds: number): string => {
   const seconds = Math.round(milliseconds / 1_000);
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 };
+
+/** `2026-11-22T16:30` of here, as an element `datetime-local` has it; empty for what is no time. */
+export const localTimeOf = (iso: string | null | undefined): string => {
+  const date = new Date(iso ?? "");
+  if (Number.isNaN(date.getTime())) return "";
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+};

@@ -1,6 +1,7 @@
 import { useId, useState, type ReactNode } from "react";
 import { assistantText, useAssistantNames, useGraphIds } from "../parts/assistants.ts";
 import { RUN_STATUSES } from "../parts/run.ts";
+import { localTimeOf } from "../parts/time.tsx";
 import type { RunFilter } from "./run-filter.ts";
 import styles from "./runs.module.css";
 
@@ -46,12 +47,6 @@ interface TextProps {
   onChange(value: string): void;
 }
 
-/** `2026-11-22T16:30` of here, as the element wants it; empty for what is no time. */
-const localOf = (iso: string): string => {
-  const date = new Date(iso);
-  if (iso === "" || Number.isNaN(date.getTime())) return "";
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-};
 const isoOf = (local: string): string => (local === "" ? "" : new Date(local).toISOString());
 
 /** What runs are shown. */
@@ -115,7 +110,7 @@ export const RunFilters = ({
           <input
             id={id}
             type="datetime-local"
-            value={localOf(filter.from)}
+            value={localTimeOf(filter.from)}
             onChange={({ target }) => onChange({ from: isoOf(target.value) })}
           />
         )}
@@ -125,7 +120,7 @@ export const RunFilters = ({
           <input
             id={id}
             type="datetime-local"
-            value={localOf(filter.to)}
+            value={localTimeOf(filter.to)}
             onChange={({ target }) => onChange({ to: isoOf(target.value) })}
           />
         )}

@@ -5,6 +5,7 @@ import { isObject } from "../remote/records.ts";
 import { runExtract } from "../../runs/schemas.ts";
 import { fieldsText, tableText } from "../printable.ts";
 import { durationText } from "../remote/duration.ts";
+import { forEachId, idsArgument } from "../remote/each.ts";
 import {
   idArgument,
   limitArgument,
@@ -15,7 +16,6 @@ import {
   type ServerFlags,
 } from "../remote/server.ts";
 import { tail } from "../remote/tail.ts";
-import { NotDoneError } from "../run-command.ts";
 import type { CreateCommand } from "./command.ts";
 
 const EXAMPLES = `
@@ -32,10 +32,7 @@ const STATUSES = ["pending", "running", "error", "success", "timeout", "interrup
 type Run = z.output<typeof runExtract>;
 const runs = z.array(runExtract);
 
-interface Output extends ServerFlags {
-  json?: true;
-}
-interface ListFlags extends Output {
+interface ListFlags extends ServerFlags {
   status?: string;
   graph?: string;
   assistant?: string;
@@ -160,7 +157,7 @@ export const createRuns: CreateCommand = (surroundings) => {
     .description("Shows one: its status, durations, and its error with the cause and the node.")
     .argument("<run>", "its id", idArgument)
     .option("--thread <id>", "its thread, where the server can't search runs", idArgument)
-    .action(async (id: string, { thread, ...flags }: Output & { thread?: string }) => {
+    .action(async (id: string, { thread, ...flags }: ServerFlags & { thread?: string }) => {
       const server = remoteServer(flags, environment);
       const run =
         thread === undefined
@@ -174,37 +171,32 @@ export const createRuns: CreateCommand = (surroundings) => {
   onServer(command.command("tail"))
     .description("Follows the stream of one until it ends, from the first event that is kept.")
     .argument("<run>", "its id", idArgument)
-    .action(async (id: string, flags: Output) => {
+    .action(async (id: string, flags: ServerFlags) => {
       const server = remoteServer(flags, environment);
       await tail(server, { path: `/runs/${id}/stream`, json: flags.json === true }, surroundings);
     });
 
   onServer(command.command("cancel"))
     .description("Cancels runs that wait or are executed.")
-    .argument("<run...>", "their ids", (text: string, before: string[] | undefined) => [
-      ...(before ?? []),
-      idArgument(text),
-    ])
+    .argument("<run...>", "their ids", idsArgument)
     .addOption(
       new Option("--action <action>", "interrupt keeps what was done, rollback undoes and deletes the run")
         .choices(["interrupt", "rollback"])
         .default("interrupt"),
     )
-    .action(async (ids: string[], { action, ...flags }: Output & { action: string }) => {
+    .action(async (ids: string[], { action, ...flags }: ServerFlags & { action: string }) => {
       const server = remoteServer(flags, environment);
-      const failed: string[] = [];
-      for (const id of ids) {
-        try {
-          await server.post(`/runs/cancel?action=${action}`, { run_ids: [id] });
-          if (!flags.json) tell(`Run ${id} is cancelled.\n`);
-        } catch (error) {
-          if (!(error instanceof StartError)) throw error;
-          failed.push(id);
-          tell(`threadloom runs: ${error.message}\n`);
-        }
-      }
-      if (flags.json) json({ cancelled: ids.filter((id) => !failed.includes(id)), failed });
-      if (failed.length > 0) throw new NotDoneError();
+      await forEachId(
+        ids,
+        {
+          command: "runs",
+          noun: "Run",
+          done: "cancelled",
+          json: flags.json === true,
+          act: (id) => server.post(`/runs/cancel?action=${action}`, { run_ids: [id] }),
+        },
+        surroundings,
+      );
     });
   return command;
 };

@@ -4,6 +4,7 @@ import { StartError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { storageAnswer, threadExtract } from "../../threads/schemas.ts";
 import { fieldsText, tableText } from "../printable.ts";
+import { forEachId, idsArgument } from "../remote/each.ts";
 import { isObject } from "../remote/records.ts";
 import {
   idArgument,
@@ -14,7 +15,6 @@ import {
   type ServerFlags,
 } from "../remote/server.ts";
 import { tail } from "../remote/tail.ts";
-import { NotDoneError } from "../run-command.ts";
 import type { CreateCommand } from "./command.ts";
 
 const EXAMPLES = `
@@ -32,10 +32,7 @@ const CHECKPOINTS_SHOWN = 5;
 type Thread = z.output<typeof threadExtract>;
 const threads = z.array(threadExtract);
 
-interface Output extends ServerFlags {
-  json?: true;
-}
-interface ListFlags extends Output {
+interface ListFlags extends ServerFlags {
   status?: string;
   graph?: string;
   assistant?: string;
@@ -127,7 +124,7 @@ export const createThreads: CreateCommand = (surroundings) => {
   onServer(command.command("show"))
     .description("Shows one: its status, the size of what is stored, and its last checkpoints.")
     .argument("<thread>", "its id", idArgument)
-    .action(async (id: string, flags: Output) => {
+    .action(async (id: string, flags: ServerFlags) => {
       const server = remoteServer(flags, environment);
       const thread = threadExtract.parse(await server.get(`/threads/${id}`));
       const storage = storageAnswer.parse(await server.get(`/threads/${id}/storage`));
@@ -143,37 +140,32 @@ export const createThreads: CreateCommand = (surroundings) => {
   onServer(command.command("tail"))
     .description("Follows all runs of one, until Ctrl-C.")
     .argument("<thread>", "its id", idArgument)
-    .action(async (id: string, flags: Output) => {
+    .action(async (id: string, flags: ServerFlags) => {
       const server = remoteServer(flags, environment);
       await tail(server, { path: `/threads/${id}/stream`, json: flags.json === true }, surroundings);
     });
 
   onServer(command.command("delete"))
     .description("Deletes threads with their runs and all that is stored of them.")
-    .argument("<thread...>", "their ids", (text: string, before: string[] | undefined) => [
-      ...(before ?? []),
-      idArgument(text),
-    ])
+    .argument("<thread...>", "their ids", idsArgument)
     .option("--yes", "without it nothing is deleted")
-    .action(async (ids: string[], { yes, ...flags }: Output & { yes?: true }) => {
+    .action(async (ids: string[], { yes, ...flags }: ServerFlags & { yes?: true }) => {
       if (!yes)
         throw new StartError(
           `Nothing was deleted: say --yes to delete ${ids.length} threads with all their runs.`,
         );
       const server = remoteServer(flags, environment);
-      const failed: string[] = [];
-      for (const id of ids) {
-        try {
-          await server.delete(`/threads/${id}`);
-          if (!flags.json) tell(`Thread ${id} is deleted.\n`);
-        } catch (error) {
-          if (!(error instanceof StartError)) throw error;
-          failed.push(id);
-          tell(`threadloom threads: ${error.message}\n`);
-        }
-      }
-      if (flags.json) json({ deleted: ids.filter((id) => !failed.includes(id)), failed });
-      if (failed.length > 0) throw new NotDoneError();
+      await forEachId(
+        ids,
+        {
+          command: "threads",
+          noun: "Thread",
+          done: "deleted",
+          json: flags.json === true,
+          act: (id) => server.delete(`/threads/${id}`),
+        },
+        surroundings,
+      );
     });
   return command;
 };

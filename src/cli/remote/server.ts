@@ -8,13 +8,14 @@ import { uuid } from "../../domain/json-schemas.ts";
 import { parseDuration } from "./duration.ts";
 import type { Environment } from "../own-database.ts";
 
-/** Which server a command asks, and with which key. */
+/** Which server a command asks, with which key, and in which form it answers. */
 export interface ServerFlags {
   url?: string | undefined;
   apiKey?: string | undefined;
+  json?: true;
 }
 
-/** Gives a command the flags that say which server it asks. */
+/** Gives a command the flags that say which server it asks, and how it answers. */
 export const onServer = (command: Command): Command =>
   command
     .option("--url <url>", "the server (default: THREADLOOM_URL, else http://127.0.0.1:8123)")
