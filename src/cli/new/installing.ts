@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { access } from "node:fs/promises";
 import { platform } from "node:os";
 import { dirname, join } from "node:path";
+import { copyPackagesOfNpx } from "./npx-packages.ts";
 
 export const PACKAGE_MANAGERS = ["npm", "pnpm", "yarn", "bun"] as const;
 export type PackageManager = (typeof PACKAGE_MANAGERS)[number];
@@ -55,10 +56,11 @@ export const EXECUTE: Readonly<Record<PackageManager, string>> = {
 const SAID_CHARACTERS = 4_000;
 
 /** @returns undefined, or what the package manager said as it failed (its last 4,000 characters) */
-export const install = (manager: PackageManager, folder: string): Promise<string | undefined> =>
-  new Promise((resolve) => {
+export const install = async (manager: PackageManager, folder: string): Promise<string | undefined> => {
+  const isBegun = manager === "npm" && (await copyPackagesOfNpx(folder));
+  return new Promise((resolve) => {
     // On Windows they are scripts for the shell; no word of the line comes from outside.
-    const child = spawn(manager, ["install"], {
+    const child = spawn(manager, ["install", ...(isBegun ? ["--prefer-offline"] : [])], {
       cwd: folder,
       stdio: ["ignore", "pipe", "pipe"],
       shell: platform() === "win32",
@@ -74,3 +76,4 @@ export const install = (manager: PackageManager, folder: string): Promise<string
       resolve(code === 0 ? undefined : said.trim() || `It ended with ${signal ?? code}.`),
     );
   });
+};
