@@ -1,4 +1,5 @@
 import js from "@eslint/js";
+import reactHooks from "eslint-plugin-react-hooks";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
@@ -20,6 +21,21 @@ export default tseslint.config(
     // Of Node; what is below is of browsers, and in TypeScript.
     files: ["console/*.js"],
     languageOptions: { globals: { URL: "readonly", process: "readonly" } },
+  },
+  {
+    files: ["console/src/**"],
+    ...reactHooks.configs.flat.recommended,
+    rules: {
+      ...reactHooks.configs.flat.recommended.rules,
+      // It says what React's compiler leaves as it is; the page is built without it.
+      "react-hooks/incompatible-library": "off",
+    },
+  },
+  {
+    // They keep what one stream has told until the next one has read what is stored. As state it would draw all messages twice with
+    // each token.
+    files: ["console/src/playground/branches.ts", "console/src/playground/live-thread.ts"],
+    rules: { "react-hooks/refs": "off" },
   },
   {
     files: ["test/bench/**", "bin/**"],

@@ -75,8 +75,9 @@ export const useExecutions = (
 ) => {
   const connection = useConnection();
   const queries = useQueryClient();
-  const [limit, setLimit] = useState(CHECKPOINTS_READ);
-  useEffect(() => setLimit(CHECKPOINTS_READ), [threadId]);
+  const [asked, setAsked] = useState({ threadId, limit: CHECKPOINTS_READ });
+  // Of another thread, as few as at first.
+  const limit = asked.threadId === threadId ? asked.limit : CHECKPOINTS_READ;
   const live = useLiveTasks(threadId, assistantId);
   const stored = useQuery({
     queryKey: ["threads", threadId, "executions", limit, groups],
@@ -101,7 +102,7 @@ export const useExecutions = (
     activity,
     isRunning,
     hasOlder: stored.data?.hasOlder ?? false,
-    loadOlder: () => setLimit((known) => Math.min(known + CHECKPOINTS_READ, CHECKPOINTS_AT_MOST)),
+    loadOlder: () => setAsked({ threadId, limit: Math.min(limit + CHECKPOINTS_READ, CHECKPOINTS_AT_MOST) }),
     error: stored.error ?? live.error,
     retry: () => {
       live.retry();

@@ -31,31 +31,44 @@ const follow = async (
   }
 };
 
+interface Live {
+  tasks: LiveTasks;
+  error: Error | undefined;
+}
+const NOTHING: Live = { tasks: NO_TASKS, error: undefined };
+
 /** What the nodes of a thread do while somebody looks. It takes one of the browser's connections to the server. */
 export const useLiveTasks = (threadId: string | undefined, assistantId: string | undefined) => {
   const connection = useConnection();
-  const [live, setLive] = useState<LiveTasks>(NO_TASKS);
-  const [error, setError] = useState<Error>();
   const [attempt, setAttempt] = useState(0);
+  const subject = JSON.stringify([threadId, assistantId, attempt]);
+  const [told, setTold] = useState({ subject, live: NOTHING });
+  // What was told of another thread is nothing here.
+  const { tasks, error } = told.subject === subject ? told.live : NOTHING;
   useEffect(() => {
-    setLive(NO_TASKS);
-    setError(undefined);
     if (threadId === undefined || assistantId === undefined) return;
     const leaving = new AbortController();
     let waiting: Event[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
+    const change = (of: (known: Live) => Live): void =>
+      setTold((before) => ({
+        subject,
+        live: of(before.subject === subject ? before.live : NOTHING),
+      }));
     const draw = (): void => {
       const events = waiting;
       waiting = [];
       timer = undefined;
-      setLive((known) => withEvents(known, events));
+      change((known) => ({ ...known, tasks: withEvents(known.tasks, events) }));
     };
     const onEvent = (event: Event): void => {
       waiting.push(event);
       timer ??= setTimeout(draw, DRAWN_EVERY_MS);
     };
     const onError = (fault: unknown): void => {
-      if (!leaving.signal.aborted) setError(fault instanceof Error ? fault : new Error(String(fault)));
+      if (leaving.signal.aborted) return;
+      const thrown = fault instanceof Error ? fault : new Error(String(fault));
+      change((known) => ({ ...known, error: thrown }));
     };
     follow(connection, { threadId, assistantId }, { onEvent, onError, signal: leaving.signal }).catch(
       onError,
@@ -64,6 +77,6 @@ export const useLiveTasks = (threadId: string | undefined, assistantId: string |
       leaving.abort();
       clearTimeout(timer);
     };
-  }, [connection, threadId, assistantId, attempt]);
-  return { ...live, error, retry: () => setAttempt((count) => count + 1) };
+  }, [connection, threadId, assistantId, subject]);
+  return { ...tasks, error, retry: () => setAttempt((count) => count + 1) };
 };

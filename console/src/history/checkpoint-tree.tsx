@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
+import { useEffect, useEffectEvent, useId, useRef, useState, type KeyboardEvent } from "react";
 import { Time } from "../parts/time.tsx";
 import { nodeNames, titleOf, type Branch, type TreeRow } from "./tree.ts";
 import styles from "./checkpoint-tree.module.css";
@@ -85,10 +85,11 @@ export const CheckpointTree = ({ rows, selected, compared, onSelect }: Checkpoin
     getItemKey: (index) => rows[index]?.id ?? index,
     overscan: 8,
   });
-  useEffect(() => {
+  const showSelected = useEffectEvent(() => {
     if (selectedPlace >= 0) virtual.scrollToIndex(selectedPlace, { align: "auto" });
-    // Only what is selected anew: whoever scrolls while checkpoints come stays where he is.
-  }, [selected]);
+  });
+  // Only what is selected anew: whoever scrolls while checkpoints come stays where he is.
+  useEffect(() => showSelected(), [selected]);
 
   const onKeyDown = (event: KeyboardEvent): void => {
     const { key } = event;

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { Link, useLocation, useParams, useSearch } from "wouter";
 import { useHistory } from "../parts/checkpoints.ts";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
@@ -62,8 +62,9 @@ const History = ({ threadId }: { threadId: string }) => {
   const thread = useThread(threadId);
   const [runId, setRunId] = useState<string>();
   const [isEditing, setIsEditing] = useState(false);
-  const [compared, setCompared] = useState<string>();
-  useEffect(() => setCompared(undefined), [namespace]);
+  const [comparison, setComparison] = useState<{ namespace: string; id: string | undefined }>();
+  // What is compared is of the same graph.
+  const compared = comparison?.namespace === namespace ? comparison.id : undefined;
   const history = useHistory(threadId, namespace, thread.status === "busy");
   const rows = useMemo(() => rowsOf(history.states ?? []), [history.states]);
   const selected = checkpoint ?? rows[0]?.id;
@@ -121,7 +122,7 @@ const History = ({ threadId }: { threadId: string }) => {
               place={place}
               rows={rows}
               compared={compared}
-              onCompare={setCompared}
+              onCompare={(id) => setComparison({ namespace, id })}
               onOpenNamespace={(inner) => look(undefined, inner)}
               actions={(state) => (
                 <div className="row">

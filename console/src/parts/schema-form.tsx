@@ -1,7 +1,17 @@
 // The entry of the package also loads its test registry, which needs another validator.
 import Form from "@rjsf/core/lib/components/Form.js";
 import type { UiSchema } from "@rjsf/utils";
-import { Component, useEffect, useId, useMemo, useRef, useState, type ReactNode } from "react";
+import {
+  Component,
+  useEffect,
+  useEffectEvent,
+  useId,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+  type ReactNode,
+} from "react";
 import { JsonEditor } from "./json.tsx";
 import { FIELDS, type FormContext } from "./schema-form/fields.tsx";
 import { formSchemaOf } from "./schema-form/form-schema.ts";
@@ -37,10 +47,11 @@ const useFirstWord = (
   { saysAtOnce, value, onChange }: SchemaFormProps,
   judge: (value: unknown) => Validity,
 ): void => {
-  useEffect(() => {
+  const say = useEffectEvent(() => {
     if (saysAtOnce === true) onChange(value, judge(value));
-    // What comes later is said as it is written.
-  }, []);
+  });
+  // What comes later is said as it is written.
+  useEffect(() => say(), []);
 };
 
 /** Defaults of the schema are shown, never filled in: a graph has them without being told, also when they change. */
@@ -126,7 +137,10 @@ export const SchemaForm = (props: SchemaFormProps) => {
   const [written, setWritten] = useState(value);
   const unread = useRef(new Set<string>());
   const latest = useRef(value);
-  latest.current = value;
+  // Before a field that is taken out says so, which it does in an effect.
+  useLayoutEffect(() => {
+    latest.current = value;
+  }, [value]);
   // Of the first value only: what is half written in a form may fit for a moment in nothing.
   const [against] = useState(() =>
     "schema" in prepared ? reasonAgainst(value, prepared.schema) : undefined,

@@ -5,9 +5,14 @@ export const useNow = (isTicking: boolean): number => {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     if (!isTicking) return;
-    setNow(Date.now());
-    const timer = setInterval(() => setNow(Date.now()), 1_000);
-    return () => clearInterval(timer);
+    const renew = (): void => setNow(Date.now());
+    // It has stood still until now.
+    const first = setTimeout(renew);
+    const timer = setInterval(renew, 1_000);
+    return () => {
+      clearTimeout(first);
+      clearInterval(timer);
+    };
   }, [isTicking]);
   return now;
 };

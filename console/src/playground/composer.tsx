@@ -235,8 +235,8 @@ const exampleOf = (schema: InputSchema | null | undefined): Input =>
 
 const JsonInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<ComposerProps, "schema">) => {
   const send = useSendOnce(onSend);
-  const initial = useRef(exampleOf(schema));
-  const [written, setWritten] = useState<{ json: unknown } | undefined>({ json: initial.current });
+  const [initial] = useState(() => exampleOf(schema));
+  const [written, setWritten] = useState<{ json: unknown } | undefined>({ json: initial });
   return (
     <form
       className="stack"
@@ -245,7 +245,7 @@ const JsonInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<Co
         if (written !== undefined) send(written.json as Input);
       }}
     >
-      <JsonEditor label="Input as JSON" initial={initial.current} onChange={setWritten} rows={6} />
+      <JsonEditor label="Input as JSON" initial={initial} onChange={setWritten} rows={6} />
       <div className={styles.buttons}>
         <span className={styles.gap} />
         {children}

@@ -61,6 +61,7 @@ export const useLiveThread = (
   const connection = useConnection();
   const queries = useQueryClient();
   const [generation, setGeneration] = useState(0);
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- A new one for each generation is the point.
   const client = useMemo(() => clientOfStream(connection), [connection, generation]);
   const stream = useStream<Values>({ client: client as never, assistantId, threadId });
   const { isLoading, isThreadLoading } = stream;

@@ -12,7 +12,11 @@ const SHOWN_AT_MOST = 50;
 /** The runs that wait longest, of those that the caller may see. */
 export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(run: Run): void }) => {
   const { search } = useConnection();
-  const { data, error } = useQuery({
+  const {
+    data,
+    error,
+    dataUpdatedAt: now,
+  } = useQuery({
     queryKey: ["runs", "waiting"],
     queryFn: () =>
       search<Run>("/runs/search", {
@@ -23,7 +27,6 @@ export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(r
       }),
     refetchInterval: askedEvery(everyMs),
   });
-  const now = Date.now();
   return (
     <section className="stack">
       <h2>Runs that wait</h2>

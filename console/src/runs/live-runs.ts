@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useEffect, useEffectEvent, useState } from "react";
 import { LISTED_FIELDS, type Run } from "../parts/run.ts";
 import { useConnection, type Connection, type Found } from "../server/connection.tsx";
 import { askedEvery } from "../server/queries.ts";
@@ -76,10 +76,14 @@ export const useSteadyRuns = (
     shown: { runs: [], waiting: 0 },
     of: "",
   });
+  const isReadNow = useEffectEvent(isRead);
   useEffect(() => {
     if (found === undefined || isOfBefore) return;
+    const isSteady = isReadNow();
+    // Whether somebody reads is known to the document alone, and only once the list is drawn.
+    // eslint-disable-next-line react-hooks/set-state-in-effect
     setShown((before) =>
-      before.of === key && isRead()
+      before.of === key && isSteady
         ? { shown: renewed(before.shown.runs, found.items), of: key }
         : { shown: { runs: found.items, waiting: 0 }, of: key },
     );

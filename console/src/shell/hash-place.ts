@@ -31,11 +31,13 @@ const navigate = (
   dispatchEvent(new HashChangeEvent("hashchange", { oldURL, newURL: location.href }));
 };
 
+const useHashSearch = (): string => useSyncExternalStore(subscribe, searchOf);
+
 /** For wouter's `Router`: `useLocation` has the path, `useSearch` and `useSearchParams` what is behind the `?`. */
 export const useHashPlace: BaseLocationHook = Object.assign(
   (): [string, typeof navigate] => [useSyncExternalStore(subscribe, pathOf), navigate],
   {
     hrefs: (href: string) => `#${href}`,
-    searchHook: () => useSyncExternalStore(subscribe, searchOf),
+    searchHook: useHashSearch,
   },
 );

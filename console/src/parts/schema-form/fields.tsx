@@ -1,5 +1,5 @@
 import { ariaDescribedByIds, type FieldProps, type RegistryFieldsType, type RJSFSchema } from "@rjsf/utils";
-import { useEffect, useRef } from "react";
+import { useEffect, useEffectEvent } from "react";
 import { JsonEditor } from "../json.tsx";
 import { CHOICES_FIELD, isObject, JSON_FIELD, MESSAGES_FIELD } from "./kinds.ts";
 import styles from "./schema-form.module.css";
@@ -13,11 +13,10 @@ export interface FormContext {
 /** What a form does not show, as text in its place. Emptied, it is not there. */
 const JsonField = ({ schema, name, formData, onChange, fieldPathId, registry }: FieldProps) => {
   const { onWritten } = registry.formContext as FormContext;
-  const latest = useRef(onWritten);
-  latest.current = onWritten;
   const id = fieldPathId.$id;
+  const forget = useEffectEvent((field: string) => onWritten(field, true));
   // What is taken out of the form can't be wrong any more.
-  useEffect(() => () => latest.current(id, true), [id]);
+  useEffect(() => () => forget(id), [id]);
   const reason = schema["x-reason"] as string | undefined;
   const fallback = schema["x-default"] as string | undefined;
   return (
