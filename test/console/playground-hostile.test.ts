@@ -5,6 +5,12 @@ import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./br
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
+/** 2 x 2 pixels. */
+const PICTURE = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAFklEQVR4nGP8z8Dwn4GBgYGJgYGBgQEAEAoCAfwuVAAAAAAASUVORK5CYII=",
+  "base64",
+);
+
 /** What a graph keeps may be anything, and people click twice. */
 describe.skipIf(reasonForNoBrowser() !== undefined)(
   "the playground with what nobody expects",
@@ -67,6 +73,24 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       });
       await shown.go(`/threads/${thread}`);
       await messages().getByText("*a_ *a_").waitFor();
+    });
+
+    test("sends every image of those that are pasted at once", async () => {
+      const { page } = shown;
+      await shown.go("/?assistant=showing");
+      await page.getByRole("heading", { level: 2, name: "showing" }).waitFor();
+      await page.evaluate(`(() => {
+        const field = document.querySelector("textarea");
+        for (const name of ["one.png", "two.png", "three.png"]) {
+          const clipboardData = new DataTransfer();
+          const bytes = new Uint8Array([${[...PICTURE].join(", ")}]);
+          clipboardData.items.add(new File([bytes], name, { type: "image/png" }));
+          field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
+        }
+      })()`);
+      await page.getByRole("img", { name: "three.png" }).waitFor();
+      await page.getByLabel("Message", { exact: true }).press("Enter");
+      await messages().getByText("Blocks: image, image, image.").waitFor();
     });
 
     test("tells of a run that failed although a step of its thread is due, and does not wait for it", async () => {

@@ -16,9 +16,10 @@ import { JsonEditor } from "./json.tsx";
 import { FIELDS, type FormContext } from "./schema-form/fields.tsx";
 import { formSchemaOf } from "./schema-form/form-schema.ts";
 import { isObject } from "./schema-form/kinds.ts";
-import { asSent, keysBeside, reasonAgainst } from "./schema-form/shape.ts";
+import { asSent, sentenceOf } from "./schema-form/schema-check.ts";
+import { keysBeside, reasonAgainst } from "./schema-form/shape.ts";
 import { TEMPLATES } from "./schema-form/templates.tsx";
-import { SchemaValidation, sentenceOf } from "./schema-form/validation.ts";
+import { SchemaValidation } from "./schema-form/validation.ts";
 import { WIDGETS } from "./schema-form/widgets.tsx";
 
 /** What is known of a value as somebody writes it. */

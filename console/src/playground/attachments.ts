@@ -19,22 +19,28 @@ const base64Of = async (file: File): Promise<string> => {
 };
 
 /** @throws Error with a sentence for who chose the files */
-export const attach = async (
-  files: readonly File[],
-  attached: readonly Attachment[],
-): Promise<Attachment[]> => {
+export const readImages = async (files: readonly File[]): Promise<Attachment[]> => {
   const images = files.filter(({ type }) => type.startsWith("image/"));
   if (images.length < files.length) throw new Error("Only images can go with a message.");
-  const before = attached.reduce((sum, { data }) => sum + data.length * 0.75, 0);
-  const bytes = images.reduce((sum, { size }) => sum + size, before);
-  if (bytes > ATTACHED_BYTES_AT_MOST)
-    throw new Error(`The images of a message may have ${ATTACHED_BYTES_AT_MOST / 1_000_000} MB together.`);
+  refuseMoreThan(images.reduce((sum, { size }) => sum + size, 0));
   const read = images.map(async (file) => ({
     name: file.name,
     mimeType: file.type,
     data: await base64Of(file),
   }));
-  return [...attached, ...(await Promise.all(read))];
+  return await Promise.all(read);
+};
+
+/** @throws Error with a sentence for who chose the images, if they are too many together */
+export const attach = (attached: readonly Attachment[], added: readonly Attachment[]): Attachment[] => {
+  const all = [...attached, ...added];
+  refuseMoreThan(all.reduce((sum, { data }) => sum + data.length * 0.75, 0));
+  return all;
+};
+
+const refuseMoreThan = (bytes: number): void => {
+  if (bytes > ATTACHED_BYTES_AT_MOST)
+    throw new Error(`The images of a message may have ${ATTACHED_BYTES_AT_MOST / 1_000_000} MB together.`);
 };
 
 /** A person's message, as LangChain has it. */

@@ -1,7 +1,7 @@
 import { lazy, Suspense, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { JsonEditor } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
-import { attach, humanMessage, type Attachment } from "./attachments.ts";
+import { attach, humanMessage, readImages, type Attachment } from "./attachments.ts";
 import type { Input } from "./live-thread.ts";
 import styles from "./composer.module.css";
 
@@ -97,13 +97,18 @@ interface InputProps {
 const MessageInput = ({ isRunning, onSend, children }: InputProps) => {
   const [text, setText] = useState("");
   const [attached, setAttached] = useState<readonly Attachment[]>([]);
+  const latest = useRef(attached);
+  latest.current = attached;
   const [fault, setFault] = useState<unknown>();
   const files = useRef<HTMLInputElement>(null);
   const id = useId();
   const isEmpty = text.trim() === "" && attached.length === 0;
+  /** Images that are being read: they belong to the message that is written. */
+  const [reading, setReading] = useState(0);
+  const isReady = !isEmpty && reading === 0;
 
   const send = (): void => {
-    if (isEmpty) return;
+    if (!isReady) return;
     setFault(undefined);
     setText("");
     setAttached([]);
@@ -114,7 +119,17 @@ const MessageInput = ({ isRunning, onSend, children }: InputProps) => {
     });
   };
   const take = (chosen: readonly File[]): void => {
-    if (chosen.length > 0) attach(chosen, attached).then(setAttached, setFault);
+    if (chosen.length === 0) return;
+    setFault(undefined);
+    setReading((count) => count + 1);
+    readImages(chosen)
+      // Others may have come in the meantime.
+      .then((images) => {
+        latest.current = attach(latest.current, images);
+        setAttached(latest.current);
+      })
+      .catch(setFault)
+      .finally(() => setReading((count) => count - 1));
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     // While a word is composed, Enter accepts it.
@@ -177,7 +192,7 @@ const MessageInput = ({ isRunning, onSend, children }: InputProps) => {
         </button>
         <span className={styles.gap} />
         {children}
-        <button type="submit" className="primary" disabled={isEmpty}>
+        <button type="submit" className="primary" disabled={!isReady}>
           {isRunning ? "Send next" : "Send"}
         </button>
       </div>

@@ -1,6 +1,7 @@
 import { Component, memo, useState, type ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
+import { partsOf, type TextPart } from "./markdown-parts.ts";
 import styles from "./message.module.css";
 
 /** Longer texts are data: they are shown as they are, and only their beginning. */
@@ -14,6 +15,12 @@ const isOutside = (address: string | undefined): address is string =>
   address !== undefined && /^(https?:|mailto:)/i.test(address);
 
 const Heading = ({ children }: { children?: ReactNode }) => <p className={styles.heading}>{children}</p>;
+
+const Code = ({ children }: { children?: ReactNode }) => (
+  <pre className={styles.wide} tabIndex={0} role="region" aria-label="Code">
+    {children}
+  </pre>
+);
 
 const COMPONENTS: Components = {
   a: ({ href, children }) =>
@@ -38,11 +45,7 @@ const COMPONENTS: Components = {
       <table>{children}</table>
     </div>
   ),
-  pre: ({ children }) => (
-    <pre className={styles.wide} tabIndex={0} role="region" aria-label="Code">
-      {children}
-    </pre>
-  ),
+  pre: ({ children }) => <Code>{children}</Code>,
   // No headings of the page: a message may begin with any of them, and what reads the page aloud goes by their order.
   h1: Heading,
   h2: Heading,
@@ -76,30 +79,6 @@ const Formatted = memo(({ text }: { text: string }) => (
 ));
 Formatted.displayName = "Formatted";
 
-const FENCE = /^ {0,3}(```|~~~)/;
-
-/** A line that goes on a list, a table or a quotation would be taken from it. */
-const BEGINS_ANEW = /^[^\s\-*+\d|>]/;
-
-/** The parts of a growing text: only the last one may still change. They end at empty lines that stand in no block of code. */
-const partsOf = (text: string): string[] => {
-  const parts: string[] = [];
-  let isInCode = false;
-  let begun = 0;
-  let place = 0;
-  for (const line of text.split("\n")) {
-    const next = place + line.length + 1;
-    if (FENCE.test(line)) isInCode = !isInCode;
-    if (!isInCode && line.trim() === "" && next < text.length && BEGINS_ANEW.test(text.charAt(next))) {
-      parts.push(text.slice(begun, next));
-      begun = next;
-    }
-    place = next;
-  }
-  parts.push(text.slice(begun));
-  return parts;
-};
-
 const LongText = ({ text }: { text: string }) => {
   const [isWhole, setIsWhole] = useState(false);
   return (
@@ -114,25 +93,27 @@ const LongText = ({ text }: { text: string }) => {
   );
 };
 
-/** Fifty lists or quotations within one another: what reads Markdown takes seconds for a thousand, and minutes for more. */
-const NESTED_DEEPLY = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t])){50}/m;
-/** The time for those of one paragraph grows with the square of their number. */
-const MARKS_AT_MOST = 5_000;
-
-const isTooMuch = (text: string): boolean =>
-  NESTED_DEEPLY.test(text) || (text.match(/[*_~[\]]/g)?.length ?? 0) > MARKS_AT_MOST;
-
-/** A text of a graph, formatted; none of it is HTML. What is finished of a growing text is not read again with each token. */
-export const Markdown = ({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) => {
-  if (text.length > CHARACTERS_AT_MOST) return <LongText text={text} />;
-  if (isTooMuch(text)) return <p className={styles.plain}>{text}</p>;
-  return (
-    <div className={styles.markdown}>
-      {isGrowing ? (
-        partsOf(text).map((part, index) => <Formatted key={index} text={part} />)
-      ) : (
-        <Formatted text={text} />
-      )}
-    </div>
+const Part = ({ text, kind }: TextPart) => {
+  if (kind === "formatted") return <Formatted text={text} />;
+  return kind === "code" ? (
+    <Code>
+      <code>{text}</code>
+    </Code>
+  ) : (
+    <p className={styles.plain}>{text}</p>
   );
 };
+
+/** A text of a graph, formatted; none of it is HTML. What is finished of a growing text is not read again with each token. */
+export const Markdown = memo(({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) =>
+  text.length > CHARACTERS_AT_MOST ? (
+    <LongText text={text} />
+  ) : (
+    <div className={styles.markdown}>
+      {partsOf(text, isGrowing).map((part, index) => (
+        <Part key={index} {...part} />
+      ))}
+    </div>
+  ),
+);
+Markdown.displayName = "Markdown";

@@ -57,10 +57,6 @@ export const reasonAgainst = (value: unknown, schema: RJSFSchema): string | unde
   return undefined;
 };
 
-/** As it is sent: what is undefined is not there. */
-export const asSent = (value: unknown): unknown =>
-  value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as unknown);
-
 /** Keys of a value that no field of the form stands for: they are kept. */
 export const keysBeside = (value: unknown, schema: RJSFSchema): string[] =>
   isObject(value) && schema.additionalProperties === undefined

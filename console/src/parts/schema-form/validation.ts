@@ -1,130 +1,18 @@
-import { Validator, type OutputUnit, type Schema, type SchemaDraft } from "@cfworker/json-schema";
+import { Validator, type Schema } from "@cfworker/json-schema";
 import {
   ErrorSchemaBuilder,
   type RJSFSchema,
   type RJSFValidationError,
   type ValidatorType,
 } from "@rjsf/utils";
-import { asSent } from "./shape.ts";
-import type { JsonSchema } from "./form-schema.ts";
-
-/** What is wrong with a value, and where: the keys that lead there. */
-export interface SchemaError {
-  path: string[];
-  message: string;
-}
-
-const ERRORS_AT_MOST = 50;
-/** A schema, or a value, that is longer is not checked as somebody types: the server does, where it does. */
-const CHARACTERS_AT_MOST = 300_000;
-
-const draftOf = ({ $schema }: JsonSchema): SchemaDraft => {
-  const name = typeof $schema === "string" ? $schema : "";
-  if (name.includes("draft-04")) return "4";
-  if (/draft-0[67]/.test(name)) return "7";
-  return name.includes("2019-09") ? "2019-09" : "2020-12";
-};
-
-/** They say that something further in is wrong, which is said there. */
-const CONTAINERS = new Set([
-  ..."properties patternProperties additionalProperties unevaluatedProperties items prefixItems additionalItems".split(
-    " ",
-  ),
-  ..."unevaluatedItems allOf $ref $recursiveRef if then else dependentSchemas dependencies".split(" "),
-]);
-/** What is wrong with each alternative says little. */
-const ALTERNATIVES = new Set(["anyOf", "oneOf", "not", "contains"]);
-
-const pathOf = (location: string): string[] =>
-  location
-    .split("/")
-    .slice(1)
-    .map((step) => decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~"));
-
-const TYPE_WORDS: ReadonlyMap<string, string> = new Map([
-  ["string", "text"],
-  ["number", "a number"],
-  ["integer", "a whole number"],
-  ["boolean", "yes or no"],
-  ["object", "an object"],
-  ["array", "a list"],
-  ["null", "null"],
-]);
-const typesOf = (error: string): string =>
-  [...(error.split("Expected", 2)[1] ?? "").matchAll(/"(\w+)"/g)]
-    .map(([, type = ""]) => TYPE_WORDS.get(type) ?? type)
-    .join(" or ");
-
-const toError = ({ keyword, instanceLocation, error }: OutputUnit): SchemaError => {
-  const path = pathOf(instanceLocation);
-  switch (keyword) {
-    case "required": {
-      const name = /property "([^]*)"\.$/.exec(error)?.[1];
-      return name === undefined
-        ? { path, message: error }
-        : { path: [...path, name], message: "must be given" };
-    }
-    case "type":
-      return { path, message: `must be ${typesOf(error)}` };
-    case "false":
-      return { path, message: "has no place here" };
-    case "anyOf":
-      return { path, message: "fits none of the alternatives" };
-    case "oneOf":
-      return { path, message: "must fit exactly one of the alternatives" };
-    default:
-      return { path, message: error.replace(/^Instance /, "").replace(/\.$/, "") };
-  }
-};
-
-const validatorOf = (schema: JsonSchema): Validator | undefined => {
-  try {
-    if (JSON.stringify(schema).length > CHARACTERS_AT_MOST) return undefined;
-    // A copy: the validator notes addresses in it.
-    return new Validator(structuredClone(schema) as Schema, draftOf(schema), false);
-  } catch {
-    return undefined;
-  }
-};
+import { asSent, SchemaCheck, sentenceOf } from "./schema-check.ts";
 
 /** Drops the name of a field of ours, which is no address of a schema. */
 const withoutFieldNames = (schema: unknown): unknown =>
   JSON.parse(JSON.stringify(schema, (key, value: unknown) => (key === "$id" ? undefined : value)));
 
-/** Checks values against a schema, without `eval`: the page's content policy forbids it. */
-export class SchemaValidation implements ValidatorType {
-  readonly #validator: Validator | undefined;
-  #last: { value: unknown; errors: SchemaError[] } | undefined;
-
-  constructor(schema: JsonSchema) {
-    this.#validator = validatorOf(schema);
-  }
-
-  /** Nothing is wrong with what cannot be checked: a schema that is none, one that never ends. */
-  errorsOf(value: unknown): SchemaError[] {
-    if (this.#validator === undefined || value === undefined) return [];
-    if (this.#last !== undefined && this.#last.value === value) return this.#last.errors;
-    const errors = this.#check(value);
-    this.#last = { value, errors };
-    return errors;
-  }
-
-  #check(value: unknown): SchemaError[] {
-    try {
-      if (JSON.stringify(value).length > CHARACTERS_AT_MOST) return [];
-      const units = this.#validator?.validate(asSent(value)).errors ?? [];
-      const hidden = units
-        .filter(({ keyword }) => ALTERNATIVES.has(keyword))
-        .map((unit) => `${unit.keywordLocation}/`);
-      const said = units
-        .filter(({ keyword }) => !CONTAINERS.has(keyword))
-        .filter(({ keywordLocation }) => !hidden.some((start) => keywordLocation.startsWith(start)));
-      return (said.length > 0 ? said : units.slice(0, 1)).slice(0, ERRORS_AT_MOST).map(toError);
-    } catch {
-      return [];
-    }
-  }
-
+/** The same for the library of forms. */
+export class SchemaValidation extends SchemaCheck implements ValidatorType {
   validateFormData(value: unknown) {
     const builder = new ErrorSchemaBuilder<unknown>();
     const errors: RJSFValidationError[] = [];
@@ -149,7 +37,3 @@ export class SchemaValidation implements ValidatorType {
     return { errors: this.validateFormData(value).errors as Result[] };
   }
 }
-
-/** As one sentence, with the place in front. */
-export const sentenceOf = ({ path, message }: SchemaError): string =>
-  path.length === 0 ? `The value ${message}.` : `${path.join(" › ")}: ${message}.`;

@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import { BoundedSchema } from "../../console/src/parts/schema-form/bounded-schema.ts";
+import { isQuick } from "../../console/src/parts/schema-form/patterns.ts";
+import { SchemaCheck } from "../../console/src/parts/schema-form/schema-check.ts";
+import { partsOf } from "../../console/src/playground/markdown-parts.ts";
+
+/** What a graph writes is read in the tab of whoever looks at it, which stands still meanwhile. */
+
+const kindsOf = (text: string, isGrowing = false): string[] =>
+  partsOf(text, isGrowing).map(({ kind }) => kind);
+
+describe("the parts of a text", () => {
+  const ORDINARY = [
+    "# A heading",
+    "Some **words**, `code` and [a link](https://example.com).\n\n- one\n- two",
+    "| a | b |\n| - | - |\n| 1 | 2 |",
+    "> a quotation",
+  ].join("\n\n");
+
+  test("are formatted where it is ordinary, however long it is", () => {
+    expect(kindsOf(ORDINARY)).toEqual(["formatted"]);
+    expect(new Set(kindsOf(`${ORDINARY}\n\n`.repeat(300)))).toEqual(new Set(["formatted"]));
+    expect(kindsOf(`|a|b|c|\n|-|-|-|\n${"|some words|**two**|3|\n".repeat(100)}`)).toEqual(["formatted"]);
+  });
+
+  test("are blocks of code, which nothing reads, whatever stands in them", () => {
+    const parts = partsOf("Look:\n```js\n[[[[ **\n\n~~~\n```\nand\n~~~~\n```\n~~~\n~~~~", false);
+    expect(parts).toEqual([
+      { kind: "formatted", text: "Look:" },
+      { kind: "code", text: "[[[[ **\n\n~~~" },
+      { kind: "formatted", text: "and" },
+      { kind: "code", text: "```\n~~~" },
+    ]);
+    expect(partsOf("```\nnot yet ended", true)).toEqual([{ kind: "code", text: "not yet ended" }]);
+    expect(kindsOf(`\`\`\`\n${"[*_".repeat(10_000)}\n\`\`\``)).toEqual(["code"]);
+  });
+
+  test.for([
+    "*a_ ",
+    "[",
+    "[a](",
+    "_*_*",
+    "~~a",
+    "- a\n",
+    "> ",
+    "1. ",
+    "a|\n-|\n",
+    "`a",
+    "[^a]: b\n",
+    "a\n\n*[_",
+  ])(
+    "stay as they were written, but for a beginning, where 8,000 characters of %j would block the page",
+    (bad) => {
+      const text = bad.repeat(8_000 / bad.length);
+      const parts = partsOf(text, false);
+      const marks = parts.map(({ kind, text: part }) =>
+        kind === "formatted" ? part.replaceAll(/[\w ]/g, "").length : 0,
+      );
+      expect(Math.hypot(...marks)).toBeLessThan(2_001);
+      expect(parts.map((part) => part.text).join("\n")).toBe(text);
+    },
+  );
+
+  test("are one where a link or a footnote is explained in another place", () => {
+    expect(kindsOf("A [link][1].\n\n```\ncode\n```\n\n[1]: https://example.com")).toEqual(["formatted"]);
+  });
+
+  test("of a text that grows stay what they are, but for the last one", () => {
+    const text = `${ORDINARY}\n\n`.repeat(20);
+    const whole = partsOf(text, true);
+    for (const length of [200, 1_000, 2_000]) {
+      const parts = partsOf(text.slice(0, length), true);
+      expect(parts.slice(0, -1)).toEqual(whole.slice(0, parts.length - 1));
+    }
+  });
+});
+
+describe("a pattern", () => {
+  test.for([
+    "^[a-z]+$",
+    "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$",
+    "^(foo|bar)$",
+    "^(?=.*\\d)(?=.*[a-z]).{8,}$",
+    "^https?://",
+    "^[^@]+@[^@]+\\.[^@]+$",
+  ])("is held against texts: %s", (pattern) => expect(isQuick(pattern, 100)).toBe(true));
+
+  test.for([
+    "^(a+)+$",
+    "^(a|a)*$",
+    "^(.*)\\1$",
+    "a*a*a*a*a*b",
+    `^${"a?".repeat(30)}${"a".repeat(30)}$`,
+    "^(a?){30}a{30}$",
+    "(",
+    "[",
+  ])("is not, since it may take for ever: %s", (pattern) => expect(isQuick(pattern, 100)).toBe(false));
+});
+
+describe("a value is checked in bounded time", () => {
+  const errorsOf = (schema: Record<string, unknown>, value: unknown): string[] =>
+    new SchemaCheck(schema).errorsOf(value).map(({ message }) => message);
+  const SLOW = `${"a".repeat(60)}!`;
+
+  test("against patterns that end, and against no others", () => {
+    expect(errorsOf({ properties: { a: { pattern: "^[a-z]+$" } } }, { a: "A" })).toEqual([
+      "String does not match pattern",
+    ]);
+    expect(errorsOf({ properties: { a: { pattern: "^(a+)+$" } } }, { a: SLOW })).toEqual([]);
+    expect(errorsOf({ format: "url" }, `http://${SLOW}`)).toEqual([]);
+    const map = { patternProperties: { "^(a+)+$": { type: "string" } }, additionalProperties: false };
+    expect(errorsOf(map, { [SLOW]: 1 })).toEqual([]);
+    const quick = { patternProperties: { "^a": { type: "string" } }, additionalProperties: false };
+    expect(errorsOf(quick, { b: 1 })).toEqual(["has no place here"]);
+  });
+
+  test("against a schema that unfolds without end", () => {
+    const doubled = Object.fromEntries(
+      Array.from({ length: 40 }, (_, level) => [
+        `s${level}`,
+        { allOf: [{ $ref: `#/$defs/s${level + 1}` }, { $ref: `#/$defs/s${level + 1}` }] },
+      ]),
+    );
+    const schema = { $ref: "#/$defs/s0", $defs: { ...doubled, s40: { type: "string" } } };
+    expect(errorsOf(schema, 1)).toEqual([]);
+  });
+
+  test("against properties that have the names of what is counted", () => {
+    const schema = {
+      type: "object",
+      properties: { type: { type: "string" }, pattern: { type: "integer" }, format: { const: "url" } },
+      required: ["type"],
+    };
+    expect(errorsOf(schema, { type: "a", pattern: 1, format: "url" })).toEqual([]);
+    expect(errorsOf(schema, { pattern: "b" }).sort()).toEqual(["must be a whole number", "must be given"]);
+    const named = JSON.parse('{"properties": {"__proto__": {"type": "string"}}}') as Record<string, unknown>;
+    expect(
+      Object.hasOwn((new BoundedSchema(named).schema as { properties: object }).properties, "__proto__"),
+    ).toBe(true);
+  });
+
+  test("and says no more of it than somebody reads", () => {
+    const [message = ""] = errorsOf(
+      { enum: Array.from({ length: 10_000 }, (_, index) => `choice ${index}`) },
+      "x",
+    );
+    expect(message.length).toBeLessThan(310);
+  });
+});
