@@ -30,7 +30,8 @@ export const databaseName = (connectionString: string): string => {
 export const callable = (address: string): string =>
   address.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
 
-const MESSAGES: JsonValue = [{ role: "user", content: "What is 6 * 7?" }];
+/** To a graph of which nothing is known: it answers that in its own way, and none is asked what it is not for. */
+const MESSAGES: JsonValue = [{ role: "user", content: "Hello" }];
 /** By type, where any value of the type will do. */
 const EXAMPLES = new Map<JsonValue | undefined, JsonValue>([
   ["string", "example"],

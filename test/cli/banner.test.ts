@@ -66,7 +66,7 @@ test("a database behind a unix socket is named by its folder", () => {
   expect(databaseName("postgresql:///threads?host=/run/postgresql")).toBe("/run/postgresql/threads");
 });
 
-const MESSAGE = { role: "user", content: "What is 6 * 7?" };
+const MESSAGE = { role: "user", content: "Hello" };
 /** What the printed command sends, as a shell reads it. */
 const sentBy = (text: string): Record<string, unknown> => {
   const quoted = /-d '(.*)'\n/.exec(text)?.[1] ?? "";

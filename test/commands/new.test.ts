@@ -30,6 +30,7 @@ test("makes a project of the usual template, and says the next steps in the word
   const { code, out, told } = await commandOf(["new", "My Agent", "--no-install"], { cwd, environment });
   expect([code, told]).toEqual([0, ""]);
   expect(out).toContain("Next:\n\n  cd 'My Agent'\n  pnpm install\n  pnpm dev\n");
+  expect(out).toContain("which that opens: What is 6 * 7?\n");
   expect((await readdir(`${cwd}/My Agent`)).sort()).toEqual([
     ".env.example",
     ".gitignore",
@@ -46,6 +47,15 @@ test("makes a project of the usual template, and says the next steps in the word
   expect(readme).toContain("pnpm dev ");
   expect(readme).toContain("`src/agent.ts`");
   expect(readme).not.toContain("{{");
+  const [commands] = /(?<=```sh\n)[^`]*/.exec(readme) ?? [""];
+  expect(
+    new Set(
+      commands
+        .trim()
+        .split("\n")
+        .map((line) => line.indexOf("#")),
+    ).size,
+  ).toBe(1);
   expect(await readFile(`${cwd}/My Agent/.gitignore`, "utf8")).toContain(".threadloom/\n");
 });
 

@@ -12,7 +12,14 @@ import {
   type PackageManager,
 } from "../new/installing.ts";
 import { assertRoomIn, writeProject } from "../new/project.ts";
-import { LANGUAGES, TEMPLATES, type Language, type Template } from "../new/templates.ts";
+import {
+  LANGUAGE_NAMES,
+  LANGUAGES,
+  TEMPLATE_QUESTIONS,
+  TEMPLATES,
+  type Language,
+  type Template,
+} from "../new/templates.ts";
 import { EXIT_CODES_TEXT } from "../run-command.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
@@ -81,14 +88,20 @@ const quoted = (word: string): string =>
       ? `"${word}"`
       : `${word.startsWith("-") ? "./" : ""}'${word.replaceAll("'", String.raw`'\''`)}'`;
 
-const stepsText = (folder: string, manager: PackageManager, isInstalled: boolean): string => {
+const stepsText = (
+  folder: string,
+  template: Template,
+  manager: PackageManager,
+  isInstalled: boolean,
+): string => {
   const here = relative(resolve("."), folder);
   const steps = [
     ...(here === "" ? [] : [`cd ${quoted(here)}`]),
     ...(isInstalled ? [] : [`${manager} install`]),
     scriptCommand(manager, "dev"),
   ];
-  return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\nIts tests: ${scriptCommand(manager, "test")}\n`;
+  const question = `Then ask it in the console, which that opens: ${TEMPLATE_QUESTIONS[template]}`;
+  return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n${question}\nIts tests: ${scriptCommand(manager, "test")}\n`;
 };
 
 const run = async (
@@ -114,9 +127,11 @@ const run = async (
   const isWanted = flags.install && ((await questions?.askInstall(packageManager)) ?? true);
   const threadloom = await dependencyOn(flags.threadloom, folder);
   const files = await writeProject({ folder, template, language, packageManager, threadloom });
-  write(`Made ${folder}: ${files.length} files, the template '${template}' in ${language}.\n`);
+  write(
+    `Made ${folder}: ${files.length} files, the template '${template}' in ${LANGUAGE_NAMES[language]}.\n`,
+  );
   if (isWanted) await installIn(folder, packageManager, surroundings);
-  write(stepsText(folder, packageManager, isWanted));
+  write(stepsText(folder, template, packageManager, isWanted));
 };
 
 /** Makes a project that runs. */

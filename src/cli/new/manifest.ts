@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { ENDINGS, TEMPLATE_HINTS, type Language, type Template } from "./templates.ts";
+import { ENDINGS, TEMPLATE_HINTS, TEMPLATE_QUESTIONS, type Language, type Template } from "./templates.ts";
 
 /** As in this package's own tests: they install together. */
 const DEPENDENCIES: Readonly<Record<string, string>> = {
@@ -76,7 +76,8 @@ export const langgraphJson = ({ template, language }: ManifestFacts): string =>
     graphs: {
       [template]: {
         path: `./src/${template}.${ENDINGS[language]}:graph`,
-        description: `Example: ${TEMPLATE_HINTS[template]}.`,
+        // Where a page of the console is empty it says what to write.
+        description: `Example: ${TEMPLATE_HINTS[template]}. Try: ${TEMPLATE_QUESTIONS[template]}`,
       },
     },
     env: ".env",

@@ -2,7 +2,14 @@ import { cancel, confirm, isCancel, select, text } from "@clack/prompts";
 import { resolve } from "node:path";
 import { NotDoneError } from "../run-command.ts";
 import { assertRoomIn } from "./project.ts";
-import { LANGUAGES, TEMPLATE_HINTS, TEMPLATES, type Language, type Template } from "./templates.ts";
+import {
+  LANGUAGE_NAMES,
+  LANGUAGES,
+  TEMPLATE_HINTS,
+  TEMPLATES,
+  type Language,
+  type Template,
+} from "./templates.ts";
 
 /** Ctrl-C is an answer, too. */
 const answered = <Answer>(answer: Answer): Exclude<Answer, symbol> => {
@@ -34,7 +41,8 @@ export const askTemplate = async (): Promise<Template> =>
   answered(
     await select({
       message: "What shall it begin as?",
-      options: TEMPLATES.map((value) => ({ value, label: value, hint: TEMPLATE_HINTS[value] })),
+      // Not as hints: those are shown of the one alone that is marked.
+      options: TEMPLATES.map((value) => ({ value, label: `${value}: ${TEMPLATE_HINTS[value]}` })),
     }),
   );
 
@@ -42,10 +50,7 @@ export const askLanguage = async (): Promise<Language> =>
   answered(
     await select({
       message: "In which language?",
-      options: LANGUAGES.map((value) => ({
-        value,
-        label: value === "typescript" ? "TypeScript" : "JavaScript",
-      })),
+      options: LANGUAGES.map((value) => ({ value, label: LANGUAGE_NAMES[value] })),
     }),
   );
 

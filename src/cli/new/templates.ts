@@ -12,8 +12,20 @@ export const TEMPLATE_HINTS: Readonly<Record<Template, string>> = {
   research: "a plan, searches in parallel, a report",
 };
 
+/** What to ask the graph first: its own model answers that as the template means it. */
+export const TEMPLATE_QUESTIONS: Readonly<Record<Template, string>> = {
+  agent: "What is 6 * 7?",
+  approval: "Thank ada@example.com for her order",
+  research: "tea",
+};
+
 export const LANGUAGES = ["typescript", "javascript"] as const;
 export type Language = (typeof LANGUAGES)[number];
+
+export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = {
+  typescript: "TypeScript",
+  javascript: "JavaScript",
+};
 
 /** The ending of a file in that language. */
 export const ENDINGS: Readonly<Record<Language, string>> = { typescript: "ts", javascript: "js" };

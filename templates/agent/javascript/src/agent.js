@@ -2,20 +2,28 @@
 import { SystemMessage } from "@langchain/core/messages";
 import { END, MessagesValue, START, StateGraph, StateSchema } from "@langchain/langgraph";
 import { ToolNode, toolsCondition } from "@langchain/langgraph/prebuilt";
+import { z } from "zod";
 import { model } from "./model.js";
 import { tools } from "./tools.js";
 
-const INSTRUCTIONS = "Answer the question; use the tools where they help.";
-
 const State = new StateSchema({ messages: MessagesValue });
+
+/** What an assistant, or a run, may say otherwise. The console makes a form of it. */
+const Context = z.object({
+  instructions: z
+    .string()
+    .default("Answer the question; use the tools where they help.")
+    .describe("What the model is told first"),
+});
 
 const modelWithTools = model.bindTools(tools);
 
-const agent = async ({ messages }) => ({
-  messages: [await modelWithTools.invoke([new SystemMessage(INSTRUCTIONS), ...messages])],
-});
+const agent = async ({ messages }, { context }) => {
+  const { instructions } = Context.parse(context ?? {});
+  return { messages: [await modelWithTools.invoke([new SystemMessage(instructions), ...messages])] };
+};
 
-export const graph = new StateGraph(State)
+export const graph = new StateGraph(State, Context)
   .addNode("agent", agent)
   .addNode("tools", new ToolNode(tools))
   .addEdge(START, "agent")

@@ -25,7 +25,7 @@ const answerTo = (messages) => {
   ];
   return calls.length > 0
     ? calls
-    : `You said: "${question}". Ask me what 6 * 7 is, or about the weather in Paris.`;
+    : `You said: "${question}". My instructions: "${messages[0]?.text}" Ask me what 6 * 7 is, or about the weather in Paris.`;
 };
 
 export const model = new OfflineModel(answerTo);

@@ -8,8 +8,10 @@
 import { OfflineModel } from "./offline-model.js";
 
 const answerTo = (messages) => {
-  const asked = messages.filter(({ type }) => type === "human").map(({ text }) => `"${text}"`);
-  return `Hello, about ${asked.join(" and ")}: we take care of it. Kind regards`;
+  // What was sent, or not sent, is done with.
+  const begun = messages.findLastIndex(({ text }) => /^Sent to |^The e-mail was not sent/.test(text));
+  const asked = messages.slice(begun + 1).filter(({ type }) => type === "human");
+  return `Hello, about ${asked.map(({ text }) => `"${text}"`).join(" and ")}: we take care of it. Kind regards`;
 };
 
 export const model = new OfflineModel(answerTo);
