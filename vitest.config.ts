@@ -42,6 +42,7 @@ export const WITH_PROCESSES = [
  */
 export const CONSOLE_PAGES = [
   "assistants",
+  "connections",
   "crons",
   "graph",
   "history",

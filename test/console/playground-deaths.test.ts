@@ -23,7 +23,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.getByRole("heading", { level: 2, name: "dying" }).waitFor();
       await page.getByLabel("Message", { exact: true }).fill("go");
       await page.keyboard.press("Enter");
-      await messages.getByText("token19").waitFor();
+      // Processes of graphs start twice, which takes a busy machine longer than a locator waits.
+      await messages.getByText("token19").waitFor({ timeout: SLOW_MS });
       await page.getByText("idle", { exact: true }).first().waitFor();
       const { body } = await apiOf(server).post<{ attempts: number }[]>("/runs/search", {});
       expect(body.map(({ attempts }) => attempts)).toEqual([2]);

@@ -1,6 +1,7 @@
 import type { Event } from "@langchain/protocol";
 import { useEffect, useState } from "react";
 import { useConnection, type Connection } from "../server/connection.tsx";
+import { useIsSeen } from "../server/use-is-seen.ts";
 import { NO_TASKS, withEvents, type LiveTasks } from "./live-tasks.ts";
 
 /** Nobody sees more pictures than these, and a fast graph tells thousands of events. */
@@ -37,7 +38,10 @@ interface Live {
 }
 const NOTHING: Live = { tasks: NO_TASKS, error: undefined };
 
-/** What the nodes of a thread do while somebody looks. It takes one of the browser's connections to the server. */
+/**
+ * What the nodes of a thread do. It takes one of the six connections that a browser has to a server for all of its tabs, and so only while
+ * somebody sees this one.
+ */
 export const useLiveTasks = (threadId: string | undefined, assistantId: string | undefined) => {
   const connection = useConnection();
   const [attempt, setAttempt] = useState(0);
@@ -45,16 +49,22 @@ export const useLiveTasks = (threadId: string | undefined, assistantId: string |
   const [told, setTold] = useState({ subject, live: NOTHING });
   // What was told of another thread is nothing here.
   const { tasks, error } = told.subject === subject ? told.live : NOTHING;
+  const isSeen = useIsSeen();
   useEffect(() => {
-    if (threadId === undefined || assistantId === undefined) return;
+    if (!isSeen || threadId === undefined || assistantId === undefined) return;
     const leaving = new AbortController();
     let waiting: Event[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const change = (of: (known: Live) => Live): void =>
+    // A stream tells the newest run from its beginning, also to whoever has only looked away.
+    let goesOn = false;
+    const change = (of: (known: Live) => Live): void => {
+      const isKnown = goesOn;
+      goesOn = true;
       setTold((before) => ({
         subject,
-        live: of(before.subject === subject ? before.live : NOTHING),
+        live: of(isKnown && before.subject === subject ? before.live : NOTHING),
       }));
+    };
     const draw = (): void => {
       const events = waiting;
       waiting = [];
@@ -77,6 +87,6 @@ export const useLiveTasks = (threadId: string | undefined, assistantId: string |
       leaving.abort();
       clearTimeout(timer);
     };
-  }, [connection, threadId, assistantId, subject]);
+  }, [connection, threadId, assistantId, subject, isSeen]);
   return { ...tasks, error, retry: () => setAttempt((count) => count + 1) };
 };

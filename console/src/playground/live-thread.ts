@@ -4,6 +4,8 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useConnection, type Connection } from "../server/connection.tsx";
 import type { ShownMessage } from "./messages.ts";
+import { createStreamGate, reconnectDelayMs, type StreamGate } from "../server/stream-gate.ts";
+import { useIsSeen } from "../server/use-is-seen.ts";
 import { renewThread, type ThreadRecord } from "./thread-record.ts";
 import { startRun, stopRuns, waitForHead, wasBegunAgain } from "./runs.ts";
 
@@ -61,15 +63,24 @@ export const useLiveThread = (
   const connection = useConnection();
   const queries = useQueryClient();
   const [generation, setGeneration] = useState(0);
-  // eslint-disable-next-line react-hooks/exhaustive-deps -- A new one for each generation is the point.
-  const client = useMemo(() => clientOfStream(connection), [connection, generation]);
-  const stream = useStream<Values>({ client: client as never, assistantId, threadId });
+  const [client, gate] = useMemo(
+    () => [clientOfStream(connection), createStreamGate()] as const,
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- A new one for each generation is the point.
+    [connection, generation],
+  );
+  const stream = useStream<Values>({
+    client: client as never,
+    assistantId,
+    threadId,
+    fetch: gate.fetch,
+    reconnectDelayMs,
+  });
   const { isLoading, isThreadLoading } = stream;
   const [starting, setStarting] = useState<readonly ShownMessage[]>();
   const [fault, setFault] = useState<unknown>();
 
   const readAnew = useCallback(() => setGeneration((count) => count + 1), []);
-  useForeignRuns(record, isLoading, isThreadLoading, generation, readAnew);
+  useForeignRuns(record, stream, gate, readAnew);
 
   /** Of the stream before this one, until this one has read what is stored. */
   const kept = useRef<readonly ShownMessage[]>(NO_MESSAGES);
@@ -98,17 +109,23 @@ export const useLiveThread = (
     wasRunning.current = isLoading;
   }, [isLoading, queries, threadId, connection, readAnew]);
 
-  const current = useRef(stream);
-  current.current = stream;
+  const current = useRef({ stream, gate });
+  current.current = { stream, gate };
   const shownGeneration = useRef(generation);
   shownGeneration.current = generation;
   /** The newest generation in which something was begun from here. */
   const begunIn = useRef(-1);
   // The hook takes a step that is due for one that runs, also where its run has failed, timed out, or could not be stored.
   const isAtRest = begunIn.current < generation && record != null && record.status !== "busy";
+  const isRunning = (isLoading && !isAtRest) || starting !== undefined;
+  const isSeen = useIsSeen();
+  const isWanted = isSeen && (isRunning || record?.status === "busy");
+  useEffect(() => gate.want(isWanted), [gate, isWanted]);
+  useEffect(() => () => gate.leave(), [gate]);
   const actions = useMemo(() => {
     const trying = async (action: () => Promise<void>): Promise<void> => {
       setFault(undefined);
+      current.current.gate.want(true);
       try {
         await action();
       } catch (error) {
@@ -122,7 +139,7 @@ export const useLiveThread = (
       send: (input: Input | null) =>
         trying(async () => {
           begunIn.current = shownGeneration.current;
-          if (!current.current.isLoading) void current.current.submit(input);
+          if (!current.current.stream.isLoading) void current.current.stream.submit(input);
           else await startRun(connection, { assistantId, threadId, input, multitaskStrategy: "enqueue" });
         }),
       fork: (input: Input | null, checkpointId: string, shown: readonly ShownMessage[]) =>
@@ -144,12 +161,12 @@ export const useLiveThread = (
       answer: (responses: Record<string, unknown>) =>
         trying(() => {
           begunIn.current = shownGeneration.current;
-          return current.current.respondAll(responses);
+          return current.current.stream.respondAll(responses);
         }),
       stop: () =>
         trying(async () => {
           await stopRuns(connection, threadId);
-          await current.current.stop({ cancel: false });
+          await current.current.stream.stop({ cancel: false });
         }),
     };
   }, [assistantId, connection, queries, readAnew, threadId]);
@@ -165,7 +182,7 @@ export const useLiveThread = (
     ...actions,
     readAnew,
     messages: starting ?? (isBlank ? kept.current : streamed),
-    isRunning: (isLoading && !isAtRest) || starting !== undefined,
+    isRunning,
     isReading: isThreadLoading && kept.current === NO_MESSAGES,
     error: fault ?? (isLoading && !isAtRest ? undefined : (stream.error ?? errorOf(record))),
   };
@@ -183,14 +200,13 @@ const errorOf = (record: ThreadRecord | null | undefined): unknown => {
 const PATIENCE = 2;
 
 /**
- * The hook opens no stream to a thread that rests, so runs that others start are seen by asking: then what is stored is read anew, and
+ * No stream is open to a thread that rests, so runs that others start are seen by asking: then what is stored is read anew, and
  * the run is joined.
  */
 const useForeignRuns = (
   record: ThreadRecord | null | undefined,
-  isLoading: boolean,
-  isThreadLoading: boolean,
-  generation: number,
+  { isLoading, isThreadLoading }: { isLoading: boolean; isThreadLoading: boolean },
+  gate: StreamGate,
   readAnew: () => void,
 ): void => {
   const seen = useRef<string>(undefined);
@@ -198,21 +214,22 @@ const useForeignRuns = (
   const isAttached = useRef(false);
   useEffect(() => {
     isAttached.current = false;
-  }, [generation]);
+  }, [gate]);
   if (isLoading) isAttached.current = true;
   useEffect(() => {
     if (record == null || isThreadLoading) return;
     const now = `${record.status} ${record.state_updated_at ?? record.updated_at}`;
     const hasChanged = seen.current !== undefined && seen.current !== now;
     seen.current = now;
-    if (isLoading) {
+    // Of a run that ended while nobody looked the stream tells no more.
+    if (isLoading && (gate.isOpen || record.status === "busy")) {
       silence.current = 0;
       return;
     }
     silence.current = record.status === "busy" ? silence.current + 1 : 0;
-    if ((hasChanged && !isAttached.current) || silence.current >= PATIENCE) {
+    if ((hasChanged && !(isAttached.current && gate.isOpen)) || silence.current >= PATIENCE) {
       silence.current = 0;
       readAnew();
     }
-  }, [record, isLoading, isThreadLoading, readAnew]);
+  }, [record, isLoading, isThreadLoading, gate, readAnew]);
 };

@@ -1,0 +1,143 @@
+/**
+ * The streams of a thread, which are open only while somebody wants them. Over HTTP/1.1 a browser has six connections to a server, for
+ * all of its tabs together, and a stream takes one for as long as it is open; the official client keeps two for a thread on which
+ * something ran. Three tabs left alone would keep the fourth from loading.
+ */
+export interface StreamGate {
+  /** For the official client: streams wait until they are wanted, and go on behind the last event that was read. */
+  readonly fetch: typeof fetch;
+  /** False as long as nothing is told, since nobody wants it. */
+  readonly isOpen: boolean;
+  /** No longer wanted: they are cut after a while, unless they are wanted again before. */
+  want(isWanted: boolean): void;
+  /** Cuts them at once, and refuses those that wait. `want` begins anew. */
+  leave(): void;
+}
+
+/** Ends of runs are told in several events, and whoever looks away for a moment looks back. */
+const KEPT_MS = 3_000;
+
+const PLACE = /\/stream\/events$/;
+/** The client opens no stream again that was refused like this. */
+const LEFT = Object.assign(new Error("Nobody looks at this thread any more."), { status: 499 });
+
+/** For the official client: as long as its own, but that streams which were cut here wait for nothing else than to be wanted. */
+export const reconnectDelayMs = (attempt: number): number =>
+  attempt === 1 ? Math.random() * 300 : Math.min(1_000 * 2 ** (attempt - 2), 5_000) + Math.random() * 1_000;
+
+const NEWLINE = 10;
+/** The line that names an event is shorter; data of megabytes are not kept here. */
+const LINE_AT_MOST = 512;
+
+/** Tells the id of each server-sent event that has come whole. */
+const tellIds = (onId: (id: string) => void): TransformStream<Uint8Array, Uint8Array> => {
+  const decoder = new TextDecoder();
+  let line = "";
+  let id: string | undefined;
+  return new TransformStream({
+    transform(chunk, controller) {
+      for (let start = 0; start < chunk.length;) {
+        const end = chunk.indexOf(NEWLINE, start);
+        const stop = end === -1 ? chunk.length : end;
+        if (line.length < LINE_AT_MOST) {
+          line += decoder.decode(chunk.subarray(start, Math.min(stop, start + LINE_AT_MOST)));
+        }
+        if (end === -1) break;
+        if (line.startsWith("id: ")) id = line.slice(4);
+        else if (line === "" && id !== undefined) onId(id);
+        line = "";
+        start = end + 1;
+      }
+      controller.enqueue(chunk);
+    },
+  });
+};
+
+/** The server has stored nothing, so the same may be sent again. */
+const NOTHING_STORED = 503;
+const AGAIN_MS = 1_000;
+
+const sendCommand: typeof fetch = async (input, init) => {
+  const answer = await fetch(input, init);
+  if (answer.status !== NOTHING_STORED) return answer;
+  await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  return await fetch(input, init);
+};
+
+export const createStreamGate = (): StreamGate => {
+  let isOpen = false;
+  let hasLeft = false;
+  let closing: ReturnType<typeof setTimeout> | undefined;
+  /** Aborted as the gate closes. */
+  let opening = new AbortController();
+  /** Told as the gate opens, or is left. */
+  const changes = new EventTarget();
+  /** By the signal of a stream, which stays the same while the client opens it again: the last event that was read. */
+  const lastIds = new WeakMap<AbortSignal, string>();
+
+  const shut = (): void => {
+    clearTimeout(closing);
+    closing = undefined;
+    isOpen = false;
+    opening.abort();
+  };
+
+  /** @throws what the client takes for an end */
+  const whenOpen = async (signal: AbortSignal): Promise<void> => {
+    while (!isOpen) {
+      if (hasLeft) throw LEFT;
+      signal.throwIfAborted();
+      await new Promise((resolve) => {
+        changes.addEventListener("change", resolve, { once: true });
+        signal.addEventListener("abort", resolve, { once: true });
+      });
+    }
+  };
+
+  const openStream: typeof fetch = async (input, init) => {
+    const signal = init?.signal ?? new AbortController().signal;
+    await whenOpen(signal);
+    const headers = new Headers(init?.headers);
+    const lastId = lastIds.get(signal);
+    if (lastId !== undefined) headers.set("last-event-id", lastId);
+    const answer = await fetch(input, {
+      ...init,
+      headers,
+      signal: AbortSignal.any([signal, opening.signal]),
+    });
+    if (!answer.ok || answer.body === null) return answer;
+    const body = answer.body.pipeThrough(tellIds((id) => lastIds.set(signal, id)));
+    return new Response(body, { status: answer.status, headers: answer.headers });
+  };
+
+  return {
+    get isOpen() {
+      return isOpen;
+    },
+
+    fetch: (input, init) => {
+      const { pathname } = new URL(input instanceof Request ? input.url : input, location.href);
+      return PLACE.test(pathname) ? openStream(input, init) : sendCommand(input, init);
+    },
+
+    want(isWanted) {
+      hasLeft = false;
+      if (!isWanted) {
+        if (isOpen) closing ??= setTimeout(shut, KEPT_MS);
+        return;
+      }
+      clearTimeout(closing);
+      closing = undefined;
+      if (isOpen) return;
+      isOpen = true;
+      opening = new AbortController();
+      changes.dispatchEvent(new Event("change"));
+    },
+
+    leave() {
+      shut();
+      hasLeft = true;
+      changes.dispatchEvent(new Event("change"));
+    },
+  };
+};
