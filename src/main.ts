@@ -5,13 +5,15 @@ import { createProgram } from "./cli/program.ts";
 import { runProgram, writingTo } from "./cli/run-command.ts";
 
 const argv = process.argv.slice(2);
+const unread = new AbortController();
 const surroundings: CommandSurroundings = {
   environment: process.env,
-  write: writingTo(process.stdout),
+  write: writingTo(process.stdout, () => unread.abort()),
   tell: writingTo(process.stderr),
   terminal: process.stdout.isTTY === true,
   canAsk: process.stdout.isTTY === true && process.stdin.isTTY === true,
   columns: process.stdout.isTTY ? process.stdout.columns : undefined,
+  unread: unread.signal,
   stopping() {
     const stopping = new AbortController();
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());

@@ -24,9 +24,15 @@ export const exitCodeOf = (error: unknown): number =>
 const isPlain = (error: unknown): error is Error =>
   [StartError, GraphLoadError, ThreadloomError, EncryptionError].some((kind) => error instanceof kind);
 
-/** Who reads may stop, as `head` does: that is no error, and without a listener it would end the process with a stack. */
-export const writingTo = (stream: NodeJS.WritableStream): ((text: string) => void) => {
-  stream.on("error", () => undefined);
+/**
+ * Who reads may stop, as `head` does: that is no error, and without a listener it would end the process with a stack.
+ * @param onGone called when nobody reads any more
+ */
+export const writingTo = (
+  stream: NodeJS.WritableStream,
+  onGone: () => void = () => undefined,
+): ((text: string) => void) => {
+  stream.on("error", onGone);
   return (text) => void stream.write(text);
 };
 

@@ -32,6 +32,7 @@ const within = async (config: object, files: Record<string, unknown>, ...argv: s
     tell: (text: string): void => void (told += text),
     terminal: false,
     canAsk: false,
+    unread: new AbortController().signal,
     stopping: () => new AbortController().signal,
   };
   const code = await runProgram(await createProgram(full, surroundings), { argv: full, ...surroundings });

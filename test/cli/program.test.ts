@@ -12,6 +12,7 @@ const within = async (...argv: string[]): Promise<{ code: number; out: string; t
     tell: (text: string): void => void (told += text),
     terminal: false,
     canAsk: false,
+    unread: new AbortController().signal,
     stopping: () => new AbortController().signal,
   };
   const code = await runProgram(await createProgram(argv, surroundings), { argv, ...surroundings });

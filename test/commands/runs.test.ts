@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { tableText } from "../../src/cli/printable.ts";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
-import { commandOf, startCommand } from "../helpers/command-process.ts";
+import { commandOf, startCommand, type StartedCommand } from "../helpers/command-process.ts";
 import { eventually } from "../helpers/conditions.ts";
 
 const KEY = "0123456789abcdef0123456789abcdef";
@@ -102,23 +102,29 @@ test("a thread is listed, shown with its size and checkpoints, and deleted only 
   expect((await api.get(`/threads/${thread}`)).status).toBe(404);
 });
 
-test("a thread is followed over its runs until Ctrl-C", async () => {
+test.each([
+  ["Ctrl-C", ({ child }: StartedCommand) => void child.kill("SIGINT")],
+  ["nobody reads it any more, as behind head", ({ child }: StartedCommand) => void child.stdout?.destroy()],
+])("a thread is followed over its runs until %s", async (_, end) => {
   const thread = await aThread();
   const following = startCommand(["threads", "tail", thread], {
     cwd: tmpdir(),
     environment: { THREADLOOM_URL: server.url },
   });
+  const aRunUntil = (what: string, isDone: () => boolean): Promise<void> =>
+    eventually(
+      what,
+      async () => {
+        await api.post(`/threads/${thread}/runs/wait`, { assistant_id: "counter", input: {} });
+        return isDone();
+      },
+      60_000,
+    );
   // Until it follows, nothing of a run is kept for it.
-  await eventually(
-    "a run is told of",
-    async () => {
-      await api.post(`/threads/${thread}/runs/wait`, { assistant_id: "counter", input: {} });
-      return following.out().includes("metadata");
-    },
-    60_000,
-  );
-  following.child.kill("SIGINT");
-  expect((await following.ended).code).toBe(0);
+  await aRunUntil("a run is told of", () => following.out().includes("metadata"));
+  end(following);
+  await aRunUntil("it ends", () => following.child.exitCode !== null);
+  expect(await following.ended).toMatchObject({ code: 0, told: "" });
 });
 
 test("a server that does not answer, a missing id and a wrong key are told in a sentence", async () => {

@@ -91,6 +91,7 @@ const commandOf = async (words: readonly string[]): Promise<Command | undefined>
     tell: () => undefined,
     terminal: false,
     canAsk: false,
+    unread: new AbortController().signal,
     stopping: () => new AbortController().signal,
   });
   let command = program.commands.find((each) => each.name() === first);

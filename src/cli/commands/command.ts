@@ -13,6 +13,8 @@ export interface CommandSurroundings {
   readonly canAsk: boolean;
   /** Characters of a line of that person's terminal; undefined where nobody reads. */
   readonly columns?: number | undefined;
+  /** Aborts when nobody reads the answer any more, as behind `| head`. */
+  readonly unread: AbortSignal;
   /** Aborts when the process is asked to end. Asked for, the process does not end by itself. */
   stopping(): AbortSignal;
 }

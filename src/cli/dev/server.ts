@@ -198,6 +198,8 @@ const startAgainLater = async (error: unknown, surroundings: Surroundings, since
   // Anything else is wrong with what this was started with, or with the machine.
   if (!(error instanceof GraphLoadError)) return process.exit(exitCodeOf(error));
   process.stderr.write("threadloom dev: waiting for a change of these files; Ctrl-C ends it\n");
+  for (const stream of [process.stdout, process.stderr])
+    stream.on("error", () => process.kill(process.pid, "SIGTERM"));
   const watch = createFileWatch({ onChange: async () => process.exit(START_AGAIN) });
   const project = await readGraphConfig(configFile).catch(() => undefined);
   watch.countNeighbours(true);

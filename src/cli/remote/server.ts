@@ -114,7 +114,10 @@ export const remoteServer = (flags: ServerFlags, environment: Environment): Remo
       let last = from;
       for (let broken = 0; ;) {
         const headers = { accept: "text/event-stream", ...(last !== undefined && { "last-event-id": last }) };
-        const response = await ask(path, { headers, signal });
+        const response = await ask(path, { headers, signal }).catch((error: unknown) => {
+          if (!signal.aborted) throw error;
+        });
+        if (response === undefined) return;
         const stream = (response.body ?? new ReadableStream<Uint8Array>())
           .pipeThrough(new TextDecoderStream())
           .pipeThrough(new EventSourceParserStream());

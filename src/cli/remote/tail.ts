@@ -13,6 +13,7 @@ const failureIn = (event: string, data: JsonValue): string | undefined =>
 export interface TailSurroundings {
   write(text: string): void;
   readonly columns?: number | undefined;
+  readonly unread: AbortSignal;
   stopping(): AbortSignal;
 }
 
@@ -22,16 +23,17 @@ export interface TailOptions {
 }
 
 /**
- * Writes the events of a path, a line for each, until it ends or the process is asked to. Throws StartError at the end of a run
- * that failed.
+ * Writes the events of a path, a line for each, until it ends, the process is asked to, or nobody reads them any more. Throws
+ * StartError at the end of a run that failed.
  */
 export const tail = async (
   server: RemoteServer,
   { path, json }: TailOptions,
-  { write, columns, stopping }: TailSurroundings,
+  { write, columns, unread, stopping }: TailSurroundings,
 ): Promise<void> => {
   let failure: string | undefined;
-  for await (const { id, event, data } of server.events(path, { from: "-1", signal: stopping() })) {
+  const signal = AbortSignal.any([unread, stopping()]);
+  for await (const { id, event, data } of server.events(path, { from: "-1", signal })) {
     failure = failureIn(event, data) ?? failure;
     const text = typeof data === "string" ? data : JSON.stringify(data);
     const line = `${event.padEnd(EVENT_COLUMN)} ${printable(text)}`;

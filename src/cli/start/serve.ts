@@ -26,6 +26,7 @@ import { misspeltVariables } from "../../config/misspelt-variables.ts";
 import { sqlState, StartError } from "../../domain/errors.ts";
 import { prettyLines } from "../../lib/pretty-lines.ts";
 import { createLogger, type Logger } from "../../lib/logger.ts";
+import { openTerminal } from "../../lib/terminal.ts";
 import { serverVersion } from "../../lib/package-versions.ts";
 import type { Server } from "../../app/compose.ts";
 import type { Development } from "../../app/development.ts";
@@ -161,9 +162,13 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
   for (const name of ["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]) delete process.env[name];
   if (project.namesEncryption) throw ownEncryption(`encryption of ${project.path}`);
   const pretty = config.logFormat === "pretty";
+  // A server goes on though nobody reads its log; who develops with `| head` or `| grep -m 1` has read what was wanted.
+  const onUnread = (): void => void (development !== undefined && setImmediate(() => void stop(0)));
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", onUnread);
+  const terminal = openTerminal(process.stdout.fd, onUnread);
   const logger = createLogger({
     level: config.logLevel,
-    destination: pretty ? prettyLines() : undefined,
+    destination: pretty ? prettyLines(terminal) : terminal,
   });
   const file = config.graphConfigFile;
   if (project.auth !== undefined && config.unsafeIgnoreAuth)

@@ -44,7 +44,7 @@ test("a change of http starts the server anew on the embedded database, which en
   expect(await postmaster()).toBeUndefined();
 });
 
-test("a project that can't be served yet is waited for", async () => {
+test("a project that can't be served yet is waited for; served, it ends when nobody reads what is told any more", async () => {
   const project = await aProject({
     "package.json": { type: "module" },
     "langgraph.json": { graphs: GRAPHS },
@@ -59,4 +59,8 @@ test("a project that can't be served yet is waited for", async () => {
   await writeFile(project.path("src/agent.ts"), agentSource("code1"));
   const response = await fetch(`${await server.address()}/ok`);
   expect(response.status).toBe(200);
+  await vi.waitFor(() => expect(server.output()).toContain("watching the graphs"), { timeout: 20_000 });
+  server.child.stdout?.destroy();
+  await writeFile(project.path("src/agent.ts"), agentSource("code2"));
+  expect(await server.exit()).toBe(0);
 });
