@@ -15,6 +15,7 @@ import { openCipher } from "../encryption/setup.ts";
 import { loadGraphs, type LoadGraphsOptions } from "../graphs/graphs.ts";
 import { missingCompiler } from "../graphs/source/compiler.ts";
 import { createSourceReader } from "../graphs/source/source-schemas.ts";
+import { TYPESCRIPT } from "../graphs/typescript-reach.ts";
 import type { Logger } from "../lib/logger.ts";
 import { readGraphConfig } from "../project/langgraph-json.ts";
 import { webhooksBehind } from "../project/webhooks.ts";
@@ -110,7 +111,8 @@ export const openFoundation = async (parts: FoundationParts) => {
     }),
   };
   const missing = config.sourceSchemas ? missingCompiler() : undefined;
-  if (missing !== undefined) logger.info(`the schemas of graphs leave out what only types say: ${missing}`);
+  if (missing !== undefined && entries.some(({ file }) => TYPESCRIPT.test(file)))
+    logger.info(`the schemas of graphs leave out what only types say: ${missing}`);
   const openSource = () =>
     config.sourceSchemas && missing === undefined
       ? createSourceReader({

@@ -4,6 +4,9 @@ import { dirname, join, sep } from "node:path";
 /** Any of TypeScript, also such as no loader is needed for: what is found is only loaded if it is imported. */
 export const TYPESCRIPT = /\.[cm]?tsx?$/;
 
+/** What esbuild calls an import or a `require` that only running the program resolves. */
+const NOT_FOLLOWED = ["unsupported-dynamic-import", "unsupported-require-call", "indirect-require"];
+
 const isInPackages = (path: string): boolean => path.split(sep).includes("node_modules");
 
 /** Names of packages in one node_modules, of which a folder of a workspace is none: such a one is a link that leads out of it. */
@@ -31,8 +34,8 @@ const installedAbove = async (folder: string): Promise<string[]> => {
  * Whether JavaScript files import TypeScript, over other files and linked packages of a workspace, too. It has to be known before
  * they are imported: what Node has refused once, it refuses for ever, whatever loader comes later.
  *
- * esbuild follows the imports, once and not as a service that stays; what is installed is not read. What it can't follow is answered
- * with `true`: that costs memory, the other answer could cost the graph.
+ * esbuild follows the imports, once and not as a service that stays; what is installed is not read. What it can't follow, as the import
+ * of a name that is computed, is answered with `true`: that costs memory, the other answer could cost the graph.
  */
 export const reachesTypeScript = async (files: readonly string[]): Promise<boolean> => {
   if (files.length === 0) return false;
@@ -40,7 +43,7 @@ export const reachesTypeScript = async (files: readonly string[]): Promise<boole
   const folders = [...new Set(files.map((file) => dirname(file)))];
   const installed = new Set((await Promise.all(folders.map(installedAbove))).flat());
   try {
-    const { metafile } = buildSync({
+    const { metafile, warnings } = buildSync({
       entryPoints: [...files],
       bundle: true,
       write: false,
@@ -49,9 +52,11 @@ export const reachesTypeScript = async (files: readonly string[]): Promise<boole
       platform: "node",
       format: "esm",
       logLevel: "silent",
+      logOverride: Object.fromEntries(NOT_FOLLOWED.map((id) => [id, "warning"])),
       external: [...installed],
       loader: { ".node": "empty", ".wasm": "empty" },
     });
+    if (warnings.some(({ id }) => NOT_FOLLOWED.includes(id))) return true;
     return Object.keys(metafile.inputs).some((file) => TYPESCRIPT.test(file));
   } catch {
     return true;

@@ -7,6 +7,7 @@ import type { ThreadExpiry } from "./thread-expiry.ts";
 import type { GraphDefaults } from "./assistant-defaults.ts";
 import { authConfigOf, authSchema, type AuthConfig } from "./auth.ts";
 import { httpRulesOf, httpSchema, httpWarnings, type HttpRules } from "./http.ts";
+import { JsonFileError, readJsonFile } from "./json-file.ts";
 import { keyWarning, reviewKeys } from "./known-keys.ts";
 import { withKeys } from "./keys-given.ts";
 import type { ProjectKeys } from "../config/project-keys.ts";
@@ -163,14 +164,12 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
 }
 
 async function readJson(path: string, { mayBeMissing }: { mayBeMissing: boolean }): Promise<unknown> {
-  const text = await readFile(path, "utf8").catch((cause: unknown) => {
-    if (mayBeMissing && (cause as NodeJS.ErrnoException).code === "ENOENT") return "{}";
-    throw new GraphLoadError(`${path} can't be read: ${messageOf(cause)}.`, { cause });
-  });
   try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new GraphLoadError(`${path} is not JSON: ${messageOf(cause)}.`, { cause });
+    return await readJsonFile(path);
+  } catch (error) {
+    if (!(error instanceof JsonFileError)) throw error;
+    if (mayBeMissing && error.kind === "missing") return {};
+    throw new GraphLoadError(error.message, { cause: error });
   }
 }
 

@@ -52,7 +52,7 @@ test("for people each check is a line that begins with a word, and says what to 
   });
   expect(code).toBe(1);
   expect(out).toMatch(
-    /^FAIL {2}langgraph\.json +\S*langgraph\.json is not JSON: .*\n +-> Make it name your graphs/m,
+    /^FAIL {2}langgraph\.json +\S*langgraph\.json:1:2 is not JSON: .*\n +-> Correct it, or name another file/m,
   );
   expect(out).toMatch(/\n\d+ checks, 1 failed, 0 warned\.\n$/);
   // eslint-disable-next-line no-control-regex

@@ -111,7 +111,7 @@ test.each([
     cwd: tmpdir(),
     environment: { THREADLOOM_URL: server.url },
   });
-  const aRunUntil = (what: string, isDone: () => boolean): Promise<void> =>
+  const aRunUntil = (what: string, isDone: () => boolean): Promise<unknown> =>
     eventually(
       what,
       async () => {

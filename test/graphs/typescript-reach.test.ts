@@ -37,6 +37,8 @@ test.each([
   ["imports one later", 'export const later = () => import("./typed.ts");', {}, true],
   ["imports a linked package in TypeScript", 'import "@acme/tools";', {}, true],
   ["imports what can't be followed", 'import "./nowhere.js";', {}, true],
+  ["imports a computed name", "export const later = (name) => import(name);", {}, true],
+  ["requires a computed name", "const later = (name) => require(name);", {}, true],
   ["imports JavaScript alone", 'import "./other.js";', { "apps/agent/other.js": "export {};" }, false],
   ["imports what is installed", 'import "installed"; import "node:fs"; import "fs";', INSTALLED, false],
 ] as const)(

@@ -4,6 +4,7 @@ import { StartError } from "../../domain/errors.ts";
 import { cacheFolderOf, createExtractionCache } from "../../graphs/source/cache.ts";
 import { missingCompiler } from "../../graphs/source/compiler.ts";
 import { startExtraction } from "../../graphs/source/extraction-process.ts";
+import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
 import { graphConfigFileOf } from "../../config/config.ts";
 import { readGraphConfig } from "../../project/langgraph-json.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
@@ -19,13 +20,15 @@ A server reads them by itself when they are asked for, and keeps them in node_mo
 whose files can't be written any more once they run. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 const fill = async (configPath: string, { write, tell }: CommandSurroundings): Promise<void> => {
+  const { entries } = await readGraphConfig(configPath);
   const missing = missingCompiler();
-  if (missing !== undefined) throw new StartError(missing);
+  if (missing !== undefined && !entries.some(({ file }) => TYPESCRIPT.test(file)))
+    return write("No graph is in TypeScript: there is nothing to read.\n");
+  if (missing !== undefined) throw new StartError(`${missing}.`);
   const folder = dirname(resolve(configPath));
   const kept = cacheFolderOf(folder);
   if (kept === undefined)
     throw new StartError(`There is no node_modules in ${folder}, or above it, to keep schemas in.`);
-  const { entries } = await readGraphConfig(configPath);
   const request = { folder, entries: entries.map(({ id, file, exportName }) => ({ id, file, exportName })) };
   const extraction = await startExtraction(SCHEMA_PROCESS, request).extraction;
   for (const [id, message] of extraction.failures)

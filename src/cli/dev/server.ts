@@ -18,6 +18,7 @@ import { createFileWatch, type FileWatch } from "./file-watch.ts";
 import { START_AGAIN, type Ready } from "./launch.ts";
 import { exitCodeOf } from "../run-command.ts";
 import { createTelling, type Telling } from "./telling.ts";
+import { tsconfigFilesOf } from "./tsconfig-files.ts";
 
 /** Below what variables say. Closing has to be quick: what runs goes on at the next start. */
 const DEFAULTS = { WORKERS: "1", LOG_FORMAT: "pretty", BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "2" };
@@ -57,12 +58,20 @@ const setEnvironment = (given: Surroundings["given"], before: Basis, now: Basis)
     if (!KEPT_FROM_GRAPHS.has(name)) process.env[name] ??= value;
 };
 
+/** Those of the tsconfig.json by which the graphs are loaded, as bin/threadloom.js has found it. */
+const tsconfigFiles = (): string[] => {
+  const file = process.env["TSX_TSCONFIG_PATH"];
+  return file ? tsconfigFilesOf(file) : [];
+};
+
 /** Renews a running server as its project changes. */
 class Renewing {
   #basis: Basis;
   #trials = 0;
   #wasBroken = false;
   readonly #graphFiles = new Set<string>();
+  /** The loader of TypeScript has read them once. */
+  readonly #tsconfigFiles = tsconfigFiles();
   #missing: readonly string[] = [];
   /** What was written, and could not be used then. */
   #unapplied: readonly string[] = [];
@@ -83,12 +92,7 @@ class Renewing {
   /** Files that are about how the project is loaded. */
   get #settings(): string[] {
     const { path, environmentFile } = this.#project;
-    const tsconfig = process.env["TSX_TSCONFIG_PATH"];
-    return [
-      path,
-      ...(environmentFile === undefined ? [] : [environmentFile]),
-      ...(tsconfig ? [tsconfig] : []),
-    ];
+    return [path, ...(environmentFile === undefined ? [] : [environmentFile]), ...this.#tsconfigFiles];
   }
 
   async watchFiles(since: number): Promise<void> {
@@ -146,8 +150,7 @@ class Renewing {
       this.#basis = now;
       isWhole = true;
     }
-    // The loader of TypeScript has read it once.
-    if (files.includes(process.env["TSX_TSCONFIG_PATH"] ?? "")) return "restarts";
+    if (files.some((file) => this.#tsconfigFiles.includes(file))) return "restarts";
     if (files.some((file) => own.has(file))) {
       await this.#assertLoadable(this.#project);
       return "restarts";
@@ -208,6 +211,7 @@ const startAgainLater = async (error: unknown, surroundings: Surroundings, since
     ...(project?.environmentFile === undefined ? [] : [project.environmentFile]),
     ...(project === undefined ? [] : [...project.entries.map(({ file }) => file), ...ownFilesOf(project)]),
     ...trace.loaded().files,
+    ...tsconfigFiles(),
     ...pathsIn(text),
   ];
   await watch.set(files, since);

@@ -56,13 +56,16 @@ export const checkPort = async (host: string, port: number): Promise<Check> => {
   if (code === "EADDRINUSE") {
     const [version, holder] = await Promise.all([threadloomAt(port), holderOf(port)]);
     const by = holder === undefined ? "" : `, ${holder}`;
-    const advice = `Take another with --port, e.g. --port ${port + 1}.`;
     return version === undefined
-      ? fail("Port", `${where} is taken by another program${by}`, advice)
+      ? fail(
+          "Port",
+          `${where} is taken by another program${by}`,
+          `Take another port, e.g. --port ${port + 1}.`,
+        )
       : warn(
           "Port",
           `${where} is taken by a Threadloom ${version} that runs${by}`,
-          `Another start: ${advice}`,
+          `To start a second one, give it another port, e.g. --port ${port + 1}.`,
         );
   }
   if (code === "EACCES")

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
+import { JsonFileError } from "../../project/json-file.ts";
 import type { ProjectKeys } from "../../config/project-keys.ts";
 import { fail, info, ok, warn, type Check } from "./checks.ts";
 
@@ -37,7 +38,8 @@ export const checkProject = async (file: string, given: ProjectKeys): Promise<Ch
     return { project, checks };
   } catch (error) {
     if (!(error instanceof GraphLoadError)) throw error;
-    const advice = "Make it name your graphs, or name another file with --config.";
+    const isSyntax = error.cause instanceof JsonFileError && error.cause.kind === "not JSON";
+    const advice = `${isSyntax ? "Correct it" : "Make it name your graphs"}, or name another file with --config.`;
     return { project: undefined, checks: [fail("langgraph.json", error.message, advice)] };
   }
 };

@@ -51,7 +51,7 @@ export interface Developed {
 
 /** Each edit costs a second of CPU; other tests run beside these. */
 export const SECONDS_AT_MOST = 120;
-const PATIENCE = { timeout: 60_000, interval: 100 };
+export const PATIENCE = { timeout: 60_000, interval: 100 };
 
 /** A project with `threadloom dev` in it. */
 export const developed = async (

@@ -4,7 +4,7 @@ import { findPostmaster } from "../../../src/database/embedded/cluster.ts";
 import { findPlace } from "../../../src/database/embedded/place.ts";
 import { aProject } from "../../helpers/project.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
-import { agentSource, developed, GRAPHS, SECONDS_AT_MOST } from "./dev-project.ts";
+import { agentSource, developed, GRAPHS, PATIENCE, SECONDS_AT_MOST } from "./dev-project.ts";
 
 vi.setConfig({ testTimeout: SECONDS_AT_MOST * 1_000 });
 
@@ -48,18 +48,22 @@ test("a project that can't be served yet is waited for; served, it ends when nob
   const project = await aProject({
     "package.json": { type: "module" },
     "langgraph.json": { graphs: GRAPHS },
-    "tsconfig.json": { compilerOptions: { paths: { "@/*": ["./src/*"] } } },
-    "src/agent.ts": agentSource("code1").replace("compile();", "compile(;"),
+    "tsconfig.json": { extends: "./tsconfig.base.json" },
+    "tsconfig.base.json": { extends: "./tsconfig.paths" },
+    "tsconfig.paths.json": { compilerOptions: { paths: { "@/*": ["./sources/*"] } } },
+    "src/agent.ts": agentSource("code1"),
     "src/word.ts": 'export const word = "word1";',
     "src/data.json": { word: "data1" },
   });
   await project.linkPackages();
   const server = await project.develop();
-  await vi.waitFor(() => expect(server.output()).toContain("waiting for a change"), { timeout: 20_000 });
-  await writeFile(project.path("src/agent.ts"), agentSource("code1"));
+  await vi.waitFor(() => expect(server.output()).toContain("waiting for a change"), PATIENCE);
+  // Written into a base of a base.
+  const paths = { compilerOptions: { paths: { "@/*": ["./src/*"] } } };
+  await writeFile(project.path("tsconfig.paths.json"), JSON.stringify(paths));
   const response = await fetch(`${await server.address()}/ok`);
   expect(response.status).toBe(200);
-  await vi.waitFor(() => expect(server.output()).toContain("watching the graphs"), { timeout: 20_000 });
+  await vi.waitFor(() => expect(server.output()).toContain("watching the graphs"), PATIENCE);
   server.child.stdout?.destroy();
   await writeFile(project.path("src/agent.ts"), agentSource("code2"));
   expect(await server.exit()).toBe(0);

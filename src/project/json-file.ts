@@ -1,0 +1,53 @@
+import { readFile } from "node:fs/promises";
+
+/** A file can't be read, or is not JSON. The message is a sentence with its path, and the line where there is one. */
+export class JsonFileError extends Error {
+  override readonly name = "JsonFileError";
+
+  constructor(
+    message: string,
+    readonly kind: "unreadable" | "missing" | "not JSON",
+    options: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+interface Fault {
+  text: string;
+  location: { line: number; column: number; lineText: string } | null;
+}
+
+/** Node tells the position in characters, or none; esbuild line and column, and what it is about. */
+const faultIn = async (text: string): Promise<Fault | undefined> => {
+  const { transformSync } = await import("esbuild");
+  try {
+    transformSync(text, { loader: "json", logLevel: "silent" });
+    return undefined;
+  } catch (error) {
+    return (error as { errors?: Fault[] }).errors?.[0];
+  }
+};
+
+/**
+ * What a JSON file of the project holds; a byte order mark, which some editors write, is none of it.
+ * @throws JsonFileError
+ */
+export const readJsonFile = async (path: string): Promise<unknown> => {
+  const text = await readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
+    const kind = cause.code === "ENOENT" ? "missing" : "unreadable";
+    throw new JsonFileError(`${path} can't be read: ${cause.name}: ${cause.message}.`, kind, { cause });
+  });
+  const json = text.replace(/^\uFEFF/, "");
+  try {
+    return JSON.parse(json);
+  } catch (cause) {
+    const fault = await faultIn(json);
+    const { line, column, lineText } = fault?.location ?? {};
+    // Its columns are bytes, from 0.
+    const before = Buffer.from(lineText ?? "").subarray(0, column);
+    const place = line === undefined ? "" : `:${line}:${[...before.toString()].length + 1}`;
+    const reason = fault?.text ?? (cause as Error).message;
+    throw new JsonFileError(`${path}${place} is not JSON: ${reason}.`, "not JSON", { cause });
+  }
+};

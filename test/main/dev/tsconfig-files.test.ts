@@ -1,0 +1,27 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { tsconfigFilesOf } from "../../../src/cli/dev/tsconfig-files.ts";
+import { temporaryFolder } from "../../helpers/temporary-folder.ts";
+
+const PACKAGE = "node_modules/@tsconfig/node20";
+
+test("a tsconfig.json is made of all that it extends: chains, lists, packages, one that is missing, one that is broken", async () => {
+  const { path, remove } = await temporaryFolder();
+  onTestFinished(remove);
+  const files: Record<string, string> = {
+    "app/tsconfig.json": '{ // of the project\n "extends": ["../base", "@tsconfig/node20/tsconfig.json"], }',
+    "base.json": '{ "extends": "./deep/missing.json" }',
+    [`${PACKAGE}/package.json`]: '{ "name": "@tsconfig/node20" }',
+    [`${PACKAGE}/tsconfig.json`]: "{}",
+    "broken.json": '{ "extends": "./base.json" ',
+  };
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(`${path}/${name}`), { recursive: true });
+    await writeFile(`${path}/${name}`, text);
+  }
+  const found = tsconfigFilesOf(`${path}/app/tsconfig.json`);
+  for (const name of ["app/tsconfig.json", "base.json", "deep/missing.json", `${PACKAGE}/tsconfig.json`])
+    expect(found).toContain(`${path}/${name}`);
+  expect(tsconfigFilesOf(`${path}/broken.json`)).toContain(`${path}/broken.json`);
+});
