@@ -16,6 +16,10 @@ const building = new URL("../dist/page.building", import.meta.url);
 const BUILT_WITHIN_MS = 180_000;
 const LOOKED_AT_EVERY_MS = 100;
 
+const NAMED_AT_MOST = 3;
+
+class OutdatedPackagesError extends Error {}
+
 const fingerprint = async () => {
   const hash = createHash("sha256");
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -55,6 +59,34 @@ const oneAtATime = async (build) => {
   }
 };
 
+const json = async (url) => JSON.parse(await readFile(url, "utf8").catch(() => "{}"));
+
+/** Packages that are not what package-lock.json says: after a pull, until `npm ci`. */
+const outdatedPackages = async () => {
+  const { packages = {} } = await json(lockFile);
+  const { dependencies, devDependencies } = packages[""] ?? {};
+  const outdated = [];
+  for (const name of Object.keys({ ...dependencies, ...devDependencies })) {
+    const wanted = packages[`node_modules/${name}`]?.version;
+    const { version } = await json(new URL(`../node_modules/${name}/package.json`, import.meta.url));
+    if (wanted !== undefined && version !== wanted)
+      outdated.push(`${name} is ${version === undefined ? "missing" : `${version} instead of ${wanted}`}`);
+  }
+  return outdated;
+};
+
+/** Why a build has failed, in a sentence where that is known. */
+const explained = async (error) => {
+  const outdated = await outdatedPackages();
+  if (outdated.length === 0) return error;
+  const named = outdated.slice(0, NAMED_AT_MOST).join(", ");
+  const more = outdated.length > NAMED_AT_MOST ? `, and ${outdated.length - NAMED_AT_MOST} more` : "";
+  return new OutdatedPackagesError(
+    `The console can't be built, since node_modules is not what package-lock.json says: ${named}${more}. Run npm ci.`,
+    { cause: error },
+  );
+};
+
 const isBuiltFrom = async (files) => existsSync(builtFrom) && (await readFile(builtFrom, "utf8")) === files;
 
 export const buildConsole = async ({ ifPossible = false } = {}) => {
@@ -63,15 +95,17 @@ export const buildConsole = async ({ ifPossible = false } = {}) => {
   if (ifPossible && !isThere("vite")) return "is not built: Vite is not installed";
   return oneAtATime(async () => {
     if (await isBuiltFrom(now)) return "is built already";
-    const { build } = await import("vite");
     // Under a test runner it is "test", which Vite takes for development: React would weigh 65 KB more, and warn.
     const { NODE_ENV } = process.env;
     process.env.NODE_ENV = "production";
     try {
+      const { build } = await import("vite");
       await build({
         configFile: fileURLToPath(new URL("./vite.config.js", import.meta.url)),
         logLevel: "warn",
       });
+    } catch (error) {
+      throw await explained(error);
     } finally {
       if (NODE_ENV === undefined) delete process.env.NODE_ENV;
       else process.env.NODE_ENV = NODE_ENV;
@@ -82,7 +116,12 @@ export const buildConsole = async ({ ifPossible = false } = {}) => {
 };
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.stdout.write(
-    `The console ${await buildConsole({ ifPossible: process.argv.includes("--if-possible") })}.\n`,
-  );
+  try {
+    const done = await buildConsole({ ifPossible: process.argv.includes("--if-possible") });
+    process.stdout.write(`The console ${done}.\n`);
+  } catch (error) {
+    if (!(error instanceof OutdatedPackagesError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
 }
