@@ -1,6 +1,9 @@
 /** What callers have written, for a terminal: nothing in it must steer one. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
 
+/** The same of a text of several lines, whose tabs stay. */
+export const printableLines = (text: string): string => text.replace(/(?![\n\t])[\p{Cc}\p{Cf}]/gu, "?");
+
 const SHORTEST = 8;
 const GAP = 2;
 

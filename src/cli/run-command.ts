@@ -1,6 +1,7 @@
 import { CommanderError, type Command } from "commander";
 import { EncryptionError, StartError, ThreadloomError, UsageError } from "../domain/errors.ts";
 import { GraphLoadError } from "../project/langgraph-json.ts";
+import { printableLines } from "./printable.ts";
 
 /** What a shell is told by the exit code. */
 export const EXIT_CODES = { done: 0, notDone: 1, wrongUsage: 2 } as const;
@@ -73,7 +74,8 @@ export const runProgram = async (program: Command, options: RunOptions): Promise
 
 /** An error is one sentence; only a fault of ours has a stack. */
 const run = async (command: Command, name: string, { argv, tell, write }: RunOptions): Promise<number> => {
-  const named = (text: string): void => tell(`${name}: ${text}`);
+  // Arguments stand in it as they were given.
+  const named = (text: string): void => tell(`${name}: ${printableLines(text)}`);
   // Commander ends the process by itself unless each command is told not to.
   const prepare = (one: Command): void => {
     one.exitOverride();

@@ -171,6 +171,17 @@ test("the steps lead into a folder of any name, and no shell reads anything in i
   expect(await readdir(cwd)).toHaveLength(3);
 });
 
+test("what is empty, or would steer the terminal, is refused and printed without harm", async () => {
+  const cwd = await aFolder();
+  const steering = await make(cwd, "a\u001b[2Jb");
+  expect([steering.code, steering.told]).toEqual([2, expect.stringContaining("can't be seen")]);
+  const unversioned = await make(cwd, "b", "--threadloom", "");
+  expect([unversioned.code, unversioned.told]).toEqual([2, expect.stringContaining("--threadloom is empty")]);
+  const unknown = await make(cwd, "--\u001b[2Jb");
+  expect([unknown.code, unknown.told]).toEqual([2, expect.stringContaining("--?[2Jb")]);
+  expect(await readdir(cwd)).toEqual([]);
+});
+
 test("a folder without a name is none, and a link that leads nowhere is in the way before anything is written", async () => {
   const cwd = await aFolder();
   const unnamed = await make(cwd, "");

@@ -11,7 +11,7 @@ import {
   scriptCommand,
   type PackageManager,
 } from "../new/installing.ts";
-import { assertRoomIn, writeProject } from "../new/project.ts";
+import { assertFolderName, assertRoomIn, writeProject } from "../new/project.ts";
 import {
   LANGUAGE_NAMES,
   LANGUAGES,
@@ -20,6 +20,7 @@ import {
   type Language,
   type Template,
 } from "../new/templates.ts";
+import { printable } from "../printable.ts";
 import { EXIT_CODES_TEXT } from "../run-command.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
@@ -113,8 +114,9 @@ const run = async (
   const asks = canAsk && flags.yes !== true;
   if (given === undefined && !asks && flags.yes !== true)
     throw new UsageError(`Name a folder, e.g. 'threadloom new ${USUAL_FOLDER}', or say --yes for that one.`);
-  // As of a variable of a script that is not set.
-  if (given?.trim() === "") throw new UsageError("The folder has no name; '.' is this one.");
+  if (given !== undefined) assertFolderName(given);
+  if (flags.threadloom?.trim() === "")
+    throw new UsageError("--threadloom is empty; it names a version, a file of npm pack, or a folder.");
   // Whoever stands in a project and names no other folder means this one, or has forgotten that there is one.
   if (given === undefined) await assertRoomIn(resolve("."));
   const questions = asks ? await import("../new/questions.ts") : undefined;
@@ -128,7 +130,7 @@ const run = async (
   const threadloom = await dependencyOn(flags.threadloom, folder);
   const files = await writeProject({ folder, template, language, packageManager, threadloom });
   write(
-    `Made ${folder}: ${files.length} files, the template '${template}' in ${LANGUAGE_NAMES[language]}.\n`,
+    `Made ${printable(folder)}: ${files.length} files, the template '${template}' in ${LANGUAGE_NAMES[language]}.\n`,
   );
   if (isWanted) await installIn(folder, packageManager, surroundings);
   write(stepsText(folder, template, packageManager, isWanted));

@@ -1,6 +1,7 @@
 import { lstat, mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { StartError, UsageError } from "../../domain/errors.ts";
+import { printable } from "../printable.ts";
 import { langgraphJson, packageJson, packageNameOf } from "./manifest.ts";
 import { EXECUTE, scriptCommand, type PackageManager } from "./installing.ts";
 import { ENDINGS, templateFiles, type Language, type Template } from "./templates.ts";
@@ -45,6 +46,14 @@ const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
+
+/** Throws UsageError for what is no name of a folder that could be printed and typed again. */
+export const assertFolderName = (given: string): void => {
+  // As of a variable of a script that is not set.
+  if (given.trim() === "") throw new UsageError("The folder has no name; '.' is this one.");
+  if (printable(given) !== given)
+    throw new UsageError("The folder's name has a character that can't be seen; name another.");
+};
 
 /** Throws UsageError for a folder in which no new project belongs, whatever its files are. */
 export const assertRoomIn = async (folder: string): Promise<void> => {

@@ -1,7 +1,7 @@
 import { cancel, confirm, isCancel, select, text } from "@clack/prompts";
 import { resolve } from "node:path";
 import { NotDoneError } from "../run-command.ts";
-import { assertRoomIn } from "./project.ts";
+import { assertFolderName, assertRoomIn } from "./project.ts";
 import {
   LANGUAGE_NAMES,
   LANGUAGES,
@@ -20,6 +20,11 @@ const answered = <Answer>(answer: Answer): Exclude<Answer, symbol> => {
 
 const FOLDER_CHARACTERS = 1_000;
 
+const assertFits = async (folder: string): Promise<void> => {
+  assertFolderName(folder);
+  await assertRoomIn(resolve(folder));
+};
+
 /** Questions to a person at a terminal. Each throws NotDoneError if it is not answered. */
 export const askFolder = async (usual: string): Promise<string> => {
   for (;;) {
@@ -31,7 +36,7 @@ export const askFolder = async (usual: string): Promise<string> => {
         validate: (value) => ((value ?? "").length > FOLDER_CHARACTERS ? "That is too long." : undefined),
       }),
     );
-    const problem = await assertRoomIn(resolve(folder)).catch((error: Error) => error.message);
+    const problem = await assertFits(folder).catch((error: Error) => error.message);
     if (problem === undefined) return folder;
     cancel(problem);
   }
