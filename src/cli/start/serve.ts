@@ -5,7 +5,6 @@
  * time as the embedded PostgreSQL starts, because both take most of the start's time.
  */
 import { readFileSync } from "node:fs";
-import { createServer as createSocket } from "node:net";
 import { constants } from "node:os";
 import { resolve } from "node:path";
 import { bannerText, callable, databaseName } from "../banner.ts";
@@ -33,6 +32,7 @@ import type { Development } from "../../app/development.ts";
 import { signInOf } from "../../http/sign-in.ts";
 import { exitCodeOf } from "../run-command.ts";
 import type { InDevelopment } from "./in-development.ts";
+import { assertPortIsFree, explainListening } from "./listening.ts";
 
 /** What is open so far, in the order in which it was opened. */
 interface Opened {
@@ -53,24 +53,6 @@ const loadEnvironment = ({ environment }: GraphConfig): void => {
   process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] ??= "false";
 };
 
-/** Turns the errors of listening into a sentence. */
-const explainListening = (error: unknown, { host, port }: Config): unknown => {
-  const code = sqlState(error) ?? "";
-  if (code === "EADDRINUSE") {
-    return new StartError(
-      `Port ${port} on ${host} is in use, perhaps by another Threadloom. ` +
-        `Take another with --port, e.g. --port ${port + 1}.`,
-    );
-  }
-  if (code === "EACCES") {
-    return new StartError(`Listening on port ${port} is not permitted. Take one above 1023 with --port.`);
-  }
-  if (["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"].includes(code)) {
-    return new StartError(`${host} is not an address of this machine. Choose another with --host.`);
-  }
-  return error;
-};
-
 /** Turns the errors that a start commonly meets into a sentence; others stay as they are. */
 const explain = (error: unknown, config: Config): unknown => {
   if (error instanceof Error && "syscall" in error && error.syscall === "listen") {
@@ -80,17 +62,6 @@ const explain = (error: unknown, config: Config): unknown => {
   const reason = error instanceof Error && error.message !== "" ? error.message : sqlState(error);
   return new StartError(`The database at ${databaseName(config.databaseUrl)} can't be used: ${reason}.`);
 };
-
-/**
- * Finds out before anything is opened. Otherwise the embedded server would start, and a second worker would
- * claim runs, only to hand them back.
- */
-const assertPortIsFree = (config: Config): Promise<void> =>
-  new Promise((free, reject) => {
-    const probe = createSocket();
-    probe.once("error", (error) => reject(explainListening(error, config)));
-    probe.listen(config.port, config.host, () => probe.close(() => free()));
-  });
 
 const open = async (
   config: Config,

@@ -1,0 +1,32 @@
+import { createServer as createSocket } from "node:net";
+import type { Config } from "../../config/config.ts";
+import { sqlState, StartError } from "../../domain/errors.ts";
+
+/** Turns the errors of listening into a sentence. */
+export const explainListening = (error: unknown, { host, port }: Config): unknown => {
+  const code = sqlState(error) ?? "";
+  if (code === "EADDRINUSE") {
+    return new StartError(
+      `Port ${port} on ${host} is in use, perhaps by another Threadloom. ` +
+        `Take another with --port, e.g. --port ${port + 1}.`,
+    );
+  }
+  if (code === "EACCES") {
+    return new StartError(`Listening on port ${port} is not permitted. Take one above 1023 with --port.`);
+  }
+  if (["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"].includes(code)) {
+    return new StartError(`${host} is not an address of this machine. Choose another with --host.`);
+  }
+  return error;
+};
+
+/**
+ * Finds out before anything is opened. Otherwise the embedded server would start, and a second worker would
+ * claim runs, only to hand them back.
+ */
+export const assertPortIsFree = (config: Config): Promise<void> =>
+  new Promise((free, reject) => {
+    const probe = createSocket();
+    probe.once("error", (error) => reject(explainListening(error, config)));
+    probe.listen(config.port, config.host, () => probe.close(() => free()));
+  });
