@@ -10,6 +10,9 @@ import { FaultBoundary } from "./shell/fault-boundary.tsx";
 const root = document.getElementById("console");
 if (root === null) throw new Error("The page has no place for the console.");
 
+// public/loading.js looks for it.
+document.documentElement.dataset["console"] = "begun";
+
 createRoot(root).render(
   <StrictMode>
     <FaultBoundary>

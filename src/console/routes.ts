@@ -48,6 +48,9 @@ export const createConsoleRoutes =
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
       });
+      // Names of files are told apart by versions that stand beside each other: what one has not, the next may have.
+      if (reply.statusCode >= 400) reply.header("cache-control", "no-store");
+      else if (!reply.hasHeader("cache-control")) reply.header("cache-control", "no-cache");
       // A file is there compressed and not: caches between must not give one for the other.
       const vary = reply.getHeader("vary");
       reply.header("vary", vary === undefined ? "accept-encoding" : `${String(vary)}, accept-encoding`);
@@ -64,6 +67,9 @@ export const createConsoleRoutes =
       serve: false,
       preCompressed: true,
       cacheControl: false,
+      // They would be made of size and time. Pages of two versions are of one size, and package managers and images give all files one time.
+      etag: false,
+      lastModified: false,
       setHeaders(reply, path) {
         reply.setHeader("cache-control", NAMED_BY_CONTENTS.test(path) ? FOR_EVER : "no-cache");
       },

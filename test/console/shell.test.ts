@@ -75,11 +75,30 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     expect(new URL(page.url()).search).toBe("");
   });
 
-  test("says what to do where a page can't be loaded any more, as after an upgrade of the server", async () => {
+  test("is loaded again where a file is missing, as while servers of two versions stand behind a balancer", async () => {
+    const { page } = shown;
+    const missing = [
+      /\/assets\/index-[^/]*\.js$/,
+      /\/assets\/index-[^/]*\.css$/,
+      /\/assets\/store-page-[^/]*\.js$/,
+    ];
+    for (const file of missing) {
+      await page.route(file, (route) => route.fulfill({ status: 404, json: { detail: "gone" } }), {
+        times: 1,
+      });
+    }
+    await page.reload();
+    await page.getByRole("navigation").getByRole("link", { name: "Store", exact: true }).click();
+    await page.getByRole("main").getByRole("heading", { level: 1, name: "Store" }).waitFor();
+  });
+
+  test("says what to do where a page still can't be loaded after some tries", async () => {
     const { page } = shown;
     const isOfStore = (url: URL): boolean => /\/assets\/store-page-.*\.js$/.test(url.pathname);
     await page.reload();
-    await page.getByRole("navigation").waitFor();
+    await page.getByRole("navigation").getByRole("link", { name: "Runs", exact: true }).click();
+    await page.reload();
+    await page.evaluate(`sessionStorage.setItem("threadloom-loads", "6 " + Date.now())`);
     await page.route(isOfStore, (route) => route.fulfill({ status: 404, json: { detail: "gone" } }));
     await page.getByRole("navigation").getByRole("link", { name: "Store", exact: true }).click();
     await page.getByRole("alert").getByText("has another version by now").waitFor();
@@ -107,6 +126,22 @@ describe("the page at /console", () => {
   test("is gone with --no-console", async () => {
     expect(await statusOf({})).toBe(200);
     expect(await statusOf({ noConsole: true })).toBe(404);
+  });
+
+  test("is never taken from a cache for that of another version, nor is what one version has not", async () => {
+    const server = await startTestServer({});
+    try {
+      const page = await fetch(`${server.url}/console/`);
+      expect(await page.text()).toContain("The page is not loaded yet");
+      const named = ["cache-control", "etag", "last-modified"].map((name) => page.headers.get(name));
+      expect(named).toEqual(["no-cache", null, null]);
+      const none = await fetch(`${server.url}/console/assets/index-of-another-version.js`);
+      expect([none.status, none.headers.get("cache-control")]).toEqual([404, "no-store"]);
+      const signIn = await fetch(`${server.url}/console/sign-in.json`);
+      expect(signIn.headers.get("cache-control")).toBe("no-cache");
+    } finally {
+      await server.close();
+    }
   });
 
   test("is not there beyond loopback as long as nobody has to say who he is", async () => {

@@ -4,21 +4,34 @@ import { Component, type ReactNode } from "react";
 const unloaded = new WeakSet<Error>();
 window.addEventListener("vite:preloadError", ({ payload }) => unloaded.add(payload));
 
+const isOfFile = (error: unknown): boolean => error instanceof Error && unloaded.has(error);
+
+interface FaultBoundaryProps {
+  children: ReactNode;
+  /** Loads the page again by itself where a file of it is missing. */
+  loadsAgain?: boolean;
+}
+
 /**
  * A fault of the page's own: says so, and keeps what is around it. Where a file of the page is missing, since the server was away or has
  * been replaced by one of another version, only loading the page again helps.
  */
-export class FaultBoundary extends Component<{ children: ReactNode }, { fault: unknown }> {
+export class FaultBoundary extends Component<FaultBoundaryProps, { fault: unknown }> {
   override state = { fault: undefined as unknown };
 
   static getDerivedStateFromError(error: unknown) {
     return { fault: error ?? new Error("nothing is known of it") };
   }
 
+  override componentDidCatch(error: unknown) {
+    // public/loading.js does so a few times: whoever has just come to a page has written nothing in it yet.
+    if (this.props.loadsAgain === true && isOfFile(error)) dispatchEvent(new Event("threadloom:unloaded"));
+  }
+
   override render() {
     const { fault } = this.state;
     if (fault === undefined) return this.props.children;
-    const isUnloaded = fault instanceof Error && unloaded.has(fault);
+    const isUnloaded = isOfFile(fault);
     return (
       <div role="alert" className="notice bad">
         <h1>

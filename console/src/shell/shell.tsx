@@ -25,7 +25,7 @@ const Titled = ({ page }: { page: Page }) => {
   }, [page]);
   return (
     <main ref={main} id="main" tabIndex={-1} className={styles.main}>
-      <FaultBoundary>
+      <FaultBoundary loadsAgain>
         <Suspense fallback={<p className={styles.loading}>Loading…</p>}>
           <page.component />
         </Suspense>
