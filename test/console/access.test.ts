@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { KeyScope } from "../../src/access/caller.ts";
 import { hashOf, idOf, makeKey } from "../../src/access/keys/key-text.ts";
-import { createKeyRepository } from "../../src/access/keys/repository.ts";
+import { createKeyRepository, type KeyRepository } from "../../src/access/keys/repository.ts";
 import { openDatabase } from "../../src/database/database.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -43,7 +43,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
   }, SLOW_MS);
   afterAll(() => shown?.close());
 
-  const aKey = async (scopes: KeyScope[]): Promise<string> => {
+  const withKeys = async <T>(act: (keys: KeyRepository) => Promise<T>): Promise<T> => {
     const database = openDatabase({
       connectionString: shown.server.connectionString,
       poolSize: 1,
@@ -52,23 +52,22 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
       logger: listeningLogger().logger,
     });
     try {
-      const key = makeKey();
-      const hash = hashOf(key);
-      await createKeyRepository(database).insert({
-        keyId: idOf(hash),
-        keyHash: hash,
-        name: "a key",
-        scopes,
-        expiresInSeconds: undefined,
-      });
-      await eventually("the key is known", async () => {
-        const { status } = await fetch(`${shown.server.url}/info`, { headers: { "x-api-key": key } });
-        return status === 200 || undefined;
-      });
-      return key;
+      return await act(createKeyRepository(database));
     } finally {
       await database.close();
     }
+  };
+  const aKey = async (scopes: KeyScope[], name = "a key"): Promise<string> => {
+    const key = makeKey();
+    const hash = hashOf(key);
+    await withKeys((keys) =>
+      keys.insert({ keyId: idOf(hash), keyHash: hash, name, scopes, expiresInSeconds: undefined }),
+    );
+    await eventually("the key is known", async () => {
+      const { status } = await fetch(`${shown.server.url}/info`, { headers: { "x-api-key": key } });
+      return status === 200 || undefined;
+    });
+    return key;
   };
 
   test("a key that may only read sees all, and is told the server's sentence where it changes something", async () => {
@@ -147,6 +146,21 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
     );
     expect(still.status).toBe("pending");
     await page.getByRole("button", { name: "Forget the API key" }).click();
+  });
+
+  test("a key that is revoked while the page is open leads back to the question who calls", async () => {
+    const { page } = shown;
+    const key = await aKey(["read"], "to be revoked");
+    await shown.go("/runs");
+    await signIn(page, /API key/, key);
+    await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+    await withKeys((keys) => keys.revoke(idOf(hashOf(key))));
+    await page.getByLabel(/API key/).waitFor();
+    await page.getByRole("alert").getByText("The API key is not known to this server.").waitFor();
+    expect(await page.getByRole("navigation").count()).toBe(0);
+    await page.reload();
+    await page.getByLabel(/API key/).waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
   });
 
   test("the keyboard alone signs in, navigates, starts a run, answers what it asks, and cancels one", async () => {

@@ -88,6 +88,9 @@ export const statusOf = (thrown: unknown): number | undefined => {
   return typeof status === "number" ? status : undefined;
 };
 
+/** Whether it is about who calls. */
+export const isRefusal = (thrown: unknown): boolean => [401, 403].includes(statusOf(thrown) ?? 0);
+
 /** Whether the same request may do later: what the caller did wrong stays wrong, but for asking too often. */
 export const mayPass = (thrown: unknown): boolean => {
   const status = statusOf(thrown);

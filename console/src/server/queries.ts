@@ -1,5 +1,5 @@
-import { QueryClient } from "@tanstack/react-query";
-import { mayPass, statusOf } from "./connection.tsx";
+import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
+import { isRefusal, mayPass, statusOf } from "./connection.tsx";
 
 /** A request that was refused for coming too often is not sent again at once. */
 const TOO_MANY_REQUESTS = 429;
@@ -7,14 +7,23 @@ const TOO_MANY_REQUESTS = 429;
 const mayTryAgain = (tries: number, error: Error): boolean =>
   tries < 2 && mayPass(error) && statusOf(error) !== TOO_MANY_REQUESTS;
 
-/** What is known of the server, for one caller alone: the next one may see other things. */
-export const createQueries = (): QueryClient =>
-  new QueryClient({
+/**
+ * What is known of the server, for one caller alone: the next one may see other things.
+ * @param onRefusal told whenever the server refuses this caller something
+ */
+export const createQueries = (onRefusal: () => void): QueryClient => {
+  const onError = (error: Error): void => {
+    if (isRefusal(error)) onRefusal();
+  };
+  return new QueryClient({
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
     defaultOptions: {
       queries: { retry: mayTryAgain, staleTime: 5_000, networkMode: "always" },
       mutations: { retry: false, networkMode: "always" },
     },
   });
+};
 
 /** After a fault, so that a server which comes back is not met by every tab at once. */
 const AFTER_FAULT_MS = 10_000;

@@ -1,6 +1,13 @@
 import { QueryClientProvider, type QueryClient } from "@tanstack/react-query";
 import { useEffect, useState, type FormEvent, type ReactNode } from "react";
-import { connect, ConnectionProvider, messageOf, statusOf, type Connection } from "../server/connection.tsx";
+import {
+  connect,
+  ConnectionProvider,
+  isRefusal,
+  messageOf,
+  statusOf,
+  type Connection,
+} from "../server/connection.tsx";
 import { forgetKey, keepKey, readSignIn, storedKey, type SignIn } from "../server/credentials.ts";
 import { createQueries } from "../server/queries.ts";
 import { SignOutProvider } from "./sign-out.ts";
@@ -18,20 +25,35 @@ type State =
       key: string | undefined;
     };
 
-const isRefusal = (error: unknown): boolean => [401, 403].includes(statusOf(error) ?? 0);
+/** The question that a refusal leads to. Nobody has said anything yet: that is no news. Any other refusal is about something else than who calls. */
+const asking = (signIn: SignIn, key: string | undefined, error: unknown): State => {
+  const isNoNews = key === undefined && statusOf(error) === 401;
+  return { kind: "asking", signIn, refusal: isNoNews ? undefined : messageOf(error) };
+};
 
-const enter = async (key: string | undefined): Promise<State> => {
+/** @param onGone told what is asked once the server knows this caller no more */
+const enter = async (key: string | undefined, onGone: (next: State) => void): Promise<State> => {
   try {
     const signIn = await readSignIn();
+    // A refusal may be about what was asked for, or about who calls: the key was revoked, the token has expired.
+    let looking: Promise<void> | undefined;
+    const lookAgain = (): void => {
+      looking ??= connect(signIn, key)
+        .then(
+          () => undefined,
+          (error: unknown) => (isRefusal(error) ? onGone(asking(signIn, key, error)) : undefined),
+        )
+        .finally(() => {
+          looking = undefined;
+        });
+    };
     try {
       const connection = await connect(signIn, key);
       if (key !== undefined) keepKey(key);
-      return { kind: "connected", connection, queries: createQueries(), signIn, key };
+      return { kind: "connected", connection, queries: createQueries(lookAgain), signIn, key };
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      // Nobody has said anything yet: that is no news. Any other refusal is about something else than who calls.
-      const isNoNews = key === undefined && statusOf(error) === 401;
-      return { kind: "asking", signIn, refusal: isNoNews ? undefined : messageOf(error) };
+      return asking(signIn, key, error);
     }
   } catch (error) {
     return { kind: "failed", message: messageOf(error) };
@@ -41,7 +63,14 @@ const enter = async (key: string | undefined): Promise<State> => {
 /** Lets in who the server lets in: asks for a key only where it wants one. */
 export const SignInGate = ({ children }: { children: ReactNode }) => {
   const [state, setState] = useState<State>({ kind: "connecting" });
-  const tryWith = (key: string | undefined): void => void enter(key).then(setState);
+  const tryWith = (key: string | undefined): void => {
+    const onGone = (next: State): void => {
+      if (storedKey() !== key) return;
+      forgetKey();
+      setState(next);
+    };
+    void enter(key, onGone).then(setState);
+  };
   useEffect(() => tryWith(storedKey()), []);
 
   switch (state.kind) {
