@@ -94,8 +94,10 @@ export const ordinary = {
   exclude: ["test/package/**", "node_modules/**"],
   // Without it `graph.stream` can end before LangChain has delivered the last tokens (see src/cli/start/serve.ts).
   env: { LANGCHAIN_CALLBACKS_BACKGROUND: "false", LANGSMITH_TRACING: "false" },
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
+  // Many times what any needs, and what is waited for (test/helpers/conditions.ts): a busy machine breaks none.
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  expect: { poll: { timeout: 120_000 } },
   // Files share processes, and what these have loaded: LangGraph alone took each file 2 s. There is nothing to keep
   // apart, since no module has state that changes (test/architecture.test.ts).
   isolate: false,

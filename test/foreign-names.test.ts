@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 
 /**
  * A name from outside must never be looked up in a plain object: `constructor` is found in each of them. One such
@@ -177,9 +177,6 @@ const foreignNamesIn = (program: ts.Program, files: readonly string[]): string[]
   }
   return found;
 };
-
-/** The compiler reads all of the source: 10 s of a core, of which this may have a third. */
-vi.setConfig({ testTimeout: 120_000 });
 
 test("no name from outside is looked up in a plain object", () => {
   const files = readdirSync(SOURCE, { recursive: true, encoding: "utf8" })

@@ -302,5 +302,5 @@ describe("graphs on state stored by difference", () => {
       },
     );
     // 5 s of computing on an idle core; others may want it, too.
-  }, 120_000);
+  });
 });

@@ -12,7 +12,6 @@ const SECOND_MS = 1_000;
 /** Far more than a queue tries that gives up at all. */
 const TRIES_AT_MOST = 1_000;
 
-vi.setConfig({ testTimeout: 5_000 });
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());
 

@@ -34,7 +34,7 @@ const inOrder = (events: readonly { id?: string }[]): void =>
 // At the same time: the SDK lets a second or two pass before it comes back, and a heartbeat comes after five.
 describe.concurrent.each(LINES)("SDK $version", (line) => {
   const test = (row: string, body: () => Promise<void>): void =>
-    feature({ table: "Run streams whose connection is cut", row, column: columnOf(line) }, body, 20_000);
+    feature({ table: "Run streams whose connection is cut", row, column: columnOf(line) }, body);
 
   for (const streamResumable of [false, true])
     test(`goes on where it was, misses nothing and sees nothing twice (${streamResumable ? "" : "not "}resumable)`, async () => {

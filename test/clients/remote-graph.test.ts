@@ -139,6 +139,6 @@ test("stops a run of version v3 that its caller leaves", async () => {
     .toBe("busy");
   run.abort();
   await expect
-    .poll(async () => (await client.runs.list(config.configurable.thread_id))[0]?.status, { timeout: 10_000 })
+    .poll(async () => (await client.runs.list(config.configurable.thread_id))[0]?.status)
     .toBe("interrupted");
 });

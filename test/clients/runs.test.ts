@@ -151,9 +151,7 @@ const SCENARIOS: Record<string, (watched: Watched) => Promise<void>> = {
     expect(await client.runs.get(threadId, run.run_id)).toMatchObject({ status: "running" });
     leave.abort();
     await joined.next().catch(() => undefined);
-    await expect
-      .poll(async () => (await client.runs.get(threadId, run.run_id)).status, { timeout: 15_000 })
-      .toBe("interrupted");
+    await expect.poll(async () => (await client.runs.get(threadId, run.run_id)).status).toBe("interrupted");
   },
 
   "is told of a run that is missing, and does not try again": async ({ client, requests }) => {

@@ -1,6 +1,6 @@
 import { stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { apiOf, saying, textsOf, type StateRecord } from "../helpers/api.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { commandOf } from "../helpers/command-process.ts";
@@ -9,8 +9,6 @@ import { freshDatabase } from "../helpers/database.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
 /** A command takes seconds where a machine has much to do. */
-vi.setConfig({ testTimeout: 240_000 });
-
 const aFolder = async () => {
   const folder = await temporaryFolder();
   onTestFinished(() => folder.remove());
@@ -73,11 +71,7 @@ test("a backup that is made while runs go on is restored elsewhere, where thread
     expect(record.body.metadata.note).toBe("a\\.\nb\t\u2028");
     const path = `/threads/${running.thread_id}/runs/${running.run_id}`;
     // Its server never gave it back: it is taken over when its lease has ended.
-    await eventually(
-      "it goes on",
-      async () => second.lines.some((line) => line.includes(running.run_id)),
-      60_000,
-    );
+    await eventually("it goes on", async () => second.lines.some((line) => line.includes(running.run_id)));
     expect((await api.post(`${path}/cancel?wait=true`, {})).status).toBe(204);
     const next = { assistant_id: "agent", input: saying("And now?") };
     expect((await api.post(`/threads/${thread}/runs/wait`, next)).status).toBe(200);

@@ -1,5 +1,5 @@
 import { tmpdir } from "node:os";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { tableText } from "../../src/cli/printable.ts";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
@@ -10,8 +10,6 @@ const KEY = "0123456789abcdef0123456789abcdef";
 const MISSING = "0199f3a0-0000-7000-8000-000000000000";
 
 /** A command takes seconds where a machine has much to do. */
-vi.setConfig({ testTimeout: 180_000 });
-
 let server: TestServer;
 let api: Api;
 beforeAll(async () => {
@@ -112,14 +110,10 @@ test.each([
     environment: { THREADLOOM_URL: server.url },
   });
   const aRunUntil = (what: string, isDone: () => boolean): Promise<unknown> =>
-    eventually(
-      what,
-      async () => {
-        await api.post(`/threads/${thread}/runs/wait`, { assistant_id: "counter", input: {} });
-        return isDone();
-      },
-      60_000,
-    );
+    eventually(what, async () => {
+      await api.post(`/threads/${thread}/runs/wait`, { assistant_id: "counter", input: {} });
+      return isDone();
+    });
   // Until it follows, nothing of a run is kept for it.
   await aRunUntil("a run is told of", () => following.out().includes("metadata"));
   end(following);

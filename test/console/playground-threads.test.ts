@@ -118,7 +118,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await search.fill(ids[3] ?? "");
     await list.getByRole("link", { name: ids[3] ?? "" }).waitFor();
     await search.fill("");
-    await expect.poll(() => list.getByRole("listitem").count(), { timeout: 30_000 }).toBe(30);
+    await expect.poll(() => list.getByRole("listitem").count()).toBe(30);
     await list.getByRole("button", { name: "More" }).click();
     await list.getByText("My thread").waitFor();
     await search.fill("my thread");

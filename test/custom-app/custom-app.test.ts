@@ -164,7 +164,7 @@ describe("an application of Hono", () => {
   test("a client that leaves before its answer is there is no fault of the application's", async () => {
     const leaving = new AbortController();
     const { thread_id: threadId } = await client.threads.create();
-    const run = { assistant_id: "sleep", input: { milliseconds: 600 } };
+    const run = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
     const before = seen.length;
     const waiting = fetch(`${server.url}/threads/${threadId}/runs/wait`, {
       method: "POST",

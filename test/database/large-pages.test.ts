@@ -77,7 +77,7 @@ beforeAll(async () => {
   await storeThreads();
   versionsPath = await storeAssistants();
   await storeItems();
-}, 60_000);
+});
 
 const MANY = { limit: RECORDS };
 test.each<[string, number, () => Promise<{ status: number; headers: Headers; body: unknown }>]>([

@@ -213,16 +213,10 @@ for (const { how, preparedStatements, possible } of modes) {
         await pooler.kill();
         await pooler.start();
         const statusOf = (of: { thread_id: string; run_id: string }) =>
-          eventually(
-            "the run has ended",
-            async () => {
-              const { status } = await other
-                .run(of.thread_id, of.run_id)
-                .catch(() => ({ status: "unknown" }));
-              return ["pending", "running", "unknown"].includes(status) ? undefined : status;
-            },
-            25_000,
-          );
+          eventually("the run has ended", async () => {
+            const { status } = await other.run(of.thread_id, of.run_id).catch(() => ({ status: "unknown" }));
+            return ["pending", "running", "unknown"].includes(status) ? undefined : status;
+          });
         expect(await Promise.all([statusOf(run), statusOf(asleep)])).toEqual(["success", "success"]);
       });
 

@@ -102,7 +102,7 @@ test("what is encrypted with a key that is not configured is told with its id, i
   await withServer([NEW], async (api) => {
     expect(await shown(api, threadId, assistantId)).toBe(before);
   });
-}, 60_000);
+});
 
 test("before there is a key, the status counts what is not encrypted, and tells keys that are not configured", async () => {
   const own = await freshDatabase();
@@ -156,4 +156,4 @@ test("a key that is forgotten beside a server that encrypts with it is needed ag
     await server.close();
     await own.drop();
   }
-}, 60_000);
+});

@@ -186,7 +186,7 @@ describe("what was stored before there was a key", () => {
       "webhook_deliveries.metadata",
       "checkpoints.metadata",
     ]);
-  }, 120_000);
+  });
 
   test("is encrypted with a newer key then, and an older one can be dropped when nothing needs it", async () => {
     const old = cipherOf(OLD).keyId;
@@ -217,7 +217,7 @@ describe("what was stored before there was a key", () => {
       await client.runs.wait(threadId, "whispers", { input: { words: {} } });
       expect((await command([NEW], "status")).written).toContain("encrypts from now on");
     });
-  }, 120_000);
+  });
 });
 
 test("what runs store meanwhile is not lost, and all of it is encrypted with the newest key in the end", async () => {
@@ -248,7 +248,7 @@ test("what runs store meanwhile is not lost, and all of it is encrypted with the
       expect(values.messages).toHaveLength(2 * TURNS);
     }
   });
-}, 120_000);
+});
 
 test("metadata that are no longer chosen are open again, and found", async () => {
   chosen = [];
@@ -263,7 +263,7 @@ test("metadata that are no longer chosen are open again, and found", async () =>
   }).finally(() => {
     chosen = CHOSEN;
   });
-}, 60_000);
+});
 
 test("every column in which something is sealed is among those that are sealed anew", async () => {
   const columns = await query<{ table: string; column: string }>(

@@ -5,7 +5,7 @@ import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { query } from "../helpers/query.ts";
 import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
-import { isAtGate } from "./graphs/gates.ts";
+import { isAtGate } from "../fixtures/gates.ts";
 
 const databases: FreshDatabase[] = [];
 afterEach(async () => {

@@ -13,7 +13,7 @@ import { listeningLogger } from "../helpers/parts.ts";
 import { query } from "../helpers/query.ts";
 import { spawnServer } from "../helpers/server-process.ts";
 import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
-import { isAtGate, openGate } from "./graphs/gates.ts";
+import { isAtGate, openGate } from "../fixtures/gates.ts";
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -53,11 +53,11 @@ const beats = (server: TestServer) =>
      where application_name = 'threadloom heartbeat' and datname = current_database()`,
   );
 
-describe("an event loop that is blocked", { timeout: 60_000 }, () => {
-  const LEASES = { LEASE_SECONDS: "1.5", HEARTBEAT_SECONDS: "0.3", SWEEP_SECONDS: "0.3" };
+describe("an event loop that is blocked", () => {
+  const LEASES = { LEASE_SECONDS: "6", HEARTBEAT_SECONDS: "0.4", SWEEP_SECONDS: "0.3" };
   /** Answers and looks for lost runs, while another process executes them and is blocked. */
   const startPair = async (environment: Record<string, string>) => {
-    const server = await start({ role: "api", leaseSeconds: 1.5, heartbeatSeconds: 0.3, sweepSeconds: 0.3 });
+    const server = await start({ role: "api", leaseSeconds: 6, heartbeatSeconds: 0.4, sweepSeconds: 0.3 });
     const worker = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
       DATABASE_URL: server.connectionString,
       ROLE: "worker",
@@ -76,7 +76,7 @@ describe("an event loop that is blocked", { timeout: 60_000 }, () => {
     const beside = await api.aRun(threads[0], { assistant_id: "sleep", input: { milliseconds: 1_000 } });
     const blocking = await api.aRun(threads[1], {
       assistant_id: "blocking",
-      input: { messages: [], milliseconds: 4_000 },
+      input: { messages: [], milliseconds: 9_000 },
     });
     await api.untilRunIs(threads[1], blocking.run_id, "success", "error");
     await api.untilRunIs(threads[0], beside.run_id, "success", "error");
@@ -87,7 +87,7 @@ describe("an event loop that is blocked", { timeout: 60_000 }, () => {
   });
 
   test("for longer than BLOCKED_LOOP_SECONDS ends its process, which names its runs; they go on elsewhere", async () => {
-    const { server, api, worker } = await startPair({ BLOCKED_LOOP_SECONDS: "1.5" });
+    const { server, api, worker } = await startPair({ BLOCKED_LOOP_SECONDS: "6" });
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, {
       assistant_id: "blocking",
@@ -98,7 +98,7 @@ describe("an event loop that is blocked", { timeout: 60_000 }, () => {
     expect(JSON.parse(last)).toMatchObject({
       level: 60,
       runs: [run.run_id],
-      msg: "the event loop was blocked for 1.5 seconds; the process is ended",
+      msg: "the event loop was blocked for 6 seconds; the process is ended",
     });
     const next = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
       DATABASE_URL: server.connectionString,
@@ -235,6 +235,7 @@ describe("a heartbeat's thread", () => {
     await untilRenewed(server, runId);
     await untilRenewed(server, runId);
     expect(reasons).toEqual([]);
+    await eventually("its end is logged", () => errorsIn(lines).length >= errors.length);
     expect(errorsIn(lines)).toHaveLength(errors.length);
     for (const error of errors) expect(errorsIn(lines)[0]).toContain(error);
   });

@@ -45,7 +45,7 @@ const aWorker = async (): Promise<ServerProcess> => {
   return worker;
 };
 
-describe("a process that is killed", { timeout: 60_000 }, () => {
+describe("a process that is killed", () => {
   test("loses its runs to others, who go on from the last checkpoint; a run that kills them is given up", async () => {
     const first = await aWorker();
     const threadId = await api.aThread();
@@ -93,7 +93,7 @@ describe("a process that is killed", { timeout: 60_000 }, () => {
   });
 });
 
-describe("a process that an exception ends", { timeout: 60_000 }, () => {
+describe("a process that an exception ends", () => {
   test.each(["timer", "event"])(
     "has lost its runs, as one that is killed: a run that does it each time is given up (%s)",
     async (way) => {

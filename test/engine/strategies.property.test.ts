@@ -7,7 +7,7 @@ import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
 import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
-import { isAtGate, openGate } from "./graphs/gates.ts";
+import { isAtGate, openGate } from "../fixtures/gates.ts";
 
 let server: TestServer;
 let replica: TestServer;
@@ -133,21 +133,17 @@ describe("the strategies, on two servers", () => {
             model.cancel(run, step.action);
           }
           const expected = model.runs.map(({ status }) => status);
-          await eventually(
-            `${JSON.stringify(expected)} after ${JSON.stringify(step)}`,
-            async () => {
-              const actual = await statusesOf(threadId, runIds);
-              if (JSON.stringify(actual) !== JSON.stringify(expected)) return false;
-              return model.running === undefined || isAtGate(model.running.label);
-            },
-            5_000,
-          );
+          await eventually(`${JSON.stringify(expected)} after ${JSON.stringify(step)}`, async () => {
+            const actual = await statusesOf(threadId, runIds);
+            if (JSON.stringify(actual) !== JSON.stringify(expected)) return false;
+            return model.running === undefined || isAtGate(model.running.label);
+          });
           const thread = await api.thread(threadId);
           expect(thread.status === "busy").toBe(model.unfinished.length > 0);
         }
         while (model.running !== undefined) {
           const { label } = model.running;
-          await eventually(`${label} is at its gate`, () => isAtGate(label), 5_000);
+          await eventually(`${label} is at its gate`, () => isAtGate(label));
           openGate(label);
           model.finish();
         }
@@ -156,7 +152,7 @@ describe("the strategies, on two servers", () => {
       }),
       { numRuns: NUM_RUNS, endOnFailure: true },
     );
-  }, 60_000);
+  });
 
   test("keep the thread whole, whatever happens at the same time", async () => {
     await fc.assert(
@@ -220,5 +216,5 @@ describe("the strategies, on two servers", () => {
       }),
       { numRuns: NUM_RUNS, endOnFailure: true },
     );
-  }, 60_000);
+  });
 });

@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
 import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
-import { isAtGate, openGate } from "./graphs/gates.ts";
+import { isAtGate, openGate } from "../fixtures/gates.ts";
 
 let server: TestServer;
 let api: Api;
@@ -56,25 +56,29 @@ const running = async (runIds: string[]): Promise<number> =>
   )[0]?.count ?? 0;
 
 test("runs that lost one worker together are executed together", async () => {
-  const runs = await abandoned(3, 0);
+  const runs = await abandoned(3, 0, { assistant_id: "gate", input: { label: "together" } });
   await eventually("all run", async () => (await running(runs.map((run) => run.runId))) === 3);
+  await eventually("all are through their gate", async () => {
+    openGate("together");
+    return (await running(runs.map((run) => run.runId))) === 0;
+  });
   for (const run of runs) await api.untilRunIs(run.threadId, run.runId, "success");
 });
 
 test("runs in their last attempt are executed one at a time, for one of them may kill its worker", async () => {
-  const runs = await abandoned(3, 1);
+  const runs = await abandoned(3, 1, { assistant_id: "gate", input: { label: "one of three" } });
   const ids = runs.map((run) => run.runId);
-  let most = 0;
-  await eventually("all have ended", async () => {
-    most = Math.max(most, await running(ids));
-    const rows = await query(
-      server,
-      "select 1 from threadloom.runs where run_id = any($1) and status = 'success'",
-      [ids],
-    );
-    return rows.length === 3;
-  });
-  expect(most).toBe(1);
+  for (let left = 3; left > 0; left -= 1) {
+    await eventually("one is executed", () => isAtGate("one of three"));
+    // It begins when others may begin beside the one.
+    await api.aFinishedRun(await api.aThread(), { assistant_id: "counter", input: {} });
+    expect(await running(ids)).toBe(1);
+    openGate("one of three");
+    await eventually("it has ended", async () => {
+      const ended = "select 1 from threadloom.runs where run_id = any($1) and status = 'success'";
+      return (await query(server, ended, [ids])).length === 4 - left;
+    });
+  }
 });
 
 test("what was handed back ten times is not given up at its first lost worker", async () => {
@@ -113,8 +117,15 @@ test("nothing begins beside a run in its last attempt before that has lived for 
   await eventually("it is executed", () => isAtGate("suspect"));
   const counter = { assistant_id: "counter", input: { count: 1 } };
   const other = await api.aRun(await api.aThread(), counter);
-  expect(other.status).toBe("pending");
   await api.untilRunIs(other.thread_id, other.run_id, "success");
+  const [began] = await query<{ seconds: number }>(
+    server,
+    `select extract(epoch from other.started_at - suspect.started_at)::float8 as seconds
+     from threadloom.runs other, threadloom.runs suspect where other.run_id = $1 and suspect.run_id = $2`,
+    [other.run_id, suspect?.runId],
+  );
+  // Half a lease.
+  expect(began?.seconds).toBeGreaterThan(0.9);
   expect(isAtGate("suspect")).toBe(true);
   expect((await api.aRun(await api.aThread(), counter)).status).toBe("running");
   openGate("suspect");

@@ -3,6 +3,7 @@ import type { Signal } from "../../src/database/signals.ts";
 import type { EventLog, RunEvent } from "../../src/events/log.ts";
 import { createHub } from "../../src/events/hub.ts";
 import { NO_FAULTS } from "../../src/domain/faults.ts";
+import { PATIENTLY } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 /** Moments between two statements, which a whole server can't be stopped at. */
@@ -133,7 +134,7 @@ test("a run that starts and ends here while the log is asked is read from memory
   expect(events.map((event) => (typeof event === "string" ? event : event.seq))).toEqual([0, 1]);
 });
 
-describe("a reader who waits for a run that another process executes", { timeout: 5_000 }, () => {
+describe("a reader who waits for a run that another process executes", () => {
   afterEach(() => void vi.useRealTimers());
 
   /** Its own looks at the log never come: what does not wake it is not noticed. */
@@ -143,7 +144,7 @@ describe("a reader who waits for a run that another process executes", { timeout
     made.become("running");
     const reader = made.hub.read({ threadId: THREAD, runId: RUN, after: -1, resumable: false });
     const next = reader.next();
-    await vi.waitFor(() => expect(made.sent).toEqual(["watch"]));
+    await vi.waitFor(() => expect(made.sent).toEqual(["watch"]), PATIENTLY);
     let woken = false;
     void next.then(() => (woken = true));
     return { ...made, reader, next, isWoken: () => woken };

@@ -3,10 +3,8 @@ import { unavailable } from "../../src/domain/errors.ts";
 import type { EventLog, RunEvent, RunPhase } from "../../src/events/log.ts";
 import { readLog, type LogReaderOptions } from "../../src/events/readers/log-reader.ts";
 import type { RunReader } from "../../src/events/readers/channel-reader.ts";
+import { PATIENTLY } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
-
-// Nothing here takes time: what does not come at once never comes.
-vi.setConfig({ testTimeout: 5_000 });
 
 // Its own look every half second comes when a test says so: what does not wake a reader is not noticed.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
@@ -360,14 +358,14 @@ describe("a database that can't be asked", () => {
     state.failure = PASSING;
     stored.push(anEvent(0));
     const first = next();
-    await vi.waitFor(() => expect(state.looks).toBeGreaterThan(1));
+    await vi.waitFor(() => expect(state.looks).toBeGreaterThan(1), PATIENTLY);
     state.failure = undefined;
-    await vi.waitFor(() => expect(first.news).toEqual([0]));
+    await vi.waitFor(() => expect(first.news).toEqual([0]), PATIENTLY);
     state.failure = PASSING;
     const second = next();
     await settled();
     reader.close();
-    await vi.waitFor(() => expect(second.news).toBe("ended"));
+    await vi.waitFor(() => expect(second.news).toBe("ended"), PATIENTLY);
     expect(state.looks).toBeLessThan(6);
   });
 
@@ -378,7 +376,7 @@ describe("a database that can't be asked", () => {
     const first = next();
     await settled();
     state.stopped = true;
-    await vi.waitFor(() => expect(first.news).toBe("lost"));
+    await vi.waitFor(() => expect(first.news).toBe("lost"), PATIENTLY);
   });
 
   test("is said, and its readers are sent away", async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { leastOf } from "../helpers/conditions.ts";
 import { namesOf, openStream, readStream } from "../helpers/server-sent-events.ts";
 
 /** The first heartbeat comes after 5 s; headers that wait for something to be written come with it. */
@@ -16,17 +17,21 @@ afterAll(() => server.close());
 
 describe("the headers of a stream", () => {
   test("come at once, though the run has to wait and there is no event yet", async () => {
-    const threadId = await api.aThread();
     const delayed = { assistant_id: "counter", input: {}, after_seconds: 3_600 };
-    const start = performance.now();
-    const created = await openStream(`${server.url}/threads/${threadId}/runs/stream`, { body: delayed });
-    const path = created.headers.get("content-location") ?? "";
-    const joined = await openStream(`${server.url}${path}/stream`);
-    expect(performance.now() - start).toBeLessThan(SOON_MS);
-    expect(created.seen).toEqual([]);
-    await api.post(`${path}/cancel?wait=1`);
-    expect(await created.rest()).toEqual([]);
-    expect(await joined.rest()).toEqual([]);
+    const openedMs = await leastOf(SOON_MS, async () => {
+      const threadId = await api.aThread();
+      const start = performance.now();
+      const created = await openStream(`${server.url}/threads/${threadId}/runs/stream`, { body: delayed });
+      const path = created.headers.get("content-location") ?? "";
+      const joined = await openStream(`${server.url}${path}/stream`);
+      const tookMs = performance.now() - start;
+      expect(created.seen).toEqual([]);
+      await api.post(`${path}/cancel?wait=1`);
+      expect(await created.rest()).toEqual([]);
+      expect(await joined.rest()).toEqual([]);
+      return tookMs;
+    });
+    expect(openedMs).toBeLessThan(SOON_MS);
   });
 
   test("say where the run is, and where to go on reading it", async () => {

@@ -1,9 +1,6 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { RunEvent } from "../../src/events/log.ts";
 import { RunChannel, type RunChannelOptions } from "../../src/events/channel.ts";
-
-// Nothing here takes time: what does not come at once never comes.
-vi.setConfig({ testTimeout: 5_000 });
 
 const MIB = 1024 * 1024;
 /** What is kept for readers, and what is emitted until a graph has to pause. */

@@ -1,9 +1,6 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { RunChannel } from "../../src/events/channel.ts";
 import { readChannel, type ChannelReaderOptions } from "../../src/events/readers/channel-reader.ts";
-
-// Nothing here takes time: what does not come at once never comes.
-vi.setConfig({ testTimeout: 5_000 });
 
 /** A run executed here, with so many events, and a reader of it. */
 const reading = (

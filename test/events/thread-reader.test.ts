@@ -3,6 +3,7 @@ import type { RunReader } from "../../src/events/readers/channel-reader.ts";
 import { readThread } from "../../src/events/readers/thread-reader.ts";
 import { beforeTurn } from "../../src/events/event-ids.ts";
 import type { BegunRun, ThreadHead } from "../../src/events/turns.ts";
+import { PATIENTLY } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 /** What a reader of a thread asks the database for, and what it takes from its own process. */
@@ -50,7 +51,7 @@ test("a run that begins here, with the turn that is next, is read without asking
   expect(await reader.next()).toMatchObject({ runId: "run 1", isOver: false });
   expect(await reader.next()).toMatchObject({ runId: "run 1", isOver: true });
   const next = reader.next();
-  await vi.waitUntil(() => turns.next.mock.calls.length === 2);
+  await vi.waitUntil(() => turns.next.mock.calls.length === 2, PATIENTLY);
   begin(2);
   expect(await next).toMatchObject({ runId: "run 2" });
   await reader.next();

@@ -1,6 +1,7 @@
 import { MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import type { GraphRunOptions, RunnableGraph } from "../../src/graphs/runnable-graph.ts";
+import { eventually } from "../helpers/conditions.ts";
 import { failure, FIXTURES, loadConfig } from "./helpers.ts";
 
 /** What other tests and the benchmarks rely on in the fixture graphs. */
@@ -46,13 +47,11 @@ describe("the fixture graphs", () => {
     });
 
     const controller = new AbortController();
-    const startedAt = performance.now();
     const sleeping = failure(
-      graph.invoke({ milliseconds: 60_000 }, { ...thread, signal: controller.signal }),
+      graph.invoke({ milliseconds: 600_000 }, { ...thread, signal: controller.signal }),
     );
     controller.abort();
     expect((await sleeping).name).toBe("AbortError");
-    expect(performance.now() - startedAt).toBeLessThan(5000);
   });
 
   it("custom-events sends as many events as the input says", async () => {
@@ -89,10 +88,13 @@ describe("the fixture graphs", () => {
 
   it("blocking holds up the whole event loop", async () => {
     const graph = await fixture("blocking");
-    let turns = 0;
-    const counter = setInterval(() => (turns += 1), 10);
+    let [longest, last] = [0, performance.now()];
+    const counter = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 10);
     await graph.invoke({ milliseconds: 300 }, thread);
+    await eventually("a turn after it", () => longest >= 290);
     clearInterval(counter);
-    expect(turns).toBeLessThan(20);
   });
 });

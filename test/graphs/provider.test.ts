@@ -2,6 +2,7 @@ import type { BaseMessage, AIMessage } from "@langchain/core/messages";
 import { MemorySaver } from "@langchain/langgraph";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { RunnableGraph } from "../../src/graphs/runnable-graph.ts";
+import { PATIENTLY } from "../helpers/conditions.ts";
 import { createOpenAiServer, type ChatAnswer, type ChatRequest } from "../helpers/openai-server.ts";
 import { EXAMPLES, failure, loadConfig } from "./helpers.ts";
 
@@ -105,6 +106,6 @@ describe("the example agent, with a provider", () => {
       for await (const _ of stream) if ((tokens += 1) === 5) controller.abort();
     })();
     expect((await failure(reading)).name).toBe("AbortError");
-    await vi.waitFor(() => expect(provider.abandoned).toBe(1));
+    await vi.waitFor(() => expect(provider.abandoned).toBe(1), PATIENTLY);
   });
 });

@@ -1,6 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 const LOOK_EVERY_MS = 10;
+/** Nothing that comes takes this long, however busy the machine is: only what never comes. */
+const PATIENCE_MS = 120_000;
+/** For `vi.waitFor` and `vi.waitUntil`, which give up after a second otherwise. */
+export const PATIENTLY = { timeout: PATIENCE_MS };
 
 /**
  * Waits until `look` finds something (anything but undefined and false) and answers it; after `withinMs` it throws
@@ -9,7 +13,7 @@ const LOOK_EVERY_MS = 10;
 export const eventually = async <T>(
   what: string,
   look: () => Promise<T | undefined | false> | T | undefined | false,
-  withinMs = 15_000,
+  withinMs = PATIENCE_MS,
 ): Promise<T> => {
   const end = performance.now() + withinMs;
   for (;;) {
@@ -18,4 +22,26 @@ export const eventually = async <T>(
     if (performance.now() > end) throw new Error(`Waited ${withinMs} ms in vain: ${what}.`);
     await pause(LOOK_EVERY_MS);
   }
+};
+
+/** How many milliseconds this took. */
+export const millisecondsOf = async (attempt: () => Promise<unknown>): Promise<number> => {
+  const begin = performance.now();
+  await attempt();
+  return performance.now() - begin;
+};
+
+/**
+ * The least that `measure` answers in several tries, none after one that is below `enoughMs`. It tells what waits for a
+ * clock, which is never quicker, from what only found the machine busy.
+ */
+export const leastOf = async (
+  enoughMs: number,
+  measure: () => Promise<number>,
+  tries = 10,
+): Promise<number> => {
+  let least = Infinity;
+  for (let count = 0; count < tries && least >= enoughMs; count += 1)
+    least = Math.min(least, await measure());
+  return least;
 };

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { startCuttingProxy } from "../helpers/cutting-proxy.ts";
+import { isAtGate, openGate } from "../fixtures/gates.ts";
+import { eventually } from "../helpers/conditions.ts";
 import { newId } from "../../src/lib/ids.ts";
 
 /** `http` of langgraph.json, but for its `app`. */
@@ -76,17 +78,21 @@ describe("below a mount prefix", () => {
       const { thread_id: threadId } = await client.threads.create();
       let created: unknown;
       const seen: unknown[] = [];
-      for await (const { event, data } of client.runs.stream(threadId, "sleep", {
-        input: { messages: [], milliseconds: 1_000 } as Record<string, unknown>,
+      const label = `cut of ${line}`;
+      for await (const { event, data } of client.runs.stream(threadId, "gate", {
+        input: { label } as Record<string, unknown>,
         streamMode: "custom",
         onDisconnect: "continue",
         onRunCreated: (run) => (created = run),
       })) {
         if (event !== "custom") continue;
         seen.push(data);
-        if (seen.length === 3) proxy.cut();
+        if (seen.length > 1) continue;
+        proxy.cut();
+        await eventually("the run is at its gate", () => isAtGate(label));
+        openGate(label);
       }
-      expect(seen.at(-1)).toEqual({ slept: 1_000 });
+      expect(seen).toEqual([{ waiting: label }, { opened: label }]);
       expect(created).toMatchObject({ thread_id: threadId });
       expect(proxy.connections).toBeGreaterThan(1);
       await proxy.close();

@@ -4,6 +4,7 @@ import WebSocket from "ws";
 import { createBodyBudget } from "../../src/http/body-budget.ts";
 import { createSocketIntake } from "../../src/http/socket-intake.ts";
 import { newId } from "../../src/lib/ids.ts";
+import { PATIENTLY } from "../helpers/conditions.ts";
 import { apiOf, saying } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 
@@ -53,13 +54,13 @@ test("clients that end none of their messages are cut off when they take too muc
     holders.push(socket);
     socket.send("x".repeat(0.9 * MEGABYTE), { fin: false });
   }
-  await vi.waitUntil(() => cut.mock.calls.length > 0, { timeout: 20_000 });
+  await vi.waitUntil(() => cut.mock.calls.length > 0, PATIENTLY);
   expect(cut).toHaveBeenCalledTimes(1);
   expect(cut).toHaveBeenCalledWith(1006, Buffer.alloc(0));
   // Small messages have a budget of their own.
   expect(await answers({ method: "agent.getTree" })).toBe("error");
   for (const socket of holders) socket.terminate();
-  await vi.waitUntil(async () => (await postLarge()) === 200, { timeout: 20_000 });
+  await vi.waitUntil(async () => (await postLarge()) === 200, PATIENTLY);
 });
 
 test("what was answered counts no more", async () => {
@@ -68,7 +69,7 @@ test("what was answered counts no more", async () => {
   socket.on("message", answered);
   for (let count = 1; count <= 8; count += 1) {
     socket.send(JSON.stringify({ id: count, method: "none", params: { text: "x".repeat(0.9 * MEGABYTE) } }));
-    await vi.waitUntil(() => answered.mock.calls.length === count, { timeout: 20_000 });
+    await vi.waitUntil(() => answered.mock.calls.length === count, PATIENTLY);
   }
 });
 

@@ -357,48 +357,44 @@ describe("npm run import", () => {
     };
   };
 
-  it(
-    "goes on after a kill -9 in the middle, and ends with the same as the source",
-    { timeout: 120_000 },
-    async () => {
-      const many = Array.from({ length: 16 }, () => randomUUID());
-      await Promise.all(
-        many.map((id) =>
-          filled.run("counter", id, ...Array.from({ length: 12 }, (_, turn) => saying(`turn ${turn}`))),
-        ),
-      );
-      await withTarget(async (target) => {
-        const options = ["--from", filled.connectionString, "--schema", SOURCE_SCHEMA];
-        const { connectionString } = target.database;
-        const first = start(...options, "--database-url", connectionString);
-        const stored = async (): Promise<number> => {
-          const [row] = await target.database.query<{ count: number }>(
-            "select count(*)::integer from threadloom.checkpoints",
-          );
-          return row!.count;
-        };
-        await eventually("the import has begun", async () => (await stored()) > 60, 60_000);
-        first.kill();
-        expect((await first.ended).code).toBeNull();
-        expect(await stored()).toBeLessThan(700);
+  it("goes on after a kill -9 in the middle, and ends with the same as the source", async () => {
+    const many = Array.from({ length: 16 }, () => randomUUID());
+    await Promise.all(
+      many.map((id) =>
+        filled.run("counter", id, ...Array.from({ length: 12 }, (_, turn) => saying(`turn ${turn}`))),
+      ),
+    );
+    await withTarget(async (target) => {
+      const options = ["--from", filled.connectionString, "--schema", SOURCE_SCHEMA];
+      const { connectionString } = target.database;
+      const first = start(...options, "--database-url", connectionString);
+      const stored = async (): Promise<number> => {
+        const [row] = await target.database.query<{ count: number }>(
+          "select count(*)::integer from threadloom.checkpoints",
+        );
+        return row!.count;
+      };
+      await eventually("the import has begun", async () => (await stored()) > 60);
+      first.kill();
+      expect((await first.ended).code).toBeNull();
+      expect(await stored()).toBeLessThan(700);
 
-        const { code, output } = await start(...options, "--database-url", connectionString).ended;
-        expect(output).toMatch(/\d+\/\d+ threads, [\d,]+ checkpoints/);
-        expect(output).toContain("had an id that is no UUID");
-        expect(code).toBe(0);
-        const saver = target.anotherProcess().saver;
-        for (const id of [...many, ...Object.keys(THREADS)]) {
-          expect(await tuplesOf(saver, threadKey(id))).toEqual(await tuplesOf(filled.saver, id));
-        }
-        await withTarget(async (atOnce) => {
-          await importInto(atOnce);
-          expect(await countRows(target)).toEqual(await countRows(atOnce));
-        });
+      const { code, output } = await start(...options, "--database-url", connectionString).ended;
+      expect(output).toMatch(/\d+\/\d+ threads, [\d,]+ checkpoints/);
+      expect(output).toContain("had an id that is no UUID");
+      expect(code).toBe(0);
+      const saver = target.anotherProcess().saver;
+      for (const id of [...many, ...Object.keys(THREADS)]) {
+        expect(await tuplesOf(saver, threadKey(id))).toEqual(await tuplesOf(filled.saver, id));
+      }
+      await withTarget(async (atOnce) => {
+        await importInto(atOnce);
+        expect(await countRows(target)).toEqual(await countRows(atOnce));
       });
-    },
-  );
+    });
+  });
 
-  it("only counts in a dry run, and leaves a database without tables as it is", { timeout: 60_000 }, () =>
+  it("only counts in a dry run, and leaves a database without tables as it is", () =>
     withTarget(async ({ database }) => {
       await database.query("drop schema public cascade");
       await database.query("create schema public");
@@ -413,10 +409,9 @@ describe("npm run import", () => {
         "select 1 from information_schema.tables where table_schema = 'public'",
       );
       expect(tables).toEqual([]);
-    }),
-  );
+    }));
 
-  it("makes no embedded database in a dry run either", { timeout: 60_000 }, async () => {
+  it("makes no embedded database in a dry run either", async () => {
     const folder = await temporaryFolder();
     try {
       const { code, output } = await start(
@@ -432,21 +427,17 @@ describe("npm run import", () => {
     }
   });
 
-  it(
-    "refuses a graph that langgraph.json does not name, before anything is opened",
-    { timeout: 60_000 },
-    async () => {
-      const { code, output } = await start(
-        ...["--from", "postgresql://127.0.0.1:1/nowhere", "--graph", "agnet", "--config", EXAMPLES],
-      ).ended;
-      expect(output).toMatch(
-        /^threadloom import: .*langgraph\.json names no graph 'agnet'\. Did you mean 'agent'\? It names agent, approval, research;/,
-      );
-      expect(code).toBe(1);
-    },
-  );
+  it("refuses a graph that langgraph.json does not name, before anything is opened", async () => {
+    const { code, output } = await start(
+      ...["--from", "postgresql://127.0.0.1:1/nowhere", "--graph", "agnet", "--config", EXAMPLES],
+    ).ended;
+    expect(output).toMatch(
+      /^threadloom import: .*langgraph\.json names no graph 'agnet'\. Did you mean 'agent'\? It names agent, approval, research;/,
+    );
+    expect(code).toBe(1);
+  });
 
-  it("says so when the source has no such tables, or isn't there", { timeout: 60_000 }, async () => {
+  it("says so when the source has no such tables, or isn't there", async () => {
     const fresh = await freshDatabase();
     try {
       const none = await start("--from", fresh.connectionString, "--database-url", fresh.connectionString)

@@ -27,7 +27,7 @@ const aProject = async (packageJson: object, files: Record<string, unknown>): Pr
 
 beforeAll(async () => {
   packed = await packPackage();
-}, 180_000);
+});
 
 afterAll(async () => {
   for (const project of projects) await project.remove();
@@ -52,55 +52,50 @@ test.each([
       await database.drop();
     }
   },
-  120_000,
 );
 
-test(
-  "a graph in JavaScript imports a package of its workspace in TypeScript",
-  { timeout: 60_000 },
-  async () => {
-    const project = await aProject(
-      { type: "module", workspaces: ["packages/*"] },
-      {
-        "langgraph.json": { graphs: { agent: "./agent.js:graph" } },
-        "agent.js": `
+test("a graph in JavaScript imports a package of its workspace in TypeScript", async () => {
+  const project = await aProject(
+    { type: "module", workspaces: ["packages/*"] },
+    {
+      "langgraph.json": { graphs: { agent: "./agent.js:graph" } },
+      "agent.js": `
         import { Annotation, START, StateGraph } from "@langchain/langgraph";
         import { greetingOf, Tone } from "tools";
         export const graph = new StateGraph(Annotation.Root({ text: Annotation() }))
           .addNode("greet", ({ text }) => ({ text: greetingOf(text, Tone.Loud) }))
           .addEdge(START, "greet");`,
-        "packages/tools/package.json": {
-          name: "tools",
-          type: "module",
-          exports: { ".": { import: "./src/index.ts" } },
-        },
-        "packages/tools/src/index.ts": 'export * from "./greeting";',
-        "packages/tools/src/greeting.ts": `
+      "packages/tools/package.json": {
+        name: "tools",
+        type: "module",
+        exports: { ".": { import: "./src/index.ts" } },
+      },
+      "packages/tools/src/index.ts": 'export * from "./greeting";',
+      "packages/tools/src/greeting.ts": `
         export enum Tone { Quiet, Loud }
         export const greetingOf = (name: string, tone: Tone): string =>
           tone === Tone.Loud ? name.toUpperCase() : name;`,
-      },
-    );
-    await symlink("../packages/tools", project.path("node_modules/tools"));
-    const database = await freshDatabase();
+    },
+  );
+  await symlink("../packages/tools", project.path("node_modules/tools"));
+  const database = await freshDatabase();
+  try {
+    const server = await startIn(project, { DATABASE_URL: database.connectionString }, "--workers", "1");
     try {
-      const server = await startIn(project, { DATABASE_URL: database.connectionString }, "--workers", "1");
-      try {
-        const { body } = await server.api.post("/runs/wait", {
-          assistant_id: "agent",
-          input: { text: "ann" },
-        });
-        expect(body).toEqual({ text: "ANN" });
-      } finally {
-        await server.end("SIGINT");
-      }
+      const { body } = await server.api.post("/runs/wait", {
+        assistant_id: "agent",
+        input: { text: "ann" },
+      });
+      expect(body).toEqual({ text: "ANN" });
     } finally {
-      await database.drop();
+      await server.end("SIGINT");
     }
-  },
-);
+  } finally {
+    await database.drop();
+  }
+});
 
-test("a project in TypeScript has its server, its tests and its types", { timeout: 180_000 }, async () => {
+test("a project in TypeScript has its server, its tests and its types", async () => {
   const project = await aProject(
     { type: "module" },
     {
@@ -179,9 +174,9 @@ describe("new projects, of each template in each language,", () => {
       const out = await project.node(bin, "new", folder, ...flags);
       expect(out).toContain(`  cd ${folder}\n  npm install\n  npm run dev\n`);
     }
-  }, 60_000);
+  });
 
-  test("stream their answers token by token", { timeout: 120_000 }, async () => {
+  test("stream their answers token by token", async () => {
     const graphs = kinds.map(async ({ template, folder }) => {
       const text = await readFile(project.path(`${folder}/langgraph.json`), "utf8");
       const named = (JSON.parse(text) as { graphs: Record<string, { path: string }> }).graphs[template];
@@ -211,15 +206,11 @@ describe("new projects, of each template in each language,", () => {
     }
   });
 
-  test.each(kinds)(
-    "pass their own tests: $template in $language",
-    { timeout: 120_000 },
-    async ({ folder }) => {
-      expect(await project.within(folder).npm("test")).toMatch(/^# fail 0$/m);
-    },
-  );
+  test.each(kinds)("pass their own tests: $template in $language", async ({ folder }) => {
+    expect(await project.within(folder).npm("test")).toMatch(/^# fail 0$/m);
+  });
 
-  test.each(TEMPLATES)("hold no error of types: %s", { timeout: 60_000 }, async (template) => {
+  test.each(TEMPLATES)("hold no error of types: %s", async (template) => {
     await project
       .within(`${template}-in-typescript`)
       .node(project.path("node_modules/typescript-native/bin/tsc"));

@@ -122,7 +122,7 @@ const writtenCommands = (): { page: string; words: string[] }[] =>
     ),
   );
 
-test("every command that a page names is there, with its options", { timeout: 60_000 }, async () => {
+test("every command that a page names is there, with its options", async () => {
   const written = writtenCommands();
   expect(written.length).toBeGreaterThan(40);
   const wrong: string[] = [];

@@ -9,6 +9,8 @@ const MANY = 5_000;
 const named = (prefix: string): Record<string, number> =>
   Object.fromEntries(Array.from({ length: MANY }, (_, index) => [`${prefix}${index}`, index]));
 const TAGS = Array.from({ length: MANY }, (_, index) => `tag-${index}`);
+/** Far more than it takes where the names are dealt with once, not with each message, on a busy machine, too. */
+const HELD_UP_MS = 10_000;
 const GREETING = { assistant_id: "agent", input: { messages: "hello" }, stream_mode: ["messages"] };
 
 describe.each([
@@ -65,11 +67,10 @@ describe.each([
       };
       const begun = performance.now();
       const streamed = textOf("/runs/stream", body);
-      expect(await longestProbe(streamed)).toBeLessThan(2_000);
+      expect(await longestProbe(streamed)).toBeLessThan(HELD_UP_MS);
       expect(await streamed).toContain("event: messages");
-      expect(performance.now() - begun).toBeLessThan(10_000);
+      expect(performance.now() - begun).toBeLessThan(6 * HELD_UP_MS);
     },
-    90_000,
   );
 
   test("keeps all of them, also those that its assistant and its thread brought, and is found by each", async () => {
@@ -82,11 +83,11 @@ describe.each([
     const path = `/threads/${thread.thread_id}`;
     const run = { ...GREETING, assistant_id: assistant.assistant_id, metadata: { own: true } };
     const streamed = textOf(`${path}/runs/stream`, run);
-    expect(await longestProbe(streamed)).toBeLessThan(2_000);
+    expect(await longestProbe(streamed)).toBeLessThan(HELD_UP_MS);
     expect(await streamed).toContain("event: messages");
     const [stored] = (await api.get<RunRecord[]>(`${path}/runs`)).body;
     expect(stored?.metadata).toMatchObject({ own: true, assistant4999: 4_999, thread4999: 4_999 });
     const found = await api.post<RunRecord[]>("/runs/search", { metadata: { thread4999: 4_999 } });
     expect(found.body.map(({ run_id }) => run_id)).toEqual([stored?.run_id]);
-  }, 90_000);
+  });
 });

@@ -52,7 +52,7 @@ describe("what a graph throws", () => {
 describe("a value that contains itself", () => {
   const shown = { name: "self", own: "[Circular]", others: ["[Circular]"] };
 
-  test("is in the result of the run, in its events and in the state", { timeout: 10_000 }, async () => {
+  test("is in the result of the run, in its events and in the state", async () => {
     const threadId = await api.aThread();
     expect(await api.aFinishedRun(threadId, odd("cycle"))).toEqual({ way: "cycle", value: shown });
     const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { apiOf, saying, textsOf, type Api, type Result } from "../helpers/api.ts";
+import { isAtGate, openGate } from "../fixtures/gates.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
@@ -150,38 +151,40 @@ test("what a failed run had done before is in the thread's state when it has end
   }
 });
 
-test(
-  "long waits are kept warm with white space, and the answer is still JSON",
-  { timeout: 20_000 },
-  async () => {
-    const threadId = await api.aThread();
-    const sleeping = { assistant_id: "sleep", input: { messages: [], milliseconds: 5_500 } };
-    const failing = { assistant_id: "sleep", input: { messages: [], milliseconds: 600_000 } };
-    const doomed = await api.aRun(await api.aThread(), failing);
-    const [waited, threadless, joined, lost] = await Promise.all([
-      api.post<Result>(`/threads/${threadId}/runs/wait`, sleeping),
-      other.post<Result>("/runs/wait", sleeping),
-      (async () => {
-        const run = await api.aRun(await api.aThread(), sleeping);
-        return await other.get<Result>(`/threads/${run.thread_id}/runs/${run.run_id}/join`);
-      })(),
-      api.get<Result>(`/threads/${doomed.thread_id}/runs/${doomed.run_id}/join`),
-      (async () => {
-        const started = performance.now();
-        // The same clock as the answer's: it has begun by then.
-        while (performance.now() - started < 5_300) await new Promise((resolve) => setTimeout(resolve, 50));
-        await api.cancel(doomed.thread_id, doomed.run_id, "wait=1&action=rollback");
-      })(),
-    ]);
-    for (const answer of [waited, threadless, joined]) {
-      expect(answer.text).toMatch(/^\s+\{/);
-      expect(answer.status).toBe(200);
-      expect(textsOf(answer.body.messages)).toEqual(["Slept for 5500 ms."]);
-    }
-    expect(lost.text).toMatch(/^\s+\{/);
-    expect(lost.body).toMatchObject({ __error__: { error: "RunRolledBack" } });
-  },
-);
+test("long waits are kept warm with white space, and the answer is still JSON", async () => {
+  const held = (label: string) => ({ assistant_id: "gate", input: { label } });
+  const labels = ["waited for", "threadless", "joined"] as const;
+  const joined = await api.aRun(await api.aThread(), held("joined"));
+  const doomed = await api.aRun(await api.aThread(), held("doomed"));
+  const ask = (at: Api, path: string, body?: object) =>
+    fetch(`${at.url}${path}`, {
+      ...(body && {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+    });
+  // They begin with their first white space, for nothing has ended.
+  const answers = await Promise.all([
+    ask(api, `/threads/${await api.aThread()}/runs/wait`, held("waited for")),
+    ask(other, "/runs/wait", held("threadless")),
+    ask(other, `/threads/${joined.thread_id}/runs/${joined.run_id}/join`),
+    ask(api, `/threads/${doomed.thread_id}/runs/${doomed.run_id}/join`),
+  ]);
+  for (const label of labels) {
+    await eventually(`${label} is at its gate`, () => isAtGate(label));
+    openGate(label);
+  }
+  await api.cancel(doomed.thread_id, doomed.run_id, "wait=1&action=rollback");
+  const texts = await Promise.all(answers.map((answer) => answer.text()));
+  for (const [index, text] of texts.entries()) {
+    expect(answers[index]?.status).toBe(200);
+    expect(text).toMatch(/^\s+\{/);
+    expect(JSON.parse(text)).toMatchObject(
+      index < labels.length ? { done: [labels[index]] } : { __error__: { error: "RunRolledBack" } },
+    );
+  }
+});
 
 describe("of those who wait for a run that starts in an hour", () => {
   const LEAVING = 4;

@@ -110,48 +110,44 @@ describe("a thread that another server executes", () => {
   );
 });
 
-test(
-  "a run goes on with its next attempt when its server is killed, and its readers miss nothing of either",
-  { timeout: 60_000 },
-  async () => {
-    const answering = await startTestServer({
-      graphConfigFile: ENGINE_GRAPHS,
-      role: "api",
-      leaseSeconds: LEASE_SECONDS,
-      heartbeatSeconds: 0.5,
-      sweepSeconds: 0.3,
+test("a run goes on with its next attempt when its server is killed, and its readers miss nothing of either", async () => {
+  const answering = await startTestServer({
+    graphConfigFile: ENGINE_GRAPHS,
+    role: "api",
+    leaseSeconds: LEASE_SECONDS,
+    heartbeatSeconds: 0.5,
+    sweepSeconds: 0.3,
+  });
+  const aWorker = async (): Promise<ServerProcess> => {
+    const worker = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
+      DATABASE_URL: answering.connectionString,
+      LEASE_SECONDS: String(LEASE_SECONDS),
+      HEARTBEAT_SECONDS: "0.5",
+      SWEEP_SECONDS: "0.3",
     });
-    const aWorker = async (): Promise<ServerProcess> => {
-      const worker = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
-        DATABASE_URL: answering.connectionString,
-        LEASE_SECONDS: String(LEASE_SECONDS),
-        HEARTBEAT_SECONDS: "0.5",
-        SWEEP_SECONDS: "0.3",
-      });
-      processes.push(worker);
-      await worker.address();
-      return worker;
-    };
-    try {
-      const first = await aWorker();
-      const threadId = newId();
-      const stream = await open(answering.url, threadId);
-      const { runId } = await started(answering.url, threadId, { assistant_id: "hesitant", input: {} });
-      await stream.until(({ method }) => method === "custom");
-      await first.kill();
-      await aWorker();
-      await stream.until(({ event_id: id }) => id === `synth:${runId}:completed`);
-      const again = await open(answering.url, threadId);
-      await again.until(isRoot("completed"));
-      expect(placed(again.seen.filter(({ method }) => method !== "lifecycle"))).toEqual(
-        placed(stream.seen.filter(({ method }) => method !== "lifecycle")),
-      );
-      const seqs = stream.seen.map(({ seq }) => seq);
-      expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
-    } finally {
-      for (const stream of streams.splice(0)) stream.close();
-      await Promise.all(processes.map((one) => one.kill()));
-      await answering.close();
-    }
-  },
-);
+    processes.push(worker);
+    await worker.address();
+    return worker;
+  };
+  try {
+    const first = await aWorker();
+    const threadId = newId();
+    const stream = await open(answering.url, threadId);
+    const { runId } = await started(answering.url, threadId, { assistant_id: "hesitant", input: {} });
+    await stream.until(({ method }) => method === "custom");
+    await first.kill();
+    await aWorker();
+    await stream.until(({ event_id: id }) => id === `synth:${runId}:completed`);
+    const again = await open(answering.url, threadId);
+    await again.until(isRoot("completed"));
+    expect(placed(again.seen.filter(({ method }) => method !== "lifecycle"))).toEqual(
+      placed(stream.seen.filter(({ method }) => method !== "lifecycle")),
+    );
+    const seqs = stream.seen.map(({ seq }) => seq);
+    expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
+  } finally {
+    for (const stream of streams.splice(0)) stream.close();
+    await Promise.all(processes.map((one) => one.kill()));
+    await answering.close();
+  }
+});

@@ -7,6 +7,7 @@ import { WebSocketServer, type WebSocket } from "ws";
 import { ANONYMOUS } from "../../src/access/caller.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { serveSession, type SessionParts } from "../../src/streaming/sockets/session.ts";
+import { PATIENTLY } from "../helpers/conditions.ts";
 
 /** How much a server takes in of a client that sends commands faster than they can be answered. */
 
@@ -67,12 +68,12 @@ test("nothing more is taken in before all that came in one piece is answered", a
   const message = toFrame(JSON.stringify({ id: 1, method: "any" }));
   client.write(Buffer.concat([message, message, message]));
   for (const answered of [0, 1, 2]) {
-    await vi.waitUntil(() => answers.length === answered + 1);
+    await vi.waitUntil(() => answers.length === answered + 1, PATIENTLY);
     expect(socket.isPaused).toBe(true);
     expect(onIdle).not.toHaveBeenCalled();
     answers[answered]?.();
   }
-  await vi.waitUntil(() => !socket.isPaused);
+  await vi.waitUntil(() => !socket.isPaused, PATIENTLY);
   expect(onIdle).toHaveBeenCalledOnce();
   expect(onFault).not.toHaveBeenCalled();
 });
@@ -81,11 +82,11 @@ test("a client is not taken for gone while its command is worked off, and is if 
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const { client, socket, answers } = await aSession();
   client.write(toFrame(JSON.stringify({ id: 1, method: "any" })));
-  await vi.waitUntil(() => answers.length === 1);
+  await vi.waitUntil(() => answers.length === 1, PATIENTLY);
   vi.advanceTimersByTime(100_000);
   expect(socket.readyState).toBe(socket.OPEN);
   answers[0]?.();
-  await vi.waitUntil(() => !socket.isPaused);
+  await vi.waitUntil(() => !socket.isPaused, PATIENTLY);
   vi.advanceTimersByTime(40_000);
-  await vi.waitUntil(() => socket.readyState === socket.CLOSED);
+  await vi.waitUntil(() => socket.readyState === socket.CLOSED, PATIENTLY);
 });

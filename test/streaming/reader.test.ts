@@ -6,6 +6,7 @@ import { createFilter } from "../../src/streaming/reading/filter.ts";
 import { NOTHING_YET } from "../../src/streaming/reading/opening.ts";
 import { readSubscription, type SubscriptionReaderOptions } from "../../src/streaming/reading/reader.ts";
 import { eventStreamBody } from "../../src/streaming/schemas.ts";
+import { PATIENTLY } from "../helpers/conditions.ts";
 
 /** Reading a thread while the database is away for a moment: connections stay, and nobody is told less. */
 
@@ -55,7 +56,7 @@ test("a client that leaves meanwhile is no fault", async () => {
   const reader = aReader({ ended });
   await reader.next();
   const next = reader.next();
-  await vi.waitUntil(() => ended.mock.calls.length > 0);
+  await vi.waitUntil(() => ended.mock.calls.length > 0, PATIENTLY);
   reader.close();
   expect(await next).toBe("ended");
 });

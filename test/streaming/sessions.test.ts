@@ -1,6 +1,6 @@
 import { Client } from "@langchain/langgraph-sdk";
 import { Client as NewClient } from "sdk-1.15";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
 import { apiOf, saying } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
@@ -14,8 +14,6 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 const SESSIONS = 10;
-/** Each has several connections and two runs: on a machine that is busy with other tests it was half a minute once. */
-vi.setConfig({ testTimeout: 60_000 });
 
 for (const [line, Line] of [
   ["1.12", Client],

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openDatabase, type Database } from "../../src/database/database.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { pino } from "pino";
+import { PATIENTLY } from "../helpers/conditions.ts";
 import type { State, Thread } from "./threads-room.ts";
 
 let server: TestServer;
@@ -31,7 +32,7 @@ const aBusyThread = async (): Promise<string> => {
   expect(run.status).toBe(200);
   await vi.waitUntil(
     async () => ((await server.client.get(`/threads/${id}/state`)).body as State).next[0] === "sleep",
-    { timeout: 10_000 },
+    PATIENTLY,
   );
   return id;
 };
@@ -79,7 +80,7 @@ describe("a thread with a run in progress", () => {
       };
       return metrics.workers.active;
     };
-    await vi.waitUntil(async () => (await active()) === 0, { timeout: 10_000 });
+    await vi.waitUntil(async () => (await active()) === 0, PATIENTLY);
     for (const table of [
       "runs",
       "checkpoints",

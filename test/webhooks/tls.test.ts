@@ -109,4 +109,4 @@ test("a receiver is told by TLS if its certificate is of an authority that the s
     receiver.closeAllConnections();
     receiver.close();
   }
-}, 60_000);
+});

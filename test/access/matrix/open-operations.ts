@@ -198,11 +198,11 @@ export const assertHeard = async (
       const { owed } = ear;
       if (owed === undefined || !ear.isOwn) continue;
       await expect
-        .poll(() => ear.heard().includes(owed), { timeout: 20_000, message: `${ear.what} tells of a run` })
+        .poll(() => ear.heard().includes(owed), { message: `${ear.what} tells of a run` })
         .toBe(true);
       tally.told += 1;
     }
-    await expect.poll(() => sent().length, { timeout: 20_000 }).toBeGreaterThanOrEqual(me.deliveries);
+    await expect.poll(() => sent().length).toBeGreaterThanOrEqual(me.deliveries);
     tally.listened += me.ears.length;
     tally.delivered += sent().length;
     for (const { what, heard } of me.ears)

@@ -2,6 +2,7 @@ import { mkdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createFileWatch } from "../../../src/cli/dev/file-watch.ts";
+import { PATIENTLY } from "../../helpers/conditions.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 
 const aWatch = async (names: readonly string[] = ["a.ts"]) => {
@@ -21,7 +22,7 @@ const aWatch = async (names: readonly string[] = ["a.ts"]) => {
     await writeFile(path(name), "first");
   }
   await watch.set(names.map(path), Date.now() + 60_000);
-  return { watch, told, path, untilTold: () => vi.waitFor(() => expect(told).not.toEqual([])) };
+  return { watch, told, path, untilTold: () => vi.waitFor(() => expect(told).not.toEqual([]), PATIENTLY) };
 };
 
 test("a file that is written in place is told", async () => {
@@ -37,7 +38,7 @@ test("a file that is written aside and renamed is told, each time", async () => 
     told.length = 0;
     await writeFile(path("a.tmp"), content);
     await rename(path("a.tmp"), path("a.ts"));
-    await vi.waitFor(() => expect(told).toEqual([["a.ts"]]));
+    await vi.waitFor(() => expect(told).toEqual([["a.ts"]]), PATIENTLY);
   }
 });
 
@@ -57,7 +58,7 @@ test("a folder that is removed and made anew is watched again", async () => {
   await untilTold();
   await mkdir(path("sub"));
   await writeFile(path("sub/a.ts"), "second");
-  await vi.waitFor(() => expect(told.length).toBeGreaterThan(1));
+  await vi.waitFor(() => expect(told.length).toBeGreaterThan(1), PATIENTLY);
   told.length = 0;
   await writeFile(path("sub/a.ts"), "third");
   await untilTold();

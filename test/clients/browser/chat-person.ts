@@ -4,7 +4,7 @@ import type { Tab } from "./chromium.ts";
 /** So long that its echo takes the offline model more than a second: time to stop it, or to reload the page. */
 export const LONG_TEXT = Array.from({ length: 120 }, (_, index) => `word${index}`).join(" ");
 
-const PATIENCE = { timeout: 15_000, interval: 20 };
+const PATIENCE = { timeout: 60_000, interval: 20 };
 
 /** What a person sees and does in a tab. Looks wait until what they look for is there. */
 export const personAt = ({ page }: Tab) => {

@@ -57,7 +57,6 @@ describe("components of a generative user interface in a page of another origin"
         expect(faults).toEqual([]);
         await host.closeTabs();
       },
-      60_000,
     );
   }
 });

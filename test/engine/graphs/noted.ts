@@ -1,4 +1,4 @@
-/** What runs of the graph `noted-steps` did, also those of another copy of this file (see gates.ts). */
+/** What runs of the graph `noted-steps` did, also those of another copy of this file (see test/fixtures/gates.ts). */
 const STEPS = Symbol.for("threadloom.test.noted-steps");
 
 const noted = (): string[] => {

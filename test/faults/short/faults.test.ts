@@ -31,10 +31,6 @@ afterEach(async () => {
   await database?.drop();
 });
 
-test.each(SCENARIOS)(
-  "fault $number, $title",
-  async (scenario) => {
-    expect((await scenario.run({ bench })).complaints).toEqual([]);
-  },
-  90_000,
-);
+test.each(SCENARIOS)("fault $number, $title", async (scenario) => {
+  expect((await scenario.run({ bench })).complaints).toEqual([]);
+});

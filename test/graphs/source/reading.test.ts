@@ -110,7 +110,7 @@ test("the loop turns while source is read; a restart asks no process; a change o
   await writeFile(join(folder, "one.ts"), graphText("number"));
   const third = await started(noProcess);
   expect((await third.schemas("one")).input_schema).toEqual(unknown);
-}, 120_000);
+});
 
 test("what `npm run schemas` has kept, for an image, a server finds and starts no process", async () => {
   const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON, "one.ts": graphText("number") });
@@ -127,7 +127,7 @@ test("what `npm run schemas` has kept, for an image, a server finds and starts n
     type: "object",
     properties: { value: { type: "number" } },
   });
-}, 120_000);
+});
 
 test("the log says once that schemas can't be kept", async () => {
   const { logger, lines } = listeningLogger();
@@ -179,4 +179,4 @@ test("servers with and without graph processes tell the fields of graphs and sub
       await server.close();
     }
   }
-}, 120_000);
+});

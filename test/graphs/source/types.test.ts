@@ -38,7 +38,7 @@ beforeAll(async () => {
   const process = startExtraction(SCHEMA_PROCESS, { folder: FIXTURES, entries });
   priority = getPriority(process.id);
   extraction = await process.extraction;
-}, 120_000);
+});
 
 const graphsRead = (): string[] => extraction.graphs.map(([id]) => id);
 const schemasOf = (id: keyof typeof GRAPHS, namespace = ""): SourceSchemas => {
@@ -278,4 +278,4 @@ test("type errors, missing modules, old options, declarations beside JavaScript:
     ),
   );
   expect(found.has("broken.ts")).toBe(false);
-}, 120_000);
+});

@@ -2,6 +2,7 @@ import { chmod, readFile, writeFile } from "node:fs/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { isAttended, openingIn } from "../../../src/cli/dev/opening.ts";
 import { buildConsole } from "../../../console/build.js";
+import { PATIENTLY } from "../../helpers/conditions.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 import { developed, GRAPHS, SECONDS_AT_MOST } from "./dev-project.ts";
 
@@ -24,9 +25,10 @@ test.skipIf(process.platform !== "linux")(
       PATH: process.env["PATH"] ?? "",
     });
     const address = await server.address();
-    await vi.waitFor(async () => expect(await readFile(opened, "utf8")).toBe(`${address}/console\n`), {
-      timeout: 20_000,
-    });
+    await vi.waitFor(
+      async () => expect(await readFile(opened, "utf8")).toBe(`${address}/console\n`),
+      PATIENTLY,
+    );
     await edit("langgraph.json", { graphs: GRAPHS, http: { mount_prefix: "/agents" } });
     await untilTold("watching the graphs", 2);
     expect((await readFile(opened, "utf8")).split("\n")).toHaveLength(2);

@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { expect, test, vi } from "vitest";
+import { PATIENTLY } from "../../helpers/conditions.ts";
 import { aProject } from "../../helpers/project.ts";
 import { agentSource, developed, GRAPHS, SECONDS_AT_MOST } from "./dev-project.ts";
 
@@ -16,7 +17,7 @@ test("new runs execute what was written: the graph, a file under an alias, JSON,
   await vi.waitFor(async () => {
     const { nodes } = await client.assistants.getGraph("agent");
     expect(nodes.map(({ id }) => id)).toContain("speak");
-  });
+  }, PATIENTLY);
   await edit("src/word.ts", 'export const word: string = "word2";');
   await untilSaid("code2 word2 data1 glad");
   await edit("src/data.json", { word: "data2" });
@@ -50,7 +51,7 @@ test("a project of CommonJS is loaded anew, too", async () => {
   await vi.waitFor(async () => {
     const { nodes } = await client.assistants.getGraph("agent");
     expect(nodes.map(({ id }) => id)).toContain("speak");
-  });
+  }, PATIENTLY);
 });
 
 test("a run that streams while files are written ends in the code that it began with, and its stream is whole", async () => {
