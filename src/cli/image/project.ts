@@ -1,11 +1,10 @@
 import { access, readFile } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { z } from "zod";
 import { StartError } from "../../domain/errors.ts";
+import { JsonFileError, readJsonFile } from "../../project/json-file.ts";
 import { readGraphConfig } from "../../project/langgraph-json.ts";
-
-/** What installs the packages of a project, by the lock file that it has. */
-export type PackageManager = "npm" | "pnpm" | "yarn";
+import { installationOf, type Installation } from "./installing.ts";
 
 /** What is to be known of a project to make an image of it. */
 export interface ImageProject {
@@ -15,21 +14,18 @@ export interface ImageProject {
   dockerfileLines: readonly string[];
   /** The file that `env` names; undefined if it names none. */
   envFile: string | undefined;
-  manager: PackageManager;
-  /** Undefined: there is none. */
-  lockFile: string | undefined;
-  /** It is the root of a workspace: its packages can be installed only where the folders of the others are. */
-  isWorkspace: boolean;
+  /** `needsProject`: its packages can be installed only where all of the project is, as where it is the root of a workspace. */
+  installation: Installation;
   /** Keys of langgraph.json that mean nothing here. */
   meaningless: readonly string[];
 }
 
 const USUAL_NODE = "24";
-const LOCK_FILES: readonly (readonly [file: string, manager: PackageManager])[] = [
-  ["package-lock.json", "npm"],
-  ["pnpm-lock.yaml", "pnpm"],
-  ["yarn.lock", "yarn"],
-];
+const LOCK_FILES = ["package-lock.json", "pnpm-lock.yaml", "yarn.lock"];
+/** Scripts that run when packages are installed, and may need any file. */
+const INSTALL_SCRIPTS = ["preinstall", "install", "postinstall", "prepare"];
+/** Packages that are files or folders of this machine. */
+const LOCAL = /^(?:file|link|portal):(.+)$|^(\.{1,2}\/.+)$/;
 /** The images are of Node, and npm installs the packages. */
 const MEANINGLESS =
   /^(base_image|image_distro|python_version|pip_.*|keep_pkg_tools|api_version|docker_compose_file)$/;
@@ -46,8 +42,13 @@ const imageKeys = z.looseObject({
 const packageKeys = z.looseObject({
   dependencies: z.record(z.string(), z.string()).optional(),
   devDependencies: z.record(z.string(), z.string()).optional(),
+  optionalDependencies: z.record(z.string(), z.string()).optional(),
   workspaces: z.unknown().optional(),
+  packageManager: z.string().optional(),
+  scripts: z.record(z.string(), z.string()).optional(),
+  pnpm: z.looseObject({ patchedDependencies: z.unknown() }).partial().optional(),
 });
+type PackageKeys = z.output<typeof packageKeys>;
 
 const isThere = (path: string): Promise<boolean> =>
   access(path).then(
@@ -72,29 +73,54 @@ const workspaceAbove = async (folder: string): Promise<string | undefined> => {
   return (await isWorkspaceRoot(parent)) ? parent : await workspaceAbove(parent);
 };
 
+const readPackageKeys = async (folder: string): Promise<PackageKeys> => {
+  const file = join(folder, "package.json");
+  const json = await readJsonFile(file).catch((error: unknown) => {
+    if (!(error instanceof JsonFileError)) throw error;
+    throw new StartError(error.message, { cause: error });
+  });
+  const parsed = packageKeys.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new StartError(`${file} is not valid: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}.`);
+};
+
+/** Whether the project has packages of this machine in it. Throws StartError for one outside of it: no image can reach it. */
+const hasLocalPackages = (folder: string, { dependencies, optionalDependencies }: PackageKeys): boolean => {
+  const local = Object.entries({ ...dependencies, ...optionalDependencies }).flatMap(([name, wanted]) => {
+    const [, marked, plain] = LOCAL.exec(wanted) ?? [];
+    const path = marked ?? plain;
+    return path === undefined ? [] : [{ name, path, wanted }];
+  });
+  for (const { name, path, wanted } of local) {
+    const way = relative(folder, resolve(folder, path));
+    if (way.startsWith("..") || isAbsolute(way))
+      throw new StartError(
+        `${name} is '${wanted}' in package.json, which lies outside of ${folder}, where an image can't reach it: ` +
+          "put it into a folder of the project, and name it there.",
+      );
+  }
+  return local.length > 0;
+};
+
 /** Reads langgraph.json and package.json. Throws StartError or GraphLoadError for what no image can be made of. */
 export const readImageProject = async (path: string): Promise<ImageProject> => {
   const file = resolve(path);
   await readGraphConfig(file); // says what is wrong with the rest
   const folder = dirname(file);
-  const parsed = imageKeys.safeParse(JSON.parse(await readFile(file, "utf8")));
+  const parsed = imageKeys.safeParse(await readJsonFile(file));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw new StartError(`${file} is not valid: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}.`);
   }
-  const text = await readFile(join(folder, "package.json"), "utf8").catch((error: Error) => {
-    throw new StartError(`${join(folder, "package.json")} can't be read: ${error.message}.`, {
-      cause: error,
-    });
-  });
-  const packages = packageKeys.safeParse(JSON.parse(text));
-  const { dependencies = {}, devDependencies = {} } = packages.success ? packages.data : {};
+  const keys = await readPackageKeys(folder);
+  const { dependencies = {}, devDependencies = {}, scripts = {} } = keys;
   if (!Object.hasOwn(dependencies, "threadloom") && Object.hasOwn(devDependencies, "threadloom"))
     throw new StartError(
       "threadloom stands among the devDependencies of package.json, which an image leaves out: npm install --save-prod threadloom.",
     );
-  const locks: (typeof LOCK_FILES)[number][] = [];
-  for (const lock of LOCK_FILES) if (await isThere(join(folder, lock[0]))) locks.push(lock);
+  const locks: string[] = [];
+  for (const lock of LOCK_FILES) if (await isThere(join(folder, lock))) locks.push(lock);
   const isWorkspace = await isWorkspaceRoot(folder);
   const root = locks.length === 0 && !isWorkspace ? await workspaceAbove(folder) : undefined;
   if (root !== undefined)
@@ -102,15 +128,20 @@ export const readImageProject = async (path: string): Promise<ImageProject> => {
       `${folder} is a part of the workspace ${root}, which holds its lock file and the other packages: an image is made there. ` +
         `Put a langgraph.json into ${root} that names the same graphs, and npm install threadloom there.`,
     );
+  const installation = await installationOf(folder, keys.packageManager);
+  const needsProject =
+    installation.needsProject ||
+    isWorkspace ||
+    hasLocalPackages(folder, keys) ||
+    keys.pnpm?.patchedDependencies !== undefined ||
+    INSTALL_SCRIPTS.some((script) => Object.hasOwn(scripts, script));
   const { node_version: nodeVersion, dockerfile_lines: lines, env } = parsed.data;
   return {
     configFile: basename(file),
     nodeVersion: nodeVersion ?? USUAL_NODE,
     dockerfileLines: lines ?? [],
     envFile: typeof env === "string" ? env : undefined,
-    manager: locks[0]?.[1] ?? "npm",
-    lockFile: locks[0]?.[0],
-    isWorkspace,
+    installation: { ...installation, needsProject },
     meaningless: Object.keys(parsed.data).filter((key) => MEANINGLESS.test(key)),
   };
 };
