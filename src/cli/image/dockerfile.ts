@@ -23,7 +23,9 @@ RUN ${UNWANTED}
 `;
 
 /** npm installs nothing at all where the folders are missing that package.json names. */
-const stagesOfAll = ({ install }: Installation): string => `# What must not get into the image is left behind in this stage, whatever .dockerignore says.
+const stagesOfAll = ({
+  install,
+}: Installation): string => `# What must not get into the image is left behind in this stage, whatever .dockerignore says.
 FROM base AS project
 COPY . .
 RUN ${UNWANTED_BELOW}
