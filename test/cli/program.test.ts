@@ -56,6 +56,13 @@ test("who leaves the command out is told where its options stand", async () => {
   expect(told).toContain("Options follow their command: threadloom start --port\n");
 });
 
+test("the help of dev has its own options and those of start, asked for in either way", async () => {
+  const { out } = await within("help", "dev");
+  expect(out).toContain("--no-open");
+  expect(out).toContain("  --port <value> ");
+  expect((await within("dev", "--help")).out).toBe(out);
+});
+
 test("the help of the server's own command is that of its options", async () => {
   const { code, out } = await within("help", "start");
   expect([code, out]).toEqual([0, helpText()]);

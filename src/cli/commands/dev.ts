@@ -34,13 +34,15 @@ Examples:
   $ threadloom dev --no-open
   $ threadloom dev --port 8124 --workers 2
 
-Options are those of 'start':
+Options are those of 'start', with its defaults but for --workers:
 
 `;
 
+const wholeHelp = (): string => HELP + helpText().replace(/^[^]*?\nOptions[^\n]*\n/, "");
+
 const run = async (given: string[], { environment, terminal, write }: CommandSurroundings): Promise<void> => {
   const { opens, others: argv } = openingIn(given);
-  if (readCommandLine(argv).help) return write(HELP + helpText().replace(/^[^]*?\nOptions[^\n]*\n/, ""));
+  if (readCommandLine(argv).help) return write(wholeHelp());
   const file = graphConfigFileOf(argv, environment);
   if (projectKeysIn(environment)["graphs"] === undefined) {
     const isThere = await access(file).then(
@@ -62,7 +64,7 @@ export const createDev: CreateCommand = (surroundings) =>
   new Command("dev")
     .description("Starts the server for development: graphs are loaded anew as their files are written.")
     .helpOption(false)
-    .configureHelp({ formatHelp: () => HELP })
+    .configureHelp({ formatHelp: wholeHelp })
     .allowUnknownOption()
     .passThroughOptions()
     .argument("[options...]")
