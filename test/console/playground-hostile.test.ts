@@ -93,6 +93,25 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages().getByText("Blocks: image, image, image.").waitFor();
     });
 
+    test("shows the beginning of names of thousands of characters, and stays within its window", async () => {
+      const { page } = shown;
+      const name = "x".repeat(5_000);
+      const { assistant_id } = await ask<{ assistant_id: string }>("POST", "/assistants", {
+        graph_id: "anything",
+        name,
+      });
+      const width = page.viewportSize()?.width ?? 0;
+      await shown.go("/");
+      const choice = page.getByLabel("Assistant", { exact: true });
+      await choice.locator("option", { hasText: "xxx" }).waitFor({ state: "attached" });
+      const box = await choice.boundingBox();
+      expect((box?.x ?? 0) + (box?.width ?? Infinity)).toBeLessThanOrEqual(width);
+      await shown.go("/assistants");
+      await page.getByRole("link", { name: /^x{120}…$/ }).click();
+      await page.getByRole("heading", { level: 1, name: /^x{120}…$/ }).waitFor();
+      await ask("DELETE", `/assistants/${assistant_id}`).catch(() => undefined);
+    });
+
     test("tells of a run that failed although a step of its thread is due, and does not wait for it", async () => {
       const thread = await aThread("anything", { messages: [], unstorable: true });
       await shown.go(`/threads/${thread}`);

@@ -126,7 +126,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await answer.getByRole("link", { name: "a page" }).getAttribute("rel")).toBe(
         "noopener noreferrer",
       );
-      await messages().getByRole("button", { name: "All 200,006 characters" }).waitFor();
+      await messages().getByRole("button", { name: "More of 200,006 characters" }).waitFor();
       expect(await page.evaluate("window.stolen")).toBeUndefined();
       expect(await shown.violations()).toEqual([]);
     });

@@ -5,6 +5,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { isOfGraph } from "../parts/assistants.ts";
 import { JsonView } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
+import { shortened } from "../parts/shortened.ts";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { DraftForm, type AssistantDraft } from "./draft.tsx";
@@ -45,7 +46,7 @@ const Present = ({ assistant, next }: { assistant: Assistant; next: number }) =>
   const reference = encodeURIComponent(assistant_id);
   return (
     <>
-      <h1 className={styles.name}>{name || "Without a name"}</h1>
+      <h1 className={styles.name}>{shortened(name) || "Without a name"}</h1>
       {description && <p className={styles.name}>{description}</p>}
       <p className="row">
         <span>

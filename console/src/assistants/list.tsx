@@ -2,6 +2,7 @@ import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
 import { isOfGraph, useGraphIds } from "../parts/assistants.ts";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { shortened } from "../parts/shortened.ts";
 import { Time } from "../parts/time.tsx";
 import { Creation } from "./creation.tsx";
 import { PAGE_SIZE, useAssistantPage, type AssistantFilter } from "./queries.ts";
@@ -65,14 +66,14 @@ export const AssistantList = () => {
                 <tr key={assistant.assistant_id}>
                   <td className={styles.wide}>
                     <Link href={`/assistants/${encodeURIComponent(assistant.assistant_id)}`}>
-                      {assistant.name || "Without a name"}
+                      {shortened(assistant.name) || "Without a name"}
                     </Link>
                     {isOfGraph(assistant) && <span className="faint"> the graph itself</span>}
                     {assistant.description && (
                       <div className="faint">{assistant.description.slice(0, 300)}</div>
                     )}
                   </td>
-                  <td>{assistant.graph_id}</td>
+                  <td>{shortened(assistant.graph_id)}</td>
                   <td>{assistant.version}</td>
                   <td className={styles.close}>
                     <Time iso={assistant.updated_at} />

@@ -1,5 +1,6 @@
 import { useMemo, useState } from "react";
 import { JsonView } from "../parts/json.tsx";
+import { LongText } from "../parts/long-text.tsx";
 import { Empty } from "../parts/notice.tsx";
 import { changesBetween, partsOfTexts, type Change } from "./changes.ts";
 import styles from "./difference.module.css";
@@ -16,18 +17,11 @@ const WORDS: Record<Change["kind"], string> = {
   moved: "Moved",
 };
 
-const Text = ({ children }: { children: string }) => {
-  const [isWhole, setIsWhole] = useState(false);
-  if (isWhole || children.length <= TEXT_CHARACTERS) return children;
-  return (
-    <>
-      {children.slice(0, TEXT_CHARACTERS)}…{" "}
-      <button type="button" className="plain" onClick={() => setIsWhole(true)}>
-        all {children.length.toLocaleString("en")} characters
-      </button>
-    </>
-  );
-};
+const Text = ({ children }: { children: string }) => (
+  <LongText text={children} characters={TEXT_CHARACTERS}>
+    {(shown) => shown}
+  </LongText>
+);
 
 /** A text that was changed: what went is struck out, what came is underlined, and both are said. */
 const TextChange = ({ before, after }: { before: string; after: string }) => {

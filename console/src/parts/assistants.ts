@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { v5 } from "uuid";
+import { shortened } from "./shortened.ts";
 import { useConnection } from "../server/connection.tsx";
 
 /** As the server makes the ids of the assistants that graph ids stand for (domain/assistant-ids.ts); part of the wire. */
@@ -65,4 +66,4 @@ export const useAssistantNames = () => {
 
 /** An assistant in a list: one that is called as its graph is that graph. */
 export const assistantText = ({ name, graph_id }: NamedAssistant): string =>
-  name === graph_id ? name : `${name || "without a name"} (${graph_id})`;
+  name === graph_id ? shortened(name) : `${shortened(name) || "without a name"} (${shortened(graph_id)})`;

@@ -1,4 +1,8 @@
 import { useEffect, useId, useRef, type ReactNode } from "react";
+import { shortened } from "./shortened.ts";
+
+/** Titles have names in them. */
+const CHARACTERS_OF_TITLE = 250;
 
 /** A modal dialog, the browser's own: focus stays in it, Escape closes it, and the keyboard returns to where it was. */
 export const Dialog = ({
@@ -33,7 +37,7 @@ export const Dialog = ({
     >
       <div className="stack">
         <div className="row">
-          <h2 id={id}>{title}</h2>
+          <h2 id={id}>{shortened(title, CHARACTERS_OF_TITLE)}</h2>
           <button
             type="button"
             className="plain"

@@ -1,4 +1,5 @@
 import { useId, useState } from "react";
+import { LongText } from "./long-text.tsx";
 import styles from "./json.module.css";
 
 /** Of one list or object, before somebody asks for the others: what a graph keeps may have thousands. */
@@ -8,19 +9,11 @@ const CHARACTERS_SHOWN = 2_000;
 
 const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
 
-const Scalar = ({ value }: { value: unknown }) => {
-  const [isWhole, setIsWhole] = useState(false);
-  const text = JSON.stringify(value) ?? "undefined";
-  if (isWhole || text.length <= CHARACTERS_SHOWN) return <code className={styles[typeof value]}>{text}</code>;
-  return (
-    <>
-      <code className={styles[typeof value]}>{text.slice(0, CHARACTERS_SHOWN)}…</code>{" "}
-      <button type="button" className="plain" onClick={() => setIsWhole(true)}>
-        all {text.length.toLocaleString("en")} characters
-      </button>
-    </>
-  );
-};
+const Scalar = ({ value }: { value: unknown }) => (
+  <LongText text={JSON.stringify(value) ?? "undefined"} characters={CHARACTERS_SHOWN}>
+    {(text) => <code className={styles[typeof value]}>{text}</code>}
+  </LongText>
+);
 
 const summaryOf = (value: object): string => {
   if (Array.isArray(value)) return value.length === 1 ? "1 item" : `${value.length} items`;

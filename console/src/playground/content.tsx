@@ -1,5 +1,5 @@
 import { JsonView } from "../parts/json.tsx";
-import { Markdown } from "./markdown.tsx";
+import { Markdown, PlainText } from "./markdown.tsx";
 import styles from "./message.module.css";
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -37,7 +37,7 @@ export const Image = ({ address, name }: { address: string; name: string }) =>
 export const Reasoning = ({ text, isOpen = false }: { text: string; isOpen?: boolean }) => (
   <details className={styles.reasoning} open={isOpen}>
     <summary>Reasoning</summary>
-    <p className={styles.plain}>{text}</p>
+    <PlainText text={text} />
   </details>
 );
 

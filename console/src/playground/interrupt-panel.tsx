@@ -2,6 +2,7 @@ import type { Interrupt } from "@langchain/langgraph-sdk";
 import { useId, useState } from "react";
 import { JsonEditor, JsonView } from "../parts/json.tsx";
 import { ActionForm } from "./action-form.tsx";
+import { PlainText } from "./markdown.tsx";
 import { actionQuestion } from "./interrupt-requests.ts";
 import type { ThreadRecord } from "./thread-record.ts";
 import styles from "./interrupt.module.css";
@@ -102,11 +103,7 @@ const FreeAnswer = ({ value, onAnswer }: { value: unknown; onAnswer(response: un
   const [written, setWritten] = useState<{ json: unknown } | undefined>({ json: true });
   return (
     <div className="stack">
-      {typeof value === "string" ? (
-        <p className={styles.plain}>{value}</p>
-      ) : (
-        <JsonView value={value} depth={2} />
-      )}
+      {typeof value === "string" ? <PlainText text={value} /> : <JsonView value={value} depth={2} />}
       {kind === "Text" ? (
         <div className="stack">
           <label htmlFor={field}>Answer</label>

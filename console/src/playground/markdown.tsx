@@ -1,6 +1,7 @@
-import { Component, memo, useState, type ReactNode } from "react";
+import { Component, memo, type ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
+import { LongText } from "../parts/long-text.tsx";
 import { partsOf, type TextPart } from "./markdown-parts.ts";
 import styles from "./message.module.css";
 
@@ -79,19 +80,12 @@ const Formatted = memo(({ text }: { text: string }) => (
 ));
 Formatted.displayName = "Formatted";
 
-const LongText = ({ text }: { text: string }) => {
-  const [isWhole, setIsWhole] = useState(false);
-  return (
-    <>
-      <p className={styles.plain}>{isWhole ? text : `${text.slice(0, CHARACTERS_SHOWN)}…`}</p>
-      {!isWhole && (
-        <button type="button" onClick={() => setIsWhole(true)}>
-          All {text.length.toLocaleString("en")} characters
-        </button>
-      )}
-    </>
-  );
-};
+/** A text as it was written. */
+export const PlainText = ({ text }: { text: string }) => (
+  <LongText text={text} characters={CHARACTERS_SHOWN}>
+    {(shown) => <p className={styles.plain}>{shown}</p>}
+  </LongText>
+);
 
 const Part = ({ text, kind }: TextPart) => {
   if (kind === "formatted") return <Formatted text={text} />;
@@ -107,7 +101,7 @@ const Part = ({ text, kind }: TextPart) => {
 /** A text of a graph, formatted; none of it is HTML. What is finished of a growing text is not read again with each token. */
 export const Markdown = memo(({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) =>
   text.length > CHARACTERS_AT_MOST ? (
-    <LongText text={text} />
+    <PlainText text={text} />
   ) : (
     <div className={styles.markdown}>
       {partsOf(text, isGrowing).map((part, index) => (

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { Link, useLocation, useParams, useSearch } from "wouter";
 import { Dialog } from "../parts/dialog.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { shortened } from "../parts/shortened.ts";
 import { Status } from "../parts/status.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { assistantOfThread, useAssistant, useAssistants, useSchemas } from "./assistants.ts";
@@ -156,7 +157,7 @@ const NewThread = ({ assistant }: { assistant: Assistant | undefined }) => {
       <div className={styles.welcome}>
         {assistant !== undefined && (
           <>
-            <h2>{assistant.name}</h2>
+            <h2>{shortened(assistant.name)}</h2>
             <p className="faint">{assistant.description ?? `Graph ${assistant.graph_id}`}</p>
           </>
         )}

@@ -1,6 +1,7 @@
 import { useState, type FormEvent } from "react";
 import { JsonEditor } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { shortened } from "../parts/shortened.ts";
 import { Time } from "../parts/time.tsx";
 import { ItemDialog } from "./item-dialog.tsx";
 import { ItemForm } from "./item-form.tsx";
@@ -30,7 +31,7 @@ export const Items = ({ namespace }: { namespace: readonly string[] }) => {
     <section className={`stack ${styles.items}`} aria-labelledby="items">
       <div className="row">
         <h2 id="items" className={styles.long}>
-          {namespace.length === 0 ? "All items" : `Items of ${namespace.join(" › ")}`}
+          {namespace.length === 0 ? "All items" : `Items of ${shortened(namespace.join(" › "))}`}
         </h2>
         <button type="button" className={`primary ${styles.last}`} onClick={() => setIsNew(true)}>
           New item
@@ -146,14 +147,14 @@ const ItemTable = ({ items, hasScores, below, onOpen }: ItemTableProps) => (
           <tr key={`${textOf(namespace)} ${key}`}>
             <td className={styles.wide}>
               <button type="button" className={styles.key} onClick={() => onOpen({ namespace, key })}>
-                {key === "" ? "(an empty key)" : key}
+                {key === "" ? "(an empty key)" : shortened(key)}
               </button>
             </td>
             <td className={styles.wide}>
               {namespace.length === below ? (
                 <span className="faint">here</span>
               ) : (
-                namespace.slice(below).join(" › ")
+                shortened(namespace.slice(below).join(" › "))
               )}
             </td>
             {hasScores && <td>{score?.toFixed(3)}</td>}

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { shortened } from "../parts/shortened.ts";
 import { placeOf } from "./place.ts";
 import { useNamespaces } from "./queries.ts";
 import styles from "./store.module.css";
@@ -24,7 +25,7 @@ export const Namespaces = ({ current }: { current: readonly string[] }) => {
               href={placeOf(current.slice(0, index + 1))}
               aria-current={index === current.length - 1 ? "page" : undefined}
             >
-              {label}
+              {shortened(label)}
             </Link>
           </li>
         ))}
@@ -37,7 +38,7 @@ export const Namespaces = ({ current }: { current: readonly string[] }) => {
       <ul className={styles.below}>
         {data?.namespaces.map((namespace) => (
           <li key={namespace.at(-1)}>
-            <Link href={placeOf(namespace)}>{namespace.at(-1)}</Link>
+            <Link href={placeOf(namespace)}>{shortened(namespace.at(-1) ?? "")}</Link>
           </li>
         ))}
       </ul>
