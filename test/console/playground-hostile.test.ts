@@ -145,6 +145,40 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await runsOf(said)).toBe(2);
     });
 
+    test("sends nothing twice of which a proxy does not know whether it was done, and reads how it went", async () => {
+      const { page } = shown;
+      const thread = await aThread("agent", { messages: [{ type: "human", content: "hello" }] });
+      await shown.go(`/threads/${thread}`);
+      await messages().getByText("hello", { exact: true }).waitFor();
+      await page.route("**/commands", async (route) => {
+        await route.fetch();
+        await route.fulfill({ status: 504, contentType: "text/html", body: "<h1>504 Gateway Time-out</h1>" });
+      });
+      await page.getByLabel("Message", { exact: true }).fill("once");
+      await page.keyboard.press("Enter");
+      await page.getByRole("alert").getByText("The server answered with HTTP 504.").waitFor();
+      await page.unroute("**/commands");
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.getByRole("alert").waitFor({ state: "detached" });
+      await messages()
+        .getByText(/^You said: "once"/)
+        .waitFor();
+      expect(await messages().getByText("once", { exact: true }).count()).toBe(1);
+      expect(await runsOf(thread)).toBe(2);
+    });
+
+    test("shows by itself what could not be read, once it can", async () => {
+      const { page } = shown;
+      const bad = { status: 502, contentType: "text/html", body: "<h1>502 Bad Gateway</h1>" };
+      await page.route("**/assistants/search", (route) => route.fulfill(bad));
+      await page.reload();
+      await shown.go("/assistants");
+      await page.getByRole("alert").getByText("The server answered with HTTP 502.").waitFor();
+      await page.unroute("**/assistants/search");
+      await page.getByRole("link", { name: "anything" }).first().waitFor();
+      expect(await page.getByRole("alert").count()).toBe(0);
+    });
+
     test("has thrown nothing", () => {
       expect(shown.faults).toEqual([]);
     });

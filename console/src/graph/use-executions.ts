@@ -2,6 +2,7 @@ import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-quer
 import { useEffect, useMemo, useState } from "react";
 import { readHistory, type StoredCheckpoint } from "../parts/checkpoints.ts";
 import { useConnection, type Connection } from "../server/connection.tsx";
+import { askedEvery } from "../server/queries.ts";
 import { activityByNode, executionsIn, merged, namespaceBelow, type Execution } from "./activity.ts";
 import { useLiveTasks } from "./use-live-tasks.ts";
 
@@ -84,7 +85,7 @@ export const useExecutions = (
     queryFn: () =>
       readExecutions(connection, queries, { threadId: threadId ?? "", limit, subgraphs: new Set(groups) }),
     enabled: threadId !== undefined,
-    refetchInterval: live.isRunning ? READ_AGAIN_MS : false,
+    refetchInterval: askedEvery(live.isRunning ? READ_AGAIN_MS : false),
     placeholderData: (before, query) => (query?.queryKey[1] === threadId ? before : undefined),
   });
   const { ends, tasks, isRunning } = live;

@@ -7,6 +7,7 @@ import { isOver, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
 import { UNTOUCHED, ValueEditor } from "../parts/value-editor.tsx";
 import { useConnection } from "../server/connection.tsx";
+import { askedEvery } from "../server/queries.ts";
 
 const LOOKED_AT_EVERY_MS = 500;
 
@@ -22,8 +23,10 @@ export const RunProgress = ({ threadId, runId }: { threadId: string; runId: stri
   const run = useQuery({
     queryKey: ["runs", threadId, runId],
     queryFn: () => request<Run>("GET", `/threads/${encodeURIComponent(threadId)}/runs/${runId}`),
-    refetchInterval: ({ state }) =>
-      state.data !== undefined && isOver(state.data) ? false : LOOKED_AT_EVERY_MS,
+    refetchInterval: (query) =>
+      askedEvery(query.state.data !== undefined && isOver(query.state.data) ? false : LOOKED_AT_EVERY_MS)(
+        query,
+      ),
   });
   const status = run.data?.status;
   const hasEnded = run.data !== undefined && isOver(run.data);

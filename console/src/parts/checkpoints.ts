@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Interrupt, ThreadTask } from "@langchain/langgraph-sdk";
 import { useConnection, type Connection } from "../server/connection.tsx";
+import { askedEvery } from "../server/queries.ts";
 
 /** Where in a thread; the namespace is empty in the root graph. */
 export interface CheckpointPlace {
@@ -101,7 +102,7 @@ export const useHistory = (threadId: string, namespace: string, isChanging: bool
   const history = useQuery({
     queryKey: key,
     queryFn: () => readNewest(connection, { threadId, namespace }, queries.getQueryData<KnownHistory>(key)),
-    refetchInterval: isChanging ? 1_000 : false,
+    refetchInterval: askedEvery(isChanging ? 1_000 : false),
   });
   const older = useMutation({
     mutationFn: async () => {

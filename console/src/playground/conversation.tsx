@@ -59,10 +59,7 @@ export const Conversation = ({ assistant, threadId, record }: ConversationProps)
         {isRunning ? "The graph is running." : ""}
       </p>
       <div className={styles.below}>
-        <FaultNotice
-          error={isRunning ? undefined : (branches.error ?? error)}
-          onRetry={() => void live.send(null).catch(() => undefined)}
-        />
+        <FaultNotice error={isRunning ? undefined : (branches.error ?? error)} onRetry={live.retry} />
         {branches.isElsewhere && (
           <p className="notice">
             This is another branch of the thread. What you send goes on from here.{" "}

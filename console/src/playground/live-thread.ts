@@ -25,9 +25,23 @@ export interface LiveThread {
   /** Answers what the thread waits for, by ids of interrupts. */
   answer(responses: Record<string, unknown>): Promise<void>;
   stop(): Promise<void>;
+  /** After a fault: runs once more what failed, or reads once more what could not be read. Nothing is sent twice. */
+  retry(): void;
   /** Reads what is stored once more: a stream replays what other branches have said, too, and the hook keeps that. */
   readAnew(): void;
 }
+
+const READ_AGAIN_MS = 1_000;
+
+/** Reads once more what could not be read. */
+const readTwice: typeof fetch = async (input, init) => {
+  const read = (): Promise<Response> => fetch(input, init);
+  if ((init?.method ?? "GET") !== "GET") return await read();
+  const first = await read().catch(() => undefined);
+  if (first !== undefined && first.status < 500) return first;
+  await new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS));
+  return await read();
+};
 
 /**
  * The official client, of one stream: a new one makes the hook read the thread anew. The hook also reads the last twenty states to
@@ -38,7 +52,8 @@ const clientOfStream = ({ apiUrl, headers }: Connection): Client => {
     apiUrl,
     apiKey: null,
     defaultHeaders: { ...headers },
-    callerOptions: { maxRetries: 1 },
+    // What starts a run is never sent twice.
+    callerOptions: { maxRetries: 0, fetch: readTwice },
   });
   client.threads.getHistory = () => Promise.resolve([]);
   return client;
@@ -180,6 +195,11 @@ export const useLiveThread = (
 
   return {
     ...actions,
+    retry: () => {
+      setFault(undefined);
+      if (record?.status === "error") void actions.send(null).catch(() => undefined);
+      else readAnew();
+    },
     readAnew,
     messages: starting ?? (isBlank ? kept.current : streamed),
     isRunning,

@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import { JsonView } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
+import { askedEvery } from "../server/queries.ts";
 
 const READ_EVERY_MS = 2_000;
 
@@ -29,7 +30,7 @@ export const StatePanel = ({
     placeholderData: (before) => before,
     // A state may have megabytes, and a run makes many.
     gcTime: 0,
-    refetchInterval: moment.startsWith("busy") ? READ_EVERY_MS : false,
+    refetchInterval: askedEvery(moment.startsWith("busy") ? READ_EVERY_MS : false),
   });
   const { values, next } = state.data ?? {};
   return (

@@ -48,7 +48,7 @@ const useThreads = ({ ids, metadata }: ThreadSearch) => {
       })) as unknown as ListedThread[],
     getNextPageParam: (last, pages) => (last.length < PAGE ? undefined : pages.length * PAGE),
     refetchInterval: (query) =>
-      (query.state.data?.pages.length ?? 0) > 1 ? false : askedEvery(ASKED_EVERY_MS)(query),
+      askedEvery((query.state.data?.pages.length ?? 0) > 1 ? false : ASKED_EVERY_MS)(query),
   });
 };
 

@@ -157,9 +157,9 @@ export const RunDetail = ({ runId, onClose, onGone }: { runId: string; onClose()
     queryKey: ["runs", "one", runId],
     queryFn: () => readRun(connection, runId),
     refetchInterval: (query) =>
-      query.state.data !== undefined && !isOver(query.state.data)
-        ? askedEvery(RENEWED_EVERY_MS)(query)
-        : false,
+      askedEvery(query.state.data !== undefined && !isOver(query.state.data) ? RENEWED_EVERY_MS : false)(
+        query,
+      ),
   });
   const path = `/threads/${run?.thread_id}/runs/${runId}`;
   const remove = async (): Promise<void> => {

@@ -50,8 +50,11 @@ export interface ServerInfo {
   langgraph_js_version?: string;
 }
 
-/** Queries are asked again by react-query, and a person waits for a refusal: five tries would be half a minute. */
-const TRIES_AGAIN = 1;
+/**
+ * What a proxy answers with 504 may have been done: asked again by the client, there are two assistants where somebody wanted one.
+ * Queries, which change nothing, are asked again by react-query.
+ */
+const TRIES_AGAIN = 0;
 
 /** Parts of the API may be left out by `http.disable_…` of langgraph.json. */
 const NO_ROUTE = /^There is no route [A-Z]+ \S+\.$/;
@@ -68,7 +71,7 @@ const sentenceOf = (text: string, status: number): string => {
   return `The server answered with HTTP ${status}.`;
 };
 
-const REFUSAL_OF_CLIENT = /^(?:HTTP (\d+): |Protocol request failed: (\d+) [^—]*— )([^]*)$/;
+const REFUSAL_OF_CLIENT = /^(?:HTTP (\d+): |Protocol request failed: (\d+)[^—]*(?:— |$))([^]*)$/;
 
 /**
  * The server's own sentence of whatever was thrown: the official client says `HTTP 404: {"detail": …}`, or for event streaming

@@ -7,6 +7,20 @@ const TOO_MANY_REQUESTS = 429;
 const mayTryAgain = (tries: number, error: Error): boolean =>
   tries < 2 && mayPass(error) && statusOf(error) !== TOO_MANY_REQUESTS;
 
+/** After a fault, so that a server which comes back is not met by every tab at once. */
+const AFTER_FAULT_MS = 10_000;
+
+/**
+ * A `refetchInterval`: asks again every `milliseconds` (false: not), less often after a fault, and no more after one that stays. What
+ * could not be read comes by itself when the server is back.
+ */
+export const askedEvery =
+  (milliseconds: number | false) =>
+  ({ state: { error } }: { state: { error: Error | null } }): number | false => {
+    if (error === null) return milliseconds;
+    return mayPass(error) ? Math.max(milliseconds || 0, AFTER_FAULT_MS) : false;
+  };
+
 /**
  * What is known of the server, for one caller alone: the next one may see other things.
  * @param onRefusal told whenever the server refuses this caller something
@@ -19,19 +33,13 @@ export const createQueries = (onRefusal: () => void): QueryClient => {
     queryCache: new QueryCache({ onError }),
     mutationCache: new MutationCache({ onError }),
     defaultOptions: {
-      queries: { retry: mayTryAgain, staleTime: 5_000, networkMode: "always" },
+      queries: {
+        retry: mayTryAgain,
+        staleTime: 5_000,
+        networkMode: "always",
+        refetchInterval: askedEvery(false),
+      },
       mutations: { retry: false, networkMode: "always" },
     },
   });
 };
-
-/** After a fault, so that a server which comes back is not met by every tab at once. */
-const AFTER_FAULT_MS = 10_000;
-
-/** A `refetchInterval`: asks again every `milliseconds`, less often after a fault, and no more after one that stays. */
-export const askedEvery =
-  (milliseconds: number) =>
-  ({ state: { error } }: { state: { error: Error | null } }): number | false => {
-    if (error === null) return milliseconds;
-    return mayPass(error) ? Math.max(milliseconds, AFTER_FAULT_MS) : false;
-  };
