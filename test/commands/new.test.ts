@@ -37,6 +37,7 @@ test("makes a project of the usual template, and says the next steps in the word
     "README.md",
     "langgraph.json",
     "package.json",
+    "pnpm-workspace.yaml",
     "src",
     "test",
     "tsconfig.json",
@@ -47,6 +48,9 @@ test("makes a project of the usual template, and says the next steps in the word
   expect(readme).toContain("pnpm dev ");
   expect(readme).toContain("`src/agent.ts`");
   expect(readme).not.toContain("{{");
+  // pnpm 11 fails where scripts are neither run nor left.
+  const settings = await readFile(`${cwd}/My Agent/pnpm-workspace.yaml`, "utf8");
+  expect(settings).toMatch(/^allowBuilds:\n {2}"esbuild": false\n/);
   const [commands] = /(?<=```sh\n)[^`]*/.exec(readme) ?? [""];
   expect(
     new Set(

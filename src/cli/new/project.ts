@@ -2,7 +2,7 @@ import { lstat, mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { StartError, UsageError } from "../../domain/errors.ts";
 import { printable } from "../printable.ts";
-import { langgraphJson, packageJson, packageNameOf } from "./manifest.ts";
+import { langgraphJson, packageJson, packageNameOf, pnpmSettings, yarnSettings } from "./manifest.ts";
 import { EXECUTE, scriptCommand, type PackageManager } from "./installing.ts";
 import { ENDINGS, templateFiles, type Language, type Template } from "./templates.ts";
 
@@ -29,6 +29,14 @@ const readmeOf = (text: string, name: string, { language, packageManager }: Proj
     );
 };
 
+/** Settings of the package manager; in a workspace they are those of its root. */
+const settingsOf = async ({ packageManager, folder }: ProjectWish): Promise<[string, string][]> => {
+  const settings = { pnpm: ["pnpm-workspace.yaml", pnpmSettings()], yarn: [".yarnrc.yml", yarnSettings()] };
+  if (packageManager !== "pnpm" && packageManager !== "yarn") return [];
+  const [name = "", content = ""] = settings[packageManager];
+  return (await isAbove(folder, name)) ? [] : [[name, content]];
+};
+
 /** All that is written, by path. */
 const filesOf = async (wish: ProjectWish): Promise<Map<string, string>> => {
   const name = packageNameOf(wish.folder);
@@ -37,6 +45,7 @@ const filesOf = async (wish: ProjectWish): Promise<Map<string, string>> => {
   files.set("README.md", readmeOf(files.get("README.md") ?? "", name, wish));
   files.set("package.json", packageJson(facts));
   files.set("langgraph.json", langgraphJson(facts));
+  for (const [name, content] of await settingsOf(wish)) files.set(name, content);
   return files;
 };
 
@@ -46,6 +55,11 @@ const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
+
+const isAbove = async (folder: string, name: string): Promise<boolean> => {
+  const parent = dirname(folder);
+  return parent !== folder && ((await exists(join(parent, name))) || (await isAbove(parent, name)));
+};
 
 /** Throws UsageError for what is no name of a folder that could be printed and typed again. */
 export const assertFolderName = (given: string): void => {
