@@ -1,16 +1,9 @@
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { stat } from "node:fs/promises";
 import { hasCluster } from "../../database/embedded/place.ts";
 import { StartError } from "../../domain/errors.ts";
-import { createLogger } from "../../lib/logger.ts";
+import { onBackup, withBackedUp, type BackupFlags } from "../backup/command.ts";
 import { writeBackup } from "../backup/write.ts";
-import {
-  explainUnusable,
-  findOwnDatabase,
-  onDatabase,
-  reachOwnDatabase,
-  type DatabaseFlags,
-} from "../own-database.ts";
 import type { CreateCommand } from "./command.ts";
 
 const EXAMPLES = `
@@ -24,49 +17,36 @@ the keys are not in it: keep LANGGRAPH_AES_KEY elsewhere. What is not encrypted 
 the hashes of API keys. 'threadloom restore' reads it.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-interface Flags extends DatabaseFlags {
+interface Flags extends BackupFlags {
   output?: string;
-  force?: true;
-  json?: true;
 }
 
 const usualName = (): string =>
   `threadloom-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}.backup.gz`;
 
 /** Writes the database into one file, beside servers that run. */
-export const createBackup: CreateCommand = ({ environment, write, tell }) =>
-  onDatabase(new Command("backup"))
+export const createBackup: CreateCommand = (surroundings) =>
+  onBackup(new Command("backup"), "write over a file that is there")
     .description("Writes the database into a file: the embedded one, or that of DATABASE_URL.")
     .option("--output <file>", "where to (default: threadloom-<time>.backup.gz in this folder)")
-    .option("--force", "write over a file that is there")
-    .addOption(new Option("--json", "answer as JSON"))
     .addHelpText("after", EXAMPLES)
     .action(async ({ output: file = usualName(), force, json, ...flags }: Flags) => {
-      const logger = createLogger({ level: "warn", destination: { write: tell } });
+      const { write, tell } = surroundings;
       if (!force && (await stat(file).catch(() => undefined)) !== undefined)
         throw new StartError(`${file} is there already; --force writes over it.`);
-      const place = await findOwnDatabase(flags, environment);
-      if (place.url === undefined && !(await hasCluster(place.dataFolder)))
-        throw new StartError(`There is no embedded database in ${place.dataFolder}.`);
-      const { connectionString, close } = await reachOwnDatabase(place, logger);
-      try {
-        const { head, rows } = await writeBackup({
-          connectionString,
-          schema: place.schema,
-          file,
-          onTable: (table, count) => tell(`${table}: ${count} rows\n`),
-        }).catch((error: unknown) => {
-          throw explainUnusable(error, connectionString);
-        });
-        const { size: bytes } = await stat(file);
-        if (json)
-          return write(`${JSON.stringify({ file, rows, bytes, encryption_keys: head.encryption_keys })}\n`);
-        write(`${file}: ${rows} rows, ${bytes} bytes.\n`);
-        if (head.encryption_keys.length > 0)
-          tell(
-            `Rows are encrypted with the keys ${head.encryption_keys.join(", ")}, which are not in the file.\n`,
-          );
-      } finally {
-        await close();
-      }
+      const { head, rows } = await withBackedUp(flags, surroundings, {
+        async check({ url, dataFolder }) {
+          if (url === undefined && !(await hasCluster(dataFolder)))
+            throw new StartError(`There is no embedded database in ${dataFolder}.`);
+        },
+        work: (database) => writeBackup({ ...database, file }),
+      });
+      const { size: bytes } = await stat(file);
+      if (json)
+        return write(`${JSON.stringify({ file, rows, bytes, encryption_keys: head.encryption_keys })}\n`);
+      write(`${file}: ${rows} rows, ${bytes} bytes.\n`);
+      if (head.encryption_keys.length > 0)
+        tell(
+          `Rows are encrypted with the keys ${head.encryption_keys.join(", ")}, which are not in the file.\n`,
+        );
     });

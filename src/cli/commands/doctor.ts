@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { version } from "node:process";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { graphConfigFileOf, parseConfig, type Config } from "../../config/config.ts";
 import { misspeltVariables } from "../../config/misspelt-variables.ts";
 import { projectKeysIn } from "../../config/project-keys.ts";
@@ -14,6 +14,7 @@ import { checkDatabase } from "../doctor/database.ts";
 import { checkGraphs, checkProjectParts } from "../doctor/loading.ts";
 import { checkPort } from "../doctor/port.ts";
 import { checkProject, checkTypescript, checkVersions } from "../doctor/project.ts";
+import { answeringJson } from "../flags.ts";
 import {
   cipherOf,
   databasePlaceOf,
@@ -99,12 +100,11 @@ async function* checksOf(
 
 /** Looks at all that a start needs, and says what to do about what is missing. */
 export const createDoctor: CreateCommand = (surroundings) =>
-  onDatabase(new Command("doctor"))
+  answeringJson(onDatabase(new Command("doctor")))
     .description("Looks at all that a start needs, and says what to do.")
     .option("--host <address>", "the address that is to be listened on")
     .option("--port <number>", "the port that is to be listened on")
     .option("--timeout <seconds>", "for loading the graphs, and as long for auth and http.app", seconds, 60)
-    .addOption(new Option("--json", "answer as JSON"))
     .addHelpText("after", EXAMPLES)
     .action(async (flags: Flags) => {
       const { write, environment } = surroundings;

@@ -6,15 +6,8 @@ import { runExtract } from "../../runs/schemas.ts";
 import { fieldsText, tableText } from "../printable.ts";
 import { durationText } from "../remote/duration.ts";
 import { forEachId, idsArgument } from "../remote/each.ts";
-import {
-  idArgument,
-  limitArgument,
-  onServer,
-  remoteServer,
-  sinceArgument,
-  type RemoteServer,
-  type ServerFlags,
-} from "../remote/server.ts";
+import { listing, readListed, type ListFlags } from "../remote/listing.ts";
+import { idArgument, onServer, remoteServer, type RemoteServer, type ServerFlags } from "../remote/server.ts";
 import { tail } from "../remote/tail.ts";
 import type { CreateCommand } from "./command.ts";
 
@@ -31,15 +24,6 @@ Exit codes: 0 done, 1 not done, or the run that was followed failed, 2 wrong usa
 const STATUSES = ["pending", "running", "error", "success", "timeout", "interrupted"];
 type Run = z.output<typeof runExtract>;
 const runs = z.array(runExtract);
-
-interface ListFlags extends ServerFlags {
-  status?: string;
-  graph?: string;
-  assistant?: string;
-  thread?: string;
-  since?: Date;
-  limit: number;
-}
 
 const took = ({ run_started_at: started, run_ended_at: ended }: Run): string =>
   started == null ? "-" : durationText(Date.parse(ended ?? new Date().toISOString()) - Date.parse(started));
@@ -70,7 +54,7 @@ const attemptsText = ({ attempts = 0, lost_attempts: lost = 0 }: Run): string =>
   const handedBack = Math.max(0, attempts - lost - 1);
   const ends = [
     ...(lost > 0 ? [`${lost} lost with a server or graph process`] : []),
-    ...(handedBack > 0 ? [`${handedBack} handed back`] : []),
+    ...(handedBack > 0 ? [`${handedBack} handed back by a server that stopped`] : []),
   ];
   return ends.length === 0 ? String(attempts) : `${attempts} (${ends.join(", ")})`;
 };
@@ -112,23 +96,24 @@ export const createRuns: CreateCommand = (surroundings) => {
   );
   command.addHelpText("after", EXAMPLES);
 
-  onServer(command.command("list"))
+  listing(command.command("list"), { statuses: STATUSES, happened: "were made" })
     .description("Lists runs over all threads, the newest first.")
-    .addOption(new Option("--status <status>", "only those").choices(STATUSES))
-    .option("--graph <id>", "only those of this graph")
-    .option("--assistant <id>", "only those of this assistant")
     .option("--thread <id>", "only those of this thread", idArgument)
-    .option("--since <time>", "only those that were made since: 15m, 24h, 7d or a time", sinceArgument)
-    .option("--limit <number>", "how many at most", limitArgument, 20)
-    .action(async ({ status, graph, assistant, thread, since, limit, ...flags }: ListFlags) => {
+    .action(async (options: ListFlags & { thread?: string }) => {
+      const { status, graph, assistant, thread, since, limit, ...flags } = options;
       const server = remoteServer(flags, environment);
-      const answer = await server.post("/runs/search", {
+      const answer = await readListed(server, {
+        path: "/runs/search",
+        body: {
+          ...(status !== undefined && { status }),
+          ...(graph !== undefined && { graph_id: graph }),
+          ...(assistant !== undefined && { assistant_id: assistant }),
+          ...(thread !== undefined && { thread_id: thread }),
+          ...(since !== undefined && { created_after: since.toISOString() }),
+        },
         limit,
-        ...(status !== undefined && { status }),
-        ...(graph !== undefined && { graph_id: graph }),
-        ...(assistant !== undefined && { assistant_id: assistant }),
-        ...(thread !== undefined && { thread_id: thread }),
-        ...(since !== undefined && { created_after: since.toISOString() }),
+        parse: (items) => items.filter(isObject),
+        idOf: ({ run_id: id }) => String(id),
       });
       if (flags.json) return json(answer);
       const found = runs.parse(answer);

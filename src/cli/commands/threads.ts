@@ -1,4 +1,4 @@
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { z } from "zod";
 import { StartError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
@@ -6,14 +6,8 @@ import { storageAnswer, threadExtract } from "../../threads/schemas.ts";
 import { fieldsText, tableText } from "../printable.ts";
 import { forEachId, idsArgument } from "../remote/each.ts";
 import { isObject } from "../remote/records.ts";
-import {
-  idArgument,
-  limitArgument,
-  onServer,
-  remoteServer,
-  sinceArgument,
-  type ServerFlags,
-} from "../remote/server.ts";
+import { listing, readListed, type ListFlags } from "../remote/listing.ts";
+import { idArgument, onServer, remoteServer, type ServerFlags } from "../remote/server.ts";
 import { tail } from "../remote/tail.ts";
 import type { CreateCommand } from "./command.ts";
 
@@ -31,14 +25,6 @@ const STATUSES = ["idle", "busy", "interrupted", "error"];
 const CHECKPOINTS_SHOWN = 5;
 type Thread = z.output<typeof threadExtract>;
 const threads = z.array(threadExtract);
-
-interface ListFlags extends ServerFlags {
-  status?: string;
-  graph?: string;
-  assistant?: string;
-  since?: Date;
-  limit: number;
-}
 
 const textIn = (metadata: JsonObject | undefined, key: string): string => {
   const value = metadata === undefined || !Object.hasOwn(metadata, key) ? undefined : metadata[key];
@@ -84,29 +70,33 @@ export const createThreads: CreateCommand = (surroundings) => {
   );
   command.addHelpText("after", EXAMPLES);
 
-  onServer(command.command("list"))
+  listing(command.command("list"), {
+    statuses: STATUSES,
+    whose: "whose last run was ",
+    happened: "changed",
+  })
     .description("Lists threads, those that changed last first.")
-    .addOption(new Option("--status <status>", "only those").choices(STATUSES))
-    .option("--graph <id>", "only those whose last run was of this graph")
-    .option("--assistant <id>", "only those whose last run was of this assistant")
-    .option("--since <time>", "only those that changed since: 15m, 24h, 7d or a time", sinceArgument)
-    .option("--limit <number>", "how many at most", limitArgument, 20)
     .action(async ({ status, graph, assistant, since, limit, ...flags }: ListFlags) => {
       const server = remoteServer(flags, environment);
       const metadata = {
         ...(graph !== undefined && { graph_id: graph }),
         ...(assistant !== undefined && { assistant_id: assistant }),
       };
-      const answer = await server.post("/threads/search", {
+      const found = await readListed(server, {
+        path: "/threads/search",
+        body: {
+          sort_by: "updated_at",
+          sort_order: "desc",
+          select: ["thread_id", "status", "created_at", "updated_at", "metadata", "error"],
+          ...(status !== undefined && { status }),
+          ...(Object.keys(metadata).length > 0 && { metadata }),
+        },
         limit,
-        sort_by: "updated_at",
-        sort_order: "desc",
-        select: ["thread_id", "status", "created_at", "updated_at", "metadata", "error"],
-        ...(status !== undefined && { status }),
-        ...(Object.keys(metadata).length > 0 && { metadata }),
+        parse: (items) => threads.parse(items),
+        idOf: ({ thread_id: id }) => id ?? "",
+        // The API does not filter by it, but sorts: what comes behind is older still.
+        isPast: ({ updated_at: at }) => since !== undefined && Date.parse(at ?? "") < since.getTime(),
       });
-      const from = since?.getTime() ?? -Infinity;
-      const found = threads.parse(answer).filter(({ updated_at: at }) => Date.parse(at ?? "") >= from);
       if (flags.json) return json(found);
       if (found.length === 0) return tell("There are none.\n");
       const rows = found.map((thread) => [

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import {
   assertEncryptionKeys,
   forgetEncryptionKey,
@@ -10,6 +10,7 @@ import { StartError } from "../../domain/errors.ts";
 import { createCipher, type Cipher } from "../../encryption/cipher.ts";
 import { encryptionKey } from "../../encryption/keys.ts";
 import { walkSealed, type TableCount } from "../../resealing/walk.ts";
+import { answeringJson } from "../flags.ts";
 import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 
 export interface EncryptionCommandParts {
@@ -42,8 +43,7 @@ const keyId = (text: string): string => {
   throw new InvalidArgumentError("It is the id of a key, of 6 characters, as 'status' shows them.");
 };
 
-const answering = (command: Command): Command =>
-  onDatabase(command).addOption(new Option("--json", "answer as JSON"));
+const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
 interface Status {
   /** All keys that something is or may be encrypted with, the one that encrypts from now on first. */

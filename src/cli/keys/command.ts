@@ -1,7 +1,8 @@
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { KEY_SCOPES, type KeyScope } from "../../access/caller.ts";
 import { isScope } from "../../access/keys/scopes.ts";
 import type { KeyService } from "../../access/keys/service.ts";
+import { answeringJson } from "../flags.ts";
 import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 import { createdText, jsonOf, listText } from "./answers.ts";
 import { parseExpiry } from "./expiry.ts";
@@ -41,8 +42,7 @@ Scopes (each includes those before it):
 
 A server knows a new key, and refuses a revoked one, within a second. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-const answering = (command: Command): Command =>
-  onDatabase(command).addOption(new Option("--json", "answer as JSON"));
+const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
 /** `keys create|list|revoke|forget`: a command of its own, or one of a larger program. */
 export const createKeysCommand = ({ withKeys, write, tell }: KeysCommandParts): Command => {

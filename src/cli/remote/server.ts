@@ -1,10 +1,11 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import { InvalidArgumentError, Option, type Command } from "commander";
+import { InvalidArgumentError, type Command } from "commander";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { StartError, UsageError } from "../../domain/errors.ts";
 import type { JsonObject, JsonValue } from "../../lib/json.ts";
 import { uuid } from "../../domain/json-schemas.ts";
+import { answeringJson } from "../flags.ts";
 import { parseDuration } from "./duration.ts";
 import type { Environment } from "../own-database.ts";
 
@@ -17,10 +18,11 @@ export interface ServerFlags {
 
 /** Gives a command the flags that say which server it asks, and how it answers. */
 export const onServer = (command: Command): Command =>
-  command
-    .option("--url <url>", "the server (default: THREADLOOM_URL, else http://127.0.0.1:8123)")
-    .option("--api-key <key>", "an API key of it (default: THREADLOOM_API_KEY)")
-    .addOption(new Option("--json", "answer as JSON"));
+  answeringJson(
+    command
+      .option("--url <url>", "the server (default: THREADLOOM_URL, else http://127.0.0.1:8123)")
+      .option("--api-key <key>", "an API key of it (default: THREADLOOM_API_KEY)"),
+  );
 
 /** An event of a stream. `data` is JSON where it can be read as such. */
 export interface RemoteEvent {
@@ -33,6 +35,8 @@ export interface RemoteEvent {
 export interface RemoteServer {
   get(path: string): Promise<JsonValue>;
   post(path: string, body: JsonObject): Promise<JsonValue>;
+  /** A page of a search; `next` is the offset of the next one, undefined on the last. */
+  search(path: string, body: JsonObject): Promise<{ items: JsonValue[]; next: number | undefined }>;
   delete(path: string): Promise<void>;
   /** The events of a path until it ends, all that are kept of those that were before. A connection that breaks is made anew. */
   events(
@@ -94,18 +98,32 @@ export const remoteServer = (flags: ServerFlags, environment: Environment): Remo
     signal: AbortSignal.timeout(ANSWER_MS),
   });
 
+  const sendJson = (path: string, body: JsonObject): Promise<Response> =>
+    ask(
+      path,
+      timed({
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+    );
+
   return {
     async get(path) {
       return (await (await ask(path, timed())).json()) as JsonValue;
     },
     async post(path, body) {
-      const init = {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(body),
-      };
-      const response = await ask(path, timed(init));
+      const response = await sendJson(path, body);
       return response.status === 204 ? null : ((await response.json()) as JsonValue);
+    },
+    async search(path, body) {
+      const response = await sendJson(path, body);
+      const answer = (await response.json()) as JsonValue;
+      const next = response.headers.get("x-pagination-next");
+      return {
+        items: Array.isArray(answer) ? answer : [],
+        next: next === null ? undefined : Number(next),
+      };
     },
     async delete(path) {
       await ask(path, timed({ method: "DELETE" }));
@@ -145,13 +163,6 @@ export const idArgument = (text: string): string => {
   const parsed = uuid.safeParse(text);
   if (parsed.success) return parsed.data;
   throw new InvalidArgumentError("It is an id, like 0199f3a0-0000-7000-8000-000000000000.");
-};
-
-const LIMIT_AT_MOST = 1_000;
-export const limitArgument = (text: string): number => {
-  const number = Number(text);
-  if (Number.isInteger(number) && number >= 1 && number <= LIMIT_AT_MOST) return number;
-  throw new InvalidArgumentError(`It is a number from 1 to ${LIMIT_AT_MOST}.`);
 };
 
 /** A moment, or how long ago it was. */

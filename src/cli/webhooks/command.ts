@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { THE_SERVER } from "../../access/caller.ts";
 import { DELIVERY_STATES, deliveryPath, type WebhookDelivery } from "../../webhooks/schemas.ts";
 import type { WebhookService } from "../../webhooks/service.ts";
+import { answeringJson, limitArgument } from "../flags.ts";
 import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 import { printable } from "../printable.ts";
 
@@ -25,13 +26,6 @@ const runId = (text: string): string => {
   const parsed = deliveryPath.safeParse({ run_id: text });
   if (parsed.success) return parsed.data.run_id;
   throw new InvalidArgumentError("It is the id of a run.");
-};
-
-const LIMIT_AT_MOST = 1_000;
-const limit = (text: string): number => {
-  const number = Number(text);
-  if (Number.isInteger(number) && number >= 1 && number <= LIMIT_AT_MOST) return number;
-  throw new InvalidArgumentError(`It is a number from 1 to ${LIMIT_AT_MOST}.`);
 };
 
 const EXAMPLES = `
@@ -59,8 +53,7 @@ const textOf = (delivery: WebhookDelivery): string =>
     .map(([field, value]) => `${field.padEnd(16)}${printable(String(value ?? "-"))}\n`)
     .join("");
 
-const answering = (command: Command): Command =>
-  onDatabase(command).addOption(new Option("--json", "answer as JSON"));
+const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
 /** `webhooks list|show|replay`: a command of its own, or one of a larger program. */
 export const createWebhooksCommand = ({ withWebhooks, write, tell }: WebhooksCommandParts): Command => {
@@ -73,7 +66,7 @@ export const createWebhooksCommand = ({ withWebhooks, write, tell }: WebhooksCom
   answering(webhooks.command("list"))
     .description("Lists deliveries, those of the newest runs first.")
     .addOption(new Option("--state <state>", "only those").choices(DELIVERY_STATES))
-    .option("--limit <number>", "how many at most (default: 100)", limit)
+    .option("--limit <number>", "how many at most (default: 100)", limitArgument)
     .action(
       async (
         flags: DatabaseFlags & Output & { state?: (typeof DELIVERY_STATES)[number]; limit?: number },
