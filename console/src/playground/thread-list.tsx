@@ -2,6 +2,7 @@ import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-q
 import { useDeferredValue, useId, useState } from "react";
 import { Link } from "wouter";
 import { Confirmation } from "../parts/dialog.tsx";
+import { distinct } from "../parts/distinct.ts";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
 import { Time } from "../parts/time.tsx";
@@ -75,7 +76,7 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
       onDeleted(threadId);
     },
   });
-  const loaded = threads.data?.pages.flat() ?? [];
+  const loaded = distinct(threads.data?.pages.flat() ?? [], ({ thread_id }) => thread_id);
   const { words } = search;
   const shown =
     words === undefined

@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useEffectEvent, useState } from "react";
+import { distinct } from "../parts/distinct.ts";
 import { LISTED_FIELDS, type Run } from "../parts/run.ts";
 import { useConnection, type Connection, type Found } from "../server/connection.tsx";
 import { askedEvery } from "../server/queries.ts";
@@ -17,17 +18,17 @@ const readRuns = async (
   filter: RunFilter,
   limit: number,
 ): Promise<Found<Run>> => {
-  const items: Run[] = [];
+  const read: Run[] = [];
   for (;;) {
     const page = await search<Run>("/runs/search", {
       ...bodyOf(filter),
-      limit: limit - items.length,
-      offset: items.length,
+      limit: limit - read.length,
+      offset: read.length,
       select: LISTED_FIELDS,
     });
-    items.push(...page.items);
-    if (page.items.length === 0 || page.next === undefined || items.length >= limit)
-      return { ...page, items };
+    read.push(...page.items);
+    if (page.items.length === 0 || page.next === undefined || read.length >= limit)
+      return { ...page, items: distinct(read, ({ run_id }) => run_id) };
   }
 };
 
@@ -49,9 +50,11 @@ interface Shown {
 }
 
 /** Those that are shown, as they are now: without such as were deleted, with such as were pushed off the end of the page. */
-const renewed = (shown: readonly Run[], found: readonly Run[]): Shown => {
-  const [newest, last] = [shown[0], found.at(-1)];
+const renewed = (shown: readonly Run[], { items: found, next }: Found<Run>): Shown => {
+  const newest = shown[0];
   if (newest === undefined) return { runs: found, waiting: 0 };
+  // Nothing is pushed off the only page.
+  const last = next === undefined ? undefined : found.at(-1);
   const now = new Map(found.map((run) => [run.run_id, run]));
   return {
     runs: shown.flatMap((run) => {
@@ -84,7 +87,7 @@ export const useSteadyRuns = (
     // eslint-disable-next-line react-hooks/set-state-in-effect
     setShown((before) =>
       before.of === key && isSteady
-        ? { shown: renewed(before.shown.runs, found.items), of: key }
+        ? { shown: renewed(before.shown.runs, found), of: key }
         : { shown: { runs: found.items, waiting: 0 }, of: key },
     );
   }, [found, key, isOfBefore]);

@@ -38,8 +38,8 @@ export default function RunsPage() {
   const key = JSON.stringify([filter, limit]);
   const { runs, waiting, showAll } = useSteadyRuns(data, { key, isOfBefore: isPlaceholderData, isRead });
 
-  const renew = async (): Promise<void> => {
-    setSelected(new Set());
+  const renew = async (left: readonly string[] = []): Promise<void> => {
+    setSelected(new Set(left));
     await queries.invalidateQueries({ queryKey: ["runs"] });
   };
   const select = (runIds: readonly string[], isSelected: boolean): void => {
@@ -75,7 +75,7 @@ export default function RunsPage() {
             </button>
           )}
         </span>
-        {chosen.length > 0 && <SeveralRuns runs={chosen} onDone={() => void renew()} />}
+        {chosen.length > 0 && <SeveralRuns runs={chosen} onDone={(left) => void renew(left)} />}
       </div>
       <div ref={list}>
         {runs.length > 0 && <RunTable runs={runs} selected={selected} onSelect={select} placeOf={placeOf} />}

@@ -3,26 +3,61 @@ import { CancelDialog } from "../parts/cancel-dialog.tsx";
 import { Confirmation } from "../parts/dialog.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
 import { isOver, type Run } from "../parts/run.ts";
-import { useConnection } from "../server/connection.tsx";
+import { messageOf, statusOf, useConnection, type Connection } from "../server/connection.tsx";
 
 const counted = (count: number): string => (count === 1 ? "1 run" : `${count} runs`);
 
-/** What can be done with the runs that are selected. `onDone`: some of them have changed. */
-export const SeveralRuns = ({ runs, onDone }: { runs: readonly Run[]; onDone(): void }) => {
+/** Of the requests that delete: a browser has six connections to a server. */
+const AT_ONCE = 4;
+
+/** Deletes each that can be; one that is gone already is done. Says which are left, and why. */
+const removeAll = async (
+  { request }: Pick<Connection, "request">,
+  runs: readonly Run[],
+): Promise<{ runIds: string[]; error: Error | undefined }> => {
+  const waiting = [...runs];
+  const runIds: string[] = [];
+  const reasons = new Set<string>();
+  const work = async (): Promise<void> => {
+    for (let run = waiting.shift(); run !== undefined; run = waiting.shift()) {
+      try {
+        await request("DELETE", `/threads/${run.thread_id}/runs/${run.run_id}`);
+      } catch (error) {
+        if (statusOf(error) === 404) continue;
+        runIds.push(run.run_id);
+        reasons.add(messageOf(error));
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  if (runIds.length === 0) return { runIds, error: undefined };
+  const [first = "", ...others] = reasons;
+  const why = others.length === 0 ? first : `${first} (and ${others.length} other reasons)`;
+  return { runIds, error: new Error(`${counted(runIds.length)} of ${runs.length} not deleted: ${why}`) };
+};
+
+/** What can be done with the runs that are selected. `onDone`: some of them have changed; those with these ids are to stay selected. */
+export const SeveralRuns = ({
+  runs,
+  onDone,
+}: {
+  runs: readonly Run[];
+  onDone(left: readonly string[]): void;
+}) => {
   const { request } = useConnection();
   const [asked, setAsked] = useState<"cancel" | "delete">();
   const [fault, setFault] = useState<unknown>();
+  const [isDeleting, setIsDeleting] = useState(false);
   const unfinished = runs.filter((run) => !isOver(run));
   const ended = runs.filter(isOver);
 
   const remove = async (): Promise<void> => {
     setFault(undefined);
-    try {
-      for (const run of ended) await request("DELETE", `/threads/${run.thread_id}/runs/${run.run_id}`);
-    } catch (error) {
-      setFault(error);
-    }
-    onDone();
+    setIsDeleting(true);
+    const failed = await removeAll({ request }, ended);
+    setIsDeleting(false);
+    setFault(failed.error);
+    onDone(failed.runIds);
   };
   return (
     <>
@@ -33,7 +68,7 @@ export const SeveralRuns = ({ runs, onDone }: { runs: readonly Run[]; onDone(): 
         </button>
       )}
       {ended.length > 0 && (
-        <button type="button" className="danger" onClick={() => setAsked("delete")}>
+        <button type="button" className="danger" disabled={isDeleting} onClick={() => setAsked("delete")}>
           Delete {ended.length}
         </button>
       )}
@@ -45,7 +80,7 @@ export const SeveralRuns = ({ runs, onDone }: { runs: readonly Run[]; onDone(): 
             await request("POST", `/runs/cancel?action=${action}`, {
               run_ids: unfinished.map(({ run_id }) => run_id),
             });
-            onDone();
+            onDone([]);
           }}
           onClose={() => setAsked(undefined)}
         />
