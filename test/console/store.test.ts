@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { Client } from "@langchain/langgraph-sdk";
 import type { Locator } from "playwright-core";
+import { findPgvector, openPgvector } from "../store/pgvector.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 
 describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { timeout: SLOW_MS }, () => {
@@ -187,5 +189,46 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the store", { t
 
   test("has thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
     expect(shown.faults).toEqual([]);
+  });
+});
+
+/** Its index is of words: texts are as similar as the words that they share. */
+const WITH_INDEX = fileURLToPath(new URL("../store/fixtures/langgraph.json", import.meta.url));
+const pgvector = reasonForNoBrowser() === undefined ? await findPgvector(inject("serverUrl")) : undefined;
+
+describe.runIf(pgvector !== undefined)("the page of a store with an index", { timeout: SLOW_MS }, () => {
+  test("finds items by meaning, the likest first, and says how like they are", async () => {
+    const database = await openPgvector(pgvector!);
+    const fresh = await database.freshDatabase();
+    const { connectionString } = fresh;
+    const shown = await openConsole({ graphConfigFile: WITH_INDEX, connectionString });
+    try {
+      const { store } = new Client({ apiUrl: shown.server.url, apiKey: null });
+      await store.putItem(["ada"], "loom", { text: "weaves on a loom at night" });
+      await store.putItem(["ada"], "tea", { text: "likes green tea in the morning" });
+      await store.putItem(["ada"], "coffee", { text: "drinks coffee in the morning" });
+      await shown.go("/store?namespace=ada");
+      const items = shown.page.getByRole("region", { name: "Items", exact: true });
+      await shown.page.getByLabel("By meaning").fill("green tea morning");
+      await shown.page.getByRole("button", { name: "Search" }).click();
+      await items.getByRole("columnheader", { name: "Likeness" }).waitFor();
+      expect(await items.locator("tbody td:first-child").allTextContents()).toEqual([
+        "tea",
+        "coffee",
+        "loom",
+      ]);
+      expect(await items.locator("tbody td:nth-child(3)").allTextContents()).toEqual([
+        "0.707",
+        "0.258",
+        "0.000",
+      ]);
+      expect(await shown.page.getByText("This server has no index of meanings").count()).toBe(0);
+      expect(await shown.violations()).toEqual([]);
+      expect(shown.faults).toEqual([]);
+    } finally {
+      await shown.close();
+      await fresh.drop();
+      await database.close();
+    }
   });
 });
