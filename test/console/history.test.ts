@@ -257,6 +257,45 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     await items().filter({ hasText: "next: investigate ×3" }).waitFor();
   });
 
+  test("runs from the step that called a graph within the thread, which begins anew", async () => {
+    const { page } = shown;
+    const threadId = await aThread("research", { messages: [{ role: "user", content: "looms" }] });
+    await open(threadId);
+    const before = await items().count();
+    await items().filter({ hasText: "next: investigate ×3" }).click();
+    await page.getByRole("button", { name: "Look into its graph" }).first().click();
+    await items().filter({ hasText: "next: read" }).click();
+    await page.getByText("Next: read.").waitFor();
+    expect(await page.getByRole("button", { name: "Run with new input…" }).count()).toBe(0);
+    await page.getByRole("button", { name: "Run from the step that called this graph" }).click();
+    await page.getByRole("status").locator("[data-status=success]").waitFor();
+    await items().filter({ hasText: "· fork" }).waitFor();
+    await items().nth(before).waitFor({ state: "attached" });
+    expect(await shown.violations()).toEqual([]);
+  });
+
+  test("keeps no state in memory that nobody looks at", async () => {
+    const { page } = shown;
+    const threadId = await aDraft();
+    const ids = await idsOf(threadId);
+    const asked: string[] = [];
+    page.on("request", (request) => {
+      if (!/\/state(\/|$)/.test(new URL(request.url()).pathname)) return;
+      asked.push(request.url() + (request.postData() ?? ""));
+    });
+    await open(threadId);
+    // Each is shown beside the one before it.
+    for (const place of [0, 1, 0]) {
+      await item(ids[place] ?? "").click();
+      await page
+        .locator("code")
+        .getByText(ids[place] ?? "", { exact: true })
+        .waitFor();
+      await changes().first().waitFor();
+    }
+    expect(asked.filter((request) => request.includes(ids[0] ?? "")).length).toBe(2);
+  });
+
   test("keeps what is written in a dialog while others go on with the thread", async () => {
     const { page } = shown;
     const threadId = await aThread("counter", {});

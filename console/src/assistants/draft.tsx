@@ -1,9 +1,9 @@
 import type { Config } from "@langchain/langgraph-sdk";
 import { useId, useState, type FormEvent, type ReactNode } from "react";
+import { useSchemas } from "../parts/assistants.ts";
 import { JsonEditor } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
 import { UNTOUCHED, ValueEditor, type Validity } from "../parts/value-editor.tsx";
-import { useContextSchema } from "./queries.ts";
 import styles from "./assistants.module.css";
 
 /** What an assistant, or a version of it, is made of. */
@@ -40,7 +40,7 @@ export const DraftForm = ({
   const [draft, setDraft] = useState(initial);
   const [validity, setValidity] = useState<Validity>(UNTOUCHED);
   const [notJson, setNotJson] = useState<readonly string[]>([]);
-  const schema = useContextSchema(graphId);
+  const schemas = useSchemas(graphId);
   const id = useId();
   const change = (part: Partial<AssistantDraft>): void => setDraft((current) => ({ ...current, ...part }));
   const changeJson = (name: "config" | "metadata") => (written: { json: unknown } | undefined) => {
@@ -79,11 +79,12 @@ export const DraftForm = ({
       </div>
       <section className="stack" aria-labelledby={`${id}context`}>
         <h3 id={`${id}context`}>Context</h3>
-        <FaultNotice error={schema.error} onRetry={() => void schema.refetch()} />
-        {(schema.isSuccess || schema.isError) && (
+        <FaultNotice error={schemas.error} onRetry={() => void schemas.refetch()} />
+        {!schemas.isPending && (
           <ValueEditor
             label="Context"
-            schema={schema.data}
+            // Older graphs call it configurable.
+            schema={schemas.data?.context_schema ?? schemas.data?.config_schema ?? null}
             value={draft.context}
             onChange={(context, next) => {
               change({ context });

@@ -54,17 +54,6 @@ export const useVersions = (assistantId: string) => {
   });
 };
 
-/** The schema of a graph's context; older graphs call it configurable. Null if it says nothing. */
-export const useContextSchema = (graphId: string) => {
-  const { client } = useConnection();
-  return useQuery({
-    queryKey: ["assistants", "schemas", graphId],
-    staleTime: 60_000,
-    queryFn: ({ signal }) => client.assistants.getSchemas(graphId, { signal }),
-    select: ({ context_schema, config_schema }): unknown => context_schema ?? config_schema ?? null,
-  });
-};
-
 /** Something that changes assistants: whatever is shown of them is asked for again. */
 export const useAssistantChange = <Input, Output>(
   change: (input: Input) => Promise<Output>,

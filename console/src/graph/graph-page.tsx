@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { Link, useLocation, useParams, useSearch } from "wouter";
+import { useDrawing } from "../parts/assistants.ts";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { Canvas } from "./canvas.tsx";
@@ -11,16 +12,6 @@ import { layOut } from "./layout.ts";
 import { NodeDetails } from "./node-details.tsx";
 import { useExecutions } from "./use-executions.ts";
 import styles from "./graph-page.module.css";
-
-const useDrawing = (assistantId: string | undefined) => {
-  const { client } = useConnection();
-  return useQuery({
-    queryKey: ["assistants", assistantId, "graph"],
-    queryFn: () => client.assistants.getGraph(assistantId ?? "", { xray: true }),
-    enabled: assistantId !== undefined,
-    staleTime: 60_000,
-  });
-};
 
 /** A set that grows and shrinks by one. */
 const toggled = (set: ReadonlySet<string>, item: string): ReadonlySet<string> => {
@@ -51,14 +42,14 @@ const Graph = ({ assistantId, threadId }: { assistantId: string; threadId: strin
   const hasThread = threadId !== undefined;
   const isDrawn = drawing !== undefined && drawing.nodes.length <= NODES_DRAWN_AT_MOST;
   const layout = useQuery({
-    queryKey: ["assistants", assistantId, "graph", "layout", [...closed].sort(), hasThread, drawing],
+    queryKey: ["assistants", "layout", assistantId, [...closed].sort(), hasThread, drawing],
     queryFn: () => {
       if (drawing === undefined) throw new Error("There is nothing to lay out.");
       return layOut(drawing, hasThread);
     },
     enabled: isDrawn,
     staleTime: Infinity,
-    placeholderData: (before, query) => (query?.queryKey[1] === assistantId ? before : undefined),
+    placeholderData: (before, query) => (query?.queryKey[2] === assistantId ? before : undefined),
   });
 
   if (graph.error !== null) return <FaultNotice error={graph.error} onRetry={() => void graph.refetch()} />;

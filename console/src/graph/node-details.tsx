@@ -40,6 +40,8 @@ const StateBefore = ({ threadId, execution }: { threadId: string; execution: Exe
       }),
     enabled: checkpoint !== undefined,
     staleTime: Infinity,
+    // A state may have 30 MB: what nobody looks at any more is not kept.
+    gcTime: 0,
   });
   if (checkpoint === undefined) return <Empty>It is stored when the step has ended.</Empty>;
   if (before.error !== null)

@@ -25,6 +25,8 @@ export const useCheckpoint = (threadId: string, place: CheckpointPlace | undefin
       }),
     enabled: place !== undefined,
     staleTime: 60_000,
+    // A state may have 30 MB: what nobody looks at any more is not kept.
+    gcTime: 0,
   });
 };
 

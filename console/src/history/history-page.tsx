@@ -5,7 +5,7 @@ import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
 import { CheckpointDetails } from "./checkpoint-details.tsx";
 import { CheckpointTree } from "./checkpoint-tree.tsx";
-import { RunFrom, RunProgress } from "./run-from.tsx";
+import { RunFrom, RunFromCall, RunProgress } from "./run-from.tsx";
 import { StateEditor } from "./state-editor.tsx";
 import { rowsOf } from "./tree.ts";
 import { useThread } from "./use-thread.ts";
@@ -71,6 +71,11 @@ const History = ({ threadId }: { threadId: string }) => {
   const place = selected === undefined ? undefined : { checkpoint_id: selected, checkpoint_ns: namespace };
   /** Who writes something at the newest checkpoint writes on when there are newer ones. */
   const hold = (): void => look(selected, namespace);
+  const showStarted = (id: string): void => {
+    setRunId(id);
+    look(undefined, "");
+    thread.refetch();
+  };
   return (
     <>
       <div className="row">
@@ -126,18 +131,22 @@ const History = ({ threadId }: { threadId: string }) => {
               onOpenNamespace={(inner) => look(undefined, inner)}
               actions={(state) => (
                 <div className="row">
-                  {namespace === "" && (
+                  {namespace === "" ? (
                     <RunFrom
                       threadId={threadId}
                       assistantId={thread.assistantId}
                       place={place}
                       isDue={state.next.length > 0}
                       onAsk={hold}
-                      onStarted={(id) => {
-                        setRunId(id);
-                        look(undefined, namespace);
-                        thread.refetch();
-                      }}
+                      onStarted={showStarted}
+                    />
+                  ) : (
+                    <RunFromCall
+                      threadId={threadId}
+                      assistantId={thread.assistantId}
+                      place={place}
+                      around={state.checkpoint.checkpoint_map}
+                      onStarted={showStarted}
                     />
                   )}
                   <button

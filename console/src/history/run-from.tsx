@@ -1,5 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { Checkpoint } from "@langchain/langgraph-sdk";
 import { useEffect, useState } from "react";
+import { useSchemas } from "../parts/assistants.ts";
 import type { CheckpointPlace } from "../parts/checkpoints.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
@@ -45,38 +47,98 @@ export const RunProgress = ({ threadId, runId }: { threadId: string; runId: stri
   );
 };
 
-interface RunFromProps {
+interface Starter {
   threadId: string;
   assistantId: string | undefined;
+  onStarted(runId: string): void;
+}
+
+/** A run that begins at a checkpoint. */
+const useStart = ({ threadId, assistantId, onStarted }: Starter) => {
+  const { client } = useConnection();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async ({
+      input,
+      checkpoint,
+    }: {
+      input: Record<string, unknown> | null;
+      checkpoint: Omit<Checkpoint, "thread_id">;
+    }) =>
+      await client.runs.create(threadId, assistantId ?? "", {
+        input,
+        checkpoint,
+        // What goes on meanwhile would come in between.
+        multitaskStrategy: "reject",
+      }),
+    onSuccess: ({ run_id: runId }) => {
+      void queries.invalidateQueries({ queryKey: ["threads", threadId] });
+      onStarted(runId);
+    },
+  });
+};
+
+const NoAssistant = () => (
+  <p className="faint">No assistant has run in this thread yet: none can go on from here.</p>
+);
+
+/**
+ * Starts a run at the step of the thread that called a graph within it. There is no other way to run from a checkpoint of such a graph:
+ * LangGraph begins the graphs that a step calls anew.
+ * @param around by namespace, the checkpoints at which the graphs around this one stood; as the API tells of a state
+ */
+export const RunFromCall = ({
+  around,
+  ...starter
+}: Starter & { place: CheckpointPlace; around: Checkpoint["checkpoint_map"] }) => {
+  const start = useStart(starter);
+  if (starter.assistantId === undefined) return <NoAssistant />;
+  if (typeof around?.[""] !== "string")
+    return (
+      <p className="faint">
+        The server does not say from where in the thread this graph was called: no run can begin here.
+      </p>
+    );
+  return (
+    <>
+      <button
+        type="button"
+        className="primary"
+        disabled={start.isPending}
+        title="LangGraph begins the graphs that a step calls anew."
+        onClick={() =>
+          start.mutate({ input: null, checkpoint: { ...starter.place, checkpoint_map: around } })
+        }
+      >
+        Run from the step that called this graph
+      </button>
+      <FaultNotice error={start.error} />
+    </>
+  );
+};
+
+interface RunFromProps extends Starter {
   place: CheckpointPlace;
   /** Whether nodes are due: only then there is something to go on with. */
   isDue: boolean;
   /** Somebody is about to write an input. */
   onAsk(): void;
-  onStarted(runId: string): void;
 }
 
 /** Starts a run at a checkpoint: goes on from it, or gives it new input. */
 export const RunFrom = ({ threadId, assistantId, place, isDue, onAsk, onStarted }: RunFromProps) => {
-  const { client } = useConnection();
-  const queries = useQueryClient();
   const [isAsking, setIsAsking] = useState(false);
-  const start = useMutation({
-    mutationFn: async (input: Record<string, unknown> | null) =>
-      await client.runs.create(threadId, assistantId ?? "", {
-        input,
-        checkpoint: { ...place, checkpoint_map: null },
-        // What goes on meanwhile would come in between.
-        multitaskStrategy: "reject",
-      }),
-    onSuccess: ({ run_id: runId }) => {
+  const start = useStart({
+    threadId,
+    assistantId,
+    onStarted: (runId) => {
       setIsAsking(false);
-      void queries.invalidateQueries({ queryKey: ["threads", threadId] });
       onStarted(runId);
     },
   });
-  if (assistantId === undefined)
-    return <p className="faint">No assistant has run in this thread yet: none can go on from here.</p>;
+  const run = (input: Record<string, unknown> | null): void =>
+    start.mutate({ input, checkpoint: { ...place, checkpoint_map: null } });
+  if (assistantId === undefined) return <NoAssistant />;
   return (
     <>
       <button
@@ -84,7 +146,7 @@ export const RunFrom = ({ threadId, assistantId, place, isDue, onAsk, onStarted 
         className="primary"
         disabled={!isDue || start.isPending}
         title={isDue ? undefined : "Nothing is due after this checkpoint."}
-        onClick={() => start.mutate(null)}
+        onClick={() => run(null)}
       >
         Run from here
       </button>
@@ -104,7 +166,7 @@ export const RunFrom = ({ threadId, assistantId, place, isDue, onAsk, onStarted 
           assistantId={assistantId}
           isPending={start.isPending}
           error={start.error}
-          onRun={(input) => start.mutate(input)}
+          onRun={run}
           onClose={() => {
             setIsAsking(false);
             start.reset();
@@ -124,14 +186,9 @@ interface NewInputProps {
 }
 
 const NewInput = ({ assistantId, isPending, error, onRun, onClose }: NewInputProps) => {
-  const { client } = useConnection();
   const [input, setInput] = useState<unknown>({});
   const [validity, setValidity] = useState(UNTOUCHED);
-  const schemas = useQuery({
-    queryKey: ["assistants", assistantId, "schemas"],
-    queryFn: () => client.assistants.getSchemas(assistantId),
-    staleTime: 60_000,
-  });
+  const schemas = useSchemas(assistantId);
   return (
     <Dialog title="Run from here with new input" onClose={onClose}>
       <FaultNotice error={schemas.error} />

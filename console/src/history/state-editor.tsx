@@ -1,6 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import type { AssistantGraph, ThreadState } from "@langchain/langgraph-sdk";
+import { useDrawing, useSchemas } from "../parts/assistants.ts";
 import type { CheckpointPlace } from "../parts/checkpoints.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
@@ -49,18 +50,8 @@ export const StateEditor = ({ threadId, assistantId, place, state, onStored, onC
   const [value, setValue] = useState<unknown>(state.values);
   const [validity, setValidity] = useState(UNTOUCHED);
   const [asNode, setAsNode] = useState("");
-  const schemas = useQuery({
-    queryKey: ["assistants", assistantId, "schemas"],
-    queryFn: () => client.assistants.getSchemas(assistantId ?? ""),
-    enabled: assistantId !== undefined,
-    staleTime: 60_000,
-  });
-  const graph = useQuery({
-    queryKey: ["assistants", assistantId, "graph"],
-    queryFn: () => client.assistants.getGraph(assistantId ?? "", { xray: true }),
-    enabled: assistantId !== undefined,
-    staleTime: 60_000,
-  });
+  const schemas = useSchemas(assistantId);
+  const graph = useDrawing(assistantId);
   const changed = changedKeys(state.values, value);
   const store = useMutation({
     mutationFn: async () =>

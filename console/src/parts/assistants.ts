@@ -44,6 +44,28 @@ export const useGraphIds = () => {
   });
 };
 
+/** What a graph takes and keeps, as JSON schemas. `reference`: an assistant's id, or a graph's; undefined asks for nothing. */
+export const useSchemas = (reference: string | undefined) => {
+  const { client } = useConnection();
+  return useQuery({
+    queryKey: ["assistants", "schemas", reference],
+    queryFn: ({ signal }) => client.assistants.getSchemas(reference ?? "", { signal }),
+    enabled: reference !== undefined,
+    staleTime: 60_000,
+  });
+};
+
+/** The nodes and edges of an assistant's graph, with those of its subgraphs. */
+export const useDrawing = (assistantId: string | undefined) => {
+  const { client } = useConnection();
+  return useQuery({
+    queryKey: ["assistants", "graph", assistantId],
+    queryFn: ({ signal }) => client.assistants.getGraph(assistantId ?? "", { xray: true, signal }),
+    enabled: assistantId !== undefined,
+    staleTime: 60_000,
+  });
+};
+
 /** In one list to choose from; more are found by their ids. */
 const LISTED_AT_MOST = 500;
 

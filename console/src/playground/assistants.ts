@@ -38,17 +38,6 @@ export const useAssistant = (assistantId: string | undefined) => {
   });
 };
 
-/** What its graph takes and keeps, as JSON schemas. */
-export const useSchemas = (assistantId: string | undefined) => {
-  const { client } = useConnection();
-  return useQuery({
-    queryKey: ["assistants", "schemas", assistantId],
-    queryFn: () => client.assistants.getSchemas(assistantId ?? ""),
-    enabled: assistantId !== undefined,
-    staleTime: 60_000,
-  });
-};
-
 /** What an assistant of a thread was, as its metadata tell. */
 export const assistantOfThread = (
   metadata: Record<string, unknown> | null | undefined,

@@ -75,6 +75,8 @@ export const useBranches = (
     queryFn: () => connection.request<StoredState>("GET", `/threads/${threadId}/state/${elsewhere ?? ""}`),
     enabled: elsewhere !== undefined,
     staleTime: Infinity,
+    // A state may have 30 MB: what nobody looks at any more is not kept.
+    gcTime: 0,
     structuralSharing: false,
   });
   const storedMessages = stored.data && objectsIn(stored.data.values?.messages);

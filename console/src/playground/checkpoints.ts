@@ -1,11 +1,13 @@
 import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect } from "react";
+import { useCallback, useEffect, useRef } from "react";
 import { useConnection, type Connection } from "../server/connection.tsx";
 import { treeOf, type Checkpoint, type CheckpointTree } from "./checkpoint-tree.ts";
 import type { ShownMessage } from "./messages.ts";
 
 /** Without values a checkpoint is half a kilobyte. */
 const PAGE = 500;
+/** Of what has come since a thread was read last: a run has a few checkpoints. */
+const NEW_PAGE = 50;
 /** What came before is shown without its branches. */
 const CHECKPOINTS_AT_MOST = 3_000;
 
@@ -37,9 +39,10 @@ const readCheckpoints = async (
   const old = new Map(known?.checkpoints.map((checkpoint) => [checkpoint.id, checkpoint]));
   let before: string | undefined;
   let isWhole = false;
+  let limit = known === undefined ? PAGE : NEW_PAGE;
   while (found.size < CHECKPOINTS_AT_MOST) {
     const page = await request<HistoryEntry[]>("POST", `/threads/${threadId}/history`, {
-      limit: PAGE,
+      limit,
       select: ["checkpoint", "parent_checkpoint", "metadata", "next"],
       ...(before !== undefined && { before }),
     });
@@ -54,7 +57,8 @@ const readCheckpoints = async (
       });
     }
     before = page.at(-1)?.checkpoint?.checkpoint_id ?? undefined;
-    isWhole = page.length < PAGE;
+    isWhole = page.length < limit;
+    limit = PAGE;
     // The rest is known.
     if (isWhole || before === undefined) break;
     if (old.has(before)) {
@@ -80,9 +84,14 @@ export const useCheckpoints = (
     queryKey: keyOf(threadId),
     queryFn: () => readCheckpoints(connection, threadId, queries.getQueryData<Known>(keyOf(threadId))),
     staleTime: Infinity,
+    refetchOnMount: "always",
     structuralSharing: false,
   });
+  const readAt = useRef(moment);
   useEffect(() => {
+    // The first moment is that of the query itself.
+    if (readAt.current === moment) return;
+    readAt.current = moment;
     void refetch();
   }, [refetch, moment]);
   const readNewest = useCallback(

@@ -1,8 +1,8 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
+import { useSchemas } from "../parts/assistants.ts";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
-import { useSchemas } from "./assistants.ts";
 import { useBranches } from "./branches.ts";
 import { Composer, type InputSchema } from "./composer.tsx";
 import { takeFirstInput } from "./first-input.ts";
