@@ -23,6 +23,18 @@ export default tseslint.config(
     languageOptions: { globals: { URL: "readonly", process: "readonly" } },
   },
   {
+    // Sent as it is.
+    files: ["console/public/*.js"],
+    languageOptions: {
+      globals: Object.fromEntries(
+        ["addEventListener", "document", "location", "sessionStorage", "setTimeout"].map((name) => [
+          name,
+          "readonly",
+        ]),
+      ),
+    },
+  },
+  {
     files: ["console/src/**"],
     ...reactHooks.configs.flat.recommended,
     rules: {

@@ -1,4 +1,13 @@
-import { lazy, Suspense, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import {
+  lazy,
+  Suspense,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+  type KeyboardEvent,
+  type ReactNode,
+} from "react";
 import { JsonEditor } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
 import { attach, humanMessage, readImages, type Attachment } from "./attachments.ts";
@@ -98,7 +107,9 @@ const MessageInput = ({ isRunning, onSend, children }: InputProps) => {
   const [text, setText] = useState("");
   const [attached, setAttached] = useState<readonly Attachment[]>([]);
   const latest = useRef(attached);
-  latest.current = attached;
+  useLayoutEffect(() => {
+    latest.current = attached;
+  }, [attached]);
   const [fault, setFault] = useState<unknown>();
   const files = useRef<HTMLInputElement>(null);
   const id = useId();
