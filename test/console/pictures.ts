@@ -68,7 +68,7 @@ const fillWith = async (page: Page, address: string): Promise<{ talk: string; re
   await begin(page, address, "agent");
   await say(page, "Weather in Athens?", "It is sunny in Athens, 12 °C.");
   await begin(page, address, "agent");
-  await say(page, "Is it warm? The weather in Rome", "It is sunny in Rome, 28 °C.");
+  await say(page, "A trip to Rome: weather in Rome?", "It is sunny in Rome, 28 °C.");
   await untilIdle();
   await say(page, "What is 12 * 12?", "12 * 12 = 144");
   await untilIdle();
