@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "wouter";
 import { Dialog } from "../parts/dialog.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
-import { errorLine, isOver, LISTED_FIELDS, shortId, tookText, type Run } from "../parts/run.ts";
+import { errorLine, isOver, LISTED_FIELDS, tookText, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
+import { RecordLink } from "../parts/record-link.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { useNow } from "../parts/use-now.ts";
@@ -42,24 +42,11 @@ export const CronRuns = ({ cronId, onClose }: { cronId: string; onClose(): void 
         <Empty>It has no runs yet, or those that it had are deleted.</Empty>
       )}
       {runs.length > 0 && (
-        <Table
-          label="Last runs"
-          head={
-            <>
-              <th scope="col">Run</th>
-              <th scope="col">Status</th>
-              <th scope="col">Created</th>
-              <th scope="col">Duration</th>
-              <th scope="col">Error</th>
-            </>
-          }
-        >
+        <Table label="Last runs" columns={["Run", "Status", "Created", "Duration", "Error"]}>
           {runs.map((run) => (
             <tr key={run.run_id}>
               <td>
-                <Link href={`/runs?run=${run.run_id}`} title={run.run_id}>
-                  <code>…{shortId(run.run_id)}</code>
-                </Link>
+                <RecordLink id={run.run_id} place={`/runs?run=${run.run_id}`} />
               </td>
               <td>
                 <Status status={run.status} />

@@ -1,5 +1,5 @@
 import { Link } from "wouter";
-import { shortId } from "../parts/run.ts";
+import { RecordLink, shortId } from "../parts/record-link.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import type { Cron } from "./cron.ts";
@@ -21,19 +21,7 @@ const STATE = new Map([
 
 /** Crons, a row each. */
 export const CronTable = ({ crons, assistantNames, onToggle, onEdit, onDelete }: CronTableProps) => (
-  <Table
-    label="Crons"
-    head={
-      <>
-        <th scope="col">Schedule</th>
-        <th scope="col">Next run</th>
-        <th scope="col">Assistant</th>
-        <th scope="col">Thread</th>
-        <th scope="col">State</th>
-        <th scope="col">Change</th>
-      </>
-    }
-  >
+  <Table label="Crons" columns={["Schedule", "Next run", "Assistant", "Thread", "State", "Change"]}>
     {crons.map((cron) => {
       const { cron_id, schedule, timezone, next_run_date, assistant_id, thread_id, enabled, error } = cron;
       const words = scheduleWords(schedule);
@@ -53,9 +41,7 @@ export const CronTable = ({ crons, assistantNames, onToggle, onEdit, onDelete }:
             {thread_id === null ? (
               "one for each run"
             ) : (
-              <Link href={`/threads/${thread_id}`} title={thread_id}>
-                <code>…{shortId(thread_id)}</code>
-              </Link>
+              <RecordLink id={thread_id} place={`/threads/${thread_id}`} />
             )}
           </td>
           <td>

@@ -23,7 +23,7 @@ export const activityText = (activity: Activity | undefined): string => {
 };
 
 /** `running`, or how it ended last: what colours a node, beside the word that it has. */
-export const moodOf = (activity: Activity | undefined): string | undefined =>
+const moodOf = (activity: Activity | undefined): string | undefined =>
   activity === undefined ? undefined : activity.running > 0 ? "running" : activity.last;
 
 interface NodeFaceProps {

@@ -7,7 +7,7 @@ import { activityByNode, executionsIn, merged, namespaceBelow, type Execution } 
 import { useLiveTasks } from "./use-live-tasks.ts";
 
 /** Checkpoints of the root graph that are read at first, and with each "more". */
-export const CHECKPOINTS_READ = 50;
+const CHECKPOINTS_READ = 50;
 const CHECKPOINTS_AT_MOST = 1_000;
 /** Graphs within the thread whose checkpoints are read, the newest first. */
 const SUBGRAPHS_READ = 30;
@@ -111,5 +111,3 @@ export const useExecutions = (
     },
   };
 };
-
-export type Executions = ReturnType<typeof useExecutions>;

@@ -23,7 +23,7 @@ const nodesOf = ({ nodes }: AssistantGraph, namespace: string): string[] => {
 };
 
 /** What is different at the top of a state: the rest is not written, for it would go through the reducers once more. */
-export const changedKeys = (before: unknown, after: unknown): Record<string, unknown> | null => {
+const changedKeys = (before: unknown, after: unknown): Record<string, unknown> | null => {
   if (!isObject(after)) return null;
   const known = isObject(before) ? before : {};
   const changed = Object.entries(after).filter(

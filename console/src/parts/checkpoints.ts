@@ -53,7 +53,7 @@ export const readHistory = async (
 
 const idOf = ({ checkpoint }: StoredCheckpoint): string => checkpoint?.checkpoint_id ?? "";
 
-export const HISTORY_PAGE = 100;
+const HISTORY_PAGE = 100;
 /** What has come since the list was read last is looked for in so many pages; if it is more, the list begins anew. */
 const NEW_PAGES_AT_MOST = 10;
 

@@ -55,6 +55,3 @@ const asText = (value: unknown): string =>
 /** An error in one line; a list shows its beginning. */
 export const errorLine = ({ error }: Run): string =>
   error == null ? "" : `${asText(error.error)}: ${asText(error.message)}`.replace(/\s+/g, " ").slice(0, 300);
-
-/** The end of an id, as long as people compare it: the beginning of a UUIDv7 is a time, which runs of a moment share. */
-export const shortId = (id: string): string => id.slice(-8);

@@ -76,7 +76,7 @@ class FormBoundary extends Component<{ otherwise: ReactNode; children: ReactNode
 }
 
 /** Whether a value fits a schema, for whoever has no form. */
-export const useValidation = (schema: unknown): ((value: unknown) => Validity) => {
+const useValidation = (schema: unknown): ((value: unknown) => Validity) => {
   const validation = useMemo(() => new SchemaValidation(isObject(schema) ? schema : {}), [schema]);
   return (value) => {
     const errors = validation.errorsOf(value).map(sentenceOf);

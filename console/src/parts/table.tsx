@@ -1,12 +1,26 @@
 import type { ReactNode } from "react";
 import styles from "./table.module.css";
 
-/** A table that scrolls on its own where it is wider than the page; `label` says of what it is. */
-export const Table = ({ label, head, children }: { label: string; head: ReactNode; children: ReactNode }) => (
+interface TableProps {
+  /** Of what it is. */
+  label: string;
+  /** What stands above each column. */
+  columns: readonly ReactNode[];
+  children: ReactNode;
+}
+
+/** A table that scrolls on its own where it is wider than the page. */
+export const Table = ({ label, columns, children }: TableProps) => (
   <div className={styles.region} role="region" aria-label={label} tabIndex={0}>
     <table className={styles.table}>
       <thead>
-        <tr>{head}</tr>
+        <tr>
+          {columns.map((column, index) => (
+            <th key={index} scope="col">
+              {column}
+            </th>
+          ))}
+        </tr>
       </thead>
       <tbody>{children}</tbody>
     </table>

@@ -1,5 +1,5 @@
 import { Link } from "wouter";
-import { shortId } from "../parts/run.ts";
+import { RecordLink, shortId } from "../parts/record-link.tsx";
 import { Table } from "../parts/table.tsx";
 import { durationText, Time } from "../parts/time.tsx";
 import type { Queue, Waiting } from "./queue-record.ts";
@@ -13,16 +13,7 @@ export type AskToCancel = (asked: { waiting: Waiting; count: number; of: string 
 export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCancel: AskToCancel }) => (
   <Table
     label="By graph"
-    head={
-      <>
-        <th scope="col">Graph</th>
-        <th scope="col">Wait</th>
-        <th scope="col">Are executed</th>
-        <th scope="col">The oldest waits</th>
-        <th scope="col">Servers</th>
-        <th scope="col">Cancel</th>
-      </>
-    }
+    columns={["Graph", "Wait", "Are executed", "The oldest waits", "Servers", "Cancel"]}
   >
     {graphs.map(({ graph_id, num_pending, num_running, oldest_seconds, is_hosted }) => (
       <tr key={graph_id}>
@@ -53,24 +44,11 @@ export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCa
 );
 
 export const ThreadTable = ({ threads, onCancel }: { threads: Queue["threads"]; onCancel: AskToCancel }) => (
-  <Table
-    label="By thread"
-    head={
-      <>
-        <th scope="col">Thread</th>
-        <th scope="col">Graph</th>
-        <th scope="col">Wait</th>
-        <th scope="col">The oldest waits</th>
-        <th scope="col">Cancel</th>
-      </>
-    }
-  >
+  <Table label="By thread" columns={["Thread", "Graph", "Wait", "The oldest waits", "Cancel"]}>
     {threads.map(({ thread_id, graph_id, num_pending, oldest_seconds }) => (
       <tr key={thread_id}>
         <td>
-          <Link href={`/runs?status=pending&thread=${thread_id}`} title={thread_id}>
-            <code>…{shortId(thread_id)}</code>
-          </Link>
+          <RecordLink id={thread_id} place={`/runs?status=pending&thread=${thread_id}`} />
         </td>
         <td>{graph_id}</td>
         <td>{num_pending}</td>
@@ -97,18 +75,7 @@ export const ThreadTable = ({ threads, onCancel }: { threads: Queue["threads"]; 
 );
 
 export const ServerTable = ({ servers, slots }: Pick<Queue, "servers" | "slots">) => (
-  <Table
-    label="Servers"
-    head={
-      <>
-        <th scope="col">Server</th>
-        <th scope="col">Executes</th>
-        <th scope="col">Slots</th>
-        <th scope="col">Seen</th>
-        <th scope="col">Graphs</th>
-      </>
-    }
-  >
+  <Table label="Servers" columns={["Server", "Executes", "Slots", "Seen", "Graphs"]}>
     {servers.map(({ server_id, num_running, seen_at, graph_ids }) => (
       <tr key={server_id}>
         <td title={server_id}>

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
-import { LISTED_FIELDS, shortId, type Run } from "../parts/run.ts";
+import { LISTED_FIELDS, type Run } from "../parts/run.ts";
+import { RecordLink } from "../parts/record-link.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
@@ -33,34 +34,18 @@ export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(r
       <FaultNotice error={error} />
       {data?.items.length === 0 && <Empty>No run waits.</Empty>}
       {data !== undefined && data.items.length > 0 && (
-        <Table
-          label="Runs that wait"
-          head={
-            <>
-              <th scope="col">Run</th>
-              <th scope="col">Graph</th>
-              <th scope="col">Thread</th>
-              <th scope="col">Created</th>
-              <th scope="col">Why</th>
-              <th scope="col">Cancel</th>
-            </>
-          }
-        >
+        <Table label="Runs that wait" columns={["Run", "Graph", "Thread", "Created", "Why", "Cancel"]}>
           {data.items.map((run) => {
             const { run_id, thread_id, available_at, lost_attempts: lost = 0 } = run;
             const isForLater = available_at !== undefined && Date.parse(available_at) > now;
             return (
               <tr key={run_id}>
                 <td>
-                  <Link href={`/runs?run=${run_id}`} title={run_id}>
-                    <code>…{shortId(run_id)}</code>
-                  </Link>
+                  <RecordLink id={run_id} place={`/runs?run=${run_id}`} />
                 </td>
                 <td>{run.graph_id}</td>
                 <td>
-                  <Link href={`/threads/${thread_id}`} title={thread_id}>
-                    <code>…{shortId(thread_id)}</code>
-                  </Link>
+                  <RecordLink id={thread_id} place={`/threads/${thread_id}`} />
                 </td>
                 <td>
                   <Time iso={run.created_at} />

@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { useSearchParams } from "wouter";
 
 /** What is searched for, as the address has it: `/runs?status=error&graph=agent`, so that it can be shared. */
-export const FILTERS = ["status", "graph", "assistant", "thread", "from", "to"] as const;
+const FILTERS = ["status", "graph", "assistant", "thread", "from", "to"] as const;
 export type RunFilter = Readonly<Record<(typeof FILTERS)[number], string>>;
 
 /** The request for it; an empty text asks for nothing. `from` and `to` are ISO 8601 times. */

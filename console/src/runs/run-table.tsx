@@ -1,6 +1,6 @@
-import { Link } from "wouter";
-import { errorLine, isOver, shortId, tookText, type Run } from "../parts/run.ts";
+import { errorLine, isOver, tookText, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
+import { RecordLink } from "../parts/record-link.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { useNow } from "../parts/use-now.ts";
@@ -35,31 +35,28 @@ export const RunTable = ({ runs, selected, onSelect, placeOf }: RunTableProps) =
   return (
     <Table
       label="Runs"
-      head={
-        <>
-          <th scope="col">
-            <input
-              type="checkbox"
-              aria-label="Select all runs"
-              checked={runs.length > 0 && runs.every(({ run_id }) => selected.has(run_id))}
-              onChange={({ target }) =>
-                onSelect(
-                  runs.map(({ run_id }) => run_id),
-                  target.checked,
-                )
-              }
-            />
-          </th>
-          <th scope="col">Run</th>
-          <th scope="col">Status</th>
-          <th scope="col">Graph</th>
-          <th scope="col">Started</th>
-          <th scope="col">Duration</th>
-          <th scope="col">Attempts</th>
-          <th scope="col">Thread</th>
-          <th scope="col">Error</th>
-        </>
-      }
+      columns={[
+        <input
+          key="all"
+          type="checkbox"
+          aria-label="Select all runs"
+          checked={runs.length > 0 && runs.every(({ run_id }) => selected.has(run_id))}
+          onChange={({ target }) =>
+            onSelect(
+              runs.map(({ run_id }) => run_id),
+              target.checked,
+            )
+          }
+        />,
+        "Run",
+        "Status",
+        "Graph",
+        "Started",
+        "Duration",
+        "Attempts",
+        "Thread",
+        "Error",
+      ]}
     >
       {runs.map((run) => (
         <tr key={run.run_id} data-run={run.run_id}>
@@ -72,9 +69,7 @@ export const RunTable = ({ runs, selected, onSelect, placeOf }: RunTableProps) =
             />
           </td>
           <td>
-            <Link href={placeOf(run.run_id)} title={run.run_id}>
-              <code>…{shortId(run.run_id)}</code>
-            </Link>
+            <RecordLink id={run.run_id} place={placeOf(run.run_id)} />
           </td>
           <td>
             <Status status={run.status} />
@@ -86,9 +81,7 @@ export const RunTable = ({ runs, selected, onSelect, placeOf }: RunTableProps) =
           <td className={styles.number}>{tookText(run, now)}</td>
           <td className={styles.number}>{run.attempts}</td>
           <td>
-            <Link href={`/threads/${run.thread_id}`} title={run.thread_id}>
-              <code>…{shortId(run.thread_id)}</code>
-            </Link>
+            <RecordLink id={run.thread_id} place={`/threads/${run.thread_id}`} />
           </td>
           <td className={styles.error} title={errorLine(run)}>
             {errorLine(run)}
