@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { globalSetup, ordinary } from "./vitest.config.ts";
 
-/** `npm run test:package`: the package, installed by npm from a registry beside several versions of LangGraph. */
+/** `npm run test:package`: the package, installed by npm from a registry beside several versions of LangGraph, and new projects in each language. */
 export default defineConfig({
   test: {
     ...ordinary,

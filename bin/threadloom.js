@@ -43,6 +43,7 @@ if (tsconfig !== undefined && !process.env.TSX_TSCONFIG_PATH) process.env.TSX_TS
 
 // The package holds what `npm run build` has made, and no source; the repository runs from source, whatever was built there.
 if (existsSync(new URL("../src/main.ts", import.meta.url))) {
+  if (process.argv[2] === "start") await import("../src/graphs/langgraph-ahead.js");
   await import("../src/lib/typescript-loader.js");
   await import("../src/main.ts");
 } else {

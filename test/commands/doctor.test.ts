@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { Check } from "../../src/cli/doctor/checks.ts";
 import { startTestServer } from "../helpers/app.ts";
+import { commandHere } from "../helpers/command-here.ts";
 import { commandOf } from "../helpers/command-process.ts";
 import { cipherOf } from "../helpers/encryption.ts";
 import { freshDatabase } from "../helpers/database.ts";
@@ -24,7 +25,7 @@ const doctor = async (
   argv: string[] = [],
   environment: Record<string, string> = {},
 ) => {
-  const ended = await commandOf(["doctor", "--port", "0", ...argv, "--json"], {
+  const ended = await commandHere(["doctor", "--port", "0", ...argv, "--json"], {
     cwd: dirname(project.path("langgraph.json")),
     environment: { DATABASE_URL: url, ...environment },
   });
@@ -35,9 +36,17 @@ const doctor = async (
 test("where nothing is missing every line is OK, and the exit code 0", async () => {
   const project = await aProject(GOOD);
   await project.linkPackages();
-  const { code, checks, of } = await doctor(project, await aDatabase());
+  const url = await aDatabase();
+  const { code, checks, of } = await doctor(project, url);
   expect(checks.filter(({ level }) => level !== "ok")).toEqual([]);
   expect(code).toBe(0);
+  const own = await commandOf(["doctor", "--port", "0", "--json"], {
+    cwd: dirname(project.path("langgraph.json")),
+    environment: { DATABASE_URL: url },
+  });
+  expect(own.code).toBe(0);
+  const namesOf = (found: Check[]): string[] => found.map(({ name }) => name);
+  expect(namesOf((JSON.parse(own.out) as { checks: Check[] }).checks)).toEqual(namesOf(checks));
   expect(of("Graphs")?.text).toBe("counter");
   expect(of("Database")?.text).toMatch(/^PostgreSQL \d+/);
   expect(of("Migrations")?.text).toMatch(/^all \d+ are applied$/);
@@ -196,7 +205,8 @@ test.each([
   ["./missing.ts:auth", "fail", /^auth\.path: the file .*missing\.ts does not exist/],
   ["./slow.mjs:auth", "fail", /^Not loaded after 5 s\.$/],
 ])("the handlers of auth at %s are loaded as a server would: %s", async (path, level, text) => {
-  const { code, of } = await doctor(await withAuth(path), await aDatabase(), ["--timeout", "5"]);
+  const patience = path.includes("slow") ? ["--timeout", "5"] : [];
+  const { code, of } = await doctor(await withAuth(path), await aDatabase(), patience);
   expect(of("auth")).toMatchObject({ level, text: expect.stringMatching(text) as string });
   expect(code).toBe(level === "fail" ? 1 : 0);
 });

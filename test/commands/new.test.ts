@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { packageNameOf } from "../../src/cli/new/manifest.ts";
 import { findPackageManager, scriptCommand } from "../../src/cli/new/installing.ts";
 import { serverVersion } from "../../src/lib/package-versions.ts";
+import { commandHere } from "../helpers/command-here.ts";
 import { commandOf } from "../helpers/command-process.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
@@ -15,7 +16,7 @@ const aFolder = async (): Promise<string> => {
   onTestFinished(() => folder.remove());
   return folder.path;
 };
-const make = (cwd: string, ...argv: string[]) => commandOf(["new", "--no-install", ...argv], { cwd });
+const make = (cwd: string, ...argv: string[]) => commandHere(["new", "--no-install", ...argv], { cwd });
 interface Manifest {
   name: string;
   scripts: Record<string, string>;

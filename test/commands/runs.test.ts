@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { tableText } from "../../src/cli/printable.ts";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
-import { commandOf, startCommand, type StartedCommand } from "../helpers/command-process.ts";
+import { commandHere } from "../helpers/command-here.ts";
+import { startCommand, type StartedCommand } from "../helpers/command-process.ts";
 import { eventually } from "../helpers/conditions.ts";
 
 const KEY = "0123456789abcdef0123456789abcdef";
@@ -19,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 const threadloom = (...argv: string[]) =>
-  commandOf(argv, { cwd: tmpdir(), environment: { THREADLOOM_URL: server.url } });
+  commandHere(argv, { cwd: tmpdir(), environment: { THREADLOOM_URL: server.url } });
 
 const aThread = async (): Promise<string> =>
   (await api.post<{ thread_id: string }>("/threads", {})).body.thread_id;

@@ -1,6 +1,5 @@
-import { readFile, symlink } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { LANGUAGES, TEMPLATES } from "../../src/cli/new/templates.ts";
+import { symlink } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { freshDatabase } from "../helpers/database.ts";
 import {
   aFolder,
@@ -11,6 +10,7 @@ import {
   useAgent,
   type InstalledProject,
 } from "../package/installed-project.ts";
+import { newProjects } from "../package/new-projects.ts";
 
 /** The package as it would be published, in projects that have it; without a registry. More in `npm run test:package`. */
 
@@ -160,59 +160,4 @@ test("a project in TypeScript has its server, its tests and its types", async ()
   expect(version).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-describe("new projects, of each template in each language,", () => {
-  const kinds = TEMPLATES.flatMap((template) =>
-    LANGUAGES.map((language) => ({ template, language, folder: `${template}-in-${language}` })),
-  );
-  let project: InstalledProject;
-
-  beforeAll(async () => {
-    project = await aProject({}, {});
-    const bin = "node_modules/threadloom/bin/threadloom.js";
-    for (const { template, language, folder } of kinds) {
-      const flags = ["--template", template, "--language", language, "--no-install"];
-      const out = await project.node(bin, "new", folder, ...flags);
-      expect(out).toContain(`  cd ${folder}\n  npm install\n  npm run dev\n`);
-    }
-  });
-
-  test("stream their answers token by token", async () => {
-    const graphs = kinds.map(async ({ template, folder }) => {
-      const text = await readFile(project.path(`${folder}/langgraph.json`), "utf8");
-      const named = (JSON.parse(text) as { graphs: Record<string, { path: string }> }).graphs[template];
-      return [folder, `./${folder}/${named?.path}`];
-    });
-    await project.write({ "langgraph.json": { graphs: Object.fromEntries(await Promise.all(graphs)) } });
-    const database = await freshDatabase();
-    const server = await startIn(project, { DATABASE_URL: database.connectionString });
-    try {
-      for (const { folder } of kinds) {
-        const answer = await fetch(`${server.url}/runs/stream`, {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify({
-            assistant_id: folder,
-            input: { messages: [{ role: "user", content: "What is 6 * 7?" }] },
-            stream_mode: ["messages-tuple"],
-          }),
-        });
-        const events = (await answer.text()).match(/^event: \w+$/gm) ?? [];
-        expect(events.filter((event) => event === "event: messages").length).toBeGreaterThan(5);
-        expect(events).not.toContain("event: error");
-      }
-    } finally {
-      await server.end("SIGINT");
-      await database.drop();
-    }
-  });
-
-  test.each(kinds)("pass their own tests: $template in $language", async ({ folder }) => {
-    expect(await project.within(folder).npm("test")).toMatch(/^# fail 0$/m);
-  });
-
-  test.each(TEMPLATES)("hold no error of types: %s", async (template) => {
-    await project
-      .within(`${template}-in-typescript`)
-      .node(project.path("node_modules/typescript-native/bin/tsc"));
-  });
-});
+newProjects(["typescript"], aProject);

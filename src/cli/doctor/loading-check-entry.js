@@ -6,5 +6,6 @@ import process from "node:process";
 
 // As in serve.ts.
 process.env.LANGCHAIN_CALLBACKS_BACKGROUND ??= "false";
+await import("../../graphs/langgraph-ahead.js");
 await import("../../lib/source-loader.js");
 await import("./loading-check.ts");
