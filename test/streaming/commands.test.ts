@@ -148,6 +148,19 @@ describe("input.respond", () => {
     expect((await api.state(one.threadId)).values["status"]).toBe("sent");
   });
 
+  test("stops the run that goes on where the answer says", async () => {
+    const { threadId, interruptId } = await aQuestion();
+    const stop = { interrupt_before: ["send"], context: { from: "test" } };
+    const response = { decision: "approve" };
+    const { result } = await send(threadId, "input.respond", {
+      interrupt_id: interruptId,
+      response,
+      ...stop,
+    });
+    await api.untilRunIs(threadId, String(result?.["run_id"]), "interrupted", "success");
+    expect((await api.state(threadId)).next).toEqual(["send"]);
+  });
+
   test("is refused for what does not wait, once it was answered, and without a thread", async () => {
     const { threadId, interruptId } = await aQuestion();
     const answer = (id: string) => ({ namespace: [], interrupt_id: id, response: true });

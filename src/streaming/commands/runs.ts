@@ -150,9 +150,10 @@ export const createRunCommands = ({ authorize, repository, creation }: RunComman
       const resume = Object.fromEntries(
         responses.map(({ interrupt_id: id, response }) => [id, response ?? null]),
       );
-      const { config, metadata } = params;
+      const { config, context, metadata, interrupt_before, interrupt_after } = params;
       const body = {
-        ...{ assistant_id: newest.assistantId, config, metadata, stream_mode: ["values"] },
+        ...{ assistant_id: newest.assistantId, config, context, metadata, stream_mode: ["values"] },
+        ...{ interrupt_before, interrupt_after },
         ...{ command: { ...more, resume }, strict_resume: isStrict },
         multitask_strategy: isStrict ? "enqueue" : "reject",
       };
