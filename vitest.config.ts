@@ -49,6 +49,7 @@ export const CONSOLE_PAGES = [
   "mounting",
   "playground-hostile",
   "playground-interrupts",
+  "playground-runs",
   "playground-threads",
   "queue",
   "runs",

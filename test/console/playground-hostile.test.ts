@@ -61,6 +61,35 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await shown.page.locator("details[data-tool]").count()).toBe(2);
     });
 
+    test("says of what is no message that it is none, shows the others, and says before it is sent which one is wrong", async () => {
+      const { page } = shown;
+      const odd = [null, 3, "text", [1], {}, { type: "hologram", id: "odd", content: "A hologram" }];
+      const thread = await aThread("anything", {
+        messages: [...odd, { type: "human", id: "last", content: "A message" }],
+      });
+      await shown.go(`/threads/${thread}`);
+      await messages().getByText("A message").waitFor();
+      await messages().getByText("A hologram").waitFor();
+      const said = messages().getByText("The graph keeps something here that is no message: ");
+      expect(await said.allTextContents()).toEqual(
+        ["null", "3", '"text"', "[1]", "{}"].map(
+          (json) => `The graph keeps something here that is no message: ${json}`,
+        ),
+      );
+      // While they come, too.
+      await page.getByRole("button", { name: "JSON", exact: true }).click();
+      await page.getByLabel("Input as JSON").fill('{"messages":[null,{"type":"ai","content":"Live"}]}');
+      await page.getByRole("button", { name: "Send", exact: true }).click();
+      await messages().getByText("Live").waitFor();
+      await shown.go("/?assistant=agent");
+      await page.getByRole("heading", { level: 2, name: "agent" }).waitFor();
+      await page.getByRole("button", { name: "JSON", exact: true }).click();
+      await page.getByLabel("Input as JSON").fill('{"messages":["hello",null]}');
+      await page.getByRole("button", { name: "Send", exact: true }).click();
+      await page.getByRole("alert").getByText("Message 2 is null: a message is a text").waitFor();
+      expect(page.url()).toContain("#/?assistant=agent");
+    });
+
     test("shows texts as they were written that are nested too deeply to be formatted", async () => {
       const texts = [
         "[".repeat(20_000),

@@ -106,6 +106,27 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages().getByText('Answered: {"colour":"red"}').waitFor();
     });
 
+    test("is read by scrolling where it is long, with what was said in sight above it", async () => {
+      const { page } = shown;
+      await page.setViewportSize({ width: 1280, height: 800 });
+      await begin("asking");
+      await say("long");
+      const question = page.getByRole("region", { name: "The graph waits for an answer" });
+      await question.getByRole("button", { name: "Accept" }).waitFor();
+      const heightOf = async (place: typeof question): Promise<number> =>
+        (await place.boundingBox())?.height ?? 0;
+      expect(await heightOf(question)).toBeLessThan(440);
+      expect(await heightOf(page.getByRole("log", { name: "Messages" }))).toBeGreaterThan(200);
+      expect(await page.evaluate("document.documentElement.scrollHeight <= innerHeight")).toBe(true);
+      expect(await shown.violations()).toEqual([]);
+      // The keyboard alone comes to its end.
+      await question.getByRole("button", { name: "Ignore" }).focus();
+      await page.keyboard.press("Enter");
+      await messages()
+        .getByText(/^Answered: .*ignore/)
+        .waitFor();
+    });
+
     test("has thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
       expect(shown.faults).toEqual([]);
     });

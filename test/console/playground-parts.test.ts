@@ -8,6 +8,7 @@ import {
 } from "../../console/src/playground/checkpoint-tree.ts";
 import { actionQuestion } from "../../console/src/playground/interrupt-requests.ts";
 import { rowsOf } from "../../console/src/playground/messages.ts";
+import { NO_OPTIONS, withOptions } from "../../console/src/playground/run-options.ts";
 import { readSearch } from "../../console/src/playground/thread-search.ts";
 
 const checkpoint = (id: string, parent: string | undefined, source = "loop"): Checkpoint => ({
@@ -137,12 +138,33 @@ describe("rows of messages", () => {
   });
 });
 
-test("a search for threads is an id, metadata, or words", () => {
+test("options of runs are added to a command, whose own fields win", () => {
+  const options = {
+    ...NO_OPTIONS,
+    stopBefore: ["agent", "*"],
+    stopAfter: ["tools"],
+    configurable: { thread: "a", other: 1 },
+    recursionLimit: 7,
+  };
+  expect(
+    withOptions({ input: null, config: { configurable: { checkpoint_id: "c", other: 2 } } }, options),
+  ).toEqual({
+    input: null,
+    config: { configurable: { thread: "a", other: 2, checkpoint_id: "c" }, recursion_limit: 7 },
+    interrupt_before: "*",
+    interrupt_after: ["tools"],
+  });
+  expect(withOptions({ input: 1 }, NO_OPTIONS)).toEqual({ input: 1 });
+});
+
+test("a search for threads is an id, a status, metadata, or words", () => {
   const id = "01a20434-49f5-77db-9ee2-a649be433d5a";
   expect(readSearch(` ${id} `)).toEqual({ ids: [id] });
   expect(readSearch("customer=7")).toEqual({ metadata: { customer: 7 } });
   expect(readSearch("owner: ada")).toEqual({ metadata: { owner: "ada" } });
   expect(readSearch('{"a": {"b": 1}}')).toEqual({ metadata: { a: { b: 1 } } });
+  expect(readSearch("status=interrupted")).toEqual({ status: "interrupted" });
+  expect(readSearch("status=new")).toEqual({ metadata: { status: "new" } });
   expect(readSearch("The Weather")).toEqual({ words: "the weather" });
   expect(readSearch("  ")).toEqual({});
 });

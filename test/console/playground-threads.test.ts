@@ -18,7 +18,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
   beforeAll(async () => {
     shown = await openConsole({
       graphConfigFile: GRAPHS,
-      context: { viewport: { width: 1400, height: 900 } },
+      context: {
+        viewport: { width: 1400, height: 900 },
+        permissions: ["clipboard-read", "clipboard-write"],
+      },
     });
   }, SLOW_MS);
   afterAll(() => shown?.close());
@@ -102,7 +105,11 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await begin("agent");
     await say("A thread");
     await answerTo("A thread").waitFor();
-    await page.getByRole("button", { name: /^Rename the thread/ }).click();
+    const id = /[0-9a-f-]{36}/.exec(page.url())?.[0] ?? "";
+    await page.getByRole("button", { name: `Copy id ${id}` }).click();
+    await page.getByText("Copied.").waitFor();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(id);
+    await page.getByRole("button", { name: "Rename the thread A thread" }).click();
     await page.getByLabel("Name of the thread").fill("My thread");
     await page.keyboard.press("Enter");
     await list.getByText("My thread").waitFor();
@@ -119,8 +126,20 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await list.getByRole("link", { name: ids[3] ?? "" }).waitFor();
     await search.fill("");
     await expect.poll(() => list.getByRole("listitem").count()).toBe(30);
+    await search.fill("status=interrupted");
+    await list.getByText("No thread is found.").waitFor();
+    // It is none of those that are listed: words are looked for in all.
+    await search.fill("my thread");
+    await list.getByRole("link", { name: "My thread" }).waitFor();
+    await list
+      .getByText("Looked into names, first messages and metadata of all threads.")
+      .waitFor({ timeout: 30_000 });
+    expect(await list.getByRole("listitem").count()).toBe(1);
+    expect(await shown.violations()).toEqual([]);
+    await search.fill("");
+    await expect.poll(() => list.getByRole("listitem").count()).toBe(30);
     await list.getByRole("button", { name: "More" }).click();
-    await list.getByText("My thread").waitFor();
+    await list.getByRole("link", { name: "My thread" }).waitFor();
     await search.fill("my thread");
     await expect.poll(() => list.getByRole("listitem").count()).toBe(1);
     await list.getByRole("button", { name: "Delete the thread My thread" }).click();

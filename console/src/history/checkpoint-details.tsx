@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import type { ThreadState } from "@langchain/langgraph-sdk";
 import { Link } from "wouter";
 import type { CheckpointPlace } from "../parts/checkpoints.ts";
+import { Copy } from "../parts/copy.tsx";
 import { JsonView } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { Time } from "../parts/time.tsx";
@@ -36,29 +37,6 @@ const Section = ({ title, children }: { title: string; children: ReactNode }) =>
     {children}
   </section>
 );
-
-/** Puts a text into the clipboard. */
-const Copy = ({ text, children }: { text: string; children: string }) => {
-  const [said, setSaid] = useState("");
-  const copy = async (): Promise<void> => {
-    try {
-      await navigator.clipboard.writeText(text);
-      setSaid("Copied.");
-    } catch {
-      setSaid("The browser did not allow it.");
-    }
-  };
-  return (
-    <>
-      <button type="button" className="plain" onClick={() => void copy()}>
-        {children}
-      </button>
-      <span role="status" className="faint">
-        {said}
-      </span>
-    </>
-  );
-};
 
 type Task = ThreadState["tasks"][number];
 
@@ -120,6 +98,11 @@ export const CheckpointDetails = (props: CheckpointDetailsProps) => {
   if (state === undefined) return <p className="faint">Loading…</p>;
   const row = rows.find(({ id }) => id === place.checkpoint_id);
   const due = state.next.filter((name) => name !== "__start__");
+  // A conversation goes on from states of the thread, not from those of graphs within it; from the newest it goes on anyway.
+  const placeInPlayground =
+    place.checkpoint_ns === "" && place.checkpoint_id !== rows[0]?.id
+      ? `/threads/${threadId}?checkpoint=${place.checkpoint_id}`
+      : `/threads/${threadId}`;
   return (
     <section className={styles.details} aria-labelledby="checkpoint-title">
       <div className="row">
@@ -138,7 +121,7 @@ export const CheckpointDetails = (props: CheckpointDetailsProps) => {
       <p className="row">
         {row !== undefined && row.wrote.length > 0 && <span>Wrote: {nodeNames(row.wrote)}.</span>}
         <span>{due.length === 0 ? "Nothing is due." : `Next: ${nodeNames(due)}.`}</span>
-        <Link href={`/threads/${threadId}`}>Continue in the playground</Link>
+        <Link href={placeInPlayground}>Continue in the playground</Link>
       </p>
       {state.tasks.length > 0 && (
         <Section title="Due after it">

@@ -5,7 +5,8 @@ import { forksOnPath, headOf, newestBelow, pathTo, type Fork } from "./checkpoin
 import { checkpointBefore, messageIdsAt, useCheckpoints } from "./checkpoints.ts";
 import type { Input, LiveThread } from "./live-thread.ts";
 import type { Alternatives, MessageActions } from "./message-view.tsx";
-import type { ShownMessage } from "./messages.ts";
+import { messagesIn, type ShownMessage } from "./messages.ts";
+import { useSight } from "./sight.ts";
 import type { ThreadRecord } from "./thread-record.ts";
 
 /** Of the forks nearest to the end; each needs the messages of its state. */
@@ -15,11 +16,13 @@ export interface Branches extends MessageActions {
   messages: readonly ShownMessage[];
   /** By ids of the messages with which the branches begin. */
   alternatives: ReadonlyMap<string, Alternatives>;
-  /** What is shown is not where the thread stands. */
-  isElsewhere: boolean;
+  /** Undefined: what is shown is where the thread stands. */
+  elsewhere: "earlier" | "on another branch" | undefined;
   showNewest(): void;
-  /** The nodes that come next where the thread stands. */
+  /** The nodes that come next after what is shown. */
   next: readonly string[];
+  /** Does what comes next there. */
+  goOn(): Promise<void>;
   /** Starts a run from what is shown. */
   send(input: Input): Promise<void>;
   error: unknown;
@@ -40,13 +43,7 @@ const withText = (content: unknown, text: string): unknown => {
   return others.length === 0 ? text : [{ type: "text", text }, ...others];
 };
 
-/** A graph may keep anything there. */
-const objectsIn = (messages: unknown): readonly ShownMessage[] =>
-  Array.isArray(messages)
-    ? messages.filter((one): one is ShownMessage => typeof one === "object" && one !== null)
-    : NO_MESSAGES;
-
-const messagesIn = (input: Input | null): ShownMessage[] => {
+const messagesOf = (input: Input | null): ShownMessage[] => {
   const messages = input?.["messages"];
   return Array.isArray(messages) ? (messages as ShownMessage[]) : [];
 };
@@ -65,21 +62,28 @@ export const useBranches = (
     `${isRunning} ${record?.state_updated_at ?? ""} ${record?.status ?? ""}`,
   );
   const head = headOf(tree);
-  const [chosen, setChosen] = useState<string>();
+  const { checkpointId: chosen, look } = useSight(threadId);
   const [fault, setFault] = useState<unknown>();
   const elsewhere = chosen === head?.id ? undefined : chosen;
   const shownId = elsewhere ?? head?.id;
 
   const stored = useQuery({
     queryKey: ["threads", "state-at", threadId, elsewhere],
-    queryFn: () => connection.request<StoredState>("GET", `/threads/${threadId}/state/${elsewhere ?? ""}`),
+    queryFn: () =>
+      connection.request<StoredState>(
+        "GET",
+        `/threads/${threadId}/state/${encodeURIComponent(elsewhere ?? "")}`,
+      ),
     enabled: elsewhere !== undefined,
     staleTime: Infinity,
     // A state may have 30 MB: what nobody looks at any more is not kept.
     gcTime: 0,
     structuralSharing: false,
   });
-  const storedMessages = stored.data && objectsIn(stored.data.values?.messages);
+  const storedMessages = useMemo(
+    () => stored.data && messagesIn(stored.data.values?.messages),
+    [stored.data],
+  );
   const messages =
     elsewhere === undefined || isRunning || storedMessages === undefined ? live.messages : storedMessages;
 
@@ -130,8 +134,8 @@ export const useBranches = (
         throw error;
       }
       const kept = all.slice(0, Math.max(0, all.indexOf(message)));
-      setChosen(undefined);
-      await thread.fork(input, checkpointId, [...kept, ...messagesIn(input)]);
+      look(undefined);
+      await thread.fork(input, checkpointId, [...kept, ...messagesOf(input)]);
     };
     /** A double click asks for one branch, not for two. */
     const beginAt = async (message: ShownMessage, input: Input | null): Promise<void> => {
@@ -153,24 +157,34 @@ export const useBranches = (
         const branch = fork?.branches[fork.position + step];
         if (branch === undefined) return;
         const end = newestBelow(from, branch);
-        setChosen(end === newest?.id ? undefined : end);
+        look(end === newest?.id ? undefined : end);
       },
-      showNewest: () => setChosen(undefined),
+      showNewest: () => look(undefined),
       send: async (input: Input) => {
         const { elsewhere: place, messages: all, live: thread } = now.current;
+        look(undefined);
         if (place === undefined) return thread.send(input);
-        setChosen(undefined);
-        return thread.fork(input, place, [...all, ...messagesIn(input)]);
+        return thread.fork(input, place, [...all, ...messagesOf(input)]);
+      },
+      goOn: async () => {
+        const { elsewhere: place, messages: all, live: thread } = now.current;
+        look(undefined);
+        if (place === undefined) return thread.send(null);
+        return thread.fork(null, place, all);
       },
     };
-  }, [connection, queries, readNewest, threadId]);
+  }, [connection, look, queries, readNewest, threadId]);
+  const isOnWay = useMemo(
+    () => elsewhere !== undefined && pathTo(tree, head?.id).some(({ id }) => id === elsewhere),
+    [tree, head, elsewhere],
+  );
 
   return {
     ...actions,
     messages,
     alternatives,
-    isElsewhere: elsewhere !== undefined && !isRunning,
-    next: head?.next ?? [],
+    elsewhere: elsewhere === undefined || isRunning ? undefined : isOnWay ? "earlier" : "on another branch",
+    next: (elsewhere === undefined ? head : tree.byId.get(elsewhere))?.next ?? [],
     error: fault ?? (elsewhere === undefined ? undefined : stored.error),
   };
 };

@@ -12,6 +12,7 @@ import { JsonEditor } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
 import { attach, humanMessage, readImages, type Attachment } from "./attachments.ts";
 import type { Input } from "./live-thread.ts";
+import { faultOfMessages } from "./messages.ts";
 import styles from "./composer.module.css";
 
 /** JSON schema of what a graph takes, as far as this page looks into it. */
@@ -263,14 +264,19 @@ const JsonInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<Co
   const send = useSendOnce(onSend);
   const [initial] = useState(() => exampleOf(schema));
   const [written, setWritten] = useState<{ json: unknown } | undefined>({ json: initial });
+  const [fault, setFault] = useState<string>();
   return (
     <form
       className="stack"
       onSubmit={(event) => {
         event.preventDefault();
-        if (written !== undefined) send(written.json as Input);
+        if (written === undefined) return;
+        const wrong = faultOfMessages(written.json, schema?.properties?.["messages"]);
+        setFault(wrong);
+        if (wrong === undefined) send(written.json as Input);
       }}
     >
+      <FaultNotice error={fault} />
       <JsonEditor label="Input as JSON" initial={initial} onChange={setWritten} rows={6} />
       <div className={styles.buttons}>
         <span className={styles.gap} />

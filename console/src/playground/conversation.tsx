@@ -10,6 +10,8 @@ import { InterruptPanel, questionsOf } from "./interrupt-panel.tsx";
 import { useLiveThread, type Input } from "./live-thread.ts";
 import { MessageList } from "./message-list.tsx";
 import type { MessageActions } from "./message-view.tsx";
+import { QueuedRuns } from "./queued-runs.tsx";
+import type { RunOptions } from "./run-options.ts";
 import type { ThreadRecord } from "./thread-record.ts";
 import styles from "./conversation.module.css";
 
@@ -17,12 +19,13 @@ interface ConversationProps {
   assistant: Assistant;
   threadId: string;
   record: ThreadRecord | null | undefined;
+  options: RunOptions;
 }
 
 /** A thread: what was said, what it waits for, and what may be said next. */
-export const Conversation = ({ assistant, threadId, record }: ConversationProps) => {
+export const Conversation = ({ assistant, threadId, record, options }: ConversationProps) => {
   const queries = useQueryClient();
-  const live = useLiveThread(assistant.assistant_id, threadId, record);
+  const live = useLiveThread(assistant.assistant_id, threadId, record, options);
   const branches = useBranches(threadId, live, record);
   const schemas = useSchemas(assistant.assistant_id);
   const { send } = live;
@@ -40,7 +43,8 @@ export const Conversation = ({ assistant, threadId, record }: ConversationProps)
   const { isRunning, isReading, error } = live;
   const { messages } = branches;
   // Whatever is sent to a thread that has asked something counts as the answer: only its form may give one.
-  const isAsked = !isRunning && !branches.isElsewhere && questionsOf(record).length > 0;
+  const { elsewhere } = branches;
+  const isAsked = !isRunning && elsewhere === undefined && questionsOf(record).length > 0;
   return (
     <div className={styles.conversation}>
       {messages.length > 0 || isReading ? (
@@ -60,22 +64,30 @@ export const Conversation = ({ assistant, threadId, record }: ConversationProps)
       </p>
       <div className={styles.below}>
         <FaultNotice error={isRunning ? undefined : (branches.error ?? error)} onRetry={live.retry} />
-        {branches.isElsewhere && (
-          <p className="notice">
-            This is another branch of the thread. What you send goes on from here.{" "}
+        {elsewhere !== undefined && (
+          <p className="notice row">
+            {elsewhere === "earlier"
+              ? "This is an earlier state of the thread. What you send goes on from here, as a branch of its own."
+              : "This is another branch of the thread. What you send goes on from here."}
+            {branches.next.some((node) => node !== "__start__") && (
+              <button type="button" onClick={() => void branches.goOn().catch(() => undefined)}>
+                Go on with {branches.next.join(", ")}
+              </button>
+            )}
             <button type="button" onClick={branches.showNewest}>
               Show the newest
             </button>
           </p>
         )}
-        {!isRunning && !branches.isElsewhere && (
+        {!isRunning && elsewhere === undefined && (
           <InterruptPanel
             record={record}
             next={branches.next}
             onAnswer={live.answer}
-            onGoOn={() => live.send(null)}
+            onGoOn={branches.goOn}
           />
         )}
+        {(isRunning || record?.status === "busy") && <QueuedRuns threadId={threadId} />}
         {!isAsked && (
           <Composer
             key={assistant.assistant_id}

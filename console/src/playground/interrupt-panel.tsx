@@ -64,7 +64,7 @@ const Questions = ({
     setAnswers(others);
   };
   return (
-    <section className={styles.questions} aria-label="The graph waits for an answer">
+    <section className={styles.questions} aria-label="The graph waits for an answer" tabIndex={0}>
       {asked.map(({ id = "", value }, index) => (
         <fieldset key={id || index} className={styles.question} disabled={isSending}>
           <legend>

@@ -3,7 +3,8 @@ import { Client } from "@langchain/langgraph-sdk";
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useConnection, type Connection } from "../server/connection.tsx";
-import type { ShownMessage } from "./messages.ts";
+import { messagesIn, type ShownMessage } from "./messages.ts";
+import { withOptions, type RunOptions } from "./run-options.ts";
 import { createStreamGate, reconnectDelayMs, type StreamGate } from "../server/stream-gate.ts";
 import { useIsSeen } from "../server/use-is-seen.ts";
 import { renewThread, type ThreadRecord } from "./thread-record.ts";
@@ -47,16 +48,37 @@ const readTwice: typeof fetch = async (input, init) => {
  * The official client, of one stream: a new one makes the hook read the thread anew. The hook also reads the last twenty states to
  * find subagents, which nothing here shows: with thousands of messages they are megabytes.
  */
-const clientOfStream = ({ apiUrl, headers }: Connection): Client => {
+const clientOfStream = ({ apiUrl, headers }: Connection, optionsOf: () => RunOptions): Client => {
   const client = new Client({
     apiUrl,
     apiKey: null,
     defaultHeaders: { ...headers },
     // What starts a run is never sent twice.
     callerOptions: { maxRetries: 0, fetch: readTwice },
+    // The hook's own functions take a part of what a run may be given.
+    onRequest: (url, init) =>
+      url.pathname.endsWith("/commands") && typeof init.body === "string"
+        ? { ...init, body: commandWith(optionsOf(), init.body) }
+        : init,
   });
   client.threads.getHistory = () => Promise.resolve([]);
+  const getState = client.threads.getState.bind(client.threads);
+  client.threads.getState = (async (...asked: Parameters<typeof getState>) =>
+    withMessages(await getState(...asked))) as never;
   return client;
+};
+
+/** One message that the hook can make nothing of, and it shows none at all. */
+const withMessages = <State extends { values: unknown }>(state: State): State => {
+  const values = state.values as Values | null;
+  return Array.isArray(values?.messages)
+    ? { ...state, values: { ...values, messages: messagesIn(values.messages) } }
+    : state;
+};
+
+const commandWith = (options: RunOptions, body: string): string => {
+  const command = JSON.parse(body) as { params?: Record<string, unknown> };
+  return JSON.stringify({ ...command, params: withOptions(command.params ?? {}, options) });
 };
 
 interface Values extends Record<string, unknown> {
@@ -69,17 +91,21 @@ const NO_IDS: ReadonlySet<string> = new Set();
 /**
  * A thread as it goes on: joined where a run is going on, whoever started it. Leaving it stops nothing.
  * @param record what the server said of the thread last
+ * @param options of the runs that are started from here
  */
 export const useLiveThread = (
   assistantId: string,
   threadId: string,
   record: ThreadRecord | null | undefined,
+  options: RunOptions,
 ): LiveThread => {
+  const optionsNow = useRef(options);
+  optionsNow.current = options;
   const connection = useConnection();
   const queries = useQueryClient();
   const [generation, setGeneration] = useState(0);
   const [client, gate] = useMemo(
-    () => [clientOfStream(connection), createStreamGate()] as const,
+    () => [clientOfStream(connection, () => optionsNow.current), createStreamGate()] as const,
     // eslint-disable-next-line react-hooks/exhaustive-deps -- A new one for each generation is the point.
     [connection, generation],
   );
@@ -94,7 +120,7 @@ export const useLiveThread = (
   const [starting, setStarting] = useState<readonly ShownMessage[]>();
   const [fault, setFault] = useState<unknown>();
 
-  const readAnew = useCallback(() => setGeneration((count) => count + 1), []);
+  const readAnew = useCallback(() => setGeneration((count) => count + 1), [setGeneration]);
   useForeignRuns(record, stream, gate, readAnew);
 
   /** Of the stream before this one, until this one has read what is stored. */
@@ -112,6 +138,8 @@ export const useLiveThread = (
   const everTold = useRef(new Set<string>());
   for (const { id } of told) if (id !== undefined) everTold.current.add(id);
 
+  /** The newest generation in which something was begun from here. */
+  const begunIn = useRef(-1);
   const wasRunning = useRef(false);
   useEffect(() => {
     if (wasRunning.current && !isLoading) {
@@ -128,8 +156,6 @@ export const useLiveThread = (
   current.current = { stream, gate };
   const shownGeneration = useRef(generation);
   shownGeneration.current = generation;
-  /** The newest generation in which something was begun from here. */
-  const begunIn = useRef(-1);
   // The hook takes a step that is due for one that runs, also where its run has failed, timed out, or could not be stored.
   const isAtRest = begunIn.current < generation && record != null && record.status !== "busy";
   const isRunning = (isLoading && !isAtRest) || starting !== undefined;
@@ -155,7 +181,11 @@ export const useLiveThread = (
         trying(async () => {
           begunIn.current = shownGeneration.current;
           if (!current.current.stream.isLoading) void current.current.stream.submit(input);
-          else await startRun(connection, { assistantId, threadId, input, multitaskStrategy: "enqueue" });
+          else
+            await startRun(connection, {
+              ...{ assistantId, threadId, input, options: optionsNow.current },
+              multitaskStrategy: "enqueue",
+            });
         }),
       fork: (input: Input | null, checkpointId: string, shown: readonly ShownMessage[]) =>
         trying(async () => {
@@ -164,7 +194,9 @@ export const useLiveThread = (
           setElsewhere(new Set([...everTold.current].filter((id) => !here.has(id))));
           try {
             // Not by the hook: what it shows would keep the messages of the other branch, whose steps are later ones.
-            const runId = await startRun(connection, { assistantId, threadId, input, checkpointId });
+            const runId = await startRun(connection, {
+              ...{ assistantId, threadId, input, checkpointId, options: optionsNow.current },
+            });
             await waitForHead(connection, threadId, runId);
             begunIn.current = shownGeneration.current + 1;
             readAnew();
@@ -216,6 +248,12 @@ const errorOf = (record: ThreadRecord | null | undefined): unknown => {
   return new Error(words.length > 0 ? words.join(": ") : "The last run failed.");
 };
 
+interface StreamStanding {
+  isLoading: boolean;
+  isThreadLoading: boolean;
+  messages: readonly unknown[];
+}
+
 /** How often the server has to say that a run goes on of which the stream tells nothing. */
 const PATIENCE = 2;
 
@@ -225,10 +263,12 @@ const PATIENCE = 2;
  */
 const useForeignRuns = (
   record: ThreadRecord | null | undefined,
-  { isLoading, isThreadLoading }: { isLoading: boolean; isThreadLoading: boolean },
+  { isLoading, isThreadLoading, messages }: StreamStanding,
   gate: StreamGate,
   readAnew: () => void,
 ): void => {
+  const isEmpty = messages.length === 0;
+  const readFor = useRef<string>(undefined);
   const seen = useRef<string>(undefined);
   const silence = useRef(0);
   const isAttached = useRef(false);
@@ -247,9 +287,13 @@ const useForeignRuns = (
       return;
     }
     silence.current = record.status === "busy" ? silence.current + 1 : 0;
-    if ((hasChanged && !(isAttached.current && gate.isOpen)) || silence.current >= PATIENCE) {
+    // One that was told of messages which it takes for none keeps no others either; what is read has them all.
+    const isMute =
+      isEmpty && record.status !== "busy" && record.state_updated_at != null && readFor.current !== now;
+    if (isMute) readFor.current = now;
+    if (isMute || (hasChanged && !(isAttached.current && gate.isOpen)) || silence.current >= PATIENCE) {
       silence.current = 0;
       readAnew();
     }
-  }, [record, isLoading, isThreadLoading, gate, readAnew]);
+  }, [record, isLoading, isThreadLoading, isEmpty, gate, readAnew]);
 };

@@ -50,6 +50,57 @@ export const textOf = (content: unknown): string => {
     .join("");
 };
 
+/** What LangChain has classes for; a message of a tool also names its call. */
+const KNOWN_TYPES: ReadonlySet<unknown> = new Set([
+  ...["human", "user", "ai", "assistant", "system", "developer", "remove"],
+]);
+
+const isKnown = (value: unknown): value is ShownMessage => {
+  if (!isObject(value) || Array.isArray(value)) return false;
+  const { type, role, tool_call_id: call } = value;
+  const kind = type ?? role;
+  return KNOWN_TYPES.has(kind) || (kind === "tool" && typeof call === "string");
+};
+
+const VALUE_CHARACTERS = 200;
+
+/** Of the shape of LangChain's classes as far as the hook asks for it: it then leaves the message alone. */
+const unknownMessage = (value: unknown): ShownMessage => {
+  const fields = isObject(value) && !Array.isArray(value) ? value : undefined;
+  const shown =
+    fields !== undefined && ["content", "type", "role"].some((name) => fields[name] != null)
+      ? fields
+      : {
+          type: "no message",
+          content: `The graph keeps something here that is no message: ${(JSON.stringify(value) ?? "").slice(0, VALUE_CHARACTERS)}`,
+        };
+  return Object.defineProperty({ ...shown }, "getType", { value: () => "generic" }) as ShownMessage;
+};
+
+const NO_MESSAGES: readonly ShownMessage[] = [];
+
+/** What a graph keeps under `messages`, which may be anything: what is no message is said to be none, in its place. */
+export const messagesIn = (kept: unknown): readonly ShownMessage[] => {
+  if (!Array.isArray(kept)) return NO_MESSAGES;
+  const messages: readonly unknown[] = kept;
+  return messages.every(isKnown)
+    ? messages
+    : messages.map((message) => (isKnown(message) ? message : unknownMessage(message)));
+};
+
+/**
+ * What is wrong with the messages of an input, in a sentence, where the graph's schema says that they are messages: LangChain would
+ * refuse it in words that name neither the message nor its place.
+ */
+export const faultOfMessages = (input: unknown, schema: unknown): string | undefined => {
+  const messages = isObject(input) ? input["messages"] : undefined;
+  if (!isObject(schema) || !isObject(schema["items"]) || !Array.isArray(messages)) return undefined;
+  const place = messages.findIndex((one) => typeof one !== "string" && !isObject(one));
+  return place === -1
+    ? undefined
+    : `Message ${place + 1} is ${String(messages[place])}: a message is a text, or an object with a role and a content.`;
+};
+
 const listOf = (value: unknown): Record<string, unknown>[] =>
   Array.isArray(value) ? (value as unknown[]).filter(isObject) : [];
 

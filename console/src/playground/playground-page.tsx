@@ -1,6 +1,6 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { Link, useLocation, useParams, useSearch } from "wouter";
 import { useSchemas } from "../parts/assistants.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -14,6 +14,7 @@ import { Composer, type InputSchema } from "./composer.tsx";
 import { Conversation } from "./conversation.tsx";
 import { keepFirstInput } from "./first-input.ts";
 import type { Input } from "./live-thread.ts";
+import { useRunOptions, summaryOf } from "./run-options.ts";
 import { StatePanel } from "./state-panel.tsx";
 import { ThreadList } from "./thread-list.tsx";
 import { ThreadTitle } from "./thread-title.tsx";
@@ -42,11 +43,47 @@ const useChosenAssistant = (record: ThreadRecord | null | undefined, isNew: bool
   return { assistant, assistants, choose, error: list.error ?? fetched.error };
 };
 
+/** Opened by few: its form is heavy. */
+const RunOptionsForm = lazy(async () => ({
+  default: (await import("./run-options-form.tsx")).RunOptionsForm,
+}));
+
+/** What the next runs are given beside their input; it says what is set. */
+const OptionsButton = ({ assistant }: { assistant: Assistant }) => {
+  const { options, setOptions } = useRunOptions(assistant.assistant_id);
+  const [isOpen, setIsOpen] = useState(false);
+  const summary = summaryOf(options);
+  return (
+    <>
+      <button
+        type="button"
+        aria-pressed={summary !== undefined}
+        className={styles.options}
+        title={summary === undefined ? "Breakpoints, context, configuration" : `The next runs: ${summary}`}
+        onClick={() => setIsOpen(true)}
+      >
+        Run options{summary === undefined ? "" : `: ${summary}`}
+      </button>
+      {isOpen && (
+        <Suspense>
+          <RunOptionsForm
+            assistant={assistant}
+            options={options}
+            onSave={setOptions}
+            onClose={() => setIsOpen(false)}
+          />
+        </Suspense>
+      )}
+    </>
+  );
+};
+
 export default function PlaygroundPage() {
   const { threadId } = useParams<{ threadId?: string }>();
   const [, navigate] = useLocation();
   const record = useThreadRecord(threadId);
   const { assistant, assistants, choose, error } = useChosenAssistant(record.data, threadId === undefined);
+  const { options } = useRunOptions(assistant?.assistant_id);
   const hasRoomForThreads = useIsWide(62);
   const hasRoomForState = useIsWide(85);
   const [listIsOpen, setListIsOpen] = useState(false);
@@ -82,6 +119,7 @@ export default function PlaygroundPage() {
             </button>
           )}
           <AssistantChoice assistants={assistants} chosen={assistant} onChoose={choose} />
+          {assistant !== undefined && <OptionsButton assistant={assistant} />}
           {record.data != null && <ThreadTitle key={threadId} record={record.data} />}
           {record.data != null && <Status status={record.data.status} />}
           {threadId !== undefined && (
@@ -111,6 +149,7 @@ export default function PlaygroundPage() {
               assistant={assistant}
               threadId={threadId}
               record={record.data}
+              options={options}
             />
           )
         )}

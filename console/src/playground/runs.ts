@@ -1,4 +1,5 @@
 import type { Connection } from "../server/connection.tsx";
+import { withOptions, type RunOptions } from "./run-options.ts";
 
 interface Envelope {
   type: "success" | "error";
@@ -12,6 +13,7 @@ interface RunToStart {
   input: unknown;
   checkpointId?: string;
   multitaskStrategy?: "enqueue";
+  options: RunOptions;
 }
 
 /**
@@ -20,17 +22,20 @@ interface RunToStart {
  */
 export const startRun = async (
   { request }: Connection,
-  { assistantId, threadId, input, checkpointId, multitaskStrategy }: RunToStart,
+  { assistantId, threadId, input, checkpointId, multitaskStrategy, options }: RunToStart,
 ): Promise<string> => {
   const answer = await request<Envelope>("POST", `/threads/${threadId}/commands`, {
     id: 1,
     method: "run.start",
-    params: {
-      assistant_id: assistantId,
-      input,
-      ...(checkpointId !== undefined && { config: { configurable: { checkpoint_id: checkpointId } } }),
-      ...(multitaskStrategy !== undefined && { multitask_strategy: multitaskStrategy }),
-    },
+    params: withOptions(
+      {
+        assistant_id: assistantId,
+        input,
+        ...(checkpointId !== undefined && { config: { configurable: { checkpoint_id: checkpointId } } }),
+        ...(multitaskStrategy !== undefined && { multitask_strategy: multitaskStrategy }),
+      },
+      options,
+    ),
   });
   const runId = answer.result?.run_id;
   if (answer.type === "error" || runId === undefined)

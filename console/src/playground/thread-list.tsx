@@ -1,56 +1,30 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useDeferredValue, useId, useState } from "react";
 import { Link } from "wouter";
 import { Confirmation } from "../parts/dialog.tsx";
-import { distinct } from "../parts/distinct.ts";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
 import { Time } from "../parts/time.tsx";
-import { askedEvery } from "../server/queries.ts";
 import { useConnection } from "../server/connection.tsx";
-import { textOf } from "./messages.ts";
-import { titleOf } from "./thread-record.ts";
-import { readSearch, type ThreadSearch } from "./thread-search.ts";
+import { useListedThreads, type ListedThread } from "./listed-threads.ts";
+import { firstWords, titleOf } from "./thread-record.ts";
+import { readSearch } from "./thread-search.ts";
 import styles from "./thread-list.module.css";
 
-const PAGE = 30;
-const ASKED_EVERY_MS = 4_000;
-const TITLE_CHARACTERS = 80;
-
-interface ListedThread {
-  thread_id: string;
-  status: string;
-  updated_at: string;
-  metadata: Record<string, unknown> | null;
-  extracted?: { first?: unknown };
-}
-
 /** How a thread is called in the list: by its title, else by what was said first, else by its id. */
-const nameOf = ({ thread_id, metadata, extracted }: ListedThread): string => {
-  const text = titleOf(metadata) ?? textOf(extracted?.first).trim();
-  return text === "" ? thread_id : text.slice(0, TITLE_CHARACTERS);
-};
+const nameOf = ({ thread_id, metadata, extracted }: ListedThread): string =>
+  titleOf(metadata) ?? firstWords(extracted?.first) ?? thread_id;
 
-const useThreads = ({ ids, metadata }: ThreadSearch) => {
-  const { client } = useConnection();
-  return useInfiniteQuery({
-    queryKey: ["threads", "list", ids, metadata],
-    initialPageParam: 0,
-    queryFn: async ({ pageParam }) =>
-      (await client.threads.search({
-        limit: PAGE,
-        offset: pageParam,
-        sortBy: "updated_at",
-        sortOrder: "desc",
-        select: ["thread_id", "status", "updated_at", "metadata"],
-        extract: { first: "values.messages[0].content" },
-        ...(ids !== undefined && { ids: [...ids] }),
-        ...(metadata !== undefined && { metadata }),
-      })) as unknown as ListedThread[],
-    getNextPageParam: (last, pages) => (last.length < PAGE ? undefined : pages.length * PAGE),
-    refetchInterval: (query) =>
-      askedEvery((query.state.data?.pages.length ?? 0) > 1 ? false : ASKED_EVERY_MS)(query),
-  });
+const contains = (thread: ListedThread, words: string): boolean =>
+  `${nameOf(thread)} ${JSON.stringify(thread.metadata)}`.toLowerCase().includes(words);
+
+const searchedText = (
+  count: number,
+  { total, hasMore, isLooking }: { total: number | undefined; hasMore: boolean; isLooking: boolean },
+): string => {
+  const known = total === undefined ? "" : ` of ${total.toLocaleString("en")}`;
+  const threads = hasMore || isLooking ? `the ${count.toLocaleString("en")} newest${known}` : "all";
+  return `${isLooking ? "Looking" : "Looked"} into names, first messages and metadata of ${threads} threads.`;
 };
 
 interface ThreadListProps {
@@ -66,7 +40,7 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
   const queries = useQueryClient();
   const [text, setText] = useState("");
   const search = readSearch(useDeferredValue(text));
-  const threads = useThreads(search);
+  const threads = useListedThreads(search);
   const [asked, setAsked] = useState<ListedThread>();
   const id = useId();
   const remove = useMutation({
@@ -76,14 +50,9 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
       onDeleted(threadId);
     },
   });
-  const loaded = distinct(threads.data?.pages.flat() ?? [], ({ thread_id }) => thread_id);
+  const { loaded } = threads;
   const { words } = search;
-  const shown =
-    words === undefined
-      ? loaded
-      : loaded.filter((thread) =>
-          `${nameOf(thread)} ${JSON.stringify(thread.metadata)}`.toLowerCase().includes(words),
-        );
+  const shown = words === undefined ? loaded : loaded.filter((thread) => contains(thread, words));
   return (
     <div className={styles.list}>
       <Link href="/" className={styles.new} onClick={onChoose}>
@@ -103,11 +72,16 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
           onChange={({ target }) => setText(target.value)}
         />
         <p id={`${id}-hint`} className="unseen">
-          A text filters the threads that are listed; an id, or metadata as key=value or JSON, is looked for
-          among all.
+          A text is looked for in names, first messages and metadata. An id, status=idle (busy, interrupted,
+          error), or metadata as key=value or JSON, the server finds among all threads.
         </p>
       </div>
       <FaultNotice error={threads.error ?? remove.error} />
+      {words !== undefined && (
+        <p role="status" className={styles.searched}>
+          {searchedText(loaded.length, threads)}
+        </p>
+      )}
       <ul className={styles.threads}>
         {shown.map((thread) => (
           <li key={thread.thread_id} data-current={thread.thread_id === current}>
@@ -116,11 +90,12 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
               aria-current={thread.thread_id === current ? "page" : undefined}
               onClick={onChoose}
             >
-              <span className={styles.name}>{nameOf(thread)}</span>
+              <span className={styles.name} title={nameOf(thread)}>
+                {nameOf(thread)}
+              </span>
               <span className={styles.about}>
-                <Status status={thread.status} />{" "}
-                <span className="faint">{String(thread.metadata?.["graph_id"] ?? "")}</span>{" "}
-                <Time iso={thread.updated_at} />
+                <Status status={thread.status} /> <Time iso={thread.updated_at} />{" "}
+                <span className={styles.graph}>{String(thread.metadata?.["graph_id"] ?? "")}</span>
               </span>
             </Link>
             <button
@@ -135,16 +110,12 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
           </li>
         ))}
       </ul>
-      {!threads.isPending && shown.length === 0 && (
+      {!threads.isPending && !threads.isLooking && shown.length === 0 && (
         <Empty>{text === "" ? "There are no threads yet." : "No thread is found."}</Empty>
       )}
-      {threads.hasNextPage && (
-        <button
-          type="button"
-          disabled={threads.isFetchingNextPage}
-          onClick={() => void threads.fetchNextPage()}
-        >
-          More
+      {threads.hasMore && (
+        <button type="button" disabled={threads.isFetchingMore} onClick={threads.more}>
+          {words === undefined ? "More" : "Look into older threads"}
         </button>
       )}
       {asked !== undefined && (

@@ -1,7 +1,9 @@
 import type { Interrupt, ThreadStatus } from "@langchain/langgraph-sdk";
 import { useQuery, type QueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { askedEvery } from "../server/queries.ts";
 import { useConnection } from "../server/connection.tsx";
+import { textOf } from "./messages.ts";
 
 /** A thread without its values, which may be long. */
 export interface ThreadRecord {
@@ -55,7 +57,44 @@ export const renewThread = async (queries: QueryClient, threadId: string | undef
     queries.invalidateQueries({ queryKey: keyOf(threadId) }),
     queries.invalidateQueries({ queryKey: ["threads", "list"] }),
     queries.invalidateQueries({ queryKey: ["threads", "state", threadId] }),
+    queries.invalidateQueries({ queryKey: ["threads", "queued", threadId] }),
   ]);
+};
+
+const TITLE_CHARACTERS = 80;
+
+/** What threads are asked for to have a name by what was said first. */
+export const FIRST_MESSAGE = { first: "values.messages[0].content" } as const;
+
+/** The beginning of what was said first, if it was said in words. */
+export const firstWords = (content: unknown): string | undefined => {
+  const text = textOf(content).trim().replace(/\s+/g, " ");
+  return text === "" ? undefined : text.slice(0, TITLE_CHARACTERS);
+};
+
+/**
+ * What was said first in a thread.
+ * @param moment changes when there may be something
+ */
+export const useFirstWords = (threadId: string, isWanted: boolean, moment: string): string | undefined => {
+  const { request } = useConnection();
+  const [known, setKnown] = useState<string>();
+  const { data } = useQuery({
+    queryKey: ["threads", "first-words", threadId, moment],
+    queryFn: async () => {
+      const [thread] = await request<{ extracted?: { first?: unknown } }[]>("POST", "/threads/search", {
+        ids: [threadId],
+        select: ["thread_id"],
+        extract: FIRST_MESSAGE,
+      });
+      return firstWords(thread?.extracted?.first) ?? null;
+    },
+    enabled: isWanted && known === undefined,
+    staleTime: Infinity,
+  });
+  // It stays what was said first, whatever comes later.
+  if (data != null && known === undefined) setKnown(data);
+  return known;
 };
 
 /** A name of the thread, if somebody gave one. */

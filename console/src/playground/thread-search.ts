@@ -1,12 +1,18 @@
+import type { ThreadStatus } from "@langchain/langgraph-sdk";
+
 /** What somebody wrote to find a thread. */
 export interface ThreadSearch {
   /** Asked of the server. */
   ids?: readonly string[];
   /** Asked of the server. */
   metadata?: Record<string, unknown>;
-  /** Looked for in what is listed already, in lower case: the server has no search for parts of texts. */
+  /** Asked of the server. */
+  status?: ThreadStatus;
+  /** In lower case. The server has no search for parts of texts: it is asked for all threads, page by page, and each is looked at. */
   words?: string;
 }
+
+const STATUSES: readonly unknown[] = ["idle", "busy", "interrupted", "error"] satisfies ThreadStatus[];
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const KEY_AND_VALUE = /^([\w.-]+)\s*[=:]\s*(.+)$/;
@@ -19,7 +25,7 @@ const jsonOf = (text: string): unknown => {
   }
 };
 
-/** An id, metadata as JSON or as `key=value` (the value may be JSON), or words. */
+/** An id, metadata as JSON or as `key=value` (the value may be JSON), `status=` with one of the statuses, or words. */
 export const readSearch = (written: string): ThreadSearch => {
   const text = written.trim();
   if (text === "") return {};
@@ -27,6 +33,7 @@ export const readSearch = (written: string): ThreadSearch => {
   const json = text.startsWith("{") ? jsonOf(text) : undefined;
   if (typeof json === "object" && json !== null) return { metadata: json as Record<string, unknown> };
   const [, key, value] = KEY_AND_VALUE.exec(text) ?? [];
+  if (key === "status" && STATUSES.includes(value)) return { status: value as ThreadStatus };
   if (key !== undefined && value !== undefined)
     return { metadata: Object.fromEntries([[key, jsonOf(value) ?? value]]) };
   return { words: text.toLowerCase() };

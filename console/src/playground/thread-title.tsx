@@ -1,16 +1,27 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
+import { Copy } from "../parts/copy.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { renewThread, titleOf, type ThreadRecord } from "./thread-record.ts";
+import { renewThread, titleOf, useFirstWords, type ThreadRecord } from "./thread-record.ts";
 import styles from "./playground.module.css";
 
-/** What the thread is called; a click renames it. The name is the field `title` of its metadata. */
-export const ThreadTitle = ({ record: { thread_id, metadata } }: { record: ThreadRecord }) => {
+/**
+ * What the thread is called, or what was said first in it; a click renames it. The name is the field `title` of its metadata. Its id
+ * is there to be copied.
+ */
+export const ThreadTitle = ({ record }: { record: ThreadRecord }) => {
+  const { thread_id, metadata } = record;
   const { client } = useConnection();
   const queries = useQueryClient();
   const [written, setWritten] = useState<string>();
   const title = titleOf(metadata);
+  const said = useFirstWords(
+    thread_id,
+    title === undefined,
+    `${record.status} ${record.state_updated_at ?? ""}`,
+  );
+  const name = title ?? said;
   const rename = useMutation({
     mutationFn: (name: string) => client.threads.update(thread_id, { metadata: { title: name } }),
     onSuccess: async () => {
@@ -20,15 +31,20 @@ export const ThreadTitle = ({ record: { thread_id, metadata } }: { record: Threa
   });
   if (written === undefined)
     return (
-      <button
-        type="button"
-        className={`plain ${styles.title}`}
-        title="Rename"
-        aria-label={`Rename the thread ${title ?? thread_id}`}
-        onClick={() => setWritten(title ?? "")}
-      >
-        {title ?? <code>{thread_id.slice(0, 8)}…</code>}
-      </button>
+      <span className={styles.named}>
+        <button
+          type="button"
+          className={`plain ${styles.title}`}
+          title={`${name ?? "A thread without a name"} – rename`}
+          aria-label={`Rename the thread ${name ?? thread_id}`}
+          onClick={() => setWritten(title ?? "")}
+        >
+          {name ?? <span className="faint">Without a name</span>}
+        </button>
+        <Copy text={thread_id} label={`Copy id ${thread_id}`}>
+          <span className="faint">Copy id</span>
+        </Copy>
+      </span>
     );
   const submit = (event: FormEvent): void => {
     event.preventDefault();

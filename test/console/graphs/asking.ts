@@ -38,6 +38,14 @@ const QUESTIONS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
       ],
     },
   ],
+  [
+    "long",
+    {
+      action_request: { action: "transfer", args: { to: "Ada", why: "because\n".repeat(20), amount: 40 } },
+      config: { allow_accept: true, allow_edit: true, allow_respond: true, allow_ignore: true },
+      description: "A reason.\n\n".repeat(40),
+    },
+  ],
   ["free", { question: "Which colour?", options: ["red", "blue"] }],
 ]);
 

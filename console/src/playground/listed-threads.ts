@@ -1,0 +1,72 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { distinct } from "../parts/distinct.ts";
+import { askedEvery } from "../server/queries.ts";
+import { useConnection } from "../server/connection.tsx";
+import { FIRST_MESSAGE } from "./thread-record.ts";
+import type { ThreadSearch } from "./thread-search.ts";
+
+export interface ListedThread {
+  thread_id: string;
+  status: string;
+  updated_at: string;
+  metadata: Record<string, unknown> | null;
+  extracted?: { first?: unknown };
+}
+
+const PAGE = 30;
+/** Of threads that are looked into for words, most of which are not shown. */
+const SEARCHED_PAGE = 200;
+/** Without being asked to go on. */
+const LOOKED_INTO_AT_ONCE = 1_000;
+const ASKED_EVERY_MS = 4_000;
+
+/** Threads, those first in which something happened last. With words the pages of all are read on, up to a bound; `lookOn` moves it. */
+export const useListedThreads = ({ ids, metadata, status, words }: ThreadSearch) => {
+  const { search } = useConnection();
+  const isLooking = words !== undefined;
+  const [bound, setBound] = useState(LOOKED_INTO_AT_ONCE);
+  const threads = useInfiniteQuery({
+    queryKey: ["threads", "list", ids, metadata, status, isLooking],
+    initialPageParam: 0,
+    queryFn: ({ pageParam }) =>
+      search<ListedThread>("/threads/search", {
+        limit: isLooking ? SEARCHED_PAGE : PAGE,
+        offset: pageParam,
+        sort_by: "updated_at",
+        sort_order: "desc",
+        select: ["thread_id", "status", "updated_at", "metadata"],
+        extract: FIRST_MESSAGE,
+        ids,
+        metadata,
+        status,
+      }),
+    getNextPageParam: ({ next }) => next,
+    refetchInterval: (query) =>
+      askedEvery(isLooking || (query.state.data?.pages.length ?? 0) > 1 ? false : ASKED_EVERY_MS)(query),
+  });
+  const loaded = distinct(
+    threads.data?.pages.flatMap(({ items }) => items) ?? [],
+    ({ thread_id }) => thread_id,
+  );
+  const { hasNextPage, isFetching, isError, fetchNextPage } = threads;
+  const isShort = isLooking && hasNextPage && loaded.length < bound;
+  useEffect(() => {
+    if (isShort && !isFetching && !isError) void fetchNextPage();
+  }, [isShort, isFetching, isError, fetchNextPage]);
+  if (!isLooking && bound !== LOOKED_INTO_AT_ONCE) setBound(LOOKED_INTO_AT_ONCE);
+  return {
+    loaded,
+    /** Of those that match what the server was asked; undefined if it did not say. */
+    total: threads.data?.pages[0]?.total,
+    isPending: threads.isPending,
+    isLooking: isLooking && isFetching,
+    error: threads.error,
+    hasMore: hasNextPage && !isShort,
+    isFetchingMore: threads.isFetchingNextPage,
+    more: (): void => {
+      if (isLooking) setBound(loaded.length + LOOKED_INTO_AT_ONCE);
+      else void fetchNextPage();
+    },
+  };
+};

@@ -1,0 +1,113 @@
+import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { FaultNotice } from "../parts/notice.tsx";
+import { askedEvery } from "../server/queries.ts";
+import { statusOf, useConnection } from "../server/connection.tsx";
+import { textOf } from "./messages.ts";
+import { renewThread } from "./thread-record.ts";
+import styles from "./queued-runs.module.css";
+
+/** Of those that run next; what each is to be given is read once. */
+const SHOWN_AT_MOST = 20;
+const LISTED_AT_MOST = 1_000;
+const ASKED_EVERY_MS = 2_000;
+const TEXT_CHARACTERS = 200;
+
+interface WaitingRun {
+  run_id: string;
+  created_at: string;
+}
+
+interface GivenRun {
+  kwargs?: { input?: unknown; command?: unknown } | null;
+}
+
+/** What a run is given, in a line. */
+const lineOf = ({ kwargs }: GivenRun): string => {
+  const input = kwargs?.input as { messages?: unknown } | null | undefined;
+  const messages = Array.isArray(input?.messages) ? (input.messages as unknown[]) : [];
+  const last = messages.at(-1) as { content?: unknown } | null | undefined;
+  const said = textOf(last?.content).trim();
+  if (said !== "") return said.slice(0, TEXT_CHARACTERS);
+  if (messages.length > 0) return "A message without a text";
+  const given = input ?? kwargs?.command;
+  return given == null ? "Goes on with what is due" : (JSON.stringify(given) ?? "").slice(0, TEXT_CHARACTERS);
+};
+
+/** In the order in which they will run. */
+const inOrder = (runs: readonly WaitingRun[]): WaitingRun[] =>
+  [...runs].sort((one, other) =>
+    `${one.created_at} ${one.run_id}` < `${other.created_at} ${other.run_id}` ? -1 : 1,
+  );
+
+/** What was sent while a run went on: it waits on the server, in this order, whoever sent it. */
+export const QueuedRuns = ({ threadId }: { threadId: string }) => {
+  const { request } = useConnection();
+  const queries = useQueryClient();
+  const waiting = useQuery({
+    queryKey: ["threads", "queued", threadId],
+    queryFn: () =>
+      request<WaitingRun[]>(
+        "GET",
+        `/threads/${threadId}/runs?status=pending&limit=${LISTED_AT_MOST}&select=run_id&select=created_at`,
+      ),
+    refetchInterval: askedEvery(ASKED_EVERY_MS),
+    staleTime: 0,
+  });
+  const runs = inOrder(waiting.data ?? []);
+  const shown = runs.slice(0, SHOWN_AT_MOST);
+  const lines = useQueries({
+    queries: shown.map(({ run_id: runId }) => ({
+      queryKey: ["threads", "queued-line", threadId, runId],
+      queryFn: async () => lineOf(await request<GivenRun>("GET", `/threads/${threadId}/runs/${runId}`)),
+      staleTime: Infinity,
+    })),
+    combine: (answers) => answers.map(({ data, isError }) => data ?? (isError ? "?" : "…")),
+  });
+  const withdraw = useMutation({
+    // Only while it waits: one that has begun meanwhile is not stopped by this.
+    mutationFn: async (runId: string) => {
+      await request("POST", "/runs/cancel", {
+        thread_id: threadId,
+        run_ids: [runId],
+        status: "pending",
+      }).catch((error: unknown) => {
+        if (statusOf(error) !== 404) throw error;
+        throw new Error("It waits no longer: its run has begun, or somebody has withdrawn it.");
+      });
+    },
+    onSettled: () => renewThread(queries, threadId),
+  });
+  if (runs.length === 0) return <FaultNotice error={waiting.error ?? withdraw.error} />;
+  return (
+    <section className={styles.queue} aria-label="Queued messages">
+      <p role="status" className={styles.count}>
+        {runs.length === 1 ? "1 message waits" : `${runs.length} messages wait`} for the run to end
+      </p>
+      <ol>
+        {shown.map(({ run_id: runId }, place) => (
+          <li key={runId}>
+            <span className={styles.line} title={lines[place]}>
+              {lines[place]}
+            </span>
+            <button
+              type="button"
+              className="plain"
+              aria-label={`Withdraw “${lines[place] ?? ""}”`}
+              disabled={withdraw.isPending && withdraw.variables === runId}
+              onClick={() => withdraw.mutate(runId)}
+            >
+              Withdraw
+            </button>
+          </li>
+        ))}
+      </ol>
+      {runs.length > shown.length && (
+        <p className="faint">
+          and {runs.length - shown.length}
+          {runs.length === LISTED_AT_MOST ? " or more" : ""} behind them
+        </p>
+      )}
+      <FaultNotice error={withdraw.error} />
+    </section>
+  );
+};

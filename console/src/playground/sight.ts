@@ -1,0 +1,33 @@
+import { useCallback, useEffect, useRef } from "react";
+import { useLocation, useSearch } from "wouter";
+
+/** Where in its thread a conversation stands: it is in the address, so that other pages can lead there and a reload stays there. */
+export interface Sight {
+  /** Undefined: where the thread stands itself. */
+  checkpointId: string | undefined;
+  look(checkpointId: string | undefined): void;
+}
+
+export const useSight = (threadId: string): Sight => {
+  const [, navigate] = useLocation();
+  const search = useSearch();
+  const isHere = useRef(true);
+  useEffect(() => {
+    isHere.current = true;
+    return () => void (isHere.current = false);
+  }, []);
+  const look = useCallback(
+    (checkpointId: string | undefined): void => {
+      // What was begun here may end when somebody looks at another page.
+      if (!isHere.current) return;
+      const parts = new URLSearchParams(location.hash.split("?")[1] ?? "");
+      if ((parts.get("checkpoint") ?? undefined) === checkpointId) return;
+      if (checkpointId === undefined) parts.delete("checkpoint");
+      else parts.set("checkpoint", checkpointId);
+      const text = parts.toString();
+      navigate(`/threads/${threadId}${text === "" ? "" : `?${text}`}`, { replace: true });
+    },
+    [navigate, threadId],
+  );
+  return { checkpointId: new URLSearchParams(search).get("checkpoint") ?? undefined, look };
+};

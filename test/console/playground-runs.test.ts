@@ -1,0 +1,174 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../helpers/conditions.ts";
+import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { openGate } from "./graphs/gate.ts";
+
+const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+
+interface KnownRun {
+  status: string;
+  created_at: string;
+  kwargs: { input?: { messages?: { content?: unknown }[] } | null; context?: Record<string, unknown> };
+}
+
+describe.skipIf(reasonForNoBrowser() !== undefined)(
+  "runs that the playground starts",
+  { timeout: SLOW_MS },
+  () => {
+    let shown: OpenConsole;
+    beforeAll(async () => {
+      shown = await openConsole({
+        graphConfigFile: GRAPHS,
+        context: { viewport: { width: 1280, height: 800 } },
+      });
+    }, SLOW_MS);
+    afterAll(async () => {
+      openGate();
+      await shown?.close();
+    });
+
+    const messages = () => shown.page.getByRole("log", { name: "Messages" }).getByRole("article");
+    const say = async (text: string): Promise<void> => {
+      await shown.page.getByLabel("Message", { exact: true }).fill(text);
+      await shown.page.keyboard.press("Enter");
+    };
+    const begin = async (assistant: string): Promise<void> => {
+      await shown.go(`/?assistant=${assistant}`);
+      await shown.page.getByRole("heading", { level: 2, name: assistant }).waitFor();
+    };
+    const threadId = (): string => /[0-9a-f-]{36}/.exec(shown.page.url())?.[0] ?? "";
+    /** The oldest first. */
+    const runs = async (): Promise<KnownRun[]> =>
+      ((await shown.server.client.get(`/threads/${threadId()}/runs?limit=100`)).body as KnownRun[]).sort(
+        (one, other) => (one.created_at < other.created_at ? -1 : 1),
+      );
+    const openOptions = async () => {
+      await shown.page.getByRole("button", { name: /^Run options/ }).click();
+      return shown.page.getByRole("dialog");
+    };
+    const passGate = (): Promise<unknown> =>
+      eventually("a run waits at the gate", async () => openGate() === 1 || undefined);
+
+    test("wait in order while another goes on; each can be withdrawn, and is never run then", async () => {
+      const { page } = shown;
+      await begin("waiting");
+      await say("first");
+      await page.getByRole("button", { name: "Stop" }).waitFor();
+      const queue = page.getByRole("region", { name: "Queued messages" });
+      for (const text of ["second", "third", "fourth"]) {
+        await say(text);
+        await queue.getByText(text).waitFor();
+      }
+      const waiting = () => queue.getByRole("listitem").locator("span").allTextContents();
+      expect(await waiting()).toEqual(["second", "third", "fourth"]);
+      expect(await shown.violations()).toEqual([]);
+      await page.reload();
+      await queue.getByRole("button", { name: "Withdraw “third”" }).click();
+      await expect.poll(waiting).toEqual(["second", "fourth"]);
+      expect((await runs()).map(({ status }) => status)).toEqual([
+        "running",
+        "pending",
+        "interrupted",
+        "pending",
+      ]);
+      for (const text of ["first", "second", "fourth"]) {
+        await passGate();
+        await messages().getByText(`Heard: ${text}`).waitFor();
+      }
+      await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+      await queue.waitFor({ state: "detached" });
+      await expect.poll(() => messages().count()).toBe(6);
+    });
+
+    test("stop at breakpoints, show what is due, and go on when somebody says so", async () => {
+      const { page } = shown;
+      await begin("agent");
+      const form = await openOptions();
+      await form.getByLabel("Stop before tools").check();
+      await form.getByLabel("Stop after every node").check();
+      expect(await form.getByLabel("Stop after agent").isDisabled()).toBe(true);
+      await form.getByLabel("Stop after every node").uncheck();
+      expect(await shown.violations()).toEqual([]);
+      await form.getByRole("button", { name: "Use for the next runs" }).click();
+      await page.getByRole("button", { name: "Run options: stop before tools" }).waitFor();
+      await say("What is the weather in Paris?");
+      await page.getByText("The graph has stopped before tools.").waitFor();
+      expect(await shown.violations()).toEqual([]);
+      expect(await page.locator("details[data-tool=get_weather] [data-status]").count()).toBe(0);
+      await page.getByRole("button", { name: "Go on" }).click();
+      const answer = messages()
+        .last()
+        .getByText(/^It is .* in Paris, .* °C\.$/);
+      await answer.waitFor();
+      // Regenerated, it stops there, too: a branch is a run like any other.
+      await messages().nth(1).getByRole("button", { name: "Regenerate" }).click();
+      await page.getByText("The graph has stopped before tools.").waitFor();
+      await (await openOptions()).getByRole("button", { name: "Clear all" }).click();
+      await page.getByRole("button", { name: "Run options", exact: true }).waitFor();
+      await page.getByRole("button", { name: "Go on" }).click();
+      await answer.waitFor();
+    });
+
+    test("are given the context that somebody has written into the form of the graph's schema", async () => {
+      await begin("agent");
+      const form = await openOptions();
+      await form.getByLabel("system_prompt").fill("Be brief.");
+      await form.getByRole("button", { name: "Use for the next runs" }).click();
+      await say("hello");
+      await messages().getByText("You said").waitFor();
+      expect((await runs()).map(({ kwargs }) => kwargs.context)).toEqual([{ system_prompt: "Be brief." }]);
+      // What was set is there again, and can be taken back.
+      const again = await openOptions();
+      expect(await again.getByLabel("system_prompt").inputValue()).toBe("Be brief.");
+      await again.getByRole("button", { name: "Clear all" }).click();
+    });
+
+    test("begin at the checkpoint from which time travel has led to the playground", async () => {
+      const { page } = shown;
+      await begin("agent");
+      for (const text of ["one", "two"]) {
+        await say(text);
+        await messages()
+          .getByText(new RegExp(`^You said: "${text}"`))
+          .waitFor();
+      }
+      const thread = threadId();
+      const { body } = await shown.server.client
+        .post(`/threads/${thread}/history`)
+        .send({ limit: 100, select: ["values.messages", "checkpoint", "next"] });
+      const states = body as {
+        values: { messages?: unknown[] };
+        next: string[];
+        checkpoint: { checkpoint_id: string };
+      }[];
+      const answered = states.find(({ values, next }) => values.messages?.length === 2 && next.length === 0);
+      await shown.go(`/threads/${thread}/history?checkpoint=${answered?.checkpoint.checkpoint_id ?? ""}`);
+      await page.getByRole("link", { name: "Continue in the playground" }).click();
+      await page.getByText("This is an earlier state of the thread.").waitFor();
+      await expect.poll(() => messages().count()).toBe(2);
+      expect(await shown.violations()).toEqual([]);
+      await page.reload();
+      await page.getByText("This is an earlier state of the thread.").waitFor();
+      await say("other");
+      await messages()
+        .getByText(/^You said: "other"/)
+        .waitFor();
+      await messages().nth(2).getByRole("group", { name: "Branches" }).getByText("2/2").waitFor();
+      expect(await messages().count()).toBe(4);
+      expect(page.url()).toBe(`${shown.server.url}/console/#/threads/${thread}`);
+      // From a state in which something is due it can be done again as it is.
+      const due = states.find(({ next }) => next[0] === "agent");
+      await shown.go(`/threads/${thread}?checkpoint=${due?.checkpoint.checkpoint_id ?? ""}`);
+      await page.getByRole("button", { name: "Go on with agent" }).click();
+      await page.getByText(/^This is /).waitFor({ state: "detached" });
+      await messages()
+        .getByText(/^You said: "two"/)
+        .waitFor();
+    });
+
+    test("have thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+      expect(shown.faults).toEqual([]);
+    });
+  },
+);
