@@ -131,6 +131,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       });
       const width = page.viewportSize()?.width ?? 0;
       await shown.go("/");
+      // The list of a moment ago may still be known.
+      await page.reload();
       const choice = page.getByLabel("Assistant", { exact: true });
       await choice.locator("option", { hasText: "xxx" }).waitFor({ state: "attached" });
       const box = await choice.boundingBox();
