@@ -198,6 +198,25 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await runsOf(thread)).toBe(2);
     });
 
+    test("goes on with a stream that could not be opened for as long as a server takes to be started again", async () => {
+      const { page } = shown;
+      const thread = await aThread("agent", { messages: [{ type: "human", content: "hello" }] });
+      await shown.go(`/threads/${thread}`);
+      await messages().getByText("hello", { exact: true }).waitFor();
+      let tries = 0;
+      await page.route("**/stream/events", (route) => {
+        tries += 1;
+        return tries > 12 ? route.continue() : tries % 2 ? route.abort() : route.fulfill({ status: 502 });
+      });
+      await page.getByLabel("Message", { exact: true }).fill("again");
+      await page.keyboard.press("Enter");
+      await messages()
+        .getByText(/^You said: "again"/)
+        .waitFor();
+      await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+      await page.unroute("**/stream/events");
+    });
+
     test("shows by itself what could not be read, once it can", async () => {
       const { page } = shown;
       const bad = { status: 502, contentType: "text/html", body: "<h1>502 Bad Gateway</h1>" };

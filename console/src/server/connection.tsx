@@ -73,12 +73,16 @@ const sentenceOf = (text: string, status: number): string => {
 
 const REFUSAL_OF_CLIENT = /^(?:HTTP (\d+): |Protocol request failed: (\d+)[^—]*(?:— |$))([^]*)$/;
 
+/** What Chromium, Firefox and Safari say, and the official client around it. */
+const NOT_REACHED = /^(Failed to fetch|NetworkError when|Load failed|Unable to connect to LangGraph server)/;
+
 /**
  * The server's own sentence of whatever was thrown: the official client says `HTTP 404: {"detail": …}`, or for event streaming
  * `Protocol request failed: 404 Not Found — {"detail": …}`.
  */
 export const messageOf = (thrown: unknown): string => {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
+  if (NOT_REACHED.test(message)) return "The server can't be reached.";
   const [, ofRequest, ofStream, text] = REFUSAL_OF_CLIENT.exec(message) ?? [];
   const status = ofRequest ?? ofStream;
   return status === undefined ? message : sentenceOf(text ?? "", Number(status));

@@ -64,6 +64,25 @@ const sendCommand: typeof fetch = async (input, init) => {
   return await fetch(input, init);
 };
 
+const OPENED_AGAIN_MS = 2_000;
+
+/**
+ * A server that is started again, or whose proxy says that it is not there: the client gives up after a few times, and would show a run as
+ * going on for ever.
+ */
+const openAgain = async (open: () => Promise<Response>): Promise<Response> => {
+  for (;;) {
+    try {
+      const answer = await open();
+      if (answer.status < 500) return answer;
+    } catch (error) {
+      // What was cut here, or is not wanted any more; else the network.
+      if (!(error instanceof TypeError)) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, OPENED_AGAIN_MS * (0.5 + Math.random())));
+  }
+};
+
 export const createStreamGate = (): StreamGate => {
   let isOpen = false;
   let hasLeft = false;
@@ -100,11 +119,9 @@ export const createStreamGate = (): StreamGate => {
     const headers = new Headers(init?.headers);
     const lastId = lastIds.get(signal);
     if (lastId !== undefined) headers.set("last-event-id", lastId);
-    const answer = await fetch(input, {
-      ...init,
-      headers,
-      signal: AbortSignal.any([signal, opening.signal]),
-    });
+    const answer = await openAgain(() =>
+      fetch(input, { ...init, headers, signal: AbortSignal.any([signal, opening.signal]) }),
+    );
     if (!answer.ok || answer.body === null) return answer;
     const body = answer.body.pipeThrough(tellIds((id) => lastIds.set(signal, id)));
     return new Response(body, { status: answer.status, headers: answer.headers });
