@@ -223,6 +223,5 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   limitRequests(app, options.callerLimits);
   if (rules?.disabled.has("meta") !== true) await describeApi(app, mountPrefix, options.security);
   for (const routes of options.routes) await app.register(routes);
-  await app.ready();
   return app;
 };
