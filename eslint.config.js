@@ -18,6 +18,23 @@ export default tseslint.config(
     },
   },
   {
+    files: ["console/public/*.js"],
+    languageOptions: {
+      globals: Object.fromEntries(
+        [
+          "addEventListener",
+          "document",
+          "fetch",
+          "location",
+          "performance",
+          "sessionStorage",
+          "setTimeout",
+          "URL",
+        ].map((name) => [name, "readonly"]),
+      ),
+    },
+  },
+  {
     // Of Node; what is below is of browsers, and in TypeScript.
     files: ["console/*.js"],
     languageOptions: { globals: { URL: "readonly", process: "readonly" } },

@@ -1,20 +1,49 @@
 /*
  * Loads the page again where one of its files is missing. While servers are replaced one by one, the page may come from one version and a
- * file that it names be asked of another, which has none of that name. What was loaded once is kept by the browser for ever, so each try
- * gets further. This file has the same name in each version, and is small enough to stay what it is.
+ * file that it names be asked of another, which has none of that name. So each missing file is asked for until it comes: the browser keeps it
+ * for ever, and the page that is loaded then finds it. This file has the same name in each version, and is small enough to stay what it is.
  */
 (() => {
   const STORED = "threadloom-loads";
-  /** After waits of 250 ms, 500 ms … 8 s, and then anew for whoever comes back later. */
-  const TRIES_AT_MOST = 6;
+  /** A try costs 2, or 1 where all files came. Whoever comes back after a minute begins anew. */
+  const SPENT_AT_MOST = 12;
   const FORGOTTEN_MS = 60_000;
+  const ASKED_AT_MOST = 6;
 
-  const loadAgain = () => {
+  const addresses = () => {
+    const named = [...document.querySelectorAll("script[src], link[href]")].map(
+      ({ src, href }) => src ?? href,
+    );
+    const asked = performance.getEntriesByType("resource").map(({ name }) => name);
+    return new Set([...named, ...asked].filter((address) => new URL(address).pathname.includes("/assets/")));
+  };
+
+  /**
+   * One after the other, so that a balancer that takes turns sends the next try elsewhere; what is there is read from the cache. Tells
+   * whether all came.
+   */
+  const fetchAll = async () => {
+    let missing = 0;
+    for (const address of addresses()) {
+      let answer;
+      for (let tries = 0; tries < ASKED_AT_MOST && answer?.ok !== true; tries += 1) {
+        answer = await fetch(address).catch(() => undefined);
+        await answer?.arrayBuffer().catch(() => undefined);
+      }
+      if (answer?.ok !== true) missing += 1;
+    }
+    return missing === 0;
+  };
+
+  const loadAgain = async () => {
     const [stored, since] = (sessionStorage.getItem(STORED) ?? "0 0").split(" ").map(Number);
-    const tries = Date.now() - since < FORGOTTEN_MS ? stored : 0;
-    if (tries >= TRIES_AT_MOST) return;
-    sessionStorage.setItem(STORED, `${tries + 1} ${Date.now()}`);
-    setTimeout(() => location.reload(), 250 * 2 ** tries);
+    const spent = Date.now() - since < FORGOTTEN_MS ? stored : 0;
+    if (spent >= SPENT_AT_MOST) return;
+    const isComplete = await fetchAll();
+    sessionStorage.setItem(STORED, `${spent + (isComplete ? 1 : 2)} ${Date.now()}`);
+    // A file that no server has is gone, or servers are away: the page is another one by now, or will be.
+    if (!isComplete) await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** (spent / 2)));
+    location.reload();
   };
 
   // Of a part that is loaded when somebody opens it (src/shell/fault-boundary.tsx).

@@ -98,7 +98,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     await page.reload();
     await page.getByRole("navigation").getByRole("link", { name: "Runs", exact: true }).click();
     await page.reload();
-    await page.evaluate(`sessionStorage.setItem("threadloom-loads", "6 " + Date.now())`);
+    await page.evaluate(`sessionStorage.setItem("threadloom-loads", "12 " + Date.now())`);
     await page.route(isOfStore, (route) => route.fulfill({ status: 404, json: { detail: "gone" } }));
     await page.getByRole("navigation").getByRole("link", { name: "Store", exact: true }).click();
     await page.getByRole("alert").getByText("has another version by now").waitFor();
