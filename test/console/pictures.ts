@@ -94,7 +94,9 @@ const scenes = (address: string, { talk, research }: { talk: string; research: s
         await messages(page).locator("summary").filter({ hasText: "calculate" }).click();
         await page
           .getByRole("log", { name: "Messages" })
-          .evaluate((log) => log.scrollTo(0, log.scrollHeight));
+          .evaluate((log: { scrollTop: number; scrollHeight: number }) => {
+            log.scrollTop = log.scrollHeight;
+          });
       },
     ],
     [
