@@ -48,6 +48,7 @@ export const CONSOLE_PAGES = [
   "history",
   "mounting",
   "playground-hostile",
+  "playground-inside",
   "playground-interrupts",
   "playground-runs",
   "playground-threads",

@@ -3,9 +3,10 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { useConnection } from "../server/connection.tsx";
 import { forksOnPath, headOf, newestBelow, pathTo, type Fork } from "./checkpoint-tree.ts";
 import { checkpointBefore, messageIdsAt, useCheckpoints } from "./checkpoints.ts";
+import { hasWritten, innerGraphsAt, type InnerGraph, type InnerTask } from "./inner-graphs.ts";
 import type { Input, LiveThread } from "./live-thread.ts";
 import type { Alternatives, MessageActions } from "./message-view.tsx";
-import { messagesIn, type ShownMessage } from "./messages.ts";
+import { messagesIn, type ShownMessage, type ToolCall } from "./messages.ts";
 import { useSight } from "./sight.ts";
 import type { ThreadRecord } from "./thread-record.ts";
 
@@ -137,6 +138,20 @@ export const useBranches = (
       look(undefined);
       await thread.fork(input, checkpointId, [...kept, ...messagesOf(input)]);
     };
+    /** @param messageId of a message that the tasks have written; undefined: they have not ended */
+    const graphsOf = async (
+      messageId: string | undefined,
+      isMeant: (task: InnerTask) => boolean,
+    ): Promise<InnerGraph[]> => {
+      const { tree: known, elsewhere: place } = now.current;
+      const from = known.byId.size === 0 ? await readNewest() : known;
+      const path = pathTo(from, place ?? headOf(from)?.id);
+      const at =
+        messageId === undefined
+          ? path.at(-1)?.id
+          : await checkpointBefore(queries, connection, threadId, path, messageId);
+      return at === undefined ? [] : innerGraphsAt(connection, threadId, at, isMeant);
+    };
     /** A double click asks for one branch, not for two. */
     const beginAt = async (message: ShownMessage, input: Input | null): Promise<void> => {
       if (isBeginning.current) return;
@@ -159,6 +174,9 @@ export const useBranches = (
         const end = newestBelow(from, branch);
         look(end === newest?.id ? undefined : end);
       },
+      graphsOfCall: ({ id }: ToolCall, result: ShownMessage | undefined) =>
+        graphsOf(result?.id, (task) => result === undefined || hasWritten(task, "tool_call_id", id ?? "")),
+      graphsOfMessage: ({ id = "" }: ShownMessage) => graphsOf(id, (task) => hasWritten(task, "id", id)),
       showNewest: () => look(undefined),
       send: async (input: Input) => {
         const { elsewhere: place, messages: all, live: thread } = now.current;

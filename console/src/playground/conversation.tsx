@@ -1,13 +1,14 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
-import { useSchemas } from "../parts/assistants.ts";
+import { useDrawing, useSchemas } from "../parts/assistants.ts";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { useBranches } from "./branches.ts";
 import { Composer, type InputSchema } from "./composer.tsx";
 import { takeFirstInput } from "./first-input.ts";
 import { InterruptPanel, questionsOf } from "./interrupt-panel.tsx";
 import { useLiveThread, type Input } from "./live-thread.ts";
+import { LiveGraphs } from "./live-graphs.tsx";
 import { MessageList } from "./message-list.tsx";
 import type { MessageActions } from "./message-view.tsx";
 import { QueuedRuns } from "./queued-runs.tsx";
@@ -34,11 +35,14 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
     if (input !== undefined) void send(input).catch(() => undefined);
   }, [queries, send, threadId]);
 
-  const { edit, regenerate, showAlternative } = branches;
+  const { edit, regenerate, showAlternative, graphsOfCall, graphsOfMessage } = branches;
   const actions = useMemo<MessageActions>(
-    () => ({ edit, regenerate, showAlternative }),
-    [edit, regenerate, showAlternative],
+    () => ({ edit, regenerate, showAlternative, graphsOfCall, graphsOfMessage }),
+    [edit, regenerate, showAlternative, graphsOfCall, graphsOfMessage],
   );
+  const drawing = useDrawing(assistant.assistant_id);
+  const hasGraphs = drawing.data?.nodes.some(({ id }) => String(id).includes(":")) ?? false;
+  const place = useMemo(() => ({ threadId, hasGraphs }), [threadId, hasGraphs]);
   const say = (input: Input): Promise<void> => branches.send(input);
   const { isRunning, isReading, error } = live;
   const { messages } = branches;
@@ -53,6 +57,7 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
           isRunning={isRunning}
           alternatives={branches.alternatives}
           actions={actions}
+          place={place}
         />
       ) : (
         <div className={styles.empty}>
@@ -63,6 +68,7 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
         {isRunning ? "The graph is running." : ""}
       </p>
       <div className={styles.below}>
+        {isRunning && <LiveGraphs stream={live.stream} />}
         <FaultNotice error={isRunning ? undefined : (branches.error ?? error)} onRetry={live.retry} />
         {elsewhere !== undefined && (
           <p className="notice row">

@@ -1,19 +1,23 @@
 import { useStream } from "@langchain/react";
-import { Client } from "@langchain/langgraph-sdk";
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { useConnection, type Connection } from "../server/connection.tsx";
-import { messagesIn, type ShownMessage } from "./messages.ts";
-import { withOptions, type RunOptions } from "./run-options.ts";
+import { useConnection } from "../server/connection.tsx";
+import type { ShownMessage } from "./messages.ts";
+import type { RunOptions } from "./run-options.ts";
 import { createStreamGate, reconnectDelayMs, type StreamGate } from "../server/stream-gate.ts";
 import { useIsSeen } from "../server/use-is-seen.ts";
+import { clientOfStream, type Values } from "./stream-client.ts";
 import { renewThread, type ThreadRecord } from "./thread-record.ts";
 import { startRun, stopRuns, waitForHead, wasBegunAgain } from "./runs.ts";
+
+export type LiveStream = ReturnType<typeof useStream<Values>>;
 
 /** What goes into a run. */
 export type Input = Record<string, unknown>;
 
 export interface LiveThread {
+  /** For hooks that read more of it. */
+  stream: LiveStream;
   messages: readonly ShownMessage[];
   isRunning: boolean;
   /** What is stored is being read for the first time. */
@@ -30,59 +34,6 @@ export interface LiveThread {
   retry(): void;
   /** Reads what is stored once more: a stream replays what other branches have said, too, and the hook keeps that. */
   readAnew(): void;
-}
-
-const READ_AGAIN_MS = 1_000;
-
-/** Reads once more what could not be read. */
-const readTwice: typeof fetch = async (input, init) => {
-  const read = (): Promise<Response> => fetch(input, init);
-  if ((init?.method ?? "GET") !== "GET") return await read();
-  const first = await read().catch(() => undefined);
-  if (first !== undefined && first.status < 500) return first;
-  await new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS));
-  return await read();
-};
-
-/**
- * The official client, of one stream: a new one makes the hook read the thread anew. The hook also reads the last twenty states to
- * find subagents, which nothing here shows: with thousands of messages they are megabytes.
- */
-const clientOfStream = ({ apiUrl, headers }: Connection, optionsOf: () => RunOptions): Client => {
-  const client = new Client({
-    apiUrl,
-    apiKey: null,
-    defaultHeaders: { ...headers },
-    // What starts a run is never sent twice.
-    callerOptions: { maxRetries: 0, fetch: readTwice },
-    // The hook's own functions take a part of what a run may be given.
-    onRequest: (url, init) =>
-      url.pathname.endsWith("/commands") && typeof init.body === "string"
-        ? { ...init, body: commandWith(optionsOf(), init.body) }
-        : init,
-  });
-  client.threads.getHistory = () => Promise.resolve([]);
-  const getState = client.threads.getState.bind(client.threads);
-  client.threads.getState = (async (...asked: Parameters<typeof getState>) =>
-    withMessages(await getState(...asked))) as never;
-  return client;
-};
-
-/** One message that the hook can make nothing of, and it shows none at all. */
-const withMessages = <State extends { values: unknown }>(state: State): State => {
-  const values = state.values as Values | null;
-  return Array.isArray(values?.messages)
-    ? { ...state, values: { ...values, messages: messagesIn(values.messages) } }
-    : state;
-};
-
-const commandWith = (options: RunOptions, body: string): string => {
-  const command = JSON.parse(body) as { params?: Record<string, unknown> };
-  return JSON.stringify({ ...command, params: withOptions(command.params ?? {}, options) });
-};
-
-interface Values extends Record<string, unknown> {
-  messages?: unknown[];
 }
 
 const NO_MESSAGES: readonly ShownMessage[] = [];
@@ -227,6 +178,7 @@ export const useLiveThread = (
 
   return {
     ...actions,
+    stream,
     retry: () => {
       setFault(undefined);
       if (record?.status === "error") void actions.send(null).catch(() => undefined);

@@ -1,6 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { MessageView, type Alternatives, type MessageActions } from "./message-view.tsx";
+import { MessageView, type Alternatives, type MessageActions, type MessagePlace } from "./message-view.tsx";
 import { rowsOf, type Row, type ShownMessage } from "./messages.ts";
 import styles from "./message-list.module.css";
 
@@ -10,6 +10,7 @@ interface MessageListProps {
   /** By ids of messages. */
   alternatives: ReadonlyMap<string, Alternatives>;
   actions: MessageActions;
+  place: MessagePlace;
 }
 
 const ESTIMATED_PIXELS = 110;
@@ -20,7 +21,7 @@ const AT_END_PIXELS = 60;
  * The conversation. Only what is near the window is in the document: a thread may have thousands of messages. The end stays in view as
  * it grows, unless somebody has scrolled away from it.
  */
-export const MessageList = memo(({ messages, isRunning, alternatives, actions }: MessageListProps) => {
+export const MessageList = memo(({ messages, isRunning, alternatives, actions, place }: MessageListProps) => {
   const scroller = useRef<HTMLDivElement>(null);
   const before = useRef<Row[]>([]);
   const rows = rowsOf(messages, before.current);
@@ -84,6 +85,7 @@ export const MessageList = memo(({ messages, isRunning, alternatives, actions }:
                   isRunning={isRunning}
                   alternatives={alternatives.get(row.message.id ?? "")}
                   actions={actions}
+                  place={place}
                 />
               </article>
             );

@@ -1,7 +1,9 @@
 import { memo, useId, useState, type FormEvent } from "react";
 import { Content, Reasoning, reasoningBeside } from "./content.tsx";
-import { textOf, toolCallsOf, typeOf, type Row, type ShownMessage } from "./messages.ts";
-import { ToolCallView, ToolResult } from "./tool-call.tsx";
+import { InnerGraphs } from "./inner-graphs-view.tsx";
+import type { InnerGraph } from "./inner-graphs.ts";
+import { nameOfType, textOf, typeOf, type Row, type ShownMessage, type ToolCall } from "./messages.ts";
+import { ToolCalls, ToolResult } from "./tool-call.tsx";
 import styles from "./message.module.css";
 
 /** Other ways that a conversation has taken from here. */
@@ -17,6 +19,17 @@ export interface MessageActions {
   regenerate(message: ShownMessage): Promise<void>;
   /** @param step 1: to the next of the alternatives, -1: to the one before */
   showAlternative(message: ShownMessage, step: 1 | -1): void;
+  /** The graphs that have answered the call of a tool. */
+  graphsOfCall(call: ToolCall, result: ShownMessage | undefined): Promise<InnerGraph[]>;
+  /** The graphs that have made a message. */
+  graphsOfMessage(message: ShownMessage): Promise<InnerGraph[]>;
+}
+
+/** In which thread the messages are. */
+export interface MessagePlace {
+  threadId: string;
+  /** Whether nodes of the graph are graphs. */
+  hasGraphs: boolean;
 }
 
 interface MessageViewProps {
@@ -27,23 +40,19 @@ interface MessageViewProps {
   isRunning: boolean;
   alternatives: Alternatives | undefined;
   actions: MessageActions;
+  place: MessagePlace;
 }
 
-const NAMES: ReadonlyMap<string, string> = new Map([
-  ["human", "You"],
-  ["ai", "Assistant"],
-  ["tool", "Tool"],
-  ["system", "System"],
-]);
-
-export const MessageView = memo(({ row, isGrowing, isRunning, alternatives, actions }: MessageViewProps) => {
+export const MessageView = memo((props: MessageViewProps) => {
+  const { row, isGrowing, isRunning, alternatives, actions, place } = props;
   const { message, results } = row;
   const [isEdited, setIsEdited] = useState(false);
   const [copied, setCopied] = useState(false);
+  const [isOpen, setIsOpen] = useState(false);
   const type = typeOf(message);
   const text = textOf(message.content);
   const reasoning = reasoningBeside(message.additional_kwargs);
-  const name = NAMES.get(type) ?? type;
+  const name = nameOfType(type);
   if (isEdited)
     return (
       <EditForm
@@ -69,14 +78,30 @@ export const MessageView = memo(({ row, isGrowing, isRunning, alternatives, acti
       ) : (
         <Content content={message.content} isGrowing={isGrowing} />
       )}
-      {toolCallsOf(message).map((call, index) => (
-        <ToolCallView
-          key={call.id ?? index}
-          call={call}
-          result={results.find(({ tool_call_id }) => tool_call_id === call.id)}
-          isRunning={isRunning}
+      <ToolCalls
+        message={message}
+        results={results}
+        isRunning={isRunning}
+        inside={(call, result) =>
+          call.id !== undefined && (
+            <InnerGraphs
+              threadId={place.threadId}
+              of={call.id}
+              moment={result === undefined ? `waits ${isRunning}` : "answered"}
+              read={() => actions.graphsOfCall(call, result)}
+            />
+          )
+        }
+      />
+      {isOpen && (
+        <InnerGraphs
+          threadId={place.threadId}
+          of={message.id ?? ""}
+          moment=""
+          read={() => actions.graphsOfMessage(message)}
+          isAlone
         />
-      ))}
+      )}
       <div className={styles.actions}>
         {alternatives !== undefined && (
           <span className="row" role="group" aria-label="Branches">
@@ -115,6 +140,11 @@ export const MessageView = memo(({ row, isGrowing, isRunning, alternatives, acti
             onClick={() => void actions.regenerate(message).catch(() => undefined)}
           >
             Regenerate
+          </button>
+        )}
+        {!isRunning && type === "ai" && message.id !== undefined && place.hasGraphs && (
+          <button type="button" className="plain" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+            Inside
           </button>
         )}
         {!isGrowing && text !== "" && (

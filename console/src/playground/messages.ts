@@ -34,6 +34,16 @@ export const typeOf = ({ type, role }: ShownMessage): string => {
   return ROLES.get(name) ?? name;
 };
 
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ["human", "You"],
+  ["ai", "Assistant"],
+  ["tool", "Tool"],
+  ["system", "System"],
+]);
+
+/** Who says messages of a type. */
+export const nameOfType = (type: string): string => NAMES.get(type) ?? type;
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 

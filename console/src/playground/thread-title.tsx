@@ -6,6 +6,8 @@ import { useConnection } from "../server/connection.tsx";
 import { renewThread, titleOf, useFirstWords, type ThreadRecord } from "./thread-record.ts";
 import styles from "./playground.module.css";
 
+const NO_NAME = "Without a name";
+
 /**
  * What the thread is called, or what was said first in it; a click renames it. The name is the field `title` of its metadata. Its id
  * is there to be copied.
@@ -35,11 +37,11 @@ export const ThreadTitle = ({ record }: { record: ThreadRecord }) => {
         <button
           type="button"
           className={`plain ${styles.title}`}
-          title={`${name ?? "A thread without a name"} – rename`}
-          aria-label={`Rename the thread ${name ?? thread_id}`}
+          title={`${name ?? NO_NAME} – rename`}
+          aria-label={`Rename the thread ${name ?? NO_NAME}`}
           onClick={() => setWritten(title ?? "")}
         >
-          {name ?? <span className="faint">Without a name</span>}
+          {name ?? <span className="faint">{NO_NAME}</span>}
         </button>
         <Copy text={thread_id} label={`Copy id ${thread_id}`}>
           <span className="faint">Copy id</span>

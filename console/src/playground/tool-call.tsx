@@ -1,8 +1,8 @@
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { JsonView } from "../parts/json.tsx";
 import { Status } from "../parts/status.tsx";
 import { Content } from "./content.tsx";
-import type { ShownMessage, ToolCall } from "./messages.ts";
+import { toolCallsOf, type ShownMessage, type ToolCall } from "./messages.ts";
 import styles from "./message.module.css";
 
 interface ToolCallViewProps {
@@ -10,6 +10,8 @@ interface ToolCallViewProps {
   result: ShownMessage | undefined;
   /** Whether an answer may still come. */
   isRunning: boolean;
+  /** Stands below the answer; made when somebody opens it. */
+  inside?: (() => ReactNode) | undefined;
 }
 
 const PREVIEW_CHARACTERS = 80;
@@ -20,7 +22,7 @@ const previewOf = (args: unknown): string => {
 };
 
 /** A call of a tool with its answer; both are made when somebody opens it. */
-export const ToolCallView = ({ call: { name, args }, result, isRunning }: ToolCallViewProps) => {
+export const ToolCallView = ({ call: { name, args }, result, isRunning, inside }: ToolCallViewProps) => {
   const told = typeof result?.status === "string" ? result.status : "success";
   const status = result === undefined ? (isRunning ? "running" : undefined) : told;
   const [isOpen, setIsOpen] = useState(false);
@@ -40,11 +42,34 @@ export const ToolCallView = ({ call: { name, args }, result, isRunning }: ToolCa
           <JsonView value={args} />
           <p className="faint">Result</p>
           {result === undefined ? <p className="faint">None yet.</p> : <ToolResult message={result} />}
+          {inside?.()}
         </>
       )}
     </details>
   );
 };
+
+interface ToolCallsProps {
+  message: ShownMessage;
+  results: readonly ShownMessage[];
+  isRunning: boolean;
+  inside?: (call: ToolCall, result: ShownMessage | undefined) => ReactNode;
+}
+
+/** All calls of a message. */
+export const ToolCalls = ({ message, results, isRunning, inside }: ToolCallsProps) =>
+  toolCallsOf(message).map((call, index) => {
+    const result = results.find(({ tool_call_id }) => tool_call_id === call.id);
+    return (
+      <ToolCallView
+        key={call.id ?? index}
+        call={call}
+        result={result}
+        isRunning={isRunning}
+        inside={inside && (() => inside(call, result))}
+      />
+    );
+  });
 
 /** Most tools answer in words, some in JSON. */
 export const ToolResult = ({ message: { content, artifact } }: { message: ShownMessage }) => {

@@ -1,0 +1,88 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { JsonView } from "../parts/json.tsx";
+import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Content, Reasoning, reasoningBeside } from "./content.tsx";
+import type { InnerGraph } from "./inner-graphs.ts";
+import { nameOfType, rowsOf, typeOf, type ShownMessage } from "./messages.ts";
+import { ToolCalls, ToolResult } from "./tool-call.tsx";
+import styles from "./inner-graphs.module.css";
+
+/** Of each graph; time travel shows them all. */
+const MESSAGES_AT_MOST = 50;
+
+/** Messages within a graph: only read, since nothing is said to it. */
+export const InnerMessages = ({
+  messages,
+  isGrowing = false,
+}: {
+  messages: readonly ShownMessage[];
+  isGrowing?: boolean;
+}) => {
+  const shown = messages.slice(-MESSAGES_AT_MOST);
+  const rows = rowsOf(shown, []);
+  return (
+    <>
+      {messages.length > shown.length && (
+        <p className="faint">
+          The last {shown.length} of {messages.length} messages.
+        </p>
+      )}
+      {rows.map(({ key, message, results }, index) => {
+        const reasoning = reasoningBeside(message.additional_kwargs);
+        const grows = isGrowing && index === rows.length - 1;
+        return (
+          <div key={key} className={styles.message}>
+            <p className={styles.name}>{nameOfType(typeOf(message))}</p>
+            {reasoning !== undefined && <Reasoning text={reasoning} />}
+            {typeOf(message) === "tool" ? (
+              <ToolResult message={message} />
+            ) : (
+              <Content content={message.content} isGrowing={grows} />
+            )}
+            <ToolCalls message={message} results={results} isRunning={isGrowing} />
+          </div>
+        );
+      })}
+    </>
+  );
+};
+
+interface InnerGraphsProps {
+  threadId: string;
+  /** What they belong to: a message, or a call of a tool. */
+  of: string;
+  /** Changes when there may be more. */
+  moment: string;
+  read(): Promise<InnerGraph[]>;
+  /** Whether to say that there are none: somebody has asked for nothing else. */
+  isAlone?: boolean;
+}
+
+/** The graphs that have made a message, or answered the call of a tool. */
+export const InnerGraphs = ({ threadId, of, moment, read, isAlone = false }: InnerGraphsProps) => {
+  const graphs = useQuery({
+    queryKey: ["threads", "inner-graphs", threadId, of, moment],
+    queryFn: read,
+    staleTime: Infinity,
+    // They may be long, and are read again when somebody looks.
+    gcTime: 0,
+  });
+  if (isAlone && graphs.data?.length === 0)
+    return <p className="faint">No graph within this one has made it.</p>;
+  if (graphs.isPending) return <p className="faint">Loading…</p>;
+  if (graphs.isError) return <FaultNotice error={graphs.error} onRetry={() => void graphs.refetch()} />;
+  return graphs.data.map(({ node, namespace, messages, others }) => (
+    <section key={namespace} className={styles.graph} aria-label={`Inside ${node}`}>
+      <p className="row">
+        <strong>Inside {node}</strong>
+        <Link href={`/threads/${threadId}/history?namespace=${encodeURIComponent(namespace)}`}>
+          Its checkpoints
+        </Link>
+      </p>
+      {messages.length > 0 && <InnerMessages messages={messages} />}
+      {Object.keys(others).length > 0 && <JsonView value={others} depth={0} />}
+      {messages.length === 0 && Object.keys(others).length === 0 && <Empty>It has kept nothing.</Empty>}
+    </section>
+  ));
+};

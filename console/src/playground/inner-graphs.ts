@@ -1,0 +1,62 @@
+import type { Connection } from "../server/connection.tsx";
+import { messagesIn, type ShownMessage } from "./messages.ts";
+
+/** What a graph within the thread's graph has kept: the graph of a node, or one that a tool has called. */
+export interface InnerGraph {
+  node: string;
+  /** As time travel names it. */
+  namespace: string;
+  messages: readonly ShownMessage[];
+  /** What it keeps beside messages. */
+  others: Record<string, unknown>;
+}
+
+/** A task that led away from a checkpoint; only the fields that are looked at. */
+export interface InnerTask {
+  id: string;
+  name: string;
+  checkpoint?: { checkpoint_ns?: string } | null;
+  result?: unknown;
+}
+
+/** One step may have sent thousands. */
+const GRAPHS_AT_MOST = 20;
+
+interface InnerState {
+  checkpoint: { checkpoint_id?: string | null } | null;
+  values: Record<string, unknown> | null;
+}
+
+/** Whether a task has written something with this text in this field, however deep. */
+export const hasWritten = ({ result }: InnerTask, field: "id" | "tool_call_id", text: string): boolean =>
+  (JSON.stringify(result) ?? "").includes(`"${field}":${JSON.stringify(text)}`);
+
+/**
+ * The graphs that these tasks of a checkpoint have run; of tasks that ran none there is nothing.
+ * @throws Refusal
+ */
+export const innerGraphsAt = async (
+  { request }: Pick<Connection, "request">,
+  threadId: string,
+  checkpointId: string,
+  isMeant: (task: InnerTask) => boolean,
+): Promise<InnerGraph[]> => {
+  const { tasks } = await request<{ tasks?: InnerTask[] }>(
+    "GET",
+    `/threads/${threadId}/state/${checkpointId}?select=tasks`,
+  );
+  const meant = (tasks ?? []).filter(isMeant).slice(0, GRAPHS_AT_MOST);
+  const found = await Promise.all(
+    meant.map(async ({ id, name, checkpoint }): Promise<InnerGraph | undefined> => {
+      // LangGraph names no checkpoint of graphs that tools have called; they lie where those of nodes do.
+      const namespace = checkpoint?.checkpoint_ns ?? `${name}:${id}`;
+      const state = await request<InnerState>("POST", `/threads/${threadId}/state/checkpoint`, {
+        checkpoint: { checkpoint_ns: namespace },
+      });
+      if (state.checkpoint === null) return undefined;
+      const { messages, ...others } = state.values ?? {};
+      return { node: name, namespace, messages: messagesIn(messages), others };
+    }),
+  );
+  return found.filter((graph) => graph !== undefined);
+};

@@ -1,0 +1,59 @@
+/** A graph in a node, and one that a tool calls; each waits at the gate once it has said something. */
+import { AIMessage, HumanMessage } from "@langchain/core/messages";
+import { tool } from "@langchain/core/tools";
+import { Annotation, END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+import { ToolNode } from "@langchain/langgraph/prebuilt";
+import { z } from "zod";
+import { waitAtGate } from "./gate.ts";
+import { TypingModel } from "./typing.ts";
+
+const expert = new StateGraph(MessagesAnnotation)
+  .addNode("answer", async ({ messages }, config) => ({
+    messages: [await new TypingModel(3, 60).invoke(messages, config)],
+  }))
+  .addNode("wait", async () => {
+    await waitAtGate();
+    return {};
+  })
+  .addEdge(START, "answer")
+  .addEdge("answer", "wait")
+  .addEdge("wait", END)
+  .compile();
+
+const askExpert = tool(
+  async ({ question }, config) => {
+    const { messages } = await expert.invoke({ messages: [new HumanMessage(question)] }, config);
+    return `The expert said: ${messages.at(-1)?.text ?? ""}`;
+  },
+  { name: "ask_expert", description: "Asks an expert.", schema: z.object({ question: z.string() }) },
+);
+
+const Helping = Annotation.Root({ ...MessagesAnnotation.spec, notes: Annotation<string>() });
+
+const helper = new StateGraph(Helping)
+  .addNode("note", () => ({ notes: "He asks why.", messages: [new AIMessage("Let me ask an expert.")] }))
+  .addNode("wait", async () => {
+    await waitAtGate();
+    return {};
+  })
+  .addEdge(START, "note")
+  .addEdge("note", "wait")
+  .addEdge("wait", END)
+  .compile();
+
+export const graph = new StateGraph(MessagesAnnotation)
+  .addNode("helper", helper)
+  .addNode("ask", () => ({
+    messages: [
+      new AIMessage({
+        content: "",
+        tool_calls: [{ id: crypto.randomUUID(), name: "ask_expert", args: { question: "Why is it so?" } }],
+      }),
+    ],
+  }))
+  .addNode("tools", new ToolNode([askExpert]))
+  .addEdge(START, "helper")
+  .addEdge("helper", "ask")
+  .addEdge("ask", "tools")
+  .addEdge("tools", END)
+  .compile();

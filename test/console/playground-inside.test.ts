@@ -1,0 +1,75 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../helpers/conditions.ts";
+import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { openGate } from "./graphs/gate.ts";
+
+const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
+
+describe.skipIf(reasonForNoBrowser() !== undefined)(
+  "graphs within the graph of a conversation",
+  { timeout: SLOW_MS },
+  () => {
+    let shown: OpenConsole;
+    beforeAll(async () => {
+      shown = await openConsole({
+        graphConfigFile: GRAPHS,
+        context: { viewport: { width: 1280, height: 800 } },
+      });
+    }, SLOW_MS);
+    afterAll(async () => {
+      openGate();
+      await shown?.close();
+    });
+
+    const messages = () => shown.page.getByRole("log", { name: "Messages" }).getByRole("article");
+    const passGate = (): Promise<unknown> =>
+      eventually("a graph waits at the gate", async () => openGate() === 1 || undefined);
+
+    test("are shown while they work: that of a node, and that which a tool has called; also after a reload", async () => {
+      const { page } = shown;
+      await shown.go("/?assistant=nested");
+      await page.getByRole("heading", { level: 2, name: "nested" }).waitFor();
+      await page.getByLabel("Message", { exact: true }).fill("Why?");
+      await page.keyboard.press("Enter");
+      const atWork = page.getByRole("region", { name: "Graphs at work" });
+      await atWork.getByText("Inside helper").waitFor();
+      await atWork.getByText("Let me ask an expert.").waitFor();
+      expect(await shown.violations()).toEqual([]);
+      await passGate();
+      await atWork.getByText("Inside tools").waitFor();
+      await atWork.getByText("token0 token1 token2").waitFor();
+      expect(await atWork.getByText("Inside helper").count()).toBe(0);
+      await page.reload();
+      await atWork.getByText("Inside tools").waitFor();
+      await atWork.getByText("token0 token1 token2").waitFor();
+      await passGate();
+      await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+      await atWork.waitFor({ state: "detached" });
+    });
+
+    test("are found again under the call of the tool, and at the message of the node", async () => {
+      const { page } = shown;
+      await page.reload();
+      const call = messages().locator("details[data-tool=ask_expert]");
+      await call.locator("> summary").click();
+      const expert = call.getByRole("region", { name: "Inside tools" });
+      await expert.getByText("Why is it so?", { exact: true }).waitFor();
+      await expert.getByText("token0 token1 token2").waitFor();
+      expect(await shown.violations()).toEqual([]);
+      const made = messages().filter({ hasText: "Let me ask an expert." });
+      await made.getByRole("button", { name: "Inside" }).click();
+      const helper = made.getByRole("region", { name: "Inside helper" });
+      await helper.getByText("Let me ask an expert.").waitFor();
+      await helper.getByText("notes").waitFor();
+      expect(await shown.violations()).toEqual([]);
+      await helper.getByRole("link", { name: "Its checkpoints" }).click();
+      await page.getByRole("heading", { level: 1, name: "Time travel" }).waitFor();
+      await page.getByRole("navigation", { name: "Graphs within the thread" }).getByText("helper").waitFor();
+    });
+
+    test("have thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
+      expect(shown.faults).toEqual([]);
+    });
+  },
+);
