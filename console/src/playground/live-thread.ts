@@ -91,20 +91,25 @@ export const useLiveThread = (
 
   /** The newest generation in which something was begun from here. */
   const begunIn = useRef(-1);
+  const current = useRef({ stream, gate });
+  current.current = { stream, gate };
+  const isAnewDue = useRef(false);
   const wasRunning = useRef(false);
   useEffect(() => {
     if (wasRunning.current && !isLoading) {
       void renewThread(queries, threadId);
       // What an attempt has said that died is not stored; the hook keeps it beside what the next one says.
       void wasBegunAgain(connection, threadId).then((again) => {
-        if (again) readAnew();
+        isAnewDue.current ||= again;
+        // Reading anew ends the hook, and with it what it is about to send: who has sent something meanwhile has it read after that.
+        if (!isAnewDue.current || current.current.stream.isLoading) return;
+        isAnewDue.current = false;
+        readAnew();
       });
     }
     wasRunning.current = isLoading;
   }, [isLoading, queries, threadId, connection, readAnew]);
 
-  const current = useRef({ stream, gate });
-  current.current = { stream, gate };
   const shownGeneration = useRef(generation);
   shownGeneration.current = generation;
   // The hook takes a step that is due for one that runs, also where its run has failed, timed out, or could not be stored.
