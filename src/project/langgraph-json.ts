@@ -142,6 +142,9 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
       defaults: { config: graph.config ?? {}, context: graph.context ?? {} },
     };
   });
+  // What has read the rest has left it out.
+  if (Object.hasOwn((json as z.input<typeof fileSchema>).graphs, "__proto__"))
+    throw new GraphLoadError(`${path}: no graph can be called '__proto__'; name it otherwise.`);
   if (entries.length === 0) throw new GraphLoadError(`${path} names no graphs.`);
   const keys = keyWarning(review);
   const warnings = [...(keys === undefined ? [] : [keys]), ...httpWarnings(parsed.data.http)];
