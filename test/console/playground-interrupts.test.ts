@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../helpers/conditions.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
@@ -125,6 +126,19 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages()
         .getByText(/^Answered: .*ignore/)
         .waitFor();
+    });
+
+    test("is drawn piece by piece where it is of megabytes and nobody may edit it", async () => {
+      const { page } = shown;
+      await begin("asking");
+      await say("inbox of megabytes without edit");
+      const action = page.getByRole("group", { name: "transfer" });
+      await action.getByRole("button", { name: "Accept" }).waitFor();
+      const drawn = async (): Promise<number> => ((await action.textContent()) ?? "").length;
+      expect((await action.getByLabel("to", { exact: true }).inputValue()).length).toBeLessThan(3_000);
+      expect(await drawn()).toBeLessThan(10_000);
+      await action.getByRole("button", { name: "More of 588,891 characters" }).click();
+      await eventually("there is more of it", async () => (await drawn()) > 50_000 || undefined);
     });
 
     test("has thrown nothing, asked nobody else, and broken no rule of the content policy", () => {

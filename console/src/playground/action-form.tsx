@@ -1,5 +1,6 @@
 import { useId, useState } from "react";
 import { JsonEditor } from "../parts/json.tsx";
+import { LongText } from "../parts/long-text.tsx";
 import { Markdown } from "./markdown.tsx";
 import type { ActionAnswer, ActionQuestion, ActionRequest, Decision } from "./interrupt-requests.ts";
 import styles from "./interrupt.module.css";
@@ -118,18 +119,30 @@ interface ArgumentProps {
   onChange(value: unknown): void;
 }
 
+/** Of an argument that nobody may edit. */
+const CHARACTERS_SHOWN = 2_000;
+
 /** Texts are written as texts, everything else as JSON. */
 const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
   const field = useId();
   const [text, setText] = useState(typeof value === "string" ? value : "");
+  const rows = (shown: string): number => Math.min(6, Math.max(1, shown.split("\n", 6).length));
+  if (typeof value === "string" && isReadOnly)
+    return (
+      <div className="stack">
+        <label htmlFor={field}>{name}</label>
+        <LongText text={value} characters={CHARACTERS_SHOWN}>
+          {(shown) => <textarea id={field} rows={rows(shown)} readOnly value={shown} />}
+        </LongText>
+      </div>
+    );
   if (typeof value === "string")
     return (
       <div className="stack">
         <label htmlFor={field}>{name}</label>
         <textarea
           id={field}
-          rows={Math.min(6, Math.max(1, text.split("\n").length))}
-          readOnly={isReadOnly}
+          rows={rows(text)}
           value={text}
           onChange={({ target }) => {
             setText(target.value);
@@ -141,7 +154,10 @@ const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
   if (isReadOnly)
     return (
       <p>
-        {name} <code>{JSON.stringify(value)}</code>
+        {name}{" "}
+        <LongText text={JSON.stringify(value) ?? ""} characters={CHARACTERS_SHOWN}>
+          {(shown) => <code>{shown}</code>}
+        </LongText>
       </p>
     );
   return (
