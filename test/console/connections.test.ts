@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../helpers/conditions.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { startDeafProxy } from "./deaf-proxy.ts";
 import { openGate } from "./graphs/gate.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
@@ -89,6 +90,28 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages.getByText("the second answer").waitFor();
       expect(await messages.getByRole("article").count()).toBe(3);
       await streamsAre(0);
+    });
+
+    test("that a proxy keeps open when the server behind it is gone do not hide how the run has ended", async () => {
+      const { server } = shown;
+      const proxy = await startDeafProxy(server.url);
+      const page = await shown.page.context().newPage();
+      try {
+        await page.goto(`${proxy.url}/console/#/?assistant=held`);
+        await page.getByRole("heading", { level: 2, name: "held" }).waitFor();
+        await page.getByLabel("Message", { exact: true }).fill("hello");
+        await page.keyboard.press("Enter");
+        const messages = page.getByRole("log", { name: "Messages" });
+        await messages.getByText("the first answer").waitFor();
+        expect(proxy.loseStreams()).toBeGreaterThan(0);
+        await eventually("the graph waits at the gate", () => openGate() === 1 || undefined);
+        await messages.getByText("the second answer").waitFor();
+        await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+        expect(await messages.getByRole("article").count()).toBe(3);
+      } finally {
+        await page.close();
+        await proxy.close();
+      }
     });
 
     test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {

@@ -6,6 +6,7 @@ import type { ShownMessage } from "./messages.ts";
 import type { RunOptions } from "./run-options.ts";
 import { createStreamGate, reconnectDelayMs, type StreamGate } from "../server/stream-gate.ts";
 import { useIsSeen } from "../server/use-is-seen.ts";
+import { useMissedEnd } from "./missed-end.ts";
 import { clientOfStream, type Values } from "./stream-client.ts";
 import { renewThread, type ThreadRecord } from "./thread-record.ts";
 import { startRun, stopRuns, waitForHead, wasBegunAgain } from "./runs.ts";
@@ -73,6 +74,7 @@ export const useLiveThread = (
 
   const readAnew = useCallback(() => setGeneration((count) => count + 1), [setGeneration]);
   useForeignRuns(record, stream, gate, readAnew);
+  useMissedEnd(record, isLoading, gate, readAnew);
 
   /** Of the stream before this one, until this one has read what is stored. */
   const kept = useRef<readonly ShownMessage[]>(NO_MESSAGES);

@@ -8,6 +8,8 @@ export interface StreamGate {
   readonly fetch: typeof fetch;
   /** False as long as nothing is told, since nobody wants it. */
   readonly isOpen: boolean;
+  /** How many pieces of streams have come, signs of life among them. */
+  readonly heard: number;
   /** No longer wanted: they are cut after a while, unless they are wanted again before. */
   want(isWanted: boolean): void;
   /** Cuts them at once, and refuses those that wait. `want` begins anew. */
@@ -29,13 +31,17 @@ const NEWLINE = 10;
 /** The line that names an event is shorter; data of megabytes are not kept here. */
 const LINE_AT_MOST = 512;
 
-/** Tells the id of each server-sent event that has come whole. */
-const tellIds = (onId: (id: string) => void): TransformStream<Uint8Array, Uint8Array> => {
+/** Tells of each piece that comes, and the id of each server-sent event that has come whole. */
+const tellIds = (
+  onPiece: () => void,
+  onId: (id: string) => void,
+): TransformStream<Uint8Array, Uint8Array> => {
   const decoder = new TextDecoder();
   let line = "";
   let id: string | undefined;
   return new TransformStream({
     transform(chunk, controller) {
+      onPiece();
       for (let start = 0; start < chunk.length;) {
         const end = chunk.indexOf(NEWLINE, start);
         const stop = end === -1 ? chunk.length : end;
@@ -86,6 +92,7 @@ const openAgain = async (open: () => Promise<Response>): Promise<Response> => {
 export const createStreamGate = (): StreamGate => {
   let isOpen = false;
   let hasLeft = false;
+  let heard = 0;
   let closing: ReturnType<typeof setTimeout> | undefined;
   /** Aborted as the gate closes. */
   let opening = new AbortController();
@@ -123,13 +130,22 @@ export const createStreamGate = (): StreamGate => {
       fetch(input, { ...init, headers, signal: AbortSignal.any([signal, opening.signal]) }),
     );
     if (!answer.ok || answer.body === null) return answer;
-    const body = answer.body.pipeThrough(tellIds((id) => lastIds.set(signal, id)));
+    const body = answer.body.pipeThrough(
+      tellIds(
+        () => (heard += 1),
+        (id) => lastIds.set(signal, id),
+      ),
+    );
     return new Response(body, { status: answer.status, headers: answer.headers });
   };
 
   return {
     get isOpen() {
       return isOpen;
+    },
+
+    get heard() {
+      return heard;
     },
 
     fetch: (input, init) => {

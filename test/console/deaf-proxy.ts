@@ -1,0 +1,46 @@
+import { once } from "node:events";
+import { createServer, request, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface DeafProxy {
+  /** Where to connect instead of to the server behind it. */
+  readonly url: string;
+  /** The streams of the server end, and their clients are told nothing of it. Answers how many. */
+  loseStreams(): number;
+  close(): Promise<void>;
+}
+
+/** An HTTP proxy that does not notice when the server behind it goes away. */
+export const startDeafProxy = async (target: string): Promise<DeafProxy> => {
+  const streams = new Set<IncomingMessage>();
+  const server = createServer((asked, answer) => {
+    const { url = "/", method, headers } = asked;
+    const passed = request(new URL(url, target), { method, headers }, (answered) => {
+      answer.writeHead(answered.statusCode ?? 502, answered.headers);
+      answered.on("data", (chunk: Buffer) => answer.write(chunk));
+      answered.on("end", () => answer.end());
+      answered.on("error", () => undefined);
+      if (!/event-stream/.test(answered.headers["content-type"] ?? "")) return;
+      streams.add(answered);
+      answered.on("close", () => streams.delete(answered));
+    });
+    passed.on("error", () => undefined);
+    answer.on("close", () => passed.destroy());
+    asked.pipe(passed);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    loseStreams() {
+      const lost = [...streams];
+      for (const stream of lost) stream.destroy();
+      return lost.length;
+    },
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+};
