@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { BoundedSchema } from "../../console/src/parts/schema-form/bounded-schema.ts";
-import { isQuick } from "../../console/src/parts/schema-form/patterns.ts";
+import { stepsOf } from "../../console/src/parts/schema-form/patterns.ts";
 import { SchemaCheck } from "../../console/src/parts/schema-form/schema-check.ts";
 import { partsOf } from "../../console/src/playground/markdown-parts.ts";
 
@@ -76,6 +76,8 @@ describe("the parts of a text", () => {
 });
 
 describe("a pattern", () => {
+  const MANY = 50_000_000;
+
   test.for([
     "^[a-z]+$",
     "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$",
@@ -83,7 +85,7 @@ describe("a pattern", () => {
     "^(?=.*\\d)(?=.*[a-z]).{8,}$",
     "^https?://",
     "^[^@]+@[^@]+\\.[^@]+$",
-  ])("is held against texts: %s", (pattern) => expect(isQuick(pattern, 100)).toBe(true));
+  ])("is held against texts: %s", (pattern) => expect(stepsOf(pattern)(100)).toBeLessThan(MANY));
 
   test.for([
     "^(a+)+$",
@@ -94,7 +96,9 @@ describe("a pattern", () => {
     "^(a?){30}a{30}$",
     "(",
     "[",
-  ])("is not, since it may take for ever: %s", (pattern) => expect(isQuick(pattern, 100)).toBe(false));
+  ])("is not, since it may take for ever: %s", (pattern) =>
+    expect(stepsOf(pattern)(100)).toBeGreaterThan(MANY),
+  );
 });
 
 describe("a value is checked in bounded time", () => {
@@ -112,6 +116,30 @@ describe("a value is checked in bounded time", () => {
     expect(errorsOf(map, { [SLOW]: 1 })).toEqual([]);
     const quick = { patternProperties: { "^a": { type: "string" } }, additionalProperties: false };
     expect(errorsOf(quick, { b: 1 })).toEqual(["has no place here"]);
+  });
+
+  test("in steps that are counted over all of it, not for each of its texts, keys and lists alone", () => {
+    const many = Array.from({ length: 1_000 }, () => ({ a: "ab".repeat(100) }));
+    const keys = Object.fromEntries(Array.from({ length: 5_000 }, (_, place) => [`key${place}`, place]));
+    const items = Array.from({ length: 1_000 }, (_, place) => place);
+    /** How often it is there, of so many times that the validator comes to it. */
+    const timesThere = (name: string, schema: Record<string, unknown>, value: unknown): number => {
+      const bounded = new BoundedSchema(schema);
+      const place = bounded.schema as Record<string, unknown>;
+      bounded.begin(value);
+      return many.filter(() => [place["type"], place[name]][1] !== undefined).length;
+    };
+    const ofKeys = { patternProperties: { "^.*a.*b$": true }, additionalProperties: false };
+    for (const [name, schema, value] of [
+      ["pattern", { pattern: "^.*a.*b.*c$" }, many],
+      ["patternProperties", ofKeys, keys],
+      ["additionalProperties", ofKeys, keys],
+      ["uniqueItems", { uniqueItems: true }, [items, items]],
+    ] as const) {
+      const times = timesThere(name, schema, value);
+      expect(times, name).toBeGreaterThan(0);
+      expect(times, name).toBeLessThan(many.length);
+    }
   });
 
   test("against a schema that unfolds without end", () => {

@@ -1,36 +1,47 @@
-import { isQuick } from "./patterns.ts";
+import { stepsOf } from "./patterns.ts";
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Schemas that are looked at for one value; some unfold without end. */
 const VISITS_AT_MOST = 20_000;
-/** A list is compared with itself, each item with each. */
-const ITEMS_COMPARED_AT_MOST = 1_000;
+/** Of patterns, and of lists that are compared with themselves, over all of one value: half a second, roughly. */
+const STEPS_AT_MOST = 50_000_000;
 /** Its expression takes time that doubles with each character. */
 const SLOW_FORMAT = "url";
 
-/** The longest of a value's texts and keys, in characters, and the longest of its lists. */
-const sizeOf = (value: unknown): { characters: number; items: number } => {
-  let characters = 0;
-  let items = 0;
+/** The most that a value has of each in one place. */
+interface Size {
+  /** Of a text, or of a key. */
+  characters: number;
+  /** Of a list. */
+  items: number;
+  /** Of an object. */
+  keys: number;
+}
+const NO_SIZE: Size = { characters: 0, items: 0, keys: 0 };
+
+const sizeOf = (value: unknown): Size => {
+  const size = { ...NO_SIZE };
   JSON.stringify(value, (key, part: unknown) => {
-    characters = Math.max(characters, key.length, typeof part === "string" ? part.length : 0);
-    if (Array.isArray(part)) items = Math.max(items, part.length);
+    size.characters = Math.max(size.characters, key.length, typeof part === "string" ? part.length : 0);
+    if (Array.isArray(part)) size.items = Math.max(size.items, part.length);
+    else if (isObject(part)) size.keys = Math.max(size.keys, Object.keys(part).length);
     return part;
   });
-  return { characters, items };
+  return size;
 };
 
 /**
  * A copy of a schema of somebody else that can be held against a value in bounded time, for a validator that knows no bounds: it reads `type`
  * wherever it comes to a schema, so that is where its steps are counted; and what would take too long for the value at hand, which
- * patterns may, is not there for it.
+ * patterns may, is not there for it from then on.
  */
 export class BoundedSchema {
   readonly schema: unknown;
   #visits = 0;
-  #size = { characters: 0, items: 0 };
+  #steps = 0;
+  #size = NO_SIZE;
 
   constructor(schema: unknown) {
     this.schema = this.#copyOf(schema);
@@ -39,6 +50,7 @@ export class BoundedSchema {
   /** Before each value that is held against it. */
   begin(value: unknown): void {
     this.#visits = 0;
+    this.#steps = 0;
     this.#size = sizeOf(value);
   }
 
@@ -47,8 +59,11 @@ export class BoundedSchema {
     if (this.#visits > VISITS_AT_MOST) throw new Error("The schema unfolds without end.");
   }
 
-  #isQuick(pattern: unknown): boolean {
-    return typeof pattern === "string" && isQuick(pattern, this.#size.characters);
+  /** Whether there is time for so many more. */
+  #mayTake(steps: number): boolean {
+    if (this.#steps + steps > STEPS_AT_MOST) return false;
+    this.#steps += steps;
+    return true;
   }
 
   #copyOf(given: unknown): unknown {
@@ -62,36 +77,42 @@ export class BoundedSchema {
 
   /** Also what only looks like a schema, such as its `properties`: there these names lead to objects, which stay as they are. */
   #guard(copy: Record<string, unknown>): void {
-    const has = (name: string): boolean => Object.hasOwn(copy, name);
-    const { type } = own(copy, "type");
+    const { type, pattern, patternProperties, format, uniqueItems } = own(
+      copy,
+      ...["type", "pattern", "patternProperties", "format", "uniqueItems"],
+    );
+    const guarded: { stepsOf(size: Size): number; isThere: boolean }[] = [];
     Object.defineProperty(copy, "type", {
-      enumerable: has("type"),
+      enumerable: Object.hasOwn(copy, "type"),
       get: () => {
         this.#visit();
+        for (const part of guarded) part.isThere = this.#mayTake(part.stepsOf(this.#size));
         return type;
       },
     });
-    const onlyWhere = (name: string, isFine: () => boolean): void => {
-      const { [name]: value } = own(copy, name);
-      if (value === undefined) return;
-      Object.defineProperty(copy, name, { enumerable: true, get: () => (isFine() ? value : undefined) });
+    const guard = (names: readonly string[], steps: (size: Size) => number): void => {
+      const part = { stepsOf: steps, isThere: true };
+      guarded.push(part);
+      for (const [name, value] of Object.entries(own(copy, ...names)))
+        Object.defineProperty(copy, name, {
+          enumerable: true,
+          get: () => (part.isThere ? value : undefined),
+        });
     };
-    const { pattern, patternProperties, format, uniqueItems } = own(
-      copy,
-      "pattern",
-      "patternProperties",
-      "format",
-      "uniqueItems",
-    );
-    if (typeof pattern === "string") onlyWhere("pattern", () => this.#isQuick(pattern));
-    if (isObject(patternProperties)) {
-      const areQuick = (): boolean => Object.keys(patternProperties).every((each) => this.#isQuick(each));
-      // Which other properties there are is not known without them.
-      for (const name of ["patternProperties", "additionalProperties", "unevaluatedProperties"])
-        onlyWhere(name, areQuick);
+    if (typeof pattern === "string") {
+      const steps = stepsOf(pattern);
+      guard(["pattern"], ({ characters }) => steps(characters));
     }
-    if (format === SLOW_FORMAT) onlyWhere("format", () => false);
-    if (uniqueItems === true) onlyWhere("uniqueItems", () => this.#size.items <= ITEMS_COMPARED_AT_MOST);
+    if (isObject(patternProperties)) {
+      const each = Object.keys(patternProperties).map(stepsOf);
+      // Which other properties there are is not known without them.
+      guard(
+        ["patternProperties", "additionalProperties", "unevaluatedProperties"],
+        ({ characters, keys }) => Math.max(keys, 1) * each.reduce((sum, steps) => sum + steps(characters), 0),
+      );
+    }
+    if (format === SLOW_FORMAT) guard(["format"], () => Infinity);
+    if (uniqueItems === true) guard(["uniqueItems"], ({ items }) => items ** 2);
   }
 }
 

@@ -4,9 +4,6 @@ interface Cost {
   factor: number;
 }
 
-/** A tenth of a second, roughly. */
-const STEPS_AT_MOST = 10_000_000;
-
 const QUANTIFIER = /^(?:[*+?]|\{(\d+)(,(\d*))?\})\??/;
 const FREE: Cost = { power: 0, factor: 1 };
 const product = (one: Cost, other: Cost): Cost => ({
@@ -78,10 +75,17 @@ const costOf = (pattern: string): Cost | undefined => {
 };
 
 const LONGEST_PATTERN = 2_000;
+/** For a character of a pattern: it is compiled each time. */
+const STEPS_COMPILED = 10;
 
-/** Whether a text of so many characters can be held against a pattern without the page standing still. The pattern may be any text. */
-export const isQuick = (pattern: string, characters: number): boolean => {
-  if (pattern.length > LONGEST_PATTERN) return false;
-  const cost = costOf(pattern);
-  return cost !== undefined && cost.factor * Math.max(characters, 2) ** cost.power <= STEPS_AT_MOST;
+/**
+ * How many steps it takes at most to hold a text of so many characters against a pattern, which may be any text; Infinity where nothing is
+ * known to bound them.
+ */
+export const stepsOf = (pattern: string): ((characters: number) => number) => {
+  const cost = pattern.length > LONGEST_PATTERN ? undefined : costOf(pattern);
+  return (characters) =>
+    cost === undefined
+      ? Infinity
+      : STEPS_COMPILED * pattern.length + cost.factor * Math.max(characters, 2) ** cost.power;
 };
