@@ -14,11 +14,12 @@ import { Composer, type InputSchema } from "./composer.tsx";
 import { Conversation } from "./conversation.tsx";
 import { keepFirstInput } from "./first-input.ts";
 import type { Input } from "./live-thread.ts";
-import { useRunOptions, summaryOf } from "./run-options.ts";
+import { summaryOf } from "./run-options.ts";
 import { StatePanel } from "./state-panel.tsx";
 import { ThreadList } from "./thread-list.tsx";
 import { ThreadTitle } from "./thread-title.tsx";
 import { useThreadRecord, type ThreadRecord } from "./thread-record.ts";
+import { useRunOptions } from "./use-run-options.ts";
 import { useIsWide } from "./window-width.ts";
 import styles from "./playground.module.css";
 

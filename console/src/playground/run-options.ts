@@ -1,6 +1,3 @@
-import { skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback } from "react";
-
 /** What the next runs are given beside their input. */
 export interface RunOptions {
   /** Over the assistant's own, key by key; undefined: nothing of its own. */
@@ -66,24 +63,4 @@ export const summaryOf = ({ context, configurable, recursionLimit, stopBefore, s
     ...(isFilled(configurable) || recursionLimit !== undefined ? ["a configuration of their own"] : []),
   ];
   return parts.length === 0 ? undefined : parts.join("; ");
-};
-
-const keyOf = (assistantId: string | undefined) => ["playground", "run-options", assistantId];
-
-/** Of the assistant's runs that this page starts; kept as long as the page is open, over all threads. */
-export const useRunOptions = (
-  assistantId: string | undefined,
-): { options: RunOptions; setOptions(options: RunOptions): void } => {
-  const queries = useQueryClient();
-  const { data } = useQuery<RunOptions>({
-    queryKey: keyOf(assistantId),
-    queryFn: skipToken,
-    staleTime: Infinity,
-    gcTime: Infinity,
-  });
-  const setOptions = useCallback(
-    (options: RunOptions) => void queries.setQueryData(keyOf(assistantId), options),
-    [queries, assistantId],
-  );
-  return { options: data ?? NO_OPTIONS, setOptions };
 };

@@ -1,0 +1,23 @@
+import { skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback } from "react";
+import { NO_OPTIONS, type RunOptions } from "./run-options.ts";
+
+const keyOf = (assistantId: string | undefined) => ["playground", "run-options", assistantId];
+
+/** Of the assistant's runs that this page starts; kept as long as the page is open, over all threads. */
+export const useRunOptions = (
+  assistantId: string | undefined,
+): { options: RunOptions; setOptions(options: RunOptions): void } => {
+  const queries = useQueryClient();
+  const { data } = useQuery<RunOptions>({
+    queryKey: keyOf(assistantId),
+    queryFn: skipToken,
+    staleTime: Infinity,
+    gcTime: Infinity,
+  });
+  const setOptions = useCallback(
+    (options: RunOptions) => void queries.setQueryData(keyOf(assistantId), options),
+    [queries, assistantId],
+  );
+  return { options: data ?? NO_OPTIONS, setOptions };
+};
