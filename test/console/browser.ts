@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { buildConsole } from "../../console/build.js";
-import { EXECUTABLE, LAUNCH_ARGUMENTS } from "../clients/browser/chromium.ts";
+import { launchBrowser } from "../clients/browser/chromium.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../helpers/app.ts";
 
 export { reasonForNoBrowser } from "../clients/browser/chromium.ts";
 
 /** A page of a browser is drawn, and its graph answers: 30 s are little on a machine that is busy. */
-export const SLOW_MS = 120_000;
+export const SLOW_MS = 300_000;
 
 /** The console of a test server, open in Chromium. */
 export interface OpenConsole {
@@ -74,7 +74,7 @@ export const openConsole = async ({
   const server = await startTestServer(options);
   let browser: Browser | undefined;
   try {
-    browser = await chromium.launch({ executablePath: EXECUTABLE, args: LAUNCH_ARGUMENTS });
+    browser = await launchBrowser();
     const page = await (await browser.newContext(context)).newPage();
     const faults = watchPage(page, server.url);
     const address = `${server.url}${prefix}/console/`;

@@ -1,10 +1,10 @@
 import { request as ask, createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import { chromium, type Browser, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildConsole } from "../../console/build.js";
-import { EXECUTABLE, LAUNCH_ARGUMENTS } from "../clients/browser/chromium.ts";
+import { launchBrowser } from "../clients/browser/chromium.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { sendRaw } from "../helpers/raw-requests.ts";
 import { reasonForNoBrowser, SLOW_MS, watchPage } from "./browser.ts";
@@ -45,7 +45,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
   let browser: Browser;
   beforeAll(async () => {
     await buildConsole();
-    browser = await chromium.launch({ executablePath: EXECUTABLE, args: LAUNCH_ARGUMENTS });
+    browser = await launchBrowser();
   }, SLOW_MS);
   afterAll(() => browser?.close());
 

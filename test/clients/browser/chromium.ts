@@ -22,6 +22,22 @@ export const reasonForNoBrowser = (): string | undefined => {
   }
 };
 
+/** Nothing that a page does takes this long, however busy the machine is. */
+const PATIENCE_MS = 120_000;
+
+/** Starts Chromium. Its pages wait for minutes before they say that something does not come: 30 s are little on a busy machine. */
+export const launchBrowser = async (): Promise<Browser> => {
+  const timeout = PATIENCE_MS;
+  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: LAUNCH_ARGUMENTS, timeout });
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    context.setDefaultTimeout(PATIENCE_MS);
+    return context;
+  };
+  return browser;
+};
+
 /** A page of `test/clients/browser/page/`, and the packages that stand for others in it. */
 export interface PageSource {
   entry: "legacy.tsx" | "current.tsx" | "generative.tsx";
@@ -76,10 +92,7 @@ export const startPageHost = async (source: PageSource): Promise<PageHost> => {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const browser: Browser = await chromium.launch({
-    executablePath: EXECUTABLE,
-    args: LAUNCH_ARGUMENTS,
-  });
+  const browser: Browser = await launchBrowser();
   let profile = await browser.newContext();
   return {
     async open(query) {

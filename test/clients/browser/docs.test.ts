@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
-import { chromium, type Browser, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
-import { EXECUTABLE, LAUNCH_ARGUMENTS, reasonForNoBrowser } from "./chromium.ts";
+import { launchBrowser, reasonForNoBrowser } from "./chromium.ts";
 
 const KEY = "canary-3f7a-the-key";
 /** Swagger UI draws all operations, three times here: 35 s on a machine that is busy. */
@@ -16,7 +16,7 @@ describe.skipIf(missing !== undefined)("the page /docs in Chromium, of a server 
   const asked: { url: string; key: string | undefined }[] = [];
   beforeAll(async () => {
     server = await startTestServer({ apiKeys: [KEY] });
-    browser = await chromium.launch({ executablePath: EXECUTABLE, args: LAUNCH_ARGUMENTS });
+    browser = await launchBrowser();
     page = await browser.newPage();
     page.on("request", (request) => asked.push({ url: request.url(), key: request.headers()["x-api-key"] }));
   });
@@ -79,7 +79,7 @@ test.skipIf(missing !== undefined)(
   async () => {
     const graphConfigFile = fileURLToPath(new URL("../../access/users/langgraph.json", import.meta.url));
     const server = await startTestServer({ graphConfigFile });
-    const browser = await chromium.launch({ executablePath: EXECUTABLE, args: LAUNCH_ARGUMENTS });
+    const browser = await launchBrowser();
     try {
       const page = await browser.newPage();
       const shown: (string | undefined)[] = [];
@@ -109,7 +109,7 @@ test.skipIf(missing !== undefined)(
   "without keys the page shows the API at once",
   async () => {
     const server = await startTestServer();
-    const browser = await chromium.launch({ executablePath: EXECUTABLE, args: LAUNCH_ARGUMENTS });
+    const browser = await launchBrowser();
     try {
       const page = await browser.newPage();
       await page.goto(`${server.url}/docs`);

@@ -1,3 +1,4 @@
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { apiOf, textsOf, type Api, type Result } from "../../helpers/api.ts";
 import { eventually } from "../../helpers/conditions.ts";
@@ -35,6 +36,27 @@ interface StoredRun {
 }
 const runsOf = (threadId: string): Promise<StoredRun[]> =>
   query(database, "select status, attempt from threadloom.runs where thread_id = $1", [threadId]);
+
+/** Makes the function `linger` for triggers: what they are on waits until `go` is called. */
+const startLingering = async (): Promise<{ isWaited(): Promise<boolean>; go(): Promise<void> }> => {
+  const holder = new pg.Client({ connectionString: database.connectionString });
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query("select pg_advisory_lock(17)");
+  await holder.query(
+    `create function linger() returns trigger language plpgsql as
+     'begin perform pg_advisory_xact_lock(17); return new; end'`,
+  );
+  return {
+    async isWaited() {
+      const { rowCount } = await holder.query(
+        "select from pg_locks where locktype = 'advisory' and objid = 17 and not granted",
+      );
+      return rowCount !== 0;
+    },
+    go: async () => void (await holder.query("select pg_advisory_unlock(17)")),
+  };
+};
 
 describe("a connection that dies between commit and answer", () => {
   test("does not double the run that was being created: its caller gets it, executed once", async () => {
@@ -80,10 +102,7 @@ describe("a connection that dies between commit and answer", () => {
   );
 
   test("does not cost a run its attempt, nor the time of a lease, that was being claimed", async () => {
-    await query(
-      database,
-      "create function linger() returns trigger language plpgsql as 'begin perform pg_sleep(0.5); return new; end'",
-    );
+    const lingering = await startLingering();
     await query(
       database,
       `create trigger linger before update on threadloom.runs for each row
@@ -100,14 +119,9 @@ describe("a connection that dies between commit and answer", () => {
     onTestFinished(() => creator.close());
     const threadId = await api.aThread();
     const run = await apiOf(creator).aRun(threadId, { assistant_id: "two-step", input: { messages: [] } });
-    await eventually("the run is being claimed", async () => {
-      const claiming = await query(
-        database,
-        "select 1 from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()",
-      );
-      return claiming.length > 0;
-    });
+    await eventually("the run is being claimed", lingering.isWaited);
     expect(proxy.loseNextAnswer(ofRequests)).toBeGreaterThan(0);
+    await lingering.go();
     await apiOf(creator).untilRunIs(threadId, run.run_id, "success");
     expect(await runsOf(threadId)).toEqual([{ status: "success", attempt: 1 }]);
   });
@@ -116,10 +130,7 @@ describe("a connection that dies between commit and answer", () => {
     const threadId = await api.aThread({ metadata: { graph_id: "counter" } });
     await api.aFinishedRun(threadId, { assistant_id: "counter", input: { messages: [] } });
     const before = await api.history(threadId);
-    await query(
-      database,
-      "create function linger() returns trigger language plpgsql as 'begin perform pg_sleep(0.5); return new; end'",
-    );
+    const lingering = await startLingering();
     await query(
       database,
       "create trigger linger before insert on threadloom.checkpoints for each row execute function linger()",
@@ -128,14 +139,9 @@ describe("a connection that dies between commit and answer", () => {
       await query(database, "drop function if exists linger cascade");
     });
     const update = api.post(`/threads/${threadId}/state`, { values: { count: 1 }, as_node: "increment" });
-    await eventually("the update is being stored", async () => {
-      const storing = await query(
-        database,
-        "select 1 from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()",
-      );
-      return storing.length > 0;
-    });
+    await eventually("the update is being stored", lingering.isWaited);
     expect(proxy.loseNextAnswer(ofRequests)).toBeGreaterThan(0);
+    await lingering.go();
     await query(database, "drop function linger cascade");
     expect((await update).status).toBe(200);
     const after = await api.history(threadId);
@@ -144,10 +150,7 @@ describe("a connection that dies between commit and answer", () => {
   });
 
   test("does not double the runs of a batch", async () => {
-    await query(
-      database,
-      "create function linger() returns trigger language plpgsql as 'begin perform pg_sleep(0.5); return null; end'",
-    );
+    const lingering = await startLingering();
     await query(
       database,
       `create constraint trigger linger after insert on threadloom.runs deferrable initially deferred
@@ -161,14 +164,9 @@ describe("a connection that dies between commit and answer", () => {
       { ...body, metadata: { lingers: true, batch: 1 } },
       { ...body, metadata: { batch: 2 } },
     ]);
-    await eventually("the batch is being committed", async () => {
-      const committing = await query(
-        database,
-        "select 1 from pg_stat_activity where state = 'active' and query = 'commit' and datname = current_database()",
-      );
-      return committing.length > 0;
-    });
+    await eventually("the batch is being committed", lingering.isWaited);
     expect(proxy.loseNextAnswer(ofRequests)).toBeGreaterThan(0);
+    await lingering.go();
     const answer = await batch;
     expect(answer.status).toBe(200);
     expect(answer.body.map((run) => run.metadata)).toEqual(
