@@ -53,8 +53,9 @@ ${needsProject ? stagesOfAll(installation) : stages(installation)}
 FROM base
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8123 LOG_FORMAT=json NODE_OPTIONS=--max-old-space-size=1024
 ${needsProject ? "COPY --from=dependencies /app ./" : "COPY --from=project /app ./\nCOPY --from=dependencies /app/node_modules ./node_modules"}
-# Schemas from TypeScript source are kept in node_modules/.cache, which can't be written later.
-RUN node node_modules/threadloom/bin/threadloom.js schemas --config ${config} || echo "Schemas will be read at run time."
+# What only types say of schemas is read from TypeScript source, if typescript is among the dependencies (devDependencies are left
+# out), and kept in node_modules/.cache, which can't be written later.
+RUN node node_modules/threadloom/bin/threadloom.js schemas --config ${config} || echo "Schemas leave out what only types say."
 # All files belong to root: at run time only /tmp is written.
 USER node
 EXPOSE 8123
