@@ -81,6 +81,8 @@ const openAgain = async (open: () => Promise<Response>): Promise<Response> => {
     try {
       const answer = await open();
       if (answer.status < 500) return answer;
+      // Unread, it keeps its connection.
+      await answer.body?.cancel();
     } catch (error) {
       // What was cut here, or is not wanted any more; else the network.
       if (!(error instanceof TypeError)) throw error;
@@ -113,10 +115,13 @@ export const createStreamGate = (): StreamGate => {
     while (!isOpen) {
       if (hasLeft) throw LEFT;
       signal.throwIfAborted();
+      // The signal is the same each time that the client opens the stream again.
+      const waiting = new AbortController();
       await new Promise((resolve) => {
-        changes.addEventListener("change", resolve, { once: true });
-        signal.addEventListener("abort", resolve, { once: true });
+        changes.addEventListener("change", resolve, { signal: waiting.signal });
+        signal.addEventListener("abort", resolve, { signal: waiting.signal });
       });
+      waiting.abort();
     }
   };
 
@@ -149,8 +154,8 @@ export const createStreamGate = (): StreamGate => {
     },
 
     fetch: (input, init) => {
-      const { pathname } = new URL(input instanceof Request ? input.url : input, location.href);
-      return PLACE.test(pathname) ? openStream(input, init) : sendCommand(input, init);
+      const [place = ""] = String(input instanceof Request ? input.url : input).split(/[?#]/, 1);
+      return PLACE.test(place) ? openStream(input, init) : sendCommand(input, init);
     },
 
     want(isWanted) {
