@@ -301,6 +301,5 @@ describe("graphs on state stored by difference", () => {
         ],
       },
     );
-    // 5 s of computing on an idle core; others may want it, too.
   });
 });

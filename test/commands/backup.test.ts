@@ -8,7 +8,6 @@ import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
-/** A command takes seconds where a machine has much to do. */
 const aFolder = async () => {
   const folder = await temporaryFolder();
   onTestFinished(() => folder.remove());

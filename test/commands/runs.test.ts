@@ -10,7 +10,6 @@ import { eventually } from "../helpers/conditions.ts";
 const KEY = "0123456789abcdef0123456789abcdef";
 const MISSING = "0199f3a0-0000-7000-8000-000000000000";
 
-/** A command takes seconds where a machine has much to do. */
 let server: TestServer;
 let api: Api;
 beforeAll(async () => {

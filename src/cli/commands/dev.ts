@@ -1,9 +1,9 @@
-import { access } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import { graphConfigFileOf, helpText, readCommandLine } from "../../config/config.ts";
 import { projectKeysIn } from "../../config/project-keys.ts";
 import { StartError } from "../../domain/errors.ts";
+import { isThere } from "../../lib/is-there.ts";
 import { isAttended, openingIn } from "../dev/opening.ts";
 import { EXIT_CODES, NotDoneError } from "../run-command.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
@@ -44,13 +44,8 @@ const run = async (given: string[], { environment, terminal, write }: CommandSur
   const { opens, others: argv } = openingIn(given);
   if (readCommandLine(argv).help) return write(wholeHelp());
   const file = graphConfigFileOf(argv, environment);
-  if (projectKeysIn(environment)["graphs"] === undefined) {
-    const isThere = await access(file).then(
-      () => true,
-      () => false,
-    );
-    if (!isThere) throw new StartError(NO_CONFIG(resolve(file)));
-  }
+  if (projectKeysIn(environment)["graphs"] === undefined && !(await isThere(file)))
+    throw new StartError(NO_CONFIG(resolve(file)));
   const { launch } = await import("../dev/launch.ts");
   // What is wrong was told by the server.
   const isOpened = opens ?? isAttended(environment, terminal);

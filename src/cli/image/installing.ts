@@ -1,6 +1,7 @@
-import { access, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { StartError } from "../../domain/errors.ts";
+import { isThere } from "../../lib/is-there.ts";
 
 /** How the packages of a project get into its image. */
 export interface Installation {
@@ -22,12 +23,6 @@ const USUAL_YARN = "4";
 
 /** What says how packages are fetched. It may hold tokens, so nothing of it gets into the image. */
 export const SETTINGS = [".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn"] as const;
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
 
 /** The version in `packageManager` of package.json, as `10.4.1` of `pnpm@10.4.1+sha512.…`; undefined if it names another or none. */
 const pinnedVersion = (manager: string, packageManager: string | undefined): string | undefined => {

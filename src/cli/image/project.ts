@@ -1,7 +1,8 @@
-import { access, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { z } from "zod";
 import { StartError } from "../../domain/errors.ts";
+import { isThere } from "../../lib/is-there.ts";
 import { JsonFileError, readJsonFile } from "../../project/json-file.ts";
 import { readGraphConfig } from "../../project/langgraph-json.ts";
 import { installationOf, type Installation } from "./installing.ts";
@@ -49,12 +50,6 @@ const packageKeys = z.looseObject({
   pnpm: z.looseObject({ patchedDependencies: z.unknown() }).partial().optional(),
 });
 type PackageKeys = z.output<typeof packageKeys>;
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
 
 const isWorkspaceRoot = async (folder: string): Promise<boolean> => {
   if (await isThere(join(folder, "pnpm-workspace.yaml"))) return true;

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
-import { access } from "node:fs/promises";
 import { platform } from "node:os";
 import { dirname, join } from "node:path";
+import { isThere } from "../../lib/is-there.ts";
 import { copyPackagesOfNpx } from "./npx-packages.ts";
 
 export const PACKAGE_MANAGERS = ["npm", "pnpm", "yarn", "bun"] as const;
@@ -14,12 +14,6 @@ const LOCK_FILES: readonly (readonly [file: string, manager: PackageManager])[] 
   ["bun.lock", "bun"],
   ["bun.lockb", "bun"],
 ];
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
 
 const byLockFile = async (folder: string): Promise<PackageManager | undefined> => {
   for (const [file, manager] of LOCK_FILES) if (await isThere(join(folder, file))) return manager;

@@ -1,15 +1,10 @@
-import { access, constants, cp, rm, utimes } from "node:fs/promises";
+import { constants, cp, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isThere } from "../../lib/is-there.ts";
 
 /** Where this package is installed: three folders above, in `src/` as in `dist/`. */
 const OWN_PACKAGE = fileURLToPath(new URL("../../../", import.meta.url));
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
 
 /** Whether npm may take the folder for a part of another project (a workspace), whose packages are installed elsewhere. */
 const isInsideOfProject = async (folder: string): Promise<boolean> => {

@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import {
-  access,
   chmod,
   chown,
   cp,
@@ -19,6 +18,7 @@ import { arch, platform, userInfo } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { StartError } from "../../domain/errors.ts";
+import { isThere } from "../../lib/is-there.ts";
 
 /**
  * Where the embedded PostgreSQL lives and as whom it runs.
@@ -52,12 +52,6 @@ export interface Binaries {
 
 const run = promisify(execFile);
 
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
-
 /** Whether `user` may walk through the folder. Looks at the mode bits only, not at access control lists. */
 const mayEnter = async (folder: string, user: ServerUser): Promise<boolean> => {
   const { mode, uid, gid } = await stat(folder);
@@ -69,7 +63,7 @@ const mayEnter = async (folder: string, user: ServerUser): Promise<boolean> => {
 /** Whether `user` can get to `path`; of a path that doesn't exist yet, the part that does is looked at. */
 export const isReachable = async (path: string, user: ServerUser): Promise<boolean> => {
   let existing = path;
-  while (!(await exists(existing))) existing = dirname(existing);
+  while (!(await isThere(existing))) existing = dirname(existing);
   for (let folder = await realpath(existing); ; folder = dirname(folder)) {
     if (!(await mayEnter(folder, user))) return false;
     if (folder === dirname(folder)) return true;
@@ -125,7 +119,7 @@ export const findPlace = async (wishedFolder: string): Promise<ClusterPlace> => 
 export const hasCluster = async (wishedFolder: string): Promise<boolean> => {
   const wished = resolve(wishedFolder);
   for (const folder of [join(wished, "postgres"), systemPlaceOf(wished)]) {
-    if (await exists(join(folder, "cluster/data/PG_VERSION"))) return true;
+    if (await isThere(join(folder, "cluster/data/PG_VERSION"))) return true;
   }
   return false;
 };
@@ -188,7 +182,7 @@ const repair = async (home: string): Promise<boolean> => {
     }[];
     for (const { source, target } of links) {
       const path = join(home, target);
-      if (await exists(path)) continue;
+      if (await isThere(path)) continue;
       await rm(path, { force: true }); // a link that leads nowhere
       await symlink(relative(dirname(path), join(home, source)), path).catch(
         (error: NodeJS.ErrnoException) => {
@@ -211,7 +205,7 @@ const repair = async (home: string): Promise<boolean> => {
 
 /** Copies the binaries to where the server's user can reach them: aside first, then renamed, so never half. */
 const copyBinaries = async (source: string, target: string): Promise<void> => {
-  if (await exists(target)) return;
+  if (await isThere(target)) return;
   const aside = `${target}.${randomUUID()}`;
   try {
     await mkdir(dirname(target), { recursive: true, mode: 0o755 });

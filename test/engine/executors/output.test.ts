@@ -7,7 +7,6 @@ import { openStream } from "../../helpers/server-sent-events.ts";
 import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
 
 const WITHIN_MS = 120_000;
-// So that a wait in vain says what it waited for.
 
 let server: TestServer;
 beforeAll(async () => {

@@ -1,4 +1,5 @@
 import { Validator, type OutputUnit, type Schema, type SchemaDraft } from "@cfworker/json-schema";
+import { shortened } from "../shortened.ts";
 import { BoundedSchema } from "./bounded-schema.ts";
 
 /** As it is sent: what is undefined is not there. */
@@ -24,8 +25,6 @@ const draftOf = ({ $schema }: Readonly<Record<string, unknown>>): SchemaDraft =>
 
 /** The validator names every choice of a list of thousands. */
 const CHARACTERS_OF_MESSAGE = 300;
-const shortened = (text: string): string =>
-  text.length > CHARACTERS_OF_MESSAGE ? `${text.slice(0, CHARACTERS_OF_MESSAGE)}…` : text;
 
 /** They say that something further in is wrong, which is said there. */
 const CONTAINERS = new Set([
@@ -75,7 +74,10 @@ const toError = ({ keyword, instanceLocation, error }: OutputUnit): SchemaError 
     case "oneOf":
       return { path, message: "must fit exactly one of the alternatives" };
     default:
-      return { path, message: shortened(error.replace(/^Instance /, "").replace(/\.$/, "")) };
+      return {
+        path,
+        message: shortened(error.replace(/^Instance /, "").replace(/\.$/, ""), CHARACTERS_OF_MESSAGE),
+      };
   }
 };
 
