@@ -32,5 +32,24 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect((await messages.last().textContent())?.match(/token0 /g)).toHaveLength(1);
       expect(shown.faults).toEqual([]);
     });
+
+    test("is not shown again after the next one, with which the stream tells it once more", async () => {
+      const { page } = shown;
+      const messages = page.getByRole("log", { name: "Messages" }).getByRole("article");
+      await page.getByLabel("Message", { exact: true }).fill("go on");
+      await page.keyboard.press("Enter");
+      await eventually(
+        "the second answer is whole, and nothing stands behind it",
+        async () =>
+          (await messages.count()) === 4 && /token19/.test((await messages.last().textContent()) ?? ""),
+        SLOW_MS / 4,
+      );
+      await page.getByText("idle", { exact: true }).first().waitFor();
+      await eventually("nothing of the dead attempt is left", async () => {
+        const texts = await messages.allTextContents();
+        return texts.length === 4 && texts.filter((text) => text.includes("token19")).length === 2;
+      });
+      expect(shown.faults).toEqual([]);
+    });
   },
 );

@@ -1,4 +1,4 @@
-/** Types an answer; the first attempt dies, with its process, in the middle of it. */
+/** Types an answer; the first attempt at the first one dies, with its process, in the middle of it. */
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { TypingModel } from "./typing.ts";
 
@@ -9,7 +9,8 @@ const DIES_AFTER_MS = 500;
 export const graph = new StateGraph(MessagesAnnotation)
   .addNode("model", async ({ messages }, config) => {
     const { run_attempt: attempt } = config.configurable as { run_attempt?: number };
-    if (attempt === 1) setTimeout(() => process.kill(process.pid, "SIGKILL"), DIES_AFTER_MS);
+    if (attempt === 1 && messages.length === 1)
+      setTimeout(() => process.kill(process.pid, "SIGKILL"), DIES_AFTER_MS);
     return { messages: [await new TypingModel(TOKENS, PER_SECOND).invoke(messages, config)] };
   })
   .addEdge(START, "model")
