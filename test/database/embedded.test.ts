@@ -173,6 +173,11 @@ describe("several processes", () => {
     const adopter = await start();
     expect((await findPostmaster(place))?.pid).toBe(before.pid);
     expect(adopter.connectionString).toBe(dead.connectionString);
+    // Until the server has noticed that the connection of the dead one is gone, somebody else seems to use it.
+    await eventually(async () => {
+      const sql = "select pid from pg_stat_activity where application_name = 'threadloom embedded'";
+      return (await query(adopter, sql)).length === 1 || undefined;
+    });
     await adopter.close();
     expect(await findPostmaster(place)).toBeUndefined();
   });
