@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../helpers/conditions.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 import { openGate } from "./graphs/gate.ts";
+import { playgroundOf } from "./playground-person.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
@@ -22,16 +23,14 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await shown?.close();
     });
 
-    const messages = () => shown.page.getByRole("log", { name: "Messages" }).getByRole("article");
+    const { messages, say, begin } = playgroundOf(() => shown);
     const passGate = (): Promise<unknown> =>
       eventually("a graph waits at the gate", async () => openGate() === 1 || undefined);
 
     test("are shown while they work: that of a node, and that which a tool has called; also after a reload", async () => {
       const { page } = shown;
-      await shown.go("/?assistant=nested");
-      await page.getByRole("heading", { level: 2, name: "nested" }).waitFor();
-      await page.getByLabel("Message", { exact: true }).fill("Why?");
-      await page.keyboard.press("Enter");
+      await begin("nested");
+      await say("Why?");
       const atWork = page.getByRole("region", { name: "Graphs at work" });
       await atWork.getByText("Inside helper").waitFor();
       await atWork.getByText("Let me ask an expert.").waitFor();

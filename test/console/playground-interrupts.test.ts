@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../helpers/conditions.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { playgroundOf } from "./playground-person.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
@@ -18,15 +19,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
     }, SLOW_MS);
     afterAll(() => shown?.close());
 
-    const messages = () => shown.page.getByRole("log", { name: "Messages" }).getByRole("article");
-    const say = async (text: string): Promise<void> => {
-      await shown.page.getByLabel("Message", { exact: true }).fill(text);
-      await shown.page.keyboard.press("Enter");
-    };
-    const begin = async (assistant: string): Promise<void> => {
-      await shown.go(`/?assistant=${assistant}`);
-      await shown.page.getByRole("heading", { level: 2, name: assistant }).waitFor();
-    };
+    const { messages, say, begin } = playgroundOf(() => shown);
 
     test("is accepted, edited, answered or ignored in the shape of agent inboxes", async () => {
       const { page } = shown;

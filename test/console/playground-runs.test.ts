@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../helpers/conditions.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 import { openGate } from "./graphs/gate.ts";
+import { playgroundOf } from "./playground-person.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
@@ -28,15 +29,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await shown?.close();
     });
 
-    const messages = () => shown.page.getByRole("log", { name: "Messages" }).getByRole("article");
-    const say = async (text: string): Promise<void> => {
-      await shown.page.getByLabel("Message", { exact: true }).fill(text);
-      await shown.page.keyboard.press("Enter");
-    };
-    const begin = async (assistant: string): Promise<void> => {
-      await shown.go(`/?assistant=${assistant}`);
-      await shown.page.getByRole("heading", { level: 2, name: assistant }).waitFor();
-    };
+    const { messages, say, begin } = playgroundOf(() => shown);
     const threadId = (): string => /[0-9a-f-]{36}/.exec(shown.page.url())?.[0] ?? "";
     /** The oldest first. */
     const runs = async (): Promise<KnownRun[]> =>

@@ -1,6 +1,5 @@
 import { fileURLToPath } from "node:url";
 import { Client } from "@langchain/langgraph-sdk";
-import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   openConsole,
@@ -10,6 +9,7 @@ import {
   watchPage,
   type OpenConsole,
 } from "./browser.ts";
+import { playgroundOf } from "./playground-person.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 
@@ -26,16 +26,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
   }, SLOW_MS);
   afterAll(() => shown?.close());
 
-  const messagesOf = (page: Page) => page.getByRole("log", { name: "Messages" }).getByRole("article");
-  const messages = () => messagesOf(shown.page);
-  const say = async (text: string, page = shown.page): Promise<void> => {
-    await page.getByLabel("Message", { exact: true }).fill(text);
-    await page.keyboard.press("Enter");
-  };
-  const begin = async (assistant: string): Promise<void> => {
-    await shown.go(`/?assistant=${assistant}`);
-    await shown.page.getByRole("heading", { level: 2, name: assistant }).waitFor();
-  };
+  const { messagesOf, messages, say, begin } = playgroundOf(() => shown);
   const answerTo = (text: string, page = shown.page) =>
     messagesOf(page).getByText(new RegExp(`^You said: "${text}"`));
   const branchOf = (place: number) => messages().nth(place).getByRole("group", { name: "Branches" });

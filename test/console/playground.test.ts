@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { playgroundOf } from "./playground-person.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
 const PICTURE = Buffer.from(
@@ -21,15 +22,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
     }, SLOW_MS);
     afterAll(() => shown?.close());
 
-    const messages = () => shown.page.getByRole("log", { name: "Messages" }).getByRole("article");
-    const say = async (text: string): Promise<void> => {
-      await shown.page.getByLabel("Message", { exact: true }).fill(text);
-      await shown.page.keyboard.press("Enter");
-    };
-    const begin = async (assistant: string): Promise<void> => {
-      await shown.go(`/?assistant=${assistant}`);
-      await shown.page.getByRole("heading", { level: 2, name: assistant }).waitFor();
-    };
+    const { messages, say, begin } = playgroundOf(() => shown);
 
     test("makes a thread of the first message, and shows the answer with its tool calls and their results", async () => {
       const { page } = shown;

@@ -1,0 +1,25 @@
+import type { Page } from "playwright-core";
+import type { OpenConsole } from "./browser.ts";
+
+/**
+ * What a person sees and does in the playground.
+ * @param shown the console, asked for with each act: tests open it before the first
+ */
+export const playgroundOf = (shown: () => OpenConsole) => {
+  const messagesOf = (page: Page) => page.getByRole("log", { name: "Messages" }).getByRole("article");
+  return {
+    messagesOf,
+    messages: () => messagesOf(shown().page),
+    /** Writes a message and sends it. */
+    async say(text: string, page: Page = shown().page): Promise<void> {
+      await page.getByLabel("Message", { exact: true }).fill(text);
+      await page.keyboard.press("Enter");
+    },
+    /** Opens a new thread with an assistant. */
+    async begin(assistant: string): Promise<void> {
+      const { page, go } = shown();
+      await go(`/?assistant=${assistant}`);
+      await page.getByRole("heading", { level: 2, name: assistant }).waitFor();
+    },
+  };
+};
