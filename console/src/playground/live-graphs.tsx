@@ -29,7 +29,10 @@ const useGraphsAtWork = (stream: LiveStream): readonly string[] => {
       if (name === undefined) {
         if (!begins) setAtWork([]);
       } else if (namespace.length === 1) {
-        setAtWork((known) => [...known.filter((one) => one !== name), ...(begins ? [name] : [])]);
+        setAtWork((known) => {
+          if (known.includes(name) === begins) return known;
+          return begins ? [...known, name] : known.filter((one) => one !== name);
+        });
       }
     });
     return () => {
