@@ -5,8 +5,10 @@ import { expect, onTestFinished, test } from "vitest";
 import { packageNameOf } from "../../src/cli/new/manifest.ts";
 import { findPackageManager, scriptCommand } from "../../src/cli/new/installing.ts";
 import { serverVersion } from "../../src/lib/package-versions.ts";
+import { isThere } from "../../src/lib/is-there.ts";
 import { commandHere } from "../helpers/command-here.ts";
-import { commandOf } from "../helpers/command-process.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { commandOf, startCommand } from "../helpers/command-process.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
 /** What is made is run in test/main/package.test.ts. */
@@ -139,6 +141,20 @@ test("an installation that fails is told with what the package manager said, and
   expect(told).toContain("'npm install' failed there:");
   expect(told).toContain("nowhere.tgz");
   expect(await readdir(`${cwd}/x`)).toContain("package.json");
+});
+
+test("an installation that is stopped takes the package manager with it, and says that the project lacks its packages", async () => {
+  const cwd = await aFolder();
+  await writeFile(`${cwd}/npm`, "#!/bin/sh\necho begun > begun\nexec sleep 600\n", { mode: 0o755 });
+  const environment = { PATH: `${cwd}:${process.env["PATH"]}` };
+  const { child, ended } = startCommand(["new", "x"], { cwd, environment });
+  await eventually("npm has begun", async () => (await isThere(`${cwd}/x/begun`)) || undefined);
+  child.kill("SIGINT");
+  const { code, told } = await ended;
+  expect(code).toBe(1);
+  expect(told).toContain(
+    `The project is in ${cwd}/x, but its packages are not installed: 'npm install' was stopped.`,
+  );
 });
 
 test.each([

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { copyPackagesOfNpx } from "../../src/cli/new/npx-packages.ts";
 import { temporaryFolder, type TemporaryFolder } from "../helpers/temporary-folder.ts";
 
+const goesOn = new AbortController().signal;
 let temporary: TemporaryFolder | undefined;
 let root: string;
 let own: string;
@@ -37,7 +38,7 @@ test("npm finishes what npx began: it keeps what the project needs, removes the 
     await mkdir(folder);
     const dependencies = { own: `file:${root}/own-1.0.0.tgz`, needed: `file:${root}/needed-1.0.0.tgz` };
     await writeFile(join(folder, "package.json"), JSON.stringify({ name: "project", dependencies }));
-    expect(await copyPackagesOfNpx(folder, isCopied ? own : `${root}/own/`)).toBe(isCopied);
+    expect(await copyPackagesOfNpx(folder, goesOn, isCopied ? own : `${root}/own/`)).toBe(isCopied);
     await promisify(execFile)("npm", ["install", "--offline"], { cwd: folder });
     const entries = await readdir(join(folder, "node_modules"), { recursive: true });
     return { lock: await readFile(join(folder, "package-lock.json"), "utf8"), entries: entries.sort() };
@@ -50,11 +51,21 @@ test("npm finishes what npx began: it keeps what the project needs, removes the 
 
 test("packages are not copied into a folder that has some, nor into one that may be a workspace of a project above", async () => {
   await mkdir(join(root, "with/node_modules"), { recursive: true });
-  expect(await copyPackagesOfNpx(join(root, "with"), own)).toBe(false);
+  expect(await copyPackagesOfNpx(join(root, "with"), goesOn, own)).toBe(false);
   await mkdir(join(root, "above/packages/agent"), { recursive: true });
   await writeFile(join(root, "above/package.json"), "{}");
-  expect(await copyPackagesOfNpx(join(root, "above/packages/agent"), own)).toBe(false);
+  expect(await copyPackagesOfNpx(join(root, "above/packages/agent"), goesOn, own)).toBe(false);
   expect(await readdir(join(root, "above/packages/agent"))).toEqual([]);
+});
+
+test("a copy that is stopped leaves nothing behind, least of all half of it by the name that npm reads", async () => {
+  const stopping = new AbortController();
+  const folder = join(root, "stopped");
+  await mkdir(folder);
+  const copying = copyPackagesOfNpx(folder, stopping.signal, own);
+  stopping.abort();
+  expect(await copying).toBe(false);
+  expect(await readdir(folder)).toEqual([]);
 });
 
 test("a copy that fails leaves nothing behind, so that npm installs all", async () => {
@@ -63,6 +74,8 @@ test("a copy that fails leaves nothing behind, so that npm installs all", async 
   await cp(join(own, "../../"), cache, { recursive: true });
   await rm(join(cache, "node_modules/.package-lock.json"));
   await mkdir(join(root, "project"));
-  expect(await copyPackagesOfNpx(join(root, "project"), join(cache, "node_modules/own/"))).toBe(false);
+  expect(await copyPackagesOfNpx(join(root, "project"), goesOn, join(cache, "node_modules/own/"))).toBe(
+    false,
+  );
   expect(await readdir(join(root, "project"))).toEqual([]);
 });

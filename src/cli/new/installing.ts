@@ -49,9 +49,17 @@ export const EXECUTE: Readonly<Record<PackageManager, string>> = {
 
 const SAID_CHARACTERS = 4_000;
 
-/** @returns undefined, or what the package manager said as it failed (its last 4,000 characters) */
-export const install = async (manager: PackageManager, folder: string): Promise<string | undefined> => {
-  const isBegun = manager === "npm" && (await copyPackagesOfNpx(folder));
+/**
+ * @param signal ends it; what it answers then says nothing
+ * @returns undefined, or what the package manager said as it failed (its last 4,000 characters)
+ */
+export const install = async (
+  manager: PackageManager,
+  folder: string,
+  signal: AbortSignal,
+): Promise<string | undefined> => {
+  const isBegun = manager === "npm" && (await copyPackagesOfNpx(folder, signal));
+  if (signal.aborted) return "It was stopped.";
   return new Promise((resolve) => {
     // On Windows they are scripts for the shell; no word of the line comes from outside.
     const child = spawn(manager, ["install", ...(isBegun ? ["--prefer-offline"] : [])], {
@@ -59,6 +67,9 @@ export const install = async (manager: PackageManager, folder: string): Promise<
       stdio: ["ignore", "pipe", "pipe"],
       shell: platform() === "win32",
     });
+    // Ctrl-C at a terminal reaches it anyway.
+    const stop = (): void => void child.kill();
+    signal.addEventListener("abort", stop, { once: true });
     let said = "";
     const keep = (chunk: Buffer): void => void (said = (said + chunk.toString()).slice(-SAID_CHARACTERS));
     child.stdout.on("data", keep);
@@ -66,8 +77,9 @@ export const install = async (manager: PackageManager, folder: string): Promise<
     child.once("error", (error: NodeJS.ErrnoException) =>
       resolve(error.code === "ENOENT" ? `${manager} is not installed.` : error.message),
     );
-    child.once("close", (code, signal) =>
-      resolve(code === 0 ? undefined : said.trim() || `It ended with ${signal ?? code}.`),
-    );
+    child.once("close", (code, killedBy) => {
+      signal.removeEventListener("abort", stop);
+      resolve(code === 0 ? undefined : said.trim() || `It ended with ${killedBy ?? code}.`);
+    });
   });
 };

@@ -1,4 +1,4 @@
-import { constants, cp, rm, utimes } from "node:fs/promises";
+import { constants, cp, rename, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isThere } from "../../lib/is-there.ts";
@@ -20,28 +20,41 @@ const isInsideOfProject = async (folder: string): Promise<boolean> => {
  * the same lock file as without (compared). Measured: 2.3 s in place of 13.
  *
  * Not for a folder within another project, nor where packages are already; a copy that fails is taken away, and npm does all of it.
+ * It gets its name when it is whole: npm would take half of a package for one that is installed.
  *
+ * @param signal aborted: the copy fails
  * @param own the folder of this package, for tests
  * @returns whether packages were copied
  */
-export const copyPackagesOfNpx = async (folder: string, own: string = OWN_PACKAGE): Promise<boolean> => {
+export const copyPackagesOfNpx = async (
+  folder: string,
+  signal: AbortSignal,
+  own: string = OWN_PACKAGE,
+): Promise<boolean> => {
   const source = dirname(own);
   const isOfNpx = basename(source) === "node_modules" && basename(dirname(dirname(source))) === "_npx";
   const target = join(folder, "node_modules");
   if (!isOfNpx || (await isThere(target)) || (await isInsideOfProject(folder))) return false;
+  const copy = join(folder, ".node_modules-of-npx");
   try {
     // The links of `.bin` stay what they are, relative ones; copies share their blocks where the file system can do that.
-    await cp(source, target, {
+    await cp(source, copy, {
       recursive: true,
+      filter: () => {
+        signal.throwIfAborted();
+        return true;
+      },
       verbatimSymlinks: true,
       mode: constants.COPYFILE_FICLONE,
     });
     // npm believes its record of what is installed (and has the checksums for the lock file from it) only if no folder is younger.
     const now = new Date();
-    await utimes(join(target, ".package-lock.json"), now, now);
+    await utimes(join(copy, ".package-lock.json"), now, now);
+    await rename(copy, target);
     return true;
   } catch {
-    await rm(target, { recursive: true, force: true, maxRetries: 3 });
+    // What cannot be taken away is in nobody's way.
+    await rm(copy, { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
     return false;
   }
 };
