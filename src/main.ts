@@ -17,6 +17,8 @@ const surroundings: CommandSurroundings = {
   stopping() {
     const stopping = new AbortController();
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
+    // Where a question has had the terminal read keys one by one, Ctrl-C is a key and no signal.
+    if (process.stdin.isTTY) process.stdin.setRawMode(false);
     return stopping.signal;
   },
 };

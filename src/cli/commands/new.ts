@@ -56,46 +56,27 @@ const dependencyOn = async (given: string | undefined, folder: string): Promise<
   return isPath ? `file:${relative(folder, resolve(given)).replaceAll("\\", "/")}` : given;
 };
 
-const STOPPING = ["SIGINT", "SIGTERM"] as const;
-
-/** Does something that a signal to this process ends in order. */
-const stoppable = async <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> => {
-  const stopping = new AbortController();
-  const stop = (): void => stopping.abort();
-  for (const name of STOPPING) process.on(name, stop);
-  try {
-    return await work(stopping.signal);
-  } finally {
-    for (const name of STOPPING) process.off(name, stop);
-  }
-};
-
 /** Installs what the project needs, and says how it goes. Throws StartError. */
 const installIn = async (
   folder: string,
   manager: PackageManager,
-  { terminal, tell }: CommandSurroundings,
+  { terminal, tell, stopping }: CommandSurroundings,
 ): Promise<void> => {
   const { spinner } = await import("@clack/prompts");
   const wheel = terminal ? spinner({ indicator: "timer" }) : undefined;
   const startedAt = Date.now();
   if (wheel === undefined) tell(`Installing its packages with ${manager} …\n`);
-  else {
-    wheel.start(`Installing its packages with ${manager}`);
-    // It would read Ctrl-C as a key, and end this process with 0 while the package manager goes on.
-    if (process.stdin.isTTY) process.stdin.setRawMode(false);
-  }
-  const [failure, isStopped] = await stoppable(async (signal) => {
-    const answer = await install(manager, folder, signal);
-    return [answer, signal.aborted] as const;
-  });
+  else wheel.start(`Installing its packages with ${manager}`);
+  // After the wheel has begun, which would read Ctrl-C as a key and end this process with 0 while the package manager goes on.
+  const signal = stopping();
+  const failure = await install(manager, folder, signal);
   if (failure === undefined) {
     const seconds = ((Date.now() - startedAt) / SECOND_MS).toFixed(0);
     if (wheel === undefined) tell(`Installed in ${seconds} s.\n`);
     else wheel.stop("Its packages are installed");
     return;
   }
-  if (isStopped)
+  if (signal.aborted)
     throw new StartError(
       `The project is in ${folder}, but its packages are not installed: '${manager} install' was stopped. Run it there again.`,
     );
