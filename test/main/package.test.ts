@@ -1,4 +1,5 @@
-import { symlink } from "node:fs/promises";
+import { readFile, symlink } from "node:fs/promises";
+import { Script } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freshDatabase } from "../helpers/database.ts";
 import {
@@ -53,6 +54,14 @@ test.each([
     }
   },
 );
+
+test("what asks for the key in the reference page of the API is a script there, and no module", async () => {
+  const project = await aProject({}, {});
+  const text = await readFile(project.path("node_modules/threadloom/dist/http/docs-key.js"), "utf8");
+  expect(text).toContain("docsSignIn");
+  // Only read: what exports something is no script, and the page would load none of it.
+  expect(() => new Script(text)).not.toThrow();
+});
 
 test("a graph in JavaScript imports a package of its workspace in TypeScript", async () => {
   const project = await aProject(

@@ -211,6 +211,7 @@ test("every key of langgraph.json has its line in the page on configuration, and
 const FOREIGN_SENTENCES = [
   'Unknown file extension ".ts"',
   "sorry, too many clients already",
+  "No space left on device",
   'prepared statement "…" does not exist',
   "JavaScript heap out of memory",
 ];
