@@ -47,8 +47,11 @@ const RETRY_MS = 100;
 /** Longer than a server takes to stop, and to recover from a crash. */
 const REGISTER_MS = 60_000;
 const NO_SUCH_DATABASE = "3D000";
-/** A closed connection is seen in pg_stat_activity for some milliseconds more. */
-const LEAVING_MS = 1_000;
+/**
+ * A closed connection is seen in pg_stat_activity for some milliseconds more, and on a busy machine (load 30 on two cores) for more than a
+ * second: of two that close at once, the one that keeps the lock would take the other for one that stays, and leave the server behind.
+ */
+const LEAVING_MS = 4_000;
 /** How long an exited process's connections may take to be gone. */
 const ABANDONED_MS = 10_000;
 const END_ENTRY = fileURLToPath(new URL("./end-entry.js", import.meta.url));
