@@ -67,6 +67,7 @@ export const aBareApp = async (options: TestAppOptions = {}) => {
     cors: { origins: originsOf({ named, rules, hasKeys: () => true }), rules },
     routes: options.routes ?? [],
   });
+  await app.ready();
   return { app, lines, client: supertest(app.server) };
 };
 

@@ -30,7 +30,10 @@ test("where what is stored is encrypted, the outbox is, too, and the receiver re
       `/hook?token=${canary}`,
       `/other/${canary}`,
     ]);
-    const { body: shown } = await api.post<{ url: string }[]>("/webhooks/deliveries/search", {});
+    const shown = await eventually("all runs have ended", async () => {
+      const { body } = await api.post<{ url: string }[]>("/webhooks/deliveries/search", {});
+      return body.length === webhooks.length ? body : undefined;
+    });
     expect(shown.map(({ url }) => url).sort()).toEqual([...webhooks].sort());
     const receivers = await query<{ receiver: string }>(
       server,
