@@ -198,6 +198,26 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await runsOf(thread)).toBe(2);
     });
 
+    test("tells of a page that something in between has sent as an answer, and reads again when it is out of the way", async () => {
+      const { page } = shown;
+      const asked = /\/(runs|assistants)\/search$/;
+      await page.route(asked, (route) =>
+        route.fulfill({ status: 200, contentType: "text/html; charset=utf-8", body: "<h1>Sign in</h1>" }),
+      );
+      for (const place of ["/runs", "/assistants"]) {
+        await shown.go("/queue");
+        await page.reload();
+        await shown.go(place);
+        await page
+          .getByRole("alert")
+          .getByText(/^Not the server has answered/)
+          .first()
+          .waitFor();
+      }
+      await page.unroute(asked);
+      await page.getByRole("alert").waitFor({ state: "detached" });
+    });
+
     test("goes on with a stream that could not be opened for as long as a server takes to be started again", async () => {
       const { page } = shown;
       const thread = await aThread("agent", { messages: [{ type: "human", content: "hello" }] });

@@ -1,5 +1,5 @@
 import { Client } from "@langchain/langgraph-sdk";
-import type { Connection } from "../server/connection.tsx";
+import { fetchAnswer, type Connection } from "../server/connection.tsx";
 import { messagesIn } from "./messages.ts";
 import { withOptions, type RunOptions } from "./run-options.ts";
 
@@ -12,7 +12,7 @@ const READ_AGAIN_MS = 1_000;
 
 /** Reads once more what could not be read. */
 const readTwice: typeof fetch = async (input, init) => {
-  const read = (): Promise<Response> => fetch(input, init);
+  const read = (): Promise<Response> => fetchAnswer(input, init);
   if ((init?.method ?? "GET") !== "GET") return await read();
   const first = await read().catch(() => undefined);
   if (first !== undefined && first.status < 500) return first;

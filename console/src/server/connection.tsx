@@ -71,6 +71,22 @@ const sentenceOf = (text: string, status: number): string => {
   return `The server answered with HTTP ${status}.`;
 };
 
+const BAD_GATEWAY = 502;
+
+/**
+ * As the browser's, but that a page is no answer: a proxy that wants somebody to sign in sends one with 200, and what is read of it would
+ * be "Unexpected token '<'". @throws Refusal
+ */
+export const fetchAnswer: typeof fetch = async (input, init) => {
+  const answer = await fetch(input, init);
+  if (!answer.ok || !/^text\/html\b/i.test(answer.headers.get("content-type") ?? "")) return answer;
+  await answer.body?.cancel();
+  throw new Refusal(
+    BAD_GATEWAY,
+    "Not the server has answered, but something in between, with a page: perhaps it wants you to sign in.",
+  );
+};
+
 const REFUSAL_OF_CLIENT = /^(?:HTTP (\d+): |Protocol request failed: (\d+)[^—]*(?:— |$))([^]*)$/;
 
 /** What Chromium, Firefox and Safari say, and the official client around it. */
@@ -108,7 +124,7 @@ export const mayPass = (thrown: unknown): boolean => {
 export const connect = async (signIn: SignIn, key: string | undefined): Promise<Connection> => {
   const headers = credentialHeaders(signIn, key);
   const ask = async (method: string, path: string, body?: unknown): Promise<[string, Headers]> => {
-    const answer = await fetch(`${apiUrl}${path}`, {
+    const answer = await fetchAnswer(`${apiUrl}${path}`, {
       method,
       headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -139,7 +155,7 @@ export const connect = async (signIn: SignIn, key: string | undefined): Promise<
     apiUrl,
     apiKey: null,
     defaultHeaders: headers,
-    callerOptions: { maxRetries: TRIES_AGAIN },
+    callerOptions: { maxRetries: TRIES_AGAIN, fetch: fetchAnswer },
   });
   return { apiUrl, headers, client, request, search, info };
 };
