@@ -350,7 +350,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("on a phone in the dark", { 
     const seen: unknown[] = [];
     for (const name of PAGES) {
       await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
-      await page.waitForFunction(`document.title === ${JSON.stringify(`${name} – Threadloom`)}`);
+      await expect.poll(() => page.title()).toBe(`${name} – Threadloom`);
       await page.getByRole("main").getByRole("heading", { level: 1 }).first().waitFor();
       await page.waitForLoadState("networkidle", { timeout: 3_000 }).catch(() => undefined);
       const sizes = await page.evaluate(`({

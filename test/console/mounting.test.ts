@@ -67,7 +67,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
   ): Promise<void> => {
     for (const name of names) {
       await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
-      await page.waitForFunction(`document.title === ${JSON.stringify(`${name} – Threadloom`)}`);
+      await expect.poll(() => page.title()).toBe(`${name} – Threadloom`);
       await page.getByRole("main").getByRole("heading", { level: 1 }).first().waitFor();
       await page.waitForLoadState("networkidle", { timeout: 3_000 }).catch(() => undefined);
       await seen?.();

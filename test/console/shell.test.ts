@@ -56,7 +56,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
       await page.getByLabel("Colours").selectOption({ label: theme });
       for (const name of names.filter((one) => one !== "API")) {
         await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
-        await page.waitForFunction(`document.title === ${JSON.stringify(`${name} – Threadloom`)}`);
+        await expect.poll(() => page.title()).toBe(`${name} – Threadloom`);
         await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
         expect({ theme, name, violations: await shown.violations() }).toEqual({
           theme,
@@ -72,7 +72,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     await shown.go("/runs?status=error&unknown=%3F");
     await page.getByRole("main").getByRole("heading", { level: 1, name: "Runs" }).waitFor();
     await page.getByRole("navigation").getByRole("link", { name: "Runs", exact: true }).click();
-    await page.waitForFunction(`location.hash === "#/runs"`);
+    await expect.poll(() => new URL(page.url()).hash).toBe("#/runs");
     expect(new URL(page.url()).search).toBe("");
   });
 

@@ -32,8 +32,9 @@ describe.skipIf(missing !== undefined)("the page /docs in Chromium, of a server 
     expect(await page.locator("#swagger-ui .opblock").count()).toBe(0);
     await page.fill("#api-key", "wrong");
     await page.click("#api-key-form button");
-    await page.waitForFunction("document.querySelector('#api-key-refused')?.textContent !== ''");
-    expect(await page.textContent("#api-key-refused")).toBe("The server does not know this API key.");
+    await expect
+      .poll(() => page.textContent("#api-key-refused"))
+      .toBe("The server does not know this API key.");
     expect(await page.locator("#swagger-ui .opblock").count()).toBe(0);
   });
 
@@ -91,7 +92,7 @@ test.skipIf(missing !== undefined)(
       );
       await page.fill("#api-key", "Basic YTpi");
       await page.click("#api-key-form button");
-      await page.waitForFunction("document.querySelector('#api-key-refused')?.textContent !== ''");
+      await expect.poll(() => page.textContent("#api-key-refused")).not.toBe("");
       expect(shown).toContain("Basic YTpi");
       await page.fill("#api-key", "alice-token");
       await page.click("#api-key-form button");
