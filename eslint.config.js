@@ -18,6 +18,7 @@ export default tseslint.config(
     },
   },
   {
+    // Sent as it is.
     files: ["console/public/*.js"],
     languageOptions: {
       globals: Object.fromEntries(
@@ -38,18 +39,6 @@ export default tseslint.config(
     // Of Node; what is below is of browsers, and in TypeScript.
     files: ["console/*.js"],
     languageOptions: { globals: { URL: "readonly", process: "readonly" } },
-  },
-  {
-    // Sent as it is.
-    files: ["console/public/*.js"],
-    languageOptions: {
-      globals: Object.fromEntries(
-        ["addEventListener", "document", "location", "sessionStorage", "setTimeout"].map((name) => [
-          name,
-          "readonly",
-        ]),
-      ),
-    },
   },
   {
     files: ["console/src/**"],

@@ -1,6 +1,6 @@
 import { signInOf, type SignIn } from "../http/sign-in.ts";
 import type { Config } from "../config/config.ts";
-import type { JsonObject, JsonValue } from "../lib/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
 
 /** What a person at the terminal wants to know once the server is up. */
 export interface BannerFacts {
@@ -44,18 +44,15 @@ const KEYS_SHOWN = 5;
 
 const HEADER_NAME = /^[\w-]+$/;
 
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /**
  * An input that the first graph takes: a message, else a few keys of which an example is easily found. Any key may be
  * left out, so what has a default or is made of other things is.
  */
 const exampleInput = (schema: JsonObject | undefined): JsonObject => {
   // The state of most graphs has messages; if that of an unknown one has not, the answer says so.
-  if (schema === undefined || !isObject(schema.properties)) return { messages: MESSAGES };
+  if (schema === undefined || !isJsonObject(schema.properties)) return { messages: MESSAGES };
   const properties = Object.entries(schema.properties).flatMap(([key, property]) =>
-    isObject(property) ? [{ key, property }] : [],
+    isJsonObject(property) ? [{ key, property }] : [],
   );
   const chat = properties.find(({ property }) => property.langgraph_type === "messages");
   if (chat !== undefined) return { [chat.key]: MESSAGES };

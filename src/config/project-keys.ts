@@ -1,5 +1,5 @@
 import { StartError } from "../domain/errors.ts";
-import type { JsonObject, JsonValue } from "../lib/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
 import { ownField } from "../lib/names.ts";
 
 /**
@@ -27,9 +27,6 @@ const MOUNT_PREFIX = "MOUNT_PREFIX";
 /** The names, for whoever describes them. */
 export const PROJECT_VARIABLES: readonly string[] = [...Object.keys(VARIABLES), MOUNT_PREFIX];
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 const objectIn = (name: string, key: string, text: string): JsonObject => {
   let value: unknown;
   try {
@@ -37,7 +34,7 @@ const objectIn = (name: string, key: string, text: string): JsonObject => {
   } catch (error) {
     throw new StartError(`${name} must be JSON, as '${key}' of langgraph.json: ${(error as Error).message}.`);
   }
-  if (isObject(value)) return value;
+  if (isJsonObject(value)) return value;
   throw new StartError(`${name} must be a JSON object, as '${key}' of langgraph.json.`);
 };
 

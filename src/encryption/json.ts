@@ -5,7 +5,7 @@
  */
 
 import { invalid, type ThreadloomError } from "../domain/errors.ts";
-import type { JsonObject, JsonValue } from "../lib/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 import { setProperty } from "../values/properties.ts";
 import { isSealed, type Cipher } from "./cipher.ts";
@@ -77,7 +77,7 @@ export const sealEach = (cipher: Cipher, object: JsonObject, among?: string): Js
 export const sealConfig = (cipher: Cipher, config: JsonObject, among?: string): JsonObject => {
   const sealed: JsonObject = {};
   for (const [key, value] of Object.entries(config)) {
-    const isMerged = (key === "configurable" || key === "context") && isObject(value);
+    const isMerged = (key === "configurable" || key === "context") && isJsonObject(value);
     if (isMerged) setProperty(sealed, key, sealEach(cipher, value, among));
     else setProperty(sealed, key, sealEach(cipher, { value }, among).value);
   }
@@ -108,7 +108,7 @@ const hasLookalike = (value: JsonValue | undefined): boolean => {
 const sealWithin = (cipher: Cipher, value: JsonValue, keys: ReadonlySet<string>): JsonValue => {
   if (Array.isArray(value)) return value.map((item) => sealWithin(cipher, item, keys));
   if (typeof value === "string" && isSealed(value)) return sealValue(cipher, value);
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   const sealed: JsonObject = {};
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined) continue;
@@ -116,9 +116,6 @@ const sealWithin = (cipher: Cipher, value: JsonValue, keys: ReadonlySet<string>)
   }
   return sealed;
 };
-
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /*
  * For who stores a column of `jsonb` and may have a cipher: its JSON text, sealed as it has to be.
@@ -158,7 +155,7 @@ export const assertSearchable = (cipher: Cipher | undefined, filter: JsonValue |
       "'metadata': texts that begin with 'enc1:' are encrypted, so nothing can be found by them.",
     );
   if (Array.isArray(filter)) for (const item of filter) assertSearchable(cipher, item);
-  else if (isObject(filter)) {
+  else if (isJsonObject(filter)) {
     for (const [key, value] of Object.entries(filter)) {
       if (cipher.metadataKeys.has(key)) throw notSearchable(key);
       assertSearchable(cipher, value);

@@ -34,7 +34,6 @@ const isOf = (graph: object, module: unknown): boolean => {
   return Pregel !== undefined && graph instanceof Pregel;
 };
 
-type Classes = Promise<ValueClasses>;
 /** Looks something up once for each key. */
 const once = <Value>(find: (key: string) => Value): ((key: string) => Value) => {
   const known = new Map<string, { value: Value }>();
@@ -44,6 +43,8 @@ const once = <Value>(find: (key: string) => Value): ((key: string) => Value) => 
     return entry.value;
   };
 };
+
+type Classes = Promise<ValueClasses>;
 
 /**
  * Says which classes the graph of a file uses: those of its copy of LangGraph, found as the file finds it. `import` and `require`

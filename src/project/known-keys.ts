@@ -1,4 +1,5 @@
 import { distance, nearestWord } from "../lib/nearest-word.ts";
+import { isObject } from "../lib/json.ts";
 
 /** What the keys of a `langgraph.json` mean here. */
 export interface KeyReview {
@@ -106,9 +107,6 @@ export const LANGGRAPH_JSON_KEYS: Keys = {
 
 /** The keys of a graph that is an object. */
 export const GRAPH_KEYS: Keys = { path: true, description: true, config: true, context: true };
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Looks at every key of a `langgraph.json`, whatever it is. */
 export const reviewKeys = (file: unknown): KeyReview => {

@@ -50,7 +50,6 @@ export const respondParams = z.union([
   z.object({ responses: z.array(z.object(answer)).min(1).max(1_000) }),
   z.object(answer).transform((one) => ({ responses: [one] })),
 ]);
-export type RespondParams = z.output<typeof respondParams>;
 
 export const respondUpdate = z.object({ update: optional(jsonObject), goto: optional(goto) });
 

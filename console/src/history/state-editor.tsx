@@ -7,9 +7,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
 import { UNTOUCHED, ValueEditor } from "../parts/value-editor.tsx";
 import { useConnection } from "../server/connection.tsx";
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+import { isObject } from "../parts/is-object.ts";
 
 /** Ids of nodes as a checkpoint's namespace sees them: its graph's own. */
 const nodesOf = ({ nodes }: AssistantGraph, namespace: string): string[] => {

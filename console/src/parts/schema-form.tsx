@@ -12,10 +12,10 @@ import {
   useState,
   type ReactNode,
 } from "react";
+import { isObject } from "./is-object.ts";
 import { JsonEditor } from "./json.tsx";
 import { FIELDS, type FormContext } from "./schema-form/fields.tsx";
 import { formSchemaOf } from "./schema-form/form-schema.ts";
-import { isObject } from "./schema-form/kinds.ts";
 import { asSent, sentenceOf } from "./schema-form/schema-check.ts";
 import { keysBeside, reasonAgainst } from "./schema-form/shape.ts";
 import { TEMPLATES } from "./schema-form/templates.tsx";

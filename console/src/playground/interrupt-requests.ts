@@ -1,3 +1,5 @@
+import { isObject } from "../parts/is-object.ts";
+
 /**
  * What a thread waits for, as far as the value of an interrupt tells. Two shapes are in the field: the one that agent inboxes know
  * (`action_request`, `config`; alone or in a list), and that of LangChain's human-in-the-loop middleware (`actionRequests`,
@@ -31,8 +33,6 @@ export interface ActionQuestion {
   wordOf: Readonly<Record<Decision, string>>;
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const objectOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {});
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 

@@ -1,3 +1,5 @@
+import { isObject } from "../parts/is-object.ts";
+
 /** What the next runs are given beside their input. */
 export interface RunOptions {
   /** Over the assistant's own, key by key; undefined: nothing of its own. */
@@ -33,9 +35,6 @@ export const paramsOf = (options: RunOptions): Record<string, unknown> => {
     ...(options.stopAfter.length > 0 && { interrupt_after: nodesAsked(options.stopAfter) }),
   };
 };
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Params of a command with these options: what the command says itself, as its checkpoint, is kept. */
 export const withOptions = (

@@ -1,6 +1,7 @@
 import { useState, type FormEvent } from "react";
 import { JsonEditor } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { isObject } from "../parts/is-object.ts";
 import { shortened } from "../parts/shortened.ts";
 import { Time } from "../parts/time.tsx";
 import { ItemDialog } from "./item-dialog.tsx";
@@ -8,9 +9,6 @@ import { ItemForm } from "./item-form.tsx";
 import { textOf } from "./place.ts";
 import { PAGE_SIZE, useItems, type ItemAddress, type ItemFilter, type StoreItem } from "./queries.ts";
 import styles from "./store.module.css";
-
-const isFields = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The items at a namespace and below it; `key` it by the namespace. */
 export const Items = ({ namespace }: { namespace: readonly string[] }) => {
@@ -83,11 +81,11 @@ interface SearchProps {
 const Search = ({ filter, onSearch }: SearchProps) => {
   const [meaning, setMeaning] = useState(filter.meaning);
   const [fields, setFields] = useState<{ json: unknown } | undefined>({ json: filter.fields });
-  const isUsable = fields !== undefined && (fields.json === undefined || isFields(fields.json));
+  const isUsable = fields !== undefined && (fields.json === undefined || isObject(fields.json));
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const json = fields?.json;
-    onSearch(isFields(json) ? json : undefined, meaning.trim());
+    onSearch(isObject(json) ? json : undefined, meaning.trim());
   };
   return (
     <search>

@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import { z } from "zod";
 import { StartError } from "../../domain/errors.ts";
-import { isObject } from "../remote/records.ts";
+import { isJsonObject } from "../../lib/json.ts";
 import { runExtract } from "../../runs/schemas.ts";
 import { fieldsText, tableText } from "../printable.ts";
 import { durationText } from "../remote/duration.ts";
@@ -43,7 +43,8 @@ const failedNodesOf = async (
   const path = `/threads/${threadId}/history`;
   const answer = await server.post(path, { limit: 1, metadata: { run_id: runId ?? "" }, select: ["tasks"] });
   const [newest] = Array.isArray(answer) ? answer : [];
-  const tasks = isObject(newest) && Array.isArray(newest["tasks"]) ? newest["tasks"].filter(isObject) : [];
+  const tasks =
+    isJsonObject(newest) && Array.isArray(newest["tasks"]) ? newest["tasks"].filter(isJsonObject) : [];
   return tasks
     .filter(({ error }) => typeof error === "string")
     .map(({ name, error }) => `${String(name)}: ${String(error)}`);
@@ -112,7 +113,7 @@ export const createRuns: CreateCommand = (surroundings) => {
           ...(since !== undefined && { created_after: since.toISOString() }),
         },
         limit,
-        parse: (items) => items.filter(isObject),
+        parse: (items) => items.filter(isJsonObject),
         idOf: ({ run_id: id }) => String(id),
       });
       if (flags.json) return json(answer);

@@ -1,11 +1,10 @@
 import { Command } from "commander";
 import { z } from "zod";
 import { StartError } from "../../domain/errors.ts";
-import type { JsonObject } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json.ts";
 import { storageAnswer, threadExtract } from "../../threads/schemas.ts";
 import { fieldsText, tableText } from "../printable.ts";
 import { forEachId, idsArgument } from "../remote/each.ts";
-import { isObject } from "../remote/records.ts";
 import { listing, readListed, type ListFlags } from "../remote/listing.ts";
 import { idArgument, onServer, remoteServer, type ServerFlags } from "../remote/server.ts";
 import { tail } from "../remote/tail.ts";
@@ -33,8 +32,8 @@ const textIn = (metadata: JsonObject | undefined, key: string): string => {
 
 const checkpointText = (state: JsonObject): string => {
   const { checkpoint, metadata, next, created_at: created } = state;
-  const id = isObject(checkpoint) ? String(checkpoint["checkpoint_id"]) : "";
-  const [step, source] = isObject(metadata) ? [metadata["step"], metadata["source"]] : [];
+  const id = isJsonObject(checkpoint) ? String(checkpoint["checkpoint_id"]) : "";
+  const [step, source] = isJsonObject(metadata) ? [metadata["step"], metadata["source"]] : [];
   const due = Array.isArray(next) && next.length > 0 ? `next: ${next.join(", ")}` : "";
   return [id, String(created).slice(0, 19), `step ${String(step)}`, String(source), due].join("  ").trimEnd();
 };
@@ -122,7 +121,7 @@ export const createThreads: CreateCommand = (surroundings) => {
         limit: CHECKPOINTS_SHOWN,
         select: ["metadata", "next", "checkpoint", "created_at"],
       });
-      const states = Array.isArray(history) ? history.filter(isObject) : [];
+      const states = Array.isArray(history) ? history.filter(isJsonObject) : [];
       if (flags.json) json({ ...thread, storage, checkpoints: states });
       else write(threadText(thread, storage, states));
     });

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
 import { JsonFileError } from "../../project/json-file.ts";
+import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
 import type { ProjectKeys } from "../../config/project-keys.ts";
 import { fail, info, ok, warn, type Check } from "./checks.ts";
 
@@ -83,7 +84,7 @@ const FIRST_WITHOUT_INTERFACE = 7;
 
 /** Whether the project has a TypeScript that reads schemas of graphs from their source; nothing for graphs in JavaScript. */
 export const checkTypescript = async ({ entries, path }: GraphConfig): Promise<Check[]> => {
-  if (!entries.some(({ file }) => /\.[cm]?tsx?$/.test(file))) return [];
+  if (!entries.some(({ file }) => TYPESCRIPT.test(file))) return [];
   const version = await installedVersion("typescript", dirname(path));
   if (version !== undefined && Number.parseInt(version, 10) < FIRST_WITHOUT_INTERFACE)
     return [ok("typescript", `typescript ${version}`)];

@@ -1,6 +1,7 @@
 import { isMessage } from "../../values/types/message.ts";
 import { toWireJson, toWireValue } from "../../values/wire-json.ts";
 import type { TellProtocol } from "./events.ts";
+import { isObject } from "../../lib/json.ts";
 
 /** What LangGraph streams in the mode `tools`. */
 interface ToolChunk {
@@ -12,9 +13,6 @@ interface ToolChunk {
   output?: unknown;
   error?: unknown;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** LangChain gives the arguments of a call as the text that they came as. */
 const inputOf = (input: unknown): Record<string, unknown> => {

@@ -93,5 +93,3 @@ export const createRunGrants =
       caller: countedAs(cipher, caller),
     };
   };
-
-export type RunGrants = ReturnType<typeof createRunGrants>;

@@ -87,5 +87,3 @@ export const createCommandService = (parts: RunCommandParts & StateCommandParts)
     },
   };
 };
-
-export type CommandService = ReturnType<typeof createCommandService>;

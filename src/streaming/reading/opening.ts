@@ -97,5 +97,3 @@ export const createOpenings = ({ repository, hub }: OpeningParts) => {
     },
   };
 };
-
-export type Openings = ReturnType<typeof createOpenings>;

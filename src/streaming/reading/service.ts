@@ -79,5 +79,3 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
     },
   };
 };
-
-export type ReadingService = ReturnType<typeof createReadingService>;

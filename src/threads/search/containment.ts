@@ -1,3 +1,5 @@
+import { isObject } from "../../lib/json.ts";
+
 /**
  * The containment of `jsonb @>`: every key of an object, any element for each of a list, equality of the rest. For
  * values, which live in checkpoints and not in a `jsonb` column.
@@ -8,9 +10,6 @@ export type Matcher = (value: unknown) => boolean;
 
 /** Told of comparisons before they are made; throws if they are too many. */
 export type Spend = (comparisons: number) => void;
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * A part is looked at once and not once for each value. Of a list, what is no list and no object is found in one pass;

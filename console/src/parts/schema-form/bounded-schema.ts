@@ -1,7 +1,5 @@
 import { stepsOf } from "./patterns.ts";
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+import { isObject } from "../is-object.ts";
 
 /** Schemas that are looked at for one value; some unfold without end. */
 const VISITS_AT_MOST = 20_000;

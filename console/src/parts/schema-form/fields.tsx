@@ -1,7 +1,8 @@
 import { ariaDescribedByIds, type FieldProps, type RegistryFieldsType, type RJSFSchema } from "@rjsf/utils";
 import { useEffect, useEffectEvent } from "react";
 import { JsonEditor } from "../json.tsx";
-import { CHOICES_FIELD, isObject, JSON_FIELD, MESSAGES_FIELD } from "./kinds.ts";
+import { isObject } from "../is-object.ts";
+import { CHOICES_FIELD, JSON_FIELD, MESSAGES_FIELD } from "./kinds.ts";
 import styles from "./schema-form.module.css";
 
 /** What fields of ours say to the form they stand in. */

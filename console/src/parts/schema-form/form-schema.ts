@@ -1,9 +1,9 @@
 import type { RJSFSchema } from "@rjsf/utils";
+import { isObject } from "../is-object.ts";
 import {
   CHOICES_FIELD,
   firstValueOf,
   isInherited,
-  isObject,
   isTypeName,
   JSON_FIELD,
   MESSAGES_FIELD,

@@ -6,9 +6,6 @@ export const MESSAGES_FIELD = "MessagesField";
 
 export const CHOICES_FIELD = "ChoicesField";
 
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Names that every object has; libraries take them for what they are not. */
 export const isInherited = (name: string): boolean => name in Object.prototype;
 

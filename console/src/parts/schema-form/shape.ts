@@ -1,5 +1,6 @@
 import type { RJSFSchema } from "@rjsf/utils";
-import { CHOICES_FIELD, isInherited, isObject, JSON_FIELD } from "./kinds.ts";
+import { isObject } from "../is-object.ts";
+import { CHOICES_FIELD, isInherited, JSON_FIELD } from "./kinds.ts";
 
 /** More than this is neither read nor written in a form. */
 const LEAVES_AT_MOST = 400;
