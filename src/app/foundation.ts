@@ -14,7 +14,7 @@ import { openSignals } from "../database/signals.ts";
 import { openCipher } from "../encryption/setup.ts";
 import { loadGraphs, type LoadGraphsOptions } from "../graphs/graphs.ts";
 import { missingCompiler } from "../graphs/source/compiler.ts";
-import { createSourceReader } from "../graphs/source/source-schemas.ts";
+import { areSchemasKept, createSourceReader } from "../graphs/source/source-schemas.ts";
 import { TYPESCRIPT } from "../graphs/typescript-reach.ts";
 import type { Logger } from "../lib/logger.ts";
 import { readGraphConfig } from "../project/langgraph-json.ts";
@@ -111,12 +111,13 @@ export const openFoundation = async (parts: FoundationParts) => {
     }),
   };
   const missing = config.sourceSchemas ? missingCompiler() : undefined;
-  if (missing !== undefined && entries.some(({ file }) => TYPESCRIPT.test(file)))
+  const isUnread = missing !== undefined && entries.some(({ file }) => TYPESCRIPT.test(file));
+  if (isUnread && !(await areSchemasKept(config.graphConfigFile, entries)))
     logger.info(`the schemas of graphs leave out what only types say: ${missing}`);
   const openSource = () =>
-    config.sourceSchemas && missing === undefined
+    config.sourceSchemas
       ? createSourceReader({
-          entry: SCHEMA_PROCESS,
+          entry: missing === undefined ? SCHEMA_PROCESS : undefined,
           configPath: config.graphConfigFile,
           projectKeys: config.projectKeys,
           logger,

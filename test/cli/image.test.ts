@@ -1,8 +1,11 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
+import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
+import { installationOf } from "../../src/cli/image/installing.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { runProgram } from "../../src/cli/run-command.ts";
 
@@ -47,7 +50,7 @@ test("the Dockerfile has the Node and the lines of langgraph.json, and neither d
   expect(out).toContain("AS base\nWORKDIR /app\nRUN apt-get update\nENV LANG=C.UTF-8\n");
   expect(out).toContain("COPY package.json package-lock.json ./\n");
   expect(out).toContain("RUN npm ci --omit=dev ");
-  expect(out).toContain("RUN rm -rf node_modules .env .env.* ");
+  expect(out).toContain("RUN find . \\( -name 'node_modules' -o -name '.env' -o -name '.env.*' ");
   const stages = out.split(/^FROM /m).slice(1);
   expect(stages).toHaveLength(4);
   const last = stages.at(-1) ?? "";
@@ -94,7 +97,9 @@ test.each([
     expect(dependencies).toContain(`COPY --from=project /app ./\n`);
     expect(dependencies).toContain(`RUN ${install} \\\n`);
     // It may hold tokens.
-    expect(dependencies).toMatch(/ && rm -rf .* \.yarnrc\.yml \.yarn$/m);
+    expect(dependencies).toMatch(
+      / && find \. -name node_modules -prune -o \\\( .*'\.yarnrc\.yml' -o -name '\.yarn' \\\) -prune -exec rm -rf \{\} \+$/m,
+    );
     expect(last).toContain("COPY --from=dependencies /app ./");
   },
 );
@@ -125,7 +130,76 @@ test("settings of npm are there when packages are installed, and not in the imag
   const files = { "package-lock.json": {}, ".npmrc": "//registry.example/:_authToken=${TOKEN}" };
   const { out } = await within({}, files, "dockerfile");
   expect(out).toContain("COPY package.json package-lock.json .npmrc ./\n");
-  expect(out).toMatch(/^COPY \. \.\nRUN rm -rf .* \.npmrc /m);
+  expect(out).toMatch(/^COPY \. \.\nRUN find \. .* -name '\.npmrc' .* -exec rm -rf /m);
+});
+
+/** The folder as it is after the commands by which a stage removes what must not get into the image. */
+const swept = async (out: string, stage: string, files: readonly string[]): Promise<string[]> => {
+  const folder = await mkdtemp(join(tmpdir(), "threadloom-stage-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  for (const file of files) {
+    await mkdir(dirname(join(folder, file)), { recursive: true });
+    await writeFile(join(folder, file), "secret");
+  }
+  const text = out.split(/^FROM /m).find((one) => one.startsWith(`base AS ${stage}\n`)) ?? "";
+  const sweeps = text.match(/find \. .*\+$/gm) ?? [];
+  expect(sweeps).toHaveLength(1);
+  for (const sweep of sweeps) await promisify(execFile)("sh", ["-c", sweep], { cwd: folder });
+  const left = await readdir(folder, { recursive: true, withFileTypes: true });
+  return left
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => relative(folder, join(parentPath, name)));
+};
+
+test.each([
+  [{}, "project", ["langgraph.json", "web/page.ts"]],
+  // Packages may bring such files along.
+  [{ workspaces: ["web"] }, "dependencies", ["langgraph.json", "node_modules/a/.npmrc", "web/page.ts"]],
+])("with package.json %j no tokens of any folder get into the image", async (more, stage, left) => {
+  const manifest = { ...PACKAGE, ...more };
+  const { out } = await within({}, { "package.json": manifest, "package-lock.json": {} }, "dockerfile");
+  const files = [".npmrc", "web/.npmrc", "web/.yarnrc.yml", "web/.yarn/a", "node_modules/a/.npmrc"];
+  expect((await swept(out, stage, [...files, "langgraph.json", "web/page.ts"])).sort()).toEqual(left);
+});
+
+test.each([
+  ["the newest", {}, "pnpm install --prod"],
+  ["as packageManager of package.json says", { packageManager: "yarn@1.22.22" }, "yarn install --production"],
+  ["the newest", { packageManager: "bun@1.2.0" }, "pnpm install --prod"],
+])("of several lock files one counts, %s (%j), and a line says so", async (why, more, install) => {
+  const folder = await mkdtemp(join(tmpdir(), "threadloom-locks-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  for (const [name, at] of Object.entries({ "package-lock.json": 1, "pnpm-lock.yaml": 3, "yarn.lock": 2 })) {
+    await writeFile(join(folder, name), "");
+    await utimes(join(folder, name), at, at);
+  }
+  const { packageManager }: { packageManager?: string } = more;
+  const { install: found, chosen } = await installationOf(folder, packageManager);
+  expect(found).toContain(install);
+  expect(chosen).toContain(`, ${why};`);
+  const both = await within({}, { "package-lock.json": {}, "yarn.lock": "" }, "dockerfile");
+  expect(both.told).toMatch(/^Of package-lock\.json, yarn\.lock it is .*\n$/);
+});
+
+test.each([
+  ["devDependencies", true],
+  ["dependencies", false],
+])("with typescript among the %s, types say schemas (by a stage of its own: %s)", async (where, hasStage) => {
+  const manifest: Record<string, unknown> = { ...PACKAGE };
+  manifest[where] = { ...(where === "dependencies" && PACKAGE.dependencies), typescript: "^5.9.0" };
+  for (const workspaces of [undefined, ["web"]]) {
+    const files = { "package.json": { ...manifest, workspaces }, "package-lock.json": {} };
+    const { out } = await within({}, files, "dockerfile");
+    const all = out.split(/^FROM /m);
+    const stage = all.find((one) => one.startsWith("base AS schemas\n"));
+    expect(stage !== undefined).toBe(hasStage);
+    expect(out.match(/threadloom\.js schemas --config "langgraph\.json"/g)).toHaveLength(1);
+    const copy = "COPY --from=schemas /app/node_modules/.cache/threadloom ./node_modules/.cache/threadloom\n";
+    expect(all.at(-1)?.includes(copy)).toBe(hasStage);
+    if (!hasStage) continue;
+    expect(stage).toContain("RUN npm ci --include=dev ");
+    expect(stage).toContain("COPY --from=project /app ./\n");
+  }
 });
 
 test.each([
@@ -161,7 +235,9 @@ test("packages of a workspace are installed where the folders of all of them are
   const files = { "package.json": { ...PACKAGE, workspaces: ["packages/*"] }, "package-lock.json": {} };
   const { out } = await within({}, files, "dockerfile");
   const [, , project, dependencies, last] = out.split(/^FROM /m);
-  expect(project).toMatch(/^base AS project\nCOPY \. \.\nRUN find \. .*-name node_modules .*-name '\.env' /);
+  expect(project).toMatch(
+    /^base AS project\nCOPY \. \.\nRUN find \. .*-name 'node_modules' .*-name '\.env' /,
+  );
   expect(dependencies).toMatch(
     /^base AS dependencies\nCOPY --from=project \/app \.\/\n#.*\nRUN npm ci --omit=dev /,
   );
@@ -215,6 +291,7 @@ test("the compose file runs a read-only server beside its database, and has no d
     services: { threadloom: Service };
   };
   expect(plain.services.threadloom.env_file).toBeUndefined();
+  expect(out).toContain("#   npx threadloom dockerfile --output Dockerfile ");
 });
 
 test("a file that is there is not written over without --force", async () => {

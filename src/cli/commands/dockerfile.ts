@@ -17,6 +17,7 @@ export const createDockerfile: CreateCommand = ({ environment, write, tell }) =>
     description: "Prints a Dockerfile for this project.",
     examples: EXAMPLES,
     text: dockerfileText,
+    remark: ({ installation }) => installation.chosen,
     environment,
     write,
     tell,

@@ -4,6 +4,7 @@ import { StartError } from "../../domain/errors.ts";
 import { cacheFolderOf, createExtractionCache } from "../../graphs/source/cache.ts";
 import { missingCompiler } from "../../graphs/source/compiler.ts";
 import { startExtraction } from "../../graphs/source/extraction-process.ts";
+import { requestOf } from "../../graphs/source/source-schemas.ts";
 import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
 import { graphConfigFileOf } from "../../config/config.ts";
 import { readGraphConfig } from "../../project/langgraph-json.ts";
@@ -29,7 +30,7 @@ const fill = async (configPath: string, { write, tell }: CommandSurroundings): P
   const kept = cacheFolderOf(folder);
   if (kept === undefined)
     throw new StartError(`There is no node_modules in ${folder}, or above it, to keep schemas in.`);
-  const request = { folder, entries: entries.map(({ id, file, exportName }) => ({ id, file, exportName })) };
+  const request = requestOf(folder, entries);
   const extraction = await startExtraction(SCHEMA_PROCESS, request).extraction;
   for (const [id, message] of extraction.failures)
     tell(`threadloom schemas: graph '${id}' can't be read from source: ${message}\n`);

@@ -10,6 +10,8 @@ export interface ImageCommandParts {
   description: string;
   examples: string;
   text(project: ImageProject): string;
+  /** What is to be said beside it, in a line. */
+  remark?(project: ImageProject): string | undefined;
   environment: Environment;
   write(text: string): void;
   tell(text: string): void;
@@ -36,6 +38,8 @@ export const createImageCommand = (parts: ImageCommandParts): Command => {
         tell(
           `These keys of langgraph.json mean nothing for this image: ${project.meaningless.join(", ")}.\n`,
         );
+      const remark = parts.remark?.(project);
+      if (remark !== undefined) tell(`${remark}\n`);
       const text = parts.text(project);
       if (output === undefined) return write(text);
       await writeFile(output, text, { flag: force ? "w" : "wx" }).catch((error: NodeJS.ErrnoException) => {

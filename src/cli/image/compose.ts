@@ -7,7 +7,7 @@ export const composeText = ({ envFile }: ImageProject): string =>
   `# Made by 'threadloom compose'. Make the secrets once, then start it:
 #
 #   for name in DATABASE_PASSWORD API_KEYS; do echo "$name=$(openssl rand -hex 32)"; done >> .env
-#   threadloom dockerfile --output Dockerfile && docker compose up --build
+#   npx threadloom dockerfile --output Dockerfile && docker compose up --build
 #
 # None of them has a default: without one this file is refused.
 services:

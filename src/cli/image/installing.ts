@@ -1,21 +1,36 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { StartError } from "../../domain/errors.ts";
 import { isThere } from "../../lib/is-there.ts";
 
 /** How the packages of a project get into its image. */
 export interface Installation {
-  /** The command of a shell. */
+  /** The command of a shell. It leaves devDependencies out. */
   install: string;
+  /** The same with devDependencies, whatever the environment says. */
+  installAll: string;
   /** Files of the project that it needs beside package.json. */
   files: readonly string[];
   /** It needs more than files at the root: patches, other packages, its own release. */
   needsProject: boolean;
+  /** Which of several lock files says what is installed, and why; undefined if there is one, or none. */
+  chosen: string | undefined;
 }
 
-const NPM = "npm ci --omit=dev --no-audit --no-fund";
-const WITHOUT_LOCK = "npm install --omit=dev --no-audit --no-fund";
-const YARN_1 = "yarn install --production --frozen-lockfile --non-interactive";
+type Commands = Pick<Installation, "install" | "installAll">;
+
+const NPM: Commands = {
+  install: "npm ci --omit=dev --no-audit --no-fund",
+  installAll: "npm ci --include=dev --no-audit --no-fund",
+};
+const WITHOUT_LOCK: Commands = {
+  install: "npm install --omit=dev --no-audit --no-fund",
+  installAll: "npm install --include=dev --no-audit --no-fund",
+};
+const YARN_1: Commands = {
+  install: "yarn install --production --frozen-lockfile --non-interactive",
+  installAll: "yarn install --production=false --frozen-lockfile --non-interactive",
+};
 /** Yarn before 4 leaves out devDependencies only with a plugin; its lock files have a lower number. */
 const FIRST_LOCK_OF_YARN_4 = 8;
 const USUAL_PNPM = "10";
@@ -23,6 +38,42 @@ const USUAL_YARN = "4";
 
 /** What says how packages are fetched. It may hold tokens, so nothing of it gets into the image. */
 export const SETTINGS = [".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn"] as const;
+
+/** Lock files, and the program that writes each. */
+const LOCK_FILES = [
+  { lockFile: "package-lock.json", manager: "npm" },
+  { lockFile: "pnpm-lock.yaml", manager: "pnpm" },
+  { lockFile: "yarn.lock", manager: "yarn" },
+] as const;
+type KnownLock = (typeof LOCK_FILES)[number];
+
+/** Those that a folder has. */
+export const lockFilesOf = async (folder: string): Promise<KnownLock[]> => {
+  const found: KnownLock[] = [];
+  for (const known of LOCK_FILES) if (await isThere(join(folder, known.lockFile))) found.push(known);
+  return found;
+};
+
+/** The one that counts: of the program that package.json names, else the newest. Others are left from before. */
+const chosenLockFile = async (
+  folder: string,
+  packageManager: string | undefined,
+): Promise<{ lockFile: KnownLock["lockFile"] | undefined; chosen: string | undefined }> => {
+  const found = await lockFilesOf(folder);
+  const [first] = found;
+  if (first === undefined || found.length === 1) return { lockFile: first?.lockFile, chosen: undefined };
+  const dated = await Promise.all(
+    found.map(async (known) => ({ ...known, at: (await stat(join(folder, known.lockFile))).mtimeMs })),
+  );
+  const named = dated.find(({ manager }) => packageManager?.startsWith(`${manager}@`));
+  const { lockFile } = named ?? dated.reduce((newest, one) => (one.at > newest.at ? one : newest));
+  const why = named === undefined ? "the newest" : "as packageManager of package.json says";
+  const names = found.map((one) => one.lockFile).join(", ");
+  return {
+    lockFile,
+    chosen: `Of ${names} it is ${lockFile} that is installed by, ${why}; remove what is left from before.`,
+  };
+};
 
 /** The version in `packageManager` of package.json, as `10.4.1` of `pnpm@10.4.1+sha512.…`; undefined if it names another or none. */
 const pinnedVersion = (manager: string, packageManager: string | undefined): string | undefined => {
@@ -35,7 +86,7 @@ const ofModernYarn = async (
   folder: string,
   lock: string,
   packageManager: string | undefined,
-): Promise<string> => {
+): Promise<Commands> => {
   const settings = await readFile(join(folder, ".yarnrc.yml"), "utf8").catch(() => "");
   const setting = (name: string): string | undefined =>
     new RegExp(`^${name}:[ \\t]*["']?([^"'\\r\\n#]+?)["']?[ \\t]*$`, "m").exec(settings)?.[1];
@@ -55,7 +106,10 @@ const ofModernYarn = async (
     release === undefined || !/^[\w./-]+$/.test(release)
       ? `npx --yes --package=@yarnpkg/cli-dist@${pinnedVersion("yarn", packageManager) ?? USUAL_YARN} yarn`
       : `node ${release}`;
-  return `${yarn} workspaces focus --all --production`;
+  return {
+    install: `${yarn} workspaces focus --all --production`,
+    installAll: `${yarn} install --immutable`,
+  };
 };
 
 /** Finds out by the lock file what installs the packages. Throws StartError where that can't be done in an image. */
@@ -65,22 +119,24 @@ export const installationOf = async (
 ): Promise<Installation> => {
   const settings: string[] = [];
   for (const name of [".npmrc", ".yarnrc"]) if (await isThere(join(folder, name))) settings.push(name);
-  const by = (install: string, lockFile: string): Installation => ({
-    install,
-    files: [lockFile, ...settings],
+  const { lockFile, chosen } = await chosenLockFile(folder, packageManager);
+  const by = (commands: Commands): Installation => ({
+    ...commands,
+    files: [...(lockFile === undefined ? [] : [lockFile]), ...settings],
     needsProject: false,
+    chosen,
   });
-  if (await isThere(join(folder, "package-lock.json"))) return by(NPM, "package-lock.json");
-  if (await isThere(join(folder, "pnpm-lock.yaml"))) {
+  if (lockFile === undefined) return by(WITHOUT_LOCK);
+  if (lockFile === "package-lock.json") return by(NPM);
+  if (lockFile === "pnpm-lock.yaml") {
     const version = pinnedVersion("pnpm", packageManager) ?? USUAL_PNPM;
-    return by(
-      `npm install --global pnpm@${version} && pnpm install --prod --frozen-lockfile`,
-      "pnpm-lock.yaml",
-    );
+    const pnpm = `npm install --global pnpm@${version} && pnpm install`;
+    return by({
+      install: `${pnpm} --prod --frozen-lockfile`,
+      installAll: `${pnpm} --prod=false --frozen-lockfile`,
+    });
   }
-  const lock = await readFile(join(folder, "yarn.lock"), "utf8").catch(() => undefined);
-  if (lock === undefined) return { install: WITHOUT_LOCK, files: settings, needsProject: false };
-  if (!/^__metadata:/m.test(lock)) return by(YARN_1, "yarn.lock");
-  const install = await ofModernYarn(folder, lock, packageManager);
-  return { install, files: [], needsProject: true };
+  const lock = await readFile(join(folder, lockFile), "utf8");
+  if (!/^__metadata:/m.test(lock)) return by(YARN_1);
+  return { ...by(await ofModernYarn(folder, lock, packageManager)), files: [], needsProject: true };
 };

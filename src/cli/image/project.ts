@@ -2,10 +2,11 @@ import { readFile } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { z } from "zod";
 import { StartError } from "../../domain/errors.ts";
+import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
 import { isThere } from "../../lib/is-there.ts";
 import { JsonFileError, readJsonFile } from "../../project/json-file.ts";
 import { readGraphConfig } from "../../project/langgraph-json.ts";
-import { installationOf, type Installation } from "./installing.ts";
+import { installationOf, lockFilesOf, type Installation } from "./installing.ts";
 
 /** What is to be known of a project to make an image of it. */
 export interface ImageProject {
@@ -17,12 +18,13 @@ export interface ImageProject {
   envFile: string | undefined;
   /** `needsProject`: its packages can be installed only where all of the project is, as where it is the root of a workspace. */
   installation: Installation;
+  /** TypeScript is among the devDependencies alone, which the image leaves out, and reads schemas from the graphs' source. */
+  readsTypesWithDevelopment: boolean;
   /** Keys of langgraph.json that mean nothing here. */
   meaningless: readonly string[];
 }
 
 const USUAL_NODE = "24";
-const LOCK_FILES = ["package-lock.json", "pnpm-lock.yaml", "yarn.lock"];
 /** Scripts that run when packages are installed, and may need any file. */
 const INSTALL_SCRIPTS = ["preinstall", "install", "postinstall", "prepare"];
 /** Packages that are files or folders of this machine. */
@@ -101,7 +103,7 @@ const hasLocalPackages = (folder: string, { dependencies, optionalDependencies }
 /** Reads langgraph.json and package.json. Throws StartError or GraphLoadError for what no image can be made of. */
 export const readImageProject = async (path: string): Promise<ImageProject> => {
   const file = resolve(path);
-  await readGraphConfig(file); // says what is wrong with the rest
+  const { entries } = await readGraphConfig(file); // says what is wrong with the rest
   const folder = dirname(file);
   const parsed = imageKeys.safeParse(await readJsonFile(file));
   if (!parsed.success) {
@@ -114,10 +116,9 @@ export const readImageProject = async (path: string): Promise<ImageProject> => {
     throw new StartError(
       "threadloom stands among the devDependencies of package.json, which an image leaves out: npm install --save-prod threadloom.",
     );
-  const locks: string[] = [];
-  for (const lock of LOCK_FILES) if (await isThere(join(folder, lock))) locks.push(lock);
   const isWorkspace = await isWorkspaceRoot(folder);
-  const root = locks.length === 0 && !isWorkspace ? await workspaceAbove(folder) : undefined;
+  const hasLock = (await lockFilesOf(folder)).length > 0;
+  const root = hasLock || isWorkspace ? undefined : await workspaceAbove(folder);
   if (root !== undefined)
     throw new StartError(
       `${folder} is a part of the workspace ${root}, which holds its lock file and the other packages: an image is made there. ` +
@@ -137,6 +138,10 @@ export const readImageProject = async (path: string): Promise<ImageProject> => {
     dockerfileLines: lines ?? [],
     envFile: typeof env === "string" ? env : undefined,
     installation: { ...installation, needsProject },
+    readsTypesWithDevelopment:
+      Object.hasOwn(devDependencies, "typescript") &&
+      !Object.hasOwn(dependencies, "typescript") &&
+      entries.some((entry) => TYPESCRIPT.test(entry.file)),
     meaningless: Object.keys(parsed.data).filter((key) => MEANINGLESS.test(key)),
   };
 };

@@ -42,13 +42,14 @@ export const createExtractionCache = (folder: string | undefined) => {
     join(folder, `schemas-${digestOf(request.folder).slice(0, 16)}.json`);
 
   return {
-    async read(request: ExtractionRequest): Promise<Extraction | undefined> {
+    /** @param mayLackPackages see `areUnchanged` */
+    async read(request: ExtractionRequest, mayLackPackages = false): Promise<Extraction | undefined> {
       try {
         const file = fileOf(request);
         if ((await stat(file)).size > BYTES_AT_MOST) return undefined;
         const kept = keptSchema.parse(JSON.parse(await readFile(file, "utf8")));
         if (kept.request !== JSON.stringify(request)) return undefined;
-        return (await areUnchanged(kept.extraction.origins)) ? kept.extraction : undefined;
+        return (await areUnchanged(kept.extraction.origins, mayLackPackages)) ? kept.extraction : undefined;
       } catch {
         // None is there, or it was cut: the source says it again.
         return undefined;

@@ -1,7 +1,7 @@
 import { dirname, resolve } from "node:path";
 import type { Logger } from "../../lib/logger.ts";
 import type { ProjectKeys } from "../../config/project-keys.ts";
-import { messageOf, readGraphConfig } from "../../project/langgraph-json.ts";
+import { messageOf, readGraphConfig, type GraphEntry } from "../../project/langgraph-json.ts";
 import { cacheFolderOf, createExtractionCache } from "./cache.ts";
 import { startExtraction, type ExtractionProcess } from "./extraction-process.ts";
 import type { Extraction, ExtractionRequest, SourceSchemas } from "./extraction.ts";
@@ -20,8 +20,8 @@ export interface SourceReader {
 }
 
 export interface SourceReaderOptions {
-  /** The program of the process that reads. */
-  entry: URL;
+  /** The program of the process that reads; undefined where none can: what was kept of this source is told all the same. */
+  entry: URL | undefined;
   /** Path of `langgraph.json`. */
   configPath: string;
   /** What the environment says of it. */
@@ -40,6 +40,22 @@ const RETRY_MS = 60_000;
 
 const NOTHING: GraphSourceSchemas = new Map();
 
+/** @param folder of langgraph.json, absolute */
+export const requestOf = (folder: string, entries: readonly GraphEntry[]): ExtractionRequest => ({
+  folder,
+  entries: entries.map(({ id, file, exportName }) => ({ id, file, exportName })),
+});
+
+/** Whether the schemas of these graphs were kept, so that they are known where nothing can read the source (`entry`). */
+export const areSchemasKept = async (
+  configPath: string,
+  entries: readonly GraphEntry[],
+): Promise<boolean> => {
+  const folder = dirname(resolve(configPath));
+  const cache = createExtractionCache(cacheFolderOf(folder));
+  return (await cache.read(requestOf(folder, entries), true)) !== undefined;
+};
+
 export const createSourceReader = (options: SourceReaderOptions): SourceReader => {
   const { entry, logger, patienceMs = PATIENCE_MS } = options;
   const folder = dirname(resolve(options.configPath));
@@ -51,8 +67,8 @@ export const createSourceReader = (options: SourceReaderOptions): SourceReader =
   let failedAt: number | undefined;
 
   const extracted = async (request: ExtractionRequest): Promise<Extraction | undefined> => {
-    const kept = await cache.read(request);
-    if (kept !== undefined || isClosed) return kept;
+    const kept = await cache.read(request, entry === undefined);
+    if (kept !== undefined || isClosed || entry === undefined) return kept;
     const startedAt = performance.now();
     running = startExtraction(entry, request);
     const extraction = await running.extraction;
@@ -77,8 +93,7 @@ export const createSourceReader = (options: SourceReaderOptions): SourceReader =
   const read = async (): Promise<ReadonlyMap<string, GraphSourceSchemas> | undefined> => {
     try {
       const { entries } = await readGraphConfig(options.configPath, options.projectKeys);
-      const graphs = entries.map(({ id, file, exportName }) => ({ id, file, exportName }));
-      const extraction = await extracted({ folder, entries: graphs });
+      const extraction = await extracted(requestOf(folder, entries));
       return extraction && new Map(extraction.graphs.map(([id, schemas]) => [id, new Map(schemas)]));
     } catch (error) {
       if (!isClosed) logger.warn(`schemas can't be read from source: ${messageOf(error)}`);

@@ -4,7 +4,14 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
-import { createSourceReader, type SourceReaderOptions } from "../../../src/graphs/source/source-schemas.ts";
+import { createExtractionCache } from "../../../src/graphs/source/cache.ts";
+import { digestOf } from "../../../src/graphs/source/origins.ts";
+import {
+  createSourceReader,
+  requestOf,
+  type SourceReaderOptions,
+} from "../../../src/graphs/source/source-schemas.ts";
+import { readGraphConfig } from "../../../src/project/langgraph-json.ts";
 import { startTestServer } from "../../helpers/app.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { loadConfig, logger } from "../helpers.ts";
@@ -127,6 +134,35 @@ test("what `npm run schemas` has kept, for an image, a server finds and starts n
     type: "object",
     properties: { value: { type: "number" } },
   });
+});
+
+test("what was kept is told where nothing can read the source, without the packages of types, and not of another source", async () => {
+  const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON, "one.ts": graphText("number") });
+  const configPath = join(folder, "langgraph.json");
+  const cacheFolder = join(folder, "cache");
+  const source = join(folder, "one.ts");
+  const gone = join(folder, "node_modules/@types/gone/package.json");
+  const { entries } = await readGraphConfig(configPath);
+  const schemas = { state: { value: { type: "string" } }, input: {}, output: {}, context: {} };
+  await createExtractionCache(cacheFolder).write(requestOf(folder, entries), {
+    graphs: [["one", [["", schemas]]]],
+    failures: [],
+    origins: [
+      [source, digestOf(await readFile(source, "utf8"))],
+      [gone, digestOf("{}")],
+    ],
+    isComplete: true,
+  });
+  const told = async (entry: URL | undefined) => {
+    const reader = createSourceReader({ entry, configPath, cacheFolder, patienceMs: PATIENCE_MS, logger });
+    onTestFinished(() => reader.close());
+    return (await reader.of("one"))?.get("")?.state;
+  };
+  expect(await told(undefined)).toEqual({ value: { type: "string" } });
+  // Where it can be read, it is: the package may have been replaced.
+  expect(await told(new URL("file:///no/such/program.js"))).toBeUndefined();
+  await writeFile(source, graphText("boolean"));
+  expect(await told(undefined)).toBeUndefined();
 });
 
 test("the log says once that schemas can't be kept", async () => {
