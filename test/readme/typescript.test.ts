@@ -2,50 +2,79 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import ts from "typescript";
 import { expect, test } from "vitest";
 import { aProject } from "../helpers/project.ts";
+import { userPages } from "./pages.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const COMPILER = `${ROOT}node_modules/typescript-native/bin/tsc`;
 
+/** What pages import of the package, and the source that says its types. That it exports them is held by test/main/package.test.ts. */
+const EXPORTS = {
+  threadloom: "embedding/server.ts",
+  "threadloom/testing": "embedding/testing.ts",
+};
+/** What those have types of. */
+const BESIDE = ["custom-app/environment.ts"];
+
 const OPTIONS = {
   strict: true,
   noUncheckedIndexedAccess: true,
+  noUnusedLocals: true,
+  verbatimModuleSyntax: true,
+  erasableSyntaxOnly: true,
   module: "nodenext",
   target: "es2023",
-  lib: ["ES2023", "ES2024.String"],
+  lib: ["ES2023", "ES2024.String", "DOM", "DOM.Iterable"],
+  jsx: "react-jsx",
   types: ["node"],
   allowImportingTsExtensions: true,
   skipLibCheck: true,
   noEmit: true,
-  // What pages take of the package; that it exports them is held by test/main/package.test.ts. All of it would take 20 s.
-  paths: { threadloom: [`${ROOT}src/custom-app/environment.ts`] },
+  paths: Object.fromEntries(Object.entries(EXPORTS).map(([name, file]) => [name, [`./package/${file}`]])),
 };
 
-/** What the compiler says of the blocks of a page, each a file of its own. */
-const errorsOf = async (page: string, more: Record<string, string> = {}): Promise<string> => {
-  const text = await readFile(`${ROOT}docs/${page}`, "utf8");
-  const blocks = [...text.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, block]) => block ?? "");
-  expect(blocks.length).toBeGreaterThan(1);
-  const files = Object.fromEntries(blocks.map((block, index) => [`block${index}.ts`, block]));
+/** The types of the package alone: with all of its source the compiler would take twice as long. */
+const declarations = async (): Promise<Record<string, string>> => {
+  const files = [...Object.values(EXPORTS), ...BESIDE].map(async (file) => {
+    const text = await readFile(`${ROOT}src/${file}`, "utf8");
+    return [`package/${file}`, ts.transpileDeclaration(text, { fileName: file }).outputText] as const;
+  });
+  return Object.fromEntries(await Promise.all(files));
+};
+
+/** The blocks of all pages, each a file of its own, by its page: `docs/auth.md.0.ts`. */
+const blocks = (): Record<string, string> =>
+  Object.fromEntries(
+    userPages().flatMap(({ path, text }) =>
+      [...text.matchAll(/^```(tsx?)\n([^]*?)^```$/gm)].map(([, ending = "", block = ""], index) => [
+        `${path}.${index}.${ending}`,
+        // One without an import or an export would share its names with others.
+        `${block}export {};\n`,
+      ]),
+    ),
+  );
+
+test("the TypeScript of every page compiles strictly, and what does not is told", async () => {
+  const files = blocks();
+  const pages = Object.keys(files).map((file) => file.replace(/\.\d+\.tsx?$/, ""));
+  expect(pages).toEqual(expect.arrayContaining(["docs/quick-start.md", "docs/embedding.md", "docs/auth.md"]));
   const project = await aProject({
     "package.json": { type: "module" },
-    "tsconfig.json": { compilerOptions: OPTIONS, include: ["*.ts"] },
+    "tsconfig.json": { compilerOptions: OPTIONS, include: ["docs", "styles.d.ts", "wrong.ts"] },
+    // As what bundles pages brings it.
+    "styles.d.ts": 'declare module "*.css";\n',
+    "wrong.ts":
+      'import { createServer } from "threadloom";\nexport const n = createServer({ port: "8123" });\n',
     ...files,
-    ...more,
+    ...(await declarations()),
   });
   await project.linkPackages();
-  const run = promisify(execFile)(process.execPath, [COMPILER], { cwd: project.path(".") });
-  return run.then(
+  const compiling = promisify(execFile)(process.execPath, [COMPILER], { cwd: project.path(".") });
+  const told = await compiling.then(
     () => "",
     (error: { stdout: string }) => error.stdout,
   );
-};
-
-test("the TypeScript of docs/auth.md compiles strictly", async () => {
-  expect(await errorsOf("auth.md")).toBe("");
-});
-
-test("what does not compile is told", async () => {
-  expect(await errorsOf("auth.md", { "wrong.ts": 'export const n: number = "";' })).toContain("wrong.ts");
+  expect(told.trim().split("\n")).toEqual([expect.stringMatching(/^wrong\.ts\(2,\d+\): error TS2322/)]);
 });
