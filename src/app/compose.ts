@@ -32,11 +32,13 @@ import { createUiRoutes } from "../ui/routes.ts";
 import { createWebhookRoutes } from "../webhooks/routes.ts";
 import { putAroundApi } from "../custom-app/around-api.ts";
 import { loadCustomApp } from "../custom-app/loading.ts";
+import { addressesOf } from "./addresses.ts";
 import { openExecution } from "./execution.ts";
 import { openFoundation, type Foundation } from "./foundation.ts";
 import { callerLimitsOf, connectionLimitsOf, failedLoginsOf } from "./limits.ts";
 import type { Development } from "./development.ts";
 import { readGraphConfig } from "../project/langgraph-json.ts";
+import { leaveRuns, type RunsLeft } from "./leaving-runs.ts";
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts";
 import { createServices, type Services } from "./services.ts";
 import { createWebhooks } from "./webhooks.ts";
@@ -86,7 +88,7 @@ export interface Server {
    * Closes everything, each thing though others could not be closed; rejects with what those threw. `failed`: after a
    * fault that may be a run's, so the runs that are not ended in time count as lost, not as handed back.
    */
-  close(options?: { failed?: boolean }): Promise<void>;
+  close(options?: { failed?: boolean }): Promise<RunsLeft>;
 }
 
 /** The parts of the API that langgraph.json leaves. */
@@ -184,12 +186,6 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
   });
 };
 
-/** Where a server that listens here reaches itself: not all that is listened on can be called. */
-const ownAddressOf = (address: string, port: number): string => {
-  const called = address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;
-  return `http://${called.includes(":") ? `[${called}]` : called}:${port}`;
-};
-
 const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): Promise<Server> => {
   const { connectionString, logger, faults = NO_FAULTS, environment = {} } = parts;
   const { answerRoom = createAnswerRoom() } = parts;
@@ -236,7 +232,10 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   if (webhooks.courier !== undefined) lifecycle.closing(webhooks.courier);
   const { worker } = execution;
   // First of all: runs end or are handed back while their readers are still connected.
-  lifecycle.onClose((options) => worker.close(config.shutdownGraceSeconds, options));
+  let left: RunsLeft = {};
+  lifecycle.onClose(async (options) => {
+    left = await leaveRuns(worker, services.status, config.shutdownGraceSeconds, options);
+  });
   // Before that, so that no cron makes a run that has to wait for another process.
   lifecycle.closing(services.scheduler);
   // Last of all, for what fails before this must leave nothing behind that takes runs.
@@ -259,10 +258,9 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     async listen() {
       await app.listen({ host: config.host, port: config.port });
       ready = true;
-      const { address, port, family } = app.server.address() as AddressInfo;
-      own.address = ownAddressOf(address, port);
-      const host = family === "IPv6" ? `[${address}]` : address;
-      return { address: `http://${host}:${port}${foundation.http.mountPrefix}` };
+      const addresses = addressesOf(app.server.address() as AddressInfo);
+      own.address = addresses.called;
+      return { address: `${addresses.listening}${foundation.http.mountPrefix}` };
     },
     async renew(how) {
       const before = [...graphs.ids];
@@ -278,6 +276,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     async close(options) {
       ready = false;
       await lifecycle.close(options);
+      return left;
     },
   };
 };

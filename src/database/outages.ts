@@ -12,6 +12,9 @@ export interface Outages {
 
 /** A server that is full answers some and refuses others: it counts as back only when it has refused nobody so long. */
 const QUIET_MS = 1_000;
+/** Where the disk is full, reads work and writes into pages that have room, for minutes between two that are refused. */
+const QUIET_WHEN_FULL_MS = 60_000;
+const DISK_FULL_STATE = "53100";
 
 const isAwayOrFull = (error: unknown): boolean =>
   isPassing(error) && !isContention(error) && !mayHaveBeenCommitted(error);
@@ -19,10 +22,12 @@ const isAwayOrFull = (error: unknown): boolean =>
 export const createOutages = (logger: Logger): Outages => {
   let since: number | undefined;
   let lastAt = 0;
+  let isDiskFull = false;
   return {
     failed(error) {
       if (!isAwayOrFull(error)) return;
       lastAt = performance.now();
+      isDiskFull = sqlState(error) === DISK_FULL_STATE;
       if (since !== undefined) return;
       since = lastAt;
       const reason = error instanceof Error ? error.message : "";
@@ -31,7 +36,7 @@ export const createOutages = (logger: Logger): Outages => {
     worked() {
       if (since === undefined) return;
       const now = performance.now();
-      if (now - lastAt < QUIET_MS) return;
+      if (now - lastAt < (isDiskFull ? QUIET_WHEN_FULL_MS : QUIET_MS)) return;
       logger.info({ seconds: Math.round((now - since) / 100) / 10 }, "the database is back again");
       since = undefined;
     },

@@ -113,7 +113,11 @@ export const createServer = async (options: ServerOptions = {}): Promise<Embedde
       graphs: server.graphs,
       databaseUrl,
       listen: async () => (await server.listen()).address,
-      close: () => (closing ??= server.close().finally(() => postgres?.close())),
+      close: () =>
+        (closing ??= server
+          .close()
+          .then(() => undefined)
+          .finally(() => postgres?.close())),
     };
   } catch (error) {
     await postgres?.close();

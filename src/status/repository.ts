@@ -1,4 +1,5 @@
 import type { Database } from "../database/database.ts";
+import { sqlState } from "../domain/errors.ts";
 
 /** Two partial indexes of the queue answer it: runs that have ended are not looked at. */
 const COUNT_UNFINISHED = `select
@@ -36,6 +37,17 @@ export interface CronCounts {
 /** `on` also in a standby. Not an update of nothing: that waits for whoever changes the table, and a probe would, too. */
 const IS_WRITABLE = "select current_setting('transaction_read_only') = 'off' as writable";
 
+/**
+ * Writes a megabyte of what PostgreSQL keeps beside the tables while a statement is executed, on the disk of the database: it
+ * fails where that is full, as a table that grows does, and leaves nothing behind. Needs no right, no write-ahead log, no table;
+ * 10 ms. A row that is written would find room in a page that is there already.
+ */
+const WRITE_BESIDE_TABLES = `with written as materialized (select repeat('x', 8000) as line from generate_series(1, 128))
+  select max(length(line)) from written`;
+
+/** SQLSTATE: no room on the disk, or for this role. */
+const NO_ROOM_STATES = new Set(["53100", "53400"]);
+
 export const createStatusRepository = (database: Database) => ({
   /** Whether the database takes writes: one that was failed over answers, but takes none. Throws what it says if it is away. */
   async isWritable(): Promise<boolean> {
@@ -43,8 +55,23 @@ export const createStatusRepository = (database: Database) => ({
     return row?.writable === true;
   },
 
-  async countUnfinishedRuns(): Promise<{ pending: number; running: number }> {
-    const [row] = await database.query<{ pending: number; running: number }>(COUNT_UNFINISHED);
+  /** Whether there is room to write. Throws what the database says if it is away. */
+  async hasRoom(): Promise<boolean> {
+    try {
+      await database.transaction(async (transaction) => {
+        await transaction.query("set local work_mem = '64kB'");
+        await transaction.query(WRITE_BESIDE_TABLES);
+      });
+      return true;
+    } catch (error) {
+      if (NO_ROOM_STATES.has(sqlState(error) ?? "")) return false;
+      throw error;
+    }
+  },
+
+  /** `answerMs`: see Database.query. */
+  async countUnfinishedRuns(options?: { answerMs: number }): Promise<{ pending: number; running: number }> {
+    const [row] = await database.query<{ pending: number; running: number }>(COUNT_UNFINISHED, [], options);
     return row ?? { pending: 0, running: 0 };
   },
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { queryBoolean } from "../domain/json-schemas.ts";
 
 export const healthQuery = z.object({
-  check_db: queryBoolean.describe("Also ask the database, which must take writes."),
+  check_db: queryBoolean.describe("Also ask the database, which must take writes and have room for them."),
 });
 export const health = z.object({ ok: z.literal(true) });
 

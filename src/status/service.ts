@@ -39,6 +39,9 @@ const API_VERSION = "0.4.35";
 /** A health probe must end, whatever the database does: pools wait longer for a connection than probes for us. */
 const DATABASE_CHECK_MS = 2_000;
 
+/** Whoever finds room is not asked again for so long: anybody may ask /ok, and it costs 10 ms of the database. */
+const ROOM_LASTS_MS = 5_000;
+
 const EVENT_LOOP_SAMPLE_MS = 10;
 
 /** In the names that the hosted service and the SDKs use; what is not here is told, too. */
@@ -72,6 +75,13 @@ export const createStatusService = (options: StatusServiceOptions) => {
   const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
   delay.enable();
   const isWritable = oneAtATime(() => repository.isWritable());
+  let roomSeenAt = -Infinity;
+  const hasRoom = oneAtATime(async () => {
+    if (performance.now() - roomSeenAt < ROOM_LASTS_MS) return true;
+    const found = await repository.hasRoom();
+    if (found) roomSeenAt = performance.now();
+    return found;
+  });
   const countAll = oneAtATime(async () => {
     const unhosted = (await options.listUnhosted?.()) ?? [];
     const suspects = (await options.countSuspects?.()) ?? 0;
@@ -107,19 +117,28 @@ export const createStatusService = (options: StatusServiceOptions) => {
   return {
     info: (): ServerInfo => info,
 
-    /** Throws `unavailable` if this process should get no requests, or the database is asked and does not answer or takes no writes. */
+    /** Throws `unavailable` if this process should get no requests, or the database is asked and does not answer, takes no writes or has no room. */
     async assertHealthy({ checkDatabase }: { checkDatabase: boolean }): Promise<void> {
       const reason = readiness?.();
       if (reason !== undefined) throw unavailable(`This server ${reason}.`);
       if (!checkDatabase) return;
       let takesWrites: boolean;
+      let room = true;
       try {
         takesWrites = await within(DATABASE_CHECK_MS, isWritable());
+        if (takesWrites) room = await within(DATABASE_CHECK_MS, hasRoom());
       } catch (error) {
         throw unavailable("The database does not answer.", error);
       }
       // Whatever its role, a process writes: runs that are created, leases, the ends of runs.
       if (!takesWrites) throw unavailable("The database takes no writes.");
+      if (!room) throw unavailable("The database has no room left on its disk.");
+    },
+
+    /** Runs that wait, of all processes; undefined if the database does not answer. For the last line of a process. */
+    async pendingRuns(): Promise<number | undefined> {
+      const counted = repository.countUnfinishedRuns({ answerMs: DATABASE_CHECK_MS });
+      return (await within(DATABASE_CHECK_MS, counted).catch(() => undefined))?.pending;
     },
 
     async metrics(): Promise<Metrics> {

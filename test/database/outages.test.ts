@@ -1,8 +1,10 @@
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { createOutages } from "../../src/database/outages.ts";
 import { apiOf } from "../helpers/api.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase } from "../helpers/database.ts";
+import { listeningLogger } from "../helpers/parts.ts";
 import { startTcpProxy } from "../helpers/tcp-proxy.ts";
 
 test("the log says once that the database is away, and once that it is back again, after how long", async () => {
@@ -74,5 +76,25 @@ test("an outage is a few lines, not one for each request, connection, heartbeat 
     "leases could not be renewed",
     "the database is away, or takes no statements",
     "the listening connection was lost; reconnecting",
+  ]);
+});
+
+test("a full disk is told once, though reads go on between the writes that it refuses", () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { logger, lines } = listeningLogger();
+  const outages = createOutages(logger);
+  const full = Object.assign(new Error("could not extend file"), { code: "53100" });
+  for (let at = 0; at < 20; at += 1) {
+    outages.failed(full);
+    vi.advanceTimersByTime(30_000);
+    outages.worked();
+  }
+  expect(lines).toHaveLength(1);
+  vi.advanceTimersByTime(60_000);
+  outages.worked();
+  expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
+    "the database is away, or takes no statements",
+    "the database is back again",
   ]);
 });

@@ -5,6 +5,7 @@ import type { StopReason } from "../../src/engine/executors/executor.ts";
 import type { RunEnding } from "../../src/engine/attempt/conclusion.ts";
 import type { Execution, ExecutionEvents, Executor } from "../../src/engine/attempt/execution.ts";
 import type { Queue } from "../../src/queue/queue.ts";
+import type { Drained } from "../../src/engine/worker/closing.ts";
 import { createWorker } from "../../src/engine/worker/worker.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
@@ -651,8 +652,8 @@ describe("a run that is out of its hands", () => {
 
 describe("a worker that is closed", () => {
   const closing = (one: ReturnType<typeof aWorker>, ...given: Parameters<typeof one.worker.close>) => {
-    const state = { closed: false };
-    void one.worker.close(...given).then(() => (state.closed = true));
+    const state: { closed: boolean; drained?: Drained } = { closed: false };
+    void one.worker.close(...given).then((drained) => Object.assign(state, { closed: true, drained }));
     return state;
   };
 
@@ -672,7 +673,7 @@ describe("a worker that is closed", () => {
     expect(one.rests).toEqual([]);
     one.runOf("b").release(undefined);
     await settled();
-    expect(state.closed).toBe(true);
+    expect(state).toEqual({ closed: true, drained: { ended: 1, handedBack: 1 } });
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -707,7 +708,7 @@ describe("a worker that is closed", () => {
     expect(one.stops.get("late")).toEqual([{ kind: "shutdown" }]);
     one.runOf("late").release(undefined);
     await settled();
-    expect(state.closed).toBe(true);
+    expect(state).toEqual({ closed: true, drained: { ended: 0, handedBack: 1 } });
   });
 
   test("hands back a run whose creation was under way", async () => {

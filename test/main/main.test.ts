@@ -241,6 +241,6 @@ describe("the end", () => {
     await run(server, "throw").catch(() => undefined);
     expect(await server.exit()).toBe(1);
     expect(server.output()).toMatch(/nobody catches this/);
-    expect(server.output()).toMatch(/"msg":"stopped"/);
+    expect(server.output()).toMatch(/"runs_handed_back":0,"runs_pending":0,"msg":"stopped"/);
   });
 });

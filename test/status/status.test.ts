@@ -5,6 +5,7 @@ import { openDatabase, type Database } from "../../src/database/database.ts";
 import { createStatusRepository } from "../../src/status/repository.ts";
 import { createStatusRoutes } from "../../src/status/routes.ts";
 import { createStatusService, type StatusServiceOptions } from "../../src/status/service.ts";
+import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { aBareApp, listeningLogger } from "../helpers/parts.ts";
 
@@ -120,6 +121,26 @@ test("a server whose database takes no writes, as a standby after a failover, is
   const answer = await client.get("/ok?check_db=1");
   expect([answer.status, answer.body]).toEqual([503, { detail: "The database takes no writes." }]);
   expect(answer.headers["retry-after"]).toBe("1");
+});
+
+test("a server whose database has no room to write is not healthy, and is as soon as there is some", async () => {
+  const administrator = open(fresh.connectionString);
+  const name = new URL(fresh.connectionString).pathname.slice(1);
+  // A full disk by another name: PostgreSQL refuses to write the file.
+  await administrator.query(`alter database ${name} set temp_file_limit = '64kB'`);
+  const { client, database } = await aStatus({ database: open(fresh.connectionString) });
+  expect((await client.get("/ok")).status).toBe(200);
+  const answer = await client.get("/ok?check_db=1");
+  expect([answer.status, answer.body]).toEqual([
+    503,
+    { detail: "The database has no room left on its disk." },
+  ]);
+  await administrator.query(`alter database ${name} reset temp_file_limit`);
+  await administrator.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+  );
+  await eventually("there is room", async () => (await client.get("/ok?check_db=1")).status === 200);
+  expect(await database.query("show work_mem")).not.toEqual([{ work_mem: "64kB" }]);
 });
 
 test("a database that has fallen silent is noticed, though its connections stand", async () => {

@@ -28,6 +28,7 @@ import { createLogger, type Logger } from "../../lib/logger.ts";
 import { openTerminal } from "../../lib/terminal.ts";
 import { serverVersion } from "../../lib/package-versions.ts";
 import type { Server } from "../../app/compose.ts";
+import type { RunsLeft } from "../../app/leaving-runs.ts";
 import type { Development } from "../../app/development.ts";
 import { signInOf } from "../../http/sign-in.ts";
 import { exitCodeOf } from "../run-command.ts";
@@ -104,9 +105,9 @@ const open = async (
 const close = async (
   { server, postgres }: Opened,
   { failed = false, keepsDatabase = false } = {},
-): Promise<void> => {
+): Promise<RunsLeft | undefined> => {
   try {
-    await server?.close({ failed });
+    return await server?.close({ failed });
   } finally {
     if (!keepsDatabase) await postgres?.close();
   }
@@ -169,9 +170,9 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
     );
     try {
       await starting.catch(() => undefined); // what is being opened has to be closed, too
-      await close(opened, how);
+      const left = await close(opened, how);
       isClosed = true;
-      logger.info("stopped");
+      logger.info({ ...left }, "stopped");
       process.exit(exitCode);
     } catch (error) {
       logger.fatal({ err: error }, "closing failed");

@@ -6,19 +6,38 @@ const CLOSING_LOOK_MS = 10;
 
 const pause = async (ms: number): Promise<void> => await new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Resolves when no run is left here: those that have not ended within `graceSeconds` are stopped for `reason`. */
+/** What became of the runs that were in the hands of a process as it closed. */
+export interface Drained {
+  ended: number;
+  /** Not ended: another process goes on with them, or this one when it is started again. */
+  handedBack: number;
+}
+
+/**
+ * Resolves when no run is left here: those that have not ended within `graceSeconds` are stopped for `reason`. No run begins
+ * any more, but for what is under way, once `claimsStopped` is.
+ */
 export const drain = async (
   inHand: Pick<RunsInHand, "all" | "isIdle">,
   graceSeconds: number,
   reason: StopReason,
-): Promise<void> => {
+  claimsStopped: Promise<void>,
+): Promise<Drained> => {
+  const seen = new Map<string, boolean>();
   const stopAll = (): void => {
     for (const execution of inHand.all()) execution.stop(reason);
   };
   const allEnded = async (): Promise<void> => {
-    await Promise.all(inHand.all().map((execution) => execution.ended));
+    await Promise.all(
+      inHand.all().map(async ({ runId, ended }) => {
+        seen.set(runId, (await ended) !== undefined);
+      }),
+    );
   };
-  const drained = allEnded();
+  // From now on, for those that end while the last claim is waited for.
+  const before = allEnded();
+  await claimsStopped;
+  const drained = Promise.all([before, allEnded()]);
   let timer: NodeJS.Timeout | undefined;
   const grace = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, graceSeconds * 1_000);
@@ -33,4 +52,6 @@ export const drain = async (
     await allEnded();
     await pause(CLOSING_LOOK_MS);
   }
+  const ended = [...seen.values()].filter(Boolean).length;
+  return { ended, handedBack: seen.size - ended };
 };

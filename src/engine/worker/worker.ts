@@ -8,7 +8,7 @@ import type { Heartbeat } from "../lease/heartbeat.ts";
 import type { Queue } from "../../queue/queue.ts";
 import { createAdoption } from "./adoption.ts";
 import { createClaims } from "./claims.ts";
-import { drain } from "./closing.ts";
+import { drain, type Drained } from "./closing.ts";
 import { createWaitersElsewhere } from "./waiters-elsewhere.ts";
 import { createRunsInHand } from "./runs-in-hand.ts";
 import { createSuspects } from "./suspects.ts";
@@ -66,7 +66,7 @@ export interface Worker {
    * Stops claiming and hands every run back within `graceSeconds`. `failed`: by a fault that may be one of theirs, so
    * their attempts count as lost.
    */
-  close(graceSeconds: number, options?: { failed?: boolean }): Promise<void>;
+  close(graceSeconds: number, options?: { failed?: boolean }): Promise<Drained>;
 }
 
 /**
@@ -154,8 +154,8 @@ export const createWorker = (options: WorkerOptions): Worker => {
     },
     async close(graceSeconds, { failed = false } = {}) {
       stopListening();
-      await claims.stop();
-      await drain(inHand, graceSeconds, { kind: failed ? "process-failed" : "shutdown" });
+      const reason = { kind: failed ? "process-failed" : "shutdown" } as const;
+      return await drain(inHand, graceSeconds, reason, claims.stop());
     },
   };
 };
