@@ -16,6 +16,7 @@ const PATIENCE_MS = 60_000;
 
 /** What somebody who has never seen Threadloom waits for, one after the other; in milliseconds. */
 interface Waits {
+  version: number;
   made: number;
   started: number;
   answered: number;
@@ -48,6 +49,13 @@ const walk = async (packed: string): Promise<Waits> => {
     const cwd = join(folder, "my-agent");
     // Not by `npm run`, which hands signals on to a shell, and leaves the server behind.
     const command = join(cwd, "node_modules/threadloom/bin/threadloom.js");
+    const versions: number[] = [];
+    for (let count = 0; count < 5; count += 1) {
+      const asked = now();
+      await run(process.execPath, [command, "--version"], { cwd });
+      versions.push(now() - asked);
+    }
+    const begunAgain = now();
     const child = spawnProcess([process.execPath, command, "dev", "--port", "0", "--no-open"], {
       cwd,
       environment: { LOG_FORMAT: "json", LOG_LEVEL: "info" },
@@ -56,7 +64,8 @@ const walk = async (packed: string): Promise<Waits> => {
       const address = (await child.said(/"msg":"listening on ([^"]+)"/))[1]!;
       const started = now();
       await untilAnswered(address);
-      return { made: made - begun, started: started - made, answered: now() - started };
+      const answered = now() - started;
+      return { version: median(versions), made: made - begun, started: started - begunAgain, answered };
     } finally {
       await child.stop();
     }
@@ -101,6 +110,11 @@ export const firstAnswer: Scenario = {
         "the console, until words of an answer",
         "",
         walks.map(({ answered }) => answered),
+      );
+      add(
+        "threadloom --version",
+        "< 0.3",
+        walks.map(({ version }) => version),
       );
       add(
         "all",
