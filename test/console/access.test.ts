@@ -294,7 +294,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
         .waitFor();
       const waiting = page.getByRole("region", { name: "Runs that wait" });
       await waiting.waitFor();
-      expect(await waiting.getByRole("row").count()).toBe(2);
+      await expect.poll(() => waiting.getByRole("row").count()).toBe(2);
       await page.context().close();
     }
   });

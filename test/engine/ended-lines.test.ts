@@ -140,7 +140,7 @@ describe("a run that ended is told of in one line", () => {
   });
 
   test("when its thread was deleted by another process while it ran", async () => {
-    const hasty = await startTestServer({ leaseSeconds: 1, heartbeatSeconds: 0.1 });
+    const hasty = await startTestServer({ heartbeatSeconds: 0.1 });
     const other = await startTestServer({ connectionString: hasty.connectionString, role: "api" });
     try {
       const there = apiOf(hasty);

@@ -128,7 +128,7 @@ describe("a heartbeat", () => {
   });
 
   test("goes on over another connection when its own is terminated", async () => {
-    const server = await start({ leaseSeconds: 3, heartbeatSeconds: 0.2 });
+    const server = await start({ heartbeatSeconds: 0.2 });
     const api = apiOf(server);
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { assistant_id: "gate", input: { label: "terminated" } });
@@ -149,7 +149,6 @@ describe("a heartbeat", () => {
     const replica = await startTestServer({
       graphConfigFile: ENGINE_GRAPHS,
       connectionString: server.connectionString,
-      leaseSeconds: 3,
       heartbeatSeconds: 0.1,
     });
     const api = apiOf(replica);

@@ -41,14 +41,21 @@ const rowsOf = async (server: TestServer, runId: string) => {
 
 describe("a lease", () => {
   test("is kept by its heartbeat however long the run takes, while another process looks for lost ones", async () => {
-    const options = { leaseSeconds: 2.5, heartbeatSeconds: 0.25, sweepSeconds: 0.2 };
+    const options = { leaseSeconds: 5, heartbeatSeconds: 0.25, sweepSeconds: 0.2 };
     const server = await start(options);
     await start({ ...options, connectionString: server.connectionString });
     const api = apiOf(server);
     const threadId = await api.aThread();
     const stream = await openStream(`${server.url}/threads/${threadId}/runs/stream`, {
-      body: { assistant_id: "sleep", input: { milliseconds: 4_000 } },
+      body: { assistant_id: "gate", input: { label: "kept" } },
     });
+    await eventually("its first lease would be over, and have been found out", async () => {
+      const over = `select 1 from threadloom.runs where thread_id = $1
+        and started_at + ($2::float8 + 5 * $3::float8) * interval '1 second' < now()`;
+      const found = await query(server, over, [threadId, options.leaseSeconds, options.sweepSeconds]);
+      return found.length > 0;
+    });
+    openGate("kept");
     const events = await stream.rest();
     expect(dataOf(events, "metadata")).toEqual([{ run_id: expect.any(String), attempt: 1 }]);
     const rows = await query(server, "select status, attempt from threadloom.runs where thread_id = $1", [

@@ -2,12 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
+import { endLeases, PATIENT_LEASES, PATIENT_LEASES_ENVIRONMENT } from "../helpers/leases.ts";
 import { dataOf, openStream } from "../helpers/server-sent-events.ts";
 import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
 import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
-
-/** A machine that is busy with other tests must not cost a lease by itself. */
-const LEASE_SECONDS = 3;
 
 let server: TestServer;
 let api: Api;
@@ -17,9 +15,7 @@ beforeAll(async () => {
   server = await startTestServer({
     graphConfigFile: ENGINE_GRAPHS,
     role: "api",
-    leaseSeconds: LEASE_SECONDS,
-    heartbeatSeconds: 0.5,
-    sweepSeconds: 0.3,
+    ...PATIENT_LEASES,
     maxAttempts: 2,
   });
   api = apiOf(server);
@@ -33,9 +29,7 @@ afterAll(async () => {
 const aWorker = async (): Promise<ServerProcess> => {
   const worker = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
     DATABASE_URL: server.connectionString,
-    LEASE_SECONDS: String(LEASE_SECONDS),
-    HEARTBEAT_SECONDS: "0.5",
-    SWEEP_SECONDS: "0.3",
+    ...PATIENT_LEASES_ENVIRONMENT,
     MAX_ATTEMPTS: "2",
     LOG_LEVEL: "info",
     BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0",
@@ -62,6 +56,7 @@ describe("a process that is killed", () => {
     const runId = run?.run_id ?? "";
     const joined = api.join(threadId, runId);
     await first.kill();
+    await endLeases(server);
     const others = [aWorker(), aWorker()];
 
     expect(await joined).toMatchObject({ first: [1], second: [2] });
@@ -74,6 +69,11 @@ describe("a process that is killed", () => {
     expect(await api.thread(threadId)).toMatchObject({ status: "idle" });
 
     const workers = await Promise.all(others);
+    const deaths = workers.map(async (worker) => {
+      const death = await worker.exit();
+      await endLeases(server);
+      return death;
+    });
     const doomed = await openStream(`${server.url}/threads/${await api.aThread()}/runs/stream`, {
       body: { assistant_id: "lethal", input: { messages: [] }, stream_mode: "updates" },
     });
@@ -82,7 +82,7 @@ describe("a process that is killed", () => {
     expect(failures).toEqual([
       { error: expect.any(String), message: expect.stringMatching(/given up after 2 attempts/) },
     ]);
-    expect(await Promise.all(workers.map((worker) => worker.exit()))).toEqual(["SIGKILL", "SIGKILL"]);
+    expect(await Promise.all(deaths)).toEqual(["SIGKILL", "SIGKILL"]);
     const [ended] = await api.runs(doomedThread ?? "");
     expect(ended).toMatchObject({ status: "error" });
     expect(await api.thread(doomedThread ?? "")).toMatchObject({ status: "error", error: failures[0] });
@@ -102,6 +102,7 @@ describe("a process that an exception ends", () => {
       for (let death = 1; death <= 2; death += 1) {
         const worker = await aWorker();
         expect(await worker.exit()).toBe(1);
+        await endLeases(server);
         // The guilty one is among those that it had in hand.
         const [, named] = /"runs":(\[.*?\]),"msg":"an exception was not caught/.exec(worker.output()) ?? [];
         expect(JSON.parse(named ?? "[]")).toContain(run.run_id);

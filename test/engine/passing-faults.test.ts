@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from "vi
 import { apiOf, textsOf, type Api, type Result } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
+import { PATIENT_LEASES } from "../helpers/leases.ts";
 import { query } from "../helpers/query.ts";
 import { readStream } from "../helpers/server-sent-events.ts";
 
@@ -103,7 +104,7 @@ test("a claim that was refused for the moment is tried again, and is no fault", 
 });
 
 test("a database that takes no writes for longer than a lease costs no attempt: its holder may renew first", async () => {
-  const briefly = await startTestServer({ leaseSeconds: 2, heartbeatSeconds: 0.8, sweepSeconds: 0.2 });
+  const briefly = await startTestServer(PATIENT_LEASES);
   onTestFinished(() => briefly.close());
   const brief = apiOf(briefly);
   const threadId = await brief.aThread();

@@ -2,11 +2,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ENGINE_GRAPHS } from "../engine/graphs/config-file.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { endLeases, PATIENT_LEASES, PATIENT_LEASES_ENVIRONMENT } from "../helpers/leases.ts";
 import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
 import { idsOf, openHub, readUntil } from "./open-hub.ts";
-
-/** A machine that is busy with other tests must not cost a lease by itself. */
-const LEASE_SECONDS = 3;
 
 let server: TestServer;
 let api: Api;
@@ -16,9 +14,7 @@ beforeAll(async () => {
   server = await startTestServer({
     graphConfigFile: ENGINE_GRAPHS,
     role: "api",
-    leaseSeconds: LEASE_SECONDS,
-    heartbeatSeconds: 0.5,
-    sweepSeconds: 0.3,
+    ...PATIENT_LEASES,
   });
   api = apiOf(server);
 });
@@ -30,9 +26,7 @@ afterAll(async () => {
 const aWorker = async (): Promise<ServerProcess> => {
   const worker = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
     DATABASE_URL: server.connectionString,
-    LEASE_SECONDS: String(LEASE_SECONDS),
-    HEARTBEAT_SECONDS: "0.5",
-    SWEEP_SECONDS: "0.3",
+    ...PATIENT_LEASES_ENVIRONMENT,
     BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0",
   });
   processes.push(worker);
@@ -55,6 +49,7 @@ test("a thread's events go on when the process is killed that executes a run: wi
     const run = await api.aRun(threadId, request);
     const told = await readUntil(reader, ({ event }) => event === "custom");
     await first.kill();
+    await endLeases(server);
     await aWorker();
     told.push(
       ...(await readUntil(reader, ({ event, data }) => event === "updates" && data.includes("second"))),

@@ -41,9 +41,6 @@ export interface StartOptions {
   version?: string;
 }
 
-/** A lease that ends soon, for tests that are not about how long it takes. */
-export const QUICK_LEASES = { LEASE_SECONDS: "1.5", HEARTBEAT_SECONDS: "0.4", SWEEP_SECONDS: "0.4" };
-
 /** Real server processes on one database, and ways to look behind their backs. */
 export const openBench = async (connectionString: string) => {
   const folder = await temporaryFolder();
@@ -103,11 +100,11 @@ export const openBench = async (connectionString: string) => {
     untilNoted: (
       what: string,
       matches: (line: LedgerLine) => boolean,
-      withinMs = 30_000,
+      withinMs?: number,
     ): Promise<LedgerLine> => eventually(what, async () => (await ledger()).find(matches), withinMs),
 
     /** Waits until nothing waits or runs, and answers how many have not ended after that time. */
-    async untilAllEnded(withinMs: number): Promise<number> {
+    async untilAllEnded(withinMs?: number): Promise<number> {
       const unfinished = async (): Promise<number> =>
         (
           await query<{ count: number }>(

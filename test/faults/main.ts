@@ -23,7 +23,7 @@ import { strategiesAgainstModel } from "./scenarios/strategies.ts";
 import { startTestDatabase } from "./test-database.ts";
 
 const SCENARIOS: Scenario[] = [
-  killedWorkers({ kills: 12, atATime: 2 }),
+  killedWorkers({ kills: 12, atATime: 2, isTimed: true }),
   namedPoints(),
   stoppedWorker({ environment: {}, stoppedMs: 14_000 }),
   terminatedBackends({ calmMs: 4_000, stormMs: 10_000 }),

@@ -68,7 +68,7 @@ const TEST_CONFIG: Config = {
   headersTimeoutSeconds: 20,
   requestTimeoutSeconds: 60,
   keepAliveSeconds: 72,
-  runTimeoutSeconds: 60,
+  runTimeoutSeconds: 3_600,
   runTimeoutSecondsByGraph: new Map(),
   recursionLimitMax: 10_000,
   shutdownGraceSeconds: 1,

@@ -6,12 +6,12 @@ import { apiOf } from "../helpers/api.ts";
 import { IS_PLAIN, startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { startCuttingProxy } from "../helpers/cutting-proxy.ts";
+import { endLeases, PATIENT_LEASES, PATIENT_LEASES_ENVIRONMENT } from "../helpers/leases.ts";
 import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
 import { EVERYTHING, isRoot, openFrames, started, type Frame, type FrameStream } from "./frames.ts";
 
 /** Connections that are cut, servers that execute elsewhere or die: nothing is missed, nothing comes twice. */
 
-const LEASE_SECONDS = 3;
 let server: TestServer;
 let replica: TestServer;
 const streams: FrameStream[] = [];
@@ -114,16 +114,12 @@ test("a run goes on with its next attempt when its server is killed, and its rea
   const answering = await startTestServer({
     graphConfigFile: ENGINE_GRAPHS,
     role: "api",
-    leaseSeconds: LEASE_SECONDS,
-    heartbeatSeconds: 0.5,
-    sweepSeconds: 0.3,
+    ...PATIENT_LEASES,
   });
   const aWorker = async (): Promise<ServerProcess> => {
     const worker = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
       DATABASE_URL: answering.connectionString,
-      LEASE_SECONDS: String(LEASE_SECONDS),
-      HEARTBEAT_SECONDS: "0.5",
-      SWEEP_SECONDS: "0.3",
+      ...PATIENT_LEASES_ENVIRONMENT,
     });
     processes.push(worker);
     await worker.address();
@@ -136,6 +132,7 @@ test("a run goes on with its next attempt when its server is killed, and its rea
     const { runId } = await started(answering.url, threadId, { assistant_id: "hesitant", input: {} });
     await stream.until(({ method }) => method === "custom");
     await first.kill();
+    await endLeases(answering);
     await aWorker();
     await stream.until(({ event_id: id }) => id === `synth:${runId}:completed`);
     const again = await open(answering.url, threadId);

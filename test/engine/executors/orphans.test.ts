@@ -3,6 +3,7 @@ import { apiOf } from "../../helpers/api.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { isAlive } from "../../helpers/is-alive.ts";
+import { endLeases, PATIENT_LEASES_ENVIRONMENT } from "../../helpers/leases.ts";
 import { spawnServer } from "../../helpers/server-process.ts";
 import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
 
@@ -16,9 +17,7 @@ test(
     const start = () =>
       spawnServer(["--config", HOSTILE_GRAPHS, "--port", "0", "--workers", "1"], {
         DATABASE_URL: database.connectionString,
-        LEASE_SECONDS: "2",
-        HEARTBEAT_SECONDS: "0.5",
-        SWEEP_SECONDS: "0.5",
+        ...PATIENT_LEASES_ENVIRONMENT,
       });
     const servers = [start(), start()] as const;
     onTestFinished(async () => {
@@ -37,6 +36,7 @@ test(
     );
     expect(isAlive(pid)).toBe(true);
     await first.kill();
+    await endLeases(database);
     await eventually("the graph process has ended", () => !isAlive(pid), WITHIN_MS);
     const other = apiOf({ url: await second.address() });
     const ended = await eventually(

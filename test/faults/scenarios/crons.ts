@@ -94,9 +94,9 @@ export const killedScheduler = ({ crons }: { crons: number }): Scenario => ({
     await warmUp(survivor);
     await makeCrons(survivor, bench, crons);
     const before = await fireAll(bench, "before-firing");
-    const lost = await bench.untilAllEnded(60_000);
+    const lost = await bench.untilAllEnded();
     const after = await fireAll(bench, "after-firing");
-    const lostAfter = await bench.untilAllEnded(60_000);
+    const lostAfter = await bench.untilAllEnded();
     const [{ failed } = { failed: -1 }] = await bench.query<{ failed: number }>(
       "select count(*)::int as failed from threadloom.runs where status <> 'success'",
     );

@@ -221,7 +221,7 @@ export const killedGraphProcesses = ({ number, kills }: { number: number; kills:
         await bench.untilNoted("it goes on", (line) => line.run === run && line.at > at);
       }
     }
-    const lost = await bench.untilAllEnded(60_000);
+    const lost = await bench.untilAllEnded();
     const load = loadavg()[0] ?? Number.NaN;
     const ok = await endAsking();
     const found = await judge({
@@ -263,7 +263,7 @@ export const killedMainProcess = ({ number }: { number: number }): Scenario => (
     victim.signal("SIGKILL");
     await eventually("the graph process has ended", () => !isAlive(pid));
     const childMs = Date.now() - at;
-    const lost = await bench.untilAllEnded(90_000);
+    const lost = await bench.untilAllEnded();
     const load = loadavg()[0] ?? Number.NaN;
     const ok = await endAsking();
     const { figure, complaints } = await judge({

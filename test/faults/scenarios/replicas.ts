@@ -123,7 +123,7 @@ export const rollingRestart = ({
     }
     stopped = true;
     await Promise.all(clients);
-    const lost = await bench.untilAllEnded(20_000);
+    const lost = await bench.untilAllEnded();
     const bad = await bench.query<{ status: string }>(
       "select status from threadloom.runs where status <> 'success'",
     );
@@ -166,7 +166,7 @@ export const manyClaimers = ({ claimers, runs }: { claimers: number; runs: numbe
       }
     };
     await Promise.all([...Array.from({ length: 8 }, client), ...workers]);
-    const lost = await bench.untilAllEnded(90_000);
+    const lost = await bench.untilAllEnded();
     const counts = await bench.query<{ attempt: number; status: string; count: number }>(
       "select attempt, status, count(*)::int as count from threadloom.runs group by 1, 2",
     );

@@ -1,12 +1,13 @@
 import { createHmac } from "node:crypto";
 import { eventually } from "../../helpers/conditions.ts";
+import { endLeases, PATIENT_LEASES_ENVIRONMENT } from "../../helpers/leases.ts";
 import { startReceiver, type Received } from "../../webhooks/receiver.ts";
-import { FAULTY_SERVER, QUICK_LEASES, type Bench } from "../bench.ts";
+import { FAULTY_SERVER, type Bench } from "../bench.ts";
 import { complaintsWhere, type Scenario } from "../scenario.ts";
 
 const SECRET = "a secret of the fault tests";
 const ENVIRONMENT = {
-  ...QUICK_LEASES,
+  ...PATIENT_LEASES_ENVIRONMENT,
   WEBHOOK_SECRETS: SECRET,
   LANGGRAPH_WEBHOOKS: JSON.stringify({ url: { disable_loopback: false } }),
 };
@@ -73,9 +74,10 @@ export const killedSenders = ({ runs }: { runs: number }): Scenario => ({
         });
         await create(victim.url);
         await victim.process.exit();
+        await endLeases(bench);
       }
       const survivor = await bench.start({ environment: ENVIRONMENT });
-      const lost = await bench.untilAllEnded(60_000);
+      const lost = await bench.untilAllEnded();
       const rows = await bench.query<{ run_id: string }>("select run_id from threadloom.runs");
       const expected = rows.map((row) => row.run_id);
       // What the dead held is due again after its lease; the receiver is still down.

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { openBench, QUICK_LEASES, type Bench } from "../bench.ts";
+import { PATIENT_LEASES_ENVIRONMENT } from "../../helpers/leases.ts";
+import { openBench, type Bench } from "../bench.ts";
 import type { Scenario } from "../scenario.ts";
 import { terminatedBackends } from "../scenarios/database.ts";
 import { killedWorkers, stoppedWorker } from "../scenarios/deaths.ts";
@@ -8,11 +9,11 @@ import { changedGraphs } from "../scenarios/deployments.ts";
 import { killedSenders } from "../scenarios/webhooks.ts";
 import { cutStreams, rollingRestart } from "../scenarios/replicas.ts";
 
-/** The most telling of the fault tests, on a small scale; `npm run test:faults` runs them all. */
+/** The most telling of the fault tests, on a small scale and without their bounds of time; `npm run test:faults` runs them all. */
 const SCENARIOS: Scenario[] = [
-  killedWorkers({ kills: 1, atATime: 1 }),
-  stoppedWorker({ environment: QUICK_LEASES, stoppedMs: 3_000 }),
-  terminatedBackends({ calmMs: 1_000, stormMs: 2_000 }),
+  killedWorkers({ kills: 1, atATime: 1, isTimed: false }),
+  stoppedWorker({ environment: PATIENT_LEASES_ENVIRONMENT }),
+  terminatedBackends({ stormMs: 2_000 }),
   rollingRestart({ replicas: 2 }),
   cutStreams(),
   changedGraphs(),
