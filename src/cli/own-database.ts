@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { databaseName } from "./banner.ts";
 import { graphConfigFileOf } from "../config/config.ts";
-import { DATABASE_OPTIONS } from "../config/database-options.ts";
+import { DATABASE_OPTIONS, unusedDataWarning } from "../config/database-options.ts";
 import { ENCRYPTION_OPTIONS } from "../config/encryption-options.ts";
 import type { Option } from "../config/option.ts";
 import { OPTIONS } from "../config/options.ts";
@@ -89,6 +89,8 @@ export interface DatabasePlace {
   schema: string;
   /** Folder of the embedded PostgreSQL, absolute; unused where there is a `url`. */
   dataFolder: string;
+  /** What is to be said to whoever named it, in a line; undefined if nothing is. */
+  warning: string | undefined;
 }
 
 /** The place that flags and a whole environment name. Throws StartError for what is said wrongly. */
@@ -101,7 +103,8 @@ export const databasePlaceOf = (flags: DatabaseFlags, environment: Environment):
     checked(databaseUrl, "--database-url", undefined, environment);
   const dataFolder =
     flags.data ?? (environment[OPTIONS.dataFolder.environment[0] ?? ""] || OPTIONS.dataFolder.default || "");
-  return { environment, url, schema, dataFolder: resolve(dataFolder) };
+  const warning = unusedDataWarning(flags.data !== undefined, url);
+  return { environment, url, schema, dataFolder: resolve(dataFolder), warning };
 };
 
 /** Finds out where it is, and opens nothing. Throws StartError for what is said wrongly. */
@@ -117,12 +120,14 @@ export interface ReachedDatabase {
 
 /** Starts the embedded PostgreSQL, or takes the one that runs; another database is only named. */
 export const reachOwnDatabase = async (
-  { url, dataFolder }: DatabasePlace,
+  { url, dataFolder, warning }: DatabasePlace,
   logger: Logger,
-): Promise<ReachedDatabase> =>
-  url === undefined
+): Promise<ReachedDatabase> => {
+  if (warning !== undefined) logger.warn(warning);
+  return url === undefined
     ? await startEmbeddedPostgres({ dataFolder, logger })
     : { connectionString: url, close: () => Promise.resolve() };
+};
 
 /** Says in one sentence that a database can't be used; other errors stay what they are. */
 export const explainUnusable = (error: unknown, connectionString: string): unknown => {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
-import { flag, wholeNumber, type Option } from "./option.ts";
+import { flag, seconds, wholeNumber, type Option } from "./option.ts";
 
 /** The database, and what it can do. */
 export interface DatabaseConfig {
@@ -8,6 +8,8 @@ export interface DatabaseConfig {
   readonly databaseUrl: string | undefined;
   /** For what needs a session, where a pooler in transaction mode is in the way. Undefined: `databaseUrl`, too. */
   readonly databaseDirectUrl: string | undefined;
+  /** How long a start waits for a database that is not there yet. */
+  readonly databaseWaitSeconds: number;
   /** Connections that this process may hold at most, beside its listener's and its heartbeat's. */
   readonly databasePoolSize: number;
   readonly databasePreparedStatements: boolean;
@@ -37,6 +39,14 @@ export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<
     expected: "a URL like postgresql://user:password@host:5432/database",
     schema: z.string().refine(isPostgresUrl).optional(),
     description: "The same database past a transaction pooler, for what needs a session (docs/scaling.md).",
+  },
+  databaseWaitSeconds: {
+    environment: ["DATABASE_WAIT_SECONDS"],
+    default: "60",
+    ...seconds(0, 3_600),
+    description:
+      "How long a start waits for a database that is not there yet, as one that is started beside it. What waiting does not mend, " +
+      "like a wrong password, ends it at once; 0 waits for nothing.",
   },
   databasePoolSize: {
     environment: ["DATABASE_POOL_SIZE", "LANGGRAPH_POSTGRES_POOL_MAX_SIZE"],
@@ -78,3 +88,12 @@ export const DATABASE_OPTIONS: { readonly [Key in keyof DatabaseConfig]: Option<
     description: "Set to false on a database whose pg_locks and pg_stat_activity do not list all sessions.",
   },
 };
+
+/** What is to be said of a folder that was named beside the address of a database; undefined if nothing is. */
+export const unusedDataWarning = (
+  namesFolder: boolean,
+  databaseUrl: string | undefined,
+): string | undefined =>
+  namesFolder && databaseUrl !== undefined
+    ? "--data is not used: the database is the one that DATABASE_URL names, or another variable of it"
+    : undefined;

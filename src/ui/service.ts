@@ -34,8 +34,9 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
       },
       (error: unknown) => {
         bundles.delete(name);
-        const text = error instanceof UiBuildError ? error.message : undefined;
-        logger.error({ err: error, ui: name, file: entry.file, text }, "components could not be bundled");
+        // What is wrong with them stands in the sentence; stacks would be those of esbuild.
+        const why = error instanceof UiBuildError ? { text: error.message } : { err: error };
+        logger.error({ ui: name, file: entry.file, ...why }, "components could not be bundled");
       },
     );
     return made;

@@ -71,6 +71,25 @@ test("a run is followed from its first event to its end", async () => {
   expect(await statusOf(thread, run)).toBe("success");
 });
 
+test("a run that has ended says how, where it is followed or cancelled", async () => {
+  const thread = await aThread();
+  const done = await aRun(thread, { assistant_id: "counter", input: {} });
+  await eventually("the run is done", async () => (await statusOf(thread, done)) === "success");
+  const followed = await threadloom("runs", "tail", done);
+  expect([followed.code, followed.told]).toEqual([0, `Run '${done}' has ended: success.\n`]);
+  const refused = await threadloom("runs", "cancel", done);
+  expect([refused.code, refused.told]).toEqual([1, `threadloom runs: Run '${done}' has ended: success.\n`]);
+
+  const other = await aThread();
+  const failing = await aRun(other, { assistant_id: "failing", input: {} });
+  await eventually("the run has failed", async () => (await statusOf(other, failing)) === "error");
+  const how = expect.stringContaining(`Run '${failing}' has ended: error (`) as string;
+  const late = await threadloom("runs", "cancel", failing);
+  expect([late.code, late.told]).toEqual([1, how]);
+  const ended = await threadloom("runs", "tail", failing);
+  expect([ended.code, ended.told]).toEqual([1, expect.stringContaining("This graph always fails.")]);
+});
+
 test("a run that is cancelled ends; of several ids those that are not there are named", async () => {
   const thread = await aThread();
   const run = await aRun(thread, { assistant_id: "sleep", input: { milliseconds: 60_000 } });

@@ -23,6 +23,7 @@ const TEST_CONFIG: Config = {
   role: "all",
   databaseUrl: undefined,
   databaseDirectUrl: undefined,
+  databaseWaitSeconds: 0,
   databasePoolSize: 10,
   databasePreparedStatements: true,
   databaseSchema: "threadloom",

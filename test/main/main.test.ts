@@ -84,7 +84,7 @@ describe("what needs no server", () => {
     [["--host", "203.0.113.1", "--unsafe-no-auth"], {}, "203.0.113.1 is not an address of this machine"],
     [
       ["--port", "0"],
-      { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:1/x" },
+      { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:1/x", DATABASE_WAIT_SECONDS: "0" },
       "The database at 127.0.0.1:1/x",
     ],
   ])("%j %j ends with exit code 1 and a sentence instead of a stack", async (argv, environment, sentence) => {

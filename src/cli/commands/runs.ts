@@ -3,7 +3,7 @@ import { z } from "zod";
 import { StartError } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { runExtract } from "../../runs/schemas.ts";
-import { fieldsText, tableText } from "../printable.ts";
+import { fieldsText, printable, tableText } from "../printable.ts";
 import { durationText } from "../remote/duration.ts";
 import { forEachId, idsArgument } from "../remote/each.ts";
 import { listing, readListed, type ListFlags } from "../remote/listing.ts";
@@ -33,6 +33,35 @@ const findRun = async (server: RemoteServer, id: string): Promise<Run> => {
   const [run] = runs.parse(await server.post("/runs/search", { run_id: id }));
   if (run === undefined) throw new StartError(`There is no run '${id}', or this key may not see it.`);
   return run;
+};
+
+const UNFINISHED = ["pending", "running"];
+const FAILED = ["error", "timeout"];
+
+/** How a run has ended; undefined if it has not, if this key may not see it, or where the server can't search runs. */
+const endOf = async (server: RemoteServer, id: string): Promise<Run | undefined> => {
+  const run = await findRun(server, id).catch((error: unknown) => {
+    if (!(error instanceof StartError)) throw error;
+  });
+  return run === undefined || UNFINISHED.includes(run.status ?? "") ? undefined : run;
+};
+
+const endText = ({ status, error }: Run, id: string): string => {
+  const why = error == null ? "" : ` (${printable(`${error.error}: ${error.message}`)})`;
+  return `Run '${id}' has ended: ${status ?? ""}${why}.`;
+};
+
+/** Cancels a run. One that has ended is not to be cancelled: it says how it did. */
+const cancel = async (server: RemoteServer, id: string, action: string): Promise<void> => {
+  try {
+    await server.post(`/runs/cancel?action=${action}`, { run_ids: [id] });
+  } catch (error) {
+    const ended = error instanceof StartError ? await endOf(server, id) : undefined;
+    if (ended === undefined) throw error;
+    throw new StartError(endText(ended, id), {
+      cause: error,
+    });
+  }
 };
 
 /** Nodes in which a run failed, with what they threw, by its newest checkpoint. */
@@ -159,7 +188,14 @@ export const createRuns: CreateCommand = (surroundings) => {
     .argument("<run>", "its id", idArgument)
     .action(async (id: string, flags: ServerFlags) => {
       const server = remoteServer(flags, environment);
-      await tail(server, { path: `/runs/${id}/stream`, json: flags.json === true }, surroundings);
+      const isJson = flags.json === true;
+      if (!(await tail(server, { path: `/runs/${id}/stream`, json: isJson }, surroundings))) return;
+      const ended = await endOf(server, id);
+      if (ended === undefined) return;
+      const text = endText(ended, id);
+      // Of one that ended before, no event says so.
+      if (FAILED.includes(ended.status ?? "")) throw new StartError(text);
+      if (!isJson) tell(`${text}\n`);
     });
 
   onServer(command.command("cancel"))
@@ -179,7 +215,7 @@ export const createRuns: CreateCommand = (surroundings) => {
           noun: "Run",
           done: "cancelled",
           json: flags.json === true,
-          act: (id) => server.post(`/runs/cancel?action=${action}`, { run_ids: [id] }),
+          act: (id) => cancel(server, id, action),
         },
         surroundings,
       );

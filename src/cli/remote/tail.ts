@@ -25,12 +25,13 @@ export interface TailOptions {
 /**
  * Writes the events of a path, a line for each, until it ends, the process is asked to, or nobody reads them any more. Throws
  * StartError at the end of a run that failed.
+ * @returns whether it was read to its end
  */
 export const tail = async (
   server: RemoteServer,
   { path, json }: TailOptions,
   { write, columns, unread, stopping }: TailSurroundings,
-): Promise<void> => {
+): Promise<boolean> => {
   let failure: string | undefined;
   const signal = AbortSignal.any([unread, stopping()]);
   for await (const { id, event, data } of server.events(path, { from: "-1", signal })) {
@@ -41,4 +42,5 @@ export const tail = async (
     write(json ? `${JSON.stringify({ id, event, data })}\n` : `${shown}\n`);
   }
   if (failure !== undefined) throw new StartError(`The run failed: ${printable(failure)}`);
+  return !signal.aborted;
 };

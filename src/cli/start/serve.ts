@@ -16,11 +16,13 @@ import {
   readCommandLine,
   type Config,
 } from "../../config/config.ts";
+import { awaitDatabase } from "../../database/awaiting.ts";
 import type { EmbeddedPostgres } from "../../database/embedded/embedded.ts";
 import { isUnusable } from "../../database/passing-faults.ts";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
 import { projectKeysIn } from "../../config/project-keys.ts";
 import { environmentWarning } from "../../config/hosted-environment.ts";
+import { unusedDataWarning } from "../../config/database-options.ts";
 import { misspeltVariables } from "../../config/misspelt-variables.ts";
 import { sqlState, StartError } from "../../domain/errors.ts";
 import { prettyLines } from "../../lib/pretty-lines.ts";
@@ -69,10 +71,22 @@ const open = async (
   logger: Logger,
   opened: Opened,
   development: Development | undefined,
+  signal: AbortSignal,
 ): Promise<string> => {
   await assertPortIsFree(config);
   const startPostgres = async (): Promise<string> => {
-    if (config.databaseUrl !== undefined) return config.databaseUrl;
+    if (config.databaseUrl !== undefined) {
+      const { databaseUrl, databaseDirectUrl = databaseUrl, databaseWaitSeconds: seconds } = config;
+      for (const connectionString of new Set([databaseUrl, databaseDirectUrl]))
+        await awaitDatabase({
+          connectionString,
+          name: databaseName(connectionString),
+          seconds,
+          signal,
+          logger,
+        });
+      return config.databaseUrl;
+    }
     const { startEmbeddedPostgres } = await import("../../database/embedded/embedded.ts");
     opened.postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), logger });
     return opened.postgres.connectionString;
@@ -113,6 +127,25 @@ const close = async (
   }
 };
 
+/** What is wrong, or has no effect, and refuses no start. */
+const tellWarnings = (project: GraphConfig, config: Config, namesFolder: boolean, logger: Logger): void => {
+  const file = config.graphConfigFile;
+  if (project.auth !== undefined && config.unsafeIgnoreAuth)
+    logger.warn(`${file}: auth is ignored, as --unsafe-ignore-auth says`);
+  if (project.warning !== undefined) logger.warn(`${file}: ${project.warning}`);
+  if (project.forImages.length > 0)
+    logger.debug(
+      { keys: project.forImages },
+      `${file}: keys for building an image, which a server has no use for`,
+    );
+  const warnings = [
+    environmentWarning(process.env),
+    misspeltVariables(process.env),
+    unusedDataWarning(namesFolder, config.databaseUrl),
+  ];
+  for (const warning of warnings) if (warning !== undefined) logger.warn(warning);
+};
+
 const main = async (argv: readonly string[], development: InDevelopment | undefined): Promise<void> => {
   const commandLine = readCommandLine(argv);
   if (commandLine.help) return void process.stdout.write(helpText());
@@ -142,18 +175,9 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
     level: config.logLevel,
     destination: pretty ? prettyLines(terminal) : terminal,
   });
-  const file = config.graphConfigFile;
-  if (project.auth !== undefined && config.unsafeIgnoreAuth)
-    logger.warn(`${file}: auth is ignored, as --unsafe-ignore-auth says`);
-  if (project.warning !== undefined) logger.warn(`${file}: ${project.warning}`);
-  if (project.forImages.length > 0)
-    logger.debug(
-      { keys: project.forImages },
-      `${file}: keys for building an image, which a server has no use for`,
-    );
-  for (const warning of [environmentWarning(process.env), misspeltVariables(process.env)])
-    if (warning !== undefined) logger.warn(warning);
+  tellWarnings(project, config, commandLine.values.has("data"), logger);
   const opened: Opened = {};
+  const leaving = new AbortController();
   let stopping = false;
   let isClosed = false;
   let firstSignalAt = 0;
@@ -161,6 +185,7 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
   const stop = async (exitCode: number, how = { failed: false, keepsDatabase: false }): Promise<void> => {
     if (stopping) return;
     stopping = true;
+    leaving.abort();
     setTimeout(
       () => {
         logger.fatal("closing took too long");
@@ -208,7 +233,7 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
     void stop(1, { failed: true, keepsDatabase: false });
   });
 
-  const starting = open(config, logger, opened, development?.parts);
+  const starting = open(config, logger, opened, development?.parts, leaving.signal);
   try {
     const address = await starting;
     if (stopping) return;

@@ -1,0 +1,76 @@
+import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
+import { sqlState } from "../domain/errors.ts";
+import type { Logger } from "../lib/logger.ts";
+import { isPassing, retryPassing } from "./passing-faults.ts";
+
+/** One that takes the connection and says nothing, or an address that swallows what is sent. */
+const CONNECT_MS = 5_000;
+const SAY_EVERY_MS = 10_000;
+/** Of a timer. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+export interface AwaitingOptions {
+  connectionString: string;
+  /** What to call it in the log: without its password. */
+  name: string;
+  /** No try begins later; 0: there is one. */
+  seconds: number;
+  /** Whoever waits does not any more. */
+  signal: AbortSignal;
+  logger: Logger;
+}
+
+const connectOnce = async (connectionString: string): Promise<void> => {
+  const client = new pg.Client({
+    connectionString,
+    application_name: "threadloom probe",
+    connectionTimeoutMillis: CONNECT_MS,
+  });
+  // Without a listener a lost connection would end the process.
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+  } finally {
+    void client.end().catch(() => undefined);
+  }
+};
+
+/**
+ * Waits until a database takes connections: who starts it beside the server need not put them in order. The log says what is waited
+ * for. Throws the last error when the time is over, and at once what waiting does not mend: a wrong password, no such database.
+ */
+export const awaitDatabase = async (options: AwaitingOptions): Promise<void> => {
+  const { connectionString, name, seconds, signal, logger } = options;
+  const startedAt = performance.now();
+  let saidAt: number | undefined;
+  const say = (error: unknown): void => {
+    const now = performance.now();
+    if (saidAt !== undefined && now - saidAt < SAY_EVERY_MS) return;
+    saidAt = now;
+    const waited = Math.round((now - startedAt) / 1_000);
+    const reason = (error instanceof Error && error.message) || sqlState(error);
+    logger.warn(
+      { reason },
+      `the database at ${name} is not there yet; waiting for it, ${waited} of ${seconds} s, Ctrl-C ends it`,
+    );
+  };
+  const connected = retryPassing(() => connectOnce(connectionString), {
+    forMs: seconds * 1_000,
+    isWanted: () => !signal.aborted,
+    after: (error) => {
+      if (!isPassing(error) || seconds === 0) return false;
+      say(error);
+      return true;
+    },
+  });
+  // A try may be under way: nobody waits for its end.
+  const over = new AbortController();
+  const left = delay(LONGEST_MS, undefined, { signal: AbortSignal.any([signal, over.signal]), ref: false });
+  try {
+    await Promise.race([connected, left]);
+  } finally {
+    over.abort();
+  }
+  if (saidAt !== undefined) logger.info(`the database at ${name} is there`);
+};
