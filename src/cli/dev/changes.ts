@@ -23,7 +23,3 @@ export const ownFilesOf = ({ auth, http, storeIndex, ui }: GraphConfig): string[
   [auth?.file, http.app?.file, storeIndex?.module?.file, ...ui.entries.map(({ file }) => file)].filter(
     (file) => file !== undefined,
   );
-
-/** Paths in an error's text: what is missing is waited for. */
-export const pathsIn = (text: string): string[] =>
-  [...text.matchAll(/'((?:\/|[A-Za-z]:\\)[^'\n]+)'/g)].map(([, path = ""]) => path);

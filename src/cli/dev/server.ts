@@ -13,10 +13,12 @@ import { traceModules, type ModuleTrace } from "../../lib/module-trace.ts";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
 import type { RunningServer } from "../start/in-development.ts";
 import { failureText, serve } from "../start/serve.ts";
-import { needsNewServer, ownFilesOf, pathsIn, type Basis } from "./changes.ts";
+import { needsNewServer, ownFilesOf, type Basis } from "./changes.ts";
 import { createFileWatch, type FileWatch } from "./file-watch.ts";
 import { START_AGAIN, type Ready } from "./launch.ts";
 import { exitCodeOf } from "../run-command.ts";
+import { loadElsewhere } from "../doctor/loading.ts";
+import { missingFiles } from "./missing-files.ts";
 import { createTelling, type Telling } from "./telling.ts";
 import { tsconfigFilesOf } from "./tsconfig-files.ts";
 
@@ -25,6 +27,8 @@ const DEFAULTS = { WORKERS: "1", LOG_FORMAT: "pretty", BG_JOB_SHUTDOWN_GRACE_PER
 /** What the server has taken out of its environment stays out of that of graphs. */
 const KEPT_FROM_GRAPHS = new Set(["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]);
 const FILES_NAMED = 3;
+/** What loading the project may take in a process that only looks whether it can. */
+const LOADING_MS = 60_000;
 
 interface Surroundings {
   argv: readonly string[];
@@ -58,10 +62,12 @@ const setEnvironment = (given: Surroundings["given"], before: Basis, now: Basis)
     if (!KEPT_FROM_GRAPHS.has(name)) process.env[name] ??= value;
 };
 
-/** Those of the tsconfig.json by which the graphs are loaded, as bin/threadloom.js has found it. */
+/** The tsconfig.json by which the graphs are loaded, as bin/threadloom.js has found it. */
+const tsconfigFile = (): string | undefined => process.env["TSX_TSCONFIG_PATH"] || undefined;
+
 const tsconfigFiles = (): string[] => {
-  const file = process.env["TSX_TSCONFIG_PATH"];
-  return file ? tsconfigFilesOf(file) : [];
+  const file = tsconfigFile();
+  return file === undefined ? [] : tsconfigFilesOf(file);
 };
 
 /** Renews a running server as its project changes. */
@@ -71,7 +77,7 @@ class Renewing {
   #wasBroken = false;
   readonly #graphFiles = new Set<string>();
   /** The loader of TypeScript has read them once. */
-  readonly #tsconfigFiles = tsconfigFiles();
+  #tsconfigFiles = tsconfigFiles();
   #missing: readonly string[] = [];
   /** What was written, and could not be used then. */
   #unapplied: readonly string[] = [];
@@ -135,10 +141,28 @@ class Renewing {
     }
   }
 
+  /** The loader of TypeScript reads tsconfig.json once in a process, so it is one of its own that sees what the next server would. */
+  async #assertLoadableElsewhere({ path, auth, http }: GraphConfig): Promise<void> {
+    const parts = [
+      "graphs" as const,
+      ...(auth === undefined ? [] : ["auth" as const]),
+      ...(http.app === undefined ? [] : ["http.app" as const]),
+    ];
+    for (const part of parts) {
+      const request = { part, configPath: path, projectKeys: this.#basis.config.projectKeys };
+      const answer = await loadElsewhere(request, process.env, LOADING_MS);
+      if ("failure" in answer) throw new NotRenewed(answer.failure);
+    }
+  }
+
   async #apply(files: readonly string[]): Promise<"renewed" | "restarts"> {
     const { path, environmentFile } = this.#project;
     const { trace, given } = this.surroundings;
     const own = trace.reachedFrom(ownFilesOf(this.#project));
+    if (files.some((file) => this.#tsconfigFiles.includes(file))) {
+      await this.#assertLoadableElsewhere(this.#project);
+      return "restarts";
+    }
     let isWhole = false;
     if (files.some((file) => file === path || file === environmentFile)) {
       const now = await readBasis(this.surroundings);
@@ -150,7 +174,6 @@ class Renewing {
       this.#basis = now;
       isWhole = true;
     }
-    if (files.some((file) => this.#tsconfigFiles.includes(file))) return "restarts";
     if (files.some((file) => own.has(file))) {
       await this.#assertLoadable(this.#project);
       return "restarts";
@@ -183,7 +206,9 @@ class Renewing {
       this.#wasBroken = false;
     } catch (error) {
       const message = error instanceof NotRenewed ? error.message : failureText(error);
-      this.#missing = pathsIn(message);
+      this.#missing = await missingFiles(message, tsconfigFile());
+      // It may extend others now.
+      this.#tsconfigFiles = [...new Set([...this.#tsconfigFiles, ...tsconfigFiles()])];
       this.#unapplied = files;
       this.#wasBroken = true;
       this.telling.broken(names, message);
@@ -212,7 +237,7 @@ const startAgainLater = async (error: unknown, surroundings: Surroundings, since
     ...(project === undefined ? [] : [...project.entries.map(({ file }) => file), ...ownFilesOf(project)]),
     ...trace.loaded().files,
     ...tsconfigFiles(),
-    ...pathsIn(text),
+    ...(await missingFiles(text, tsconfigFile())),
   ];
   await watch.set(files, since);
   // An event loop with nothing but watchers would end.

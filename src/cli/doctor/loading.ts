@@ -11,7 +11,7 @@ const ENTRY = fileURLToPath(new URL("./loading-check-entry.js", import.meta.url)
 const OUTPUT_CHARACTERS = 2_000;
 
 /** Loads something in a process of its own: it may hang, exit, or never let go of what it has opened. */
-const loadElsewhere = (
+export const loadElsewhere = (
   request: LoadingRequest,
   environment: Environment,
   timeoutMs: number,

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { expect, test, vi } from "vitest";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 import { aProject } from "../../helpers/project.ts";
@@ -104,7 +104,7 @@ test("a run that was interrupted before the code was written resumes in the new 
 });
 
 test("code that can't be loaded is told with its place, once, and changes nothing; the next that can works", async () => {
-  const { edit, said, untilSaid, told, untilTold } = await developed();
+  const { edit, said, untilSaid, told, untilTold, project } = await developed();
   // So that the code before it is executed somewhere.
   expect(await said()).toBe("code1 word1 data1 glad");
   await edit("src/word.ts", 'export const word: string = "word2\n');
@@ -124,6 +124,14 @@ test("code that can't be loaded is told with its place, once, and changes nothin
   await untilSaid("code1 word4 data1 glad");
   await untilTold("works again");
   expect(told("not reloaded")).toHaveLength(4);
+  // The same goes for a tsconfig.json; what it sends imports to is waited for, in a folder that is not there yet.
+  await edit("tsconfig.json", { compilerOptions: { paths: { "@/*": ["./later/*"] } } });
+  await untilTold("not reloaded", 5);
+  expect(await said()).toBe("code1 word4 data1 glad");
+  await mkdir(project.path("later"));
+  await edit("later/word.ts", 'export const word: string = "word5";');
+  await untilTold("watching the graphs", 2);
+  expect(told("not reloaded")).toHaveLength(5);
 });
 
 test("a graph that langgraph.json names from now on can be run, and one that it does not can't", async () => {

@@ -1,0 +1,76 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { createPathsMatcher, parseTsconfig } from "get-tsconfig";
+
+const EXTENSIONS = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json"];
+const FILES_AT_MOST = 500;
+
+/** Absolute paths that stand in a message, in quotation marks. */
+const pathsIn = (text: string): string[] =>
+  [...text.matchAll(/'((?:\/|[A-Za-z]:\\)[^'\n]+)'/g)].map(([, path = ""]) => path);
+
+/** The files that imported what was not found, as Node says them. */
+const importersIn = (text: string): string[] =>
+  [
+    ...text.matchAll(
+      /(?:imported from |^\s*- )(?:file:\/\/)?((?:\/|[A-Za-z]:\\).+?)(?:\?edition=-?\d+)?\.?$/gm,
+    ),
+  ].map(([, path = ""]) => path);
+
+const packagesIn = (text: string): string[] =>
+  [...text.matchAll(/Cannot find (?:package|module) '((?:@[\w.-]+\/)?[\w.-]+)/g)].map(
+    ([, name = ""]) => name,
+  );
+
+/** What a file imports, by its text: all that looks like it. */
+const importsOf = async (file: string): Promise<string[]> => {
+  const text = await readFile(file, "utf8").catch(() => "");
+  return [...text.matchAll(/\b(?:from|import|require)\s*\(?\s*["']([^"'\n]+)["']/g)].map(
+    ([, name = ""]) => name,
+  );
+};
+
+/** The files that a path without or with its extension may mean. */
+const meantBy = (path: string): string[] => [
+  path,
+  ...EXTENSIONS.flatMap((extension) => [
+    `${path}${extension}`,
+    path.replace(/\.[cm]?jsx?$/, extension),
+    join(path, `index${extension}`),
+  ]),
+];
+
+const matcherOf = (tsconfig: string | undefined): ((name: string) => string[]) => {
+  try {
+    if (tsconfig === undefined) return () => [];
+    return createPathsMatcher({ path: tsconfig, config: parseTsconfig(tsconfig) }) ?? (() => []);
+  } catch {
+    // It is broken, and is watched itself.
+    return () => [];
+  }
+};
+
+const foldersAbove = (folder: string): string[] =>
+  dirname(folder) === folder ? [folder] : [folder, ...foldersAbove(dirname(folder))];
+
+/**
+ * Absolute paths of files that are not there, and that a message about a module which was not found may be waiting for: what it
+ * names itself, what the importing file means by an alias, and packages.
+ * @param tsconfig the file whose `paths` are the aliases
+ */
+export const missingFiles = async (message: string, tsconfig: string | undefined): Promise<string[]> => {
+  const matched = matcherOf(tsconfig);
+  const found = pathsIn(message).flatMap(meantBy);
+  for (const importer of importersIn(message)) {
+    for (const name of await importsOf(importer)) {
+      const files = matched(name).flatMap(meantBy);
+      if (!files.slice(1).some((file) => existsSync(file))) found.push(...files);
+    }
+    for (const folder of foldersAbove(dirname(importer)).filter((one) =>
+      existsSync(join(one, "node_modules")),
+    ))
+      found.push(...packagesIn(message).map((name) => join(folder, "node_modules", name, "package.json")));
+  }
+  return [...new Set(found)].filter((file) => !existsSync(file)).slice(0, FILES_AT_MOST);
+};
