@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import { isOfGraph, useGraphIds } from "../parts/assistants.ts";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { shortened } from "../parts/shortened.ts";
+import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { Creation } from "./creation.tsx";
 import { PAGE_SIZE, useAssistantPage, type AssistantFilter } from "./queries.ts";
@@ -51,38 +52,24 @@ export const AssistantList = () => {
       {isPending && <p className="faint">Loading…</p>}
       {data !== undefined && data.assistants.length === 0 && <Empty>No assistant is like this.</Empty>}
       {data !== undefined && data.assistants.length > 0 && (
-        <div className={styles.scroll} tabIndex={0} role="region" aria-label="Assistants">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Graph</th>
-                <th scope="col">Version</th>
-                <th scope="col">Updated</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.assistants.map((assistant) => (
-                <tr key={assistant.assistant_id}>
-                  <td className={styles.wide}>
-                    <Link href={`/assistants/${encodeURIComponent(assistant.assistant_id)}`}>
-                      {shortened(assistant.name) || "Without a name"}
-                    </Link>
-                    {isOfGraph(assistant) && <span className="faint"> the graph itself</span>}
-                    {assistant.description && (
-                      <div className="faint">{assistant.description.slice(0, 300)}</div>
-                    )}
-                  </td>
-                  <td>{shortened(assistant.graph_id)}</td>
-                  <td>{assistant.version}</td>
-                  <td className={styles.close}>
-                    <Time iso={assistant.updated_at} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table label="Assistants" columns={["Name", "Graph", "Version", "Updated"]}>
+          {data.assistants.map((assistant) => (
+            <tr key={assistant.assistant_id}>
+              <td className={styles.wide}>
+                <Link href={`/assistants/${encodeURIComponent(assistant.assistant_id)}`}>
+                  {shortened(assistant.name) || "Without a name"}
+                </Link>
+                {isOfGraph(assistant) && <span className="faint"> the graph itself</span>}
+                {assistant.description && <div className="faint">{assistant.description.slice(0, 300)}</div>}
+              </td>
+              <td>{shortened(assistant.graph_id)}</td>
+              <td>{assistant.version}</td>
+              <td>
+                <Time iso={assistant.updated_at} />
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
       {data !== undefined && data.total > PAGE_SIZE && (
         <nav className="row" aria-label="Pages of assistants">

@@ -3,6 +3,7 @@ import { useId, useState } from "react";
 import { Confirmation } from "../parts/dialog.tsx";
 import { JsonView } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
+import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { compare, FIELDS_AT_MOST, type ComparedField } from "./difference.ts";
@@ -34,43 +35,31 @@ export const Versions = ({ assistant, versions }: VersionsProps) => {
         activate another.
       </p>
       <FaultNotice error={activate.error} />
-      <div className={styles.scroll} tabIndex={0} role="region" aria-label="Table of versions">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Version</th>
-              <th scope="col">Active</th>
-              <th scope="col">Made</th>
-              <th scope="col">Name</th>
-            </tr>
-          </thead>
-          <tbody>
-            {versions.slice(0, shown).map(({ version, name, created_at }) => (
-              <tr key={version}>
-                <td>{version}</td>
-                <td>
-                  {version === assistant.version ? (
-                    <strong>active</strong>
-                  ) : (
-                    <button
-                      type="button"
-                      aria-label={`Activate version ${version}`}
-                      disabled={activate.isPending}
-                      onClick={() => setAsked(version)}
-                    >
-                      Activate
-                    </button>
-                  )}
-                </td>
-                <td className={styles.close}>
-                  <Time iso={created_at} />
-                </td>
-                <td className={styles.wide}>{name}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table label="Table of versions" columns={["Version", "Active", "Made", "Name"]}>
+        {versions.slice(0, shown).map(({ version, name, created_at }) => (
+          <tr key={version}>
+            <td>{version}</td>
+            <td>
+              {version === assistant.version ? (
+                <strong>active</strong>
+              ) : (
+                <button
+                  type="button"
+                  aria-label={`Activate version ${version}`}
+                  disabled={activate.isPending}
+                  onClick={() => setAsked(version)}
+                >
+                  Activate
+                </button>
+              )}
+            </td>
+            <td>
+              <Time iso={created_at} />
+            </td>
+            <td className={styles.wide}>{name}</td>
+          </tr>
+        ))}
+      </Table>
       {versions.length > shown && (
         <div>
           <button type="button" onClick={() => setShown(shown + 100)}>

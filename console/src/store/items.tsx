@@ -3,6 +3,7 @@ import { JsonEditor } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { isObject } from "../parts/is-object.ts";
 import { shortened } from "../parts/shortened.ts";
+import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { ItemDialog } from "./item-dialog.tsx";
 import { ItemForm } from "./item-form.tsx";
@@ -129,42 +130,30 @@ interface ItemTableProps {
 }
 
 const ItemTable = ({ items, hasScores, below, onOpen }: ItemTableProps) => (
-  <div className={styles.scroll} tabIndex={0} role="region" aria-label="Items">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Key</th>
-          <th scope="col">Namespace</th>
-          {hasScores && <th scope="col">Likeness</th>}
-          <th scope="col">Updated</th>
-          <th scope="col">Expires</th>
-        </tr>
-      </thead>
-      <tbody>
-        {items.map(({ namespace, key, score, updated_at, expires_at }) => (
-          <tr key={`${textOf(namespace)} ${key}`}>
-            <td className={styles.wide}>
-              <button type="button" className={styles.key} onClick={() => onOpen({ namespace, key })}>
-                {key === "" ? "(an empty key)" : shortened(key)}
-              </button>
-            </td>
-            <td className={styles.wide}>
-              {namespace.length === below ? (
-                <span className="faint">here</span>
-              ) : (
-                shortened(namespace.slice(below).join(" › "))
-              )}
-            </td>
-            {hasScores && <td>{score?.toFixed(3)}</td>}
-            <td className={styles.close}>
-              <Time iso={updated_at} />
-            </td>
-            <td className={styles.close}>
-              {expires_at === undefined ? <span className="faint">never</span> : <Time iso={expires_at} />}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <Table
+    label="Items"
+    columns={["Key", "Namespace", ...(hasScores ? ["Likeness"] : []), "Updated", "Expires"]}
+  >
+    {items.map(({ namespace, key, score, updated_at, expires_at }) => (
+      <tr key={`${textOf(namespace)} ${key}`}>
+        <td className={styles.wide}>
+          <button type="button" className={styles.key} onClick={() => onOpen({ namespace, key })}>
+            {key === "" ? "(an empty key)" : shortened(key)}
+          </button>
+        </td>
+        <td className={styles.wide}>
+          {namespace.length === below ? (
+            <span className="faint">here</span>
+          ) : (
+            shortened(namespace.slice(below).join(" › "))
+          )}
+        </td>
+        {hasScores && <td>{score?.toFixed(3)}</td>}
+        <td>
+          <Time iso={updated_at} />
+        </td>
+        <td>{expires_at === undefined ? <span className="faint">never</span> : <Time iso={expires_at} />}</td>
+      </tr>
+    ))}
+  </Table>
 );
