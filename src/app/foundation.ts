@@ -6,6 +6,7 @@ import { createKeyRepository } from "../access/keys/repository.ts";
 import { createCheckpointStorage } from "../checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../config/config.ts";
 import { acceleratorsOf } from "../database/accelerators.ts";
+import { tellOfClock } from "../database/clock.ts";
 import { openDatabase } from "../database/database.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../database/encryption-keys.ts";
 import { migrate } from "../database/migrate.ts";
@@ -63,6 +64,7 @@ export const openFoundation = async (parts: FoundationParts) => {
       logger,
     }),
   );
+  await tellOfClock(database, logger);
   await assertEncryptionKeys(database);
   const notedKey = keepKeyNoted(database, logger);
   if (notedKey !== undefined) lifecycle.closing(notedKey);

@@ -222,6 +222,19 @@ export const findLatestOfRun = async (
   return rows[0]?.checkpoint_id;
 };
 
+const NEWEST = `select checkpoint_id from threadloom.checkpoints
+  where thread_id = $1::uuid and checkpoint_ns = $2::text order by checkpoint_id desc limit 1`;
+
+/** The id of the newest checkpoint of a namespace. Index: checkpoints_pkey. */
+export const findNewest = async (
+  queryable: Queryable,
+  threadId: string,
+  checkpointNs: string,
+): Promise<string | undefined> => {
+  const rows = await queryable.query<{ checkpoint_id: string }>(NEWEST, [threadId, checkpointNs]);
+  return rows[0]?.checkpoint_id;
+};
+
 /** A row as it is worked with: open, but for what `openRecord` of the reader opens, so that one row fails alone. */
 export const toRow = ({ segments, writes, ...raw }: RawRow, cipher: Cipher | undefined): CheckpointRow => ({
   ...raw,

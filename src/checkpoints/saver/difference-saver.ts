@@ -32,6 +32,7 @@ import {
 } from "./checkpoint-config.ts";
 import { reviveTuple, reviveWrite } from "./checkpoint-tuples.ts";
 import { noHistory, readDeltaHistory } from "./delta-history.ts";
+import type { IdClock } from "./id-clock.ts";
 import { listFilterOf } from "./list-filter.ts";
 import { hasStopped, splitMetadata, toQueuedCheckpoint, toQueuedWrites } from "./queued-checkpoint.ts";
 
@@ -41,6 +42,7 @@ export interface SaverParts {
   cache: ElementCache;
   reader: CheckpointReader;
   shapes: KnownShapes;
+  idClock: IdClock;
   /** See CheckpointStorageOptions. */
   valueCharactersAtMost: number | undefined;
 }

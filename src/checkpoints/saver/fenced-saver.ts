@@ -4,7 +4,9 @@ import { StateLostError } from "../../domain/errors.ts";
 import type { AttemptOptions, AttemptSaver } from "../types.ts";
 import type { Fence } from "../write/fences.ts";
 import { ThreadWriter } from "../write/thread-writer.ts";
-import { checkpointOf } from "./checkpoint-config.ts";
+import { findNewest } from "../read/row-statements.ts";
+import { asStorageError } from "../write/storage-error.ts";
+import { checkpointOf, type ConfiguredCheckpoint } from "./checkpoint-config.ts";
 import { DifferenceSaver, type SaverOptions, type SaverParts } from "./difference-saver.ts";
 import type { ValueClasses } from "../../values/classes.ts";
 
@@ -75,7 +77,26 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
       const writer = this.writer(configured.key);
       if (!writer.hasWritten(configured.checkpointNs)) return undefined;
     }
-    return await super.getTuple(config);
+    const tuple = await super.getTuple(config);
+    // An import writes ids that others have made.
+    if (configured !== undefined && this.fence !== undefined) await this.passNewest(configured, tuple);
+    return tuple;
+  }
+
+  /** What comes next has to be the newest checkpoint of its namespace, also where it goes on from an older one. */
+  private async passNewest(
+    { key, checkpointNs, checkpointId }: ConfiguredCheckpoint,
+    tuple: CheckpointTuple | undefined,
+  ): Promise<void> {
+    if (this.writer(key).hasWritten(checkpointNs)) return;
+    const { database, idClock } = this.parts;
+    const newest =
+      checkpointId === undefined
+        ? tuple?.checkpoint.id
+        : await findNewest(database, key, checkpointNs).catch((error: unknown) => {
+            throw asStorageError(error);
+          });
+    if (newest !== undefined) await idClock.pass(newest);
   }
 
   protected override async pace({ queue }: ThreadWriter): Promise<void> {

@@ -1,6 +1,7 @@
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import pg from "pg";
+import { clockAhead, CLOCKS_DIFFER_MS } from "../../database/clock.ts";
 import { readMigrationStatus } from "../../database/migration-status.ts";
 import { inSchema } from "../../database/schema.ts";
 import { hasCluster } from "../../database/embedded/place.ts";
@@ -16,8 +17,6 @@ import { checkEncryption } from "./encryption.ts";
 /** Older ones are tried by nobody. */
 const MAJOR_AT_LEAST = 15;
 const CONNECT_MS = 10_000;
-/** Leases last seconds, and a server compares some times of its own with the database's. */
-const CLOCK_MS = 1_000;
 
 export interface DatabaseFindings {
   checks: Check[];
@@ -40,15 +39,15 @@ const checkVersion = async (client: pg.Client, where: string): Promise<Check> =>
 };
 
 const checkClock = async (client: pg.Client): Promise<Check> => {
-  const asked = Date.now();
-  const { rows } = await client.query<{ now: Date }>("select clock_timestamp() as now");
-  const answered = Date.now();
-  // Somewhere between: what the way took is not the clock's.
-  const ahead = (rows[0]?.now.getTime() ?? 0) - (asked + answered) / 2;
-  const differs = Math.max(0, Math.abs(ahead) - (answered - asked) / 2);
+  const query = async <Row>(text: string) => (await client.query(text)).rows as Row[];
+  const differs = Math.abs(await clockAhead({ query }));
   const text = `${(differs / 1_000).toFixed(1)} s between this machine and the database`;
-  return differs > CLOCK_MS
-    ? warn("Clock", text, "Set both clocks by NTP: times of runs and leases would be wrong by that.")
+  return differs > CLOCKS_DIFFER_MS
+    ? warn(
+        "Clock",
+        text,
+        "Set both clocks by NTP: else runs on threads of servers with another clock wait or are refused.",
+      )
     : ok("Clock", text);
 };
 
