@@ -1,8 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
-
-const PROGRAM = fileURLToPath(new URL("../../bin/threadloom.js", import.meta.url));
+import { programOf } from "./compiled-package.ts";
 
 /** What a command has said when it ended. */
 export interface Ended {
@@ -29,7 +27,7 @@ export interface CommandOptions {
 
 /** Starts `threadloom` with these arguments, as a shell does. */
 export const startCommand = (argv: string[], { cwd, environment }: CommandOptions): StartedCommand => {
-  const child = spawn(process.execPath, [PROGRAM, ...argv], {
+  const child = spawn(process.execPath, [programOf(), ...argv], {
     cwd,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...environment },
     stdio: ["ignore", "pipe", "pipe"],

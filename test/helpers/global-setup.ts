@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { join } from "node:path";
 import pg from "pg";
 import { pino } from "pino";
 import type { TestProject } from "vitest/node";
@@ -7,6 +8,7 @@ import { findPlace } from "../../src/database/embedded/place.ts";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded/embedded.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
+import { compilePackage } from "./compiled-package.ts";
 import { databaseNamed } from "./database.ts";
 import { endServer, removeLeftovers, temporaryFolder, type TemporaryFolder } from "./temporary-folder.ts";
 
@@ -84,6 +86,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const external = process.env["TEST_DATABASE_URL"];
   let embedded: EmbeddedPostgres | undefined;
   let folder: TemporaryFolder | undefined;
+  let compiled: TemporaryFolder | undefined;
   let client: pg.Client | undefined;
   let forget: (() => void) | undefined;
   const template = `threadloom_template_${Math.floor(Date.now() / 1000)}_${process.pid}`;
@@ -98,14 +101,20 @@ export default async function setup(project: TestProject): Promise<() => Promise
       await client?.end().catch(() => undefined);
       await embedded?.close();
       await folder?.remove();
+      await compiled?.remove();
       forget?.();
     }
   };
 
   try {
     let serverUrl = external;
+    if (serverUrl === undefined) await removeLeftovers();
+    // Who watches changes the source while the tests run: then all of it is run from there.
+    if (!project.vitest.config.watch) {
+      compiled = await temporaryFolder();
+      await compilePackage(join(compiled.path, "package"));
+    }
     if (serverUrl === undefined) {
-      await removeLeftovers();
       // Each test copies a database of 400 files: on a disk that took four times the processor.
       folder = await temporaryFolder({ inMemory: true });
       const { dataFolder } = folder;

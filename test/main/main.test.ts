@@ -187,7 +187,8 @@ describe("the end", () => {
       const full = openSync(FULL, "w");
       const child = spawn(
         process.execPath,
-        ["--import", "tsx", "src/main.ts", "start", "--config", config, "--port", `${port}`],
+        // From its source, as in this repository: others start what is compiled of it.
+        ["bin/threadloom.js", "start", "--config", config, "--port", `${port}`],
         {
           cwd: fileURLToPath(new URL("../../", import.meta.url)),
           env: { ...process.env, LOG_FORMAT: "json", DATABASE_URL: database.connectionString },

@@ -1,0 +1,50 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, readdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const COMPILER = join(ROOT, "node_modules/typescript-native/bin/tsc");
+/** Types are checked by `npm run typecheck`, and nobody reads declarations and maps. */
+const CODE_ALONE = [
+  "--noCheck",
+  "--declaration",
+  "false",
+  "--sourceMap",
+  "false",
+  "--inlineSources",
+  "false",
+];
+/** What is not its own: its source, from which it would run, and what is compiled. */
+const LEFT_OUT = ["bin", "dist", "src", "test"];
+
+/** Names the folder of the package for the processes of a test run. */
+const FOLDER = "THREADLOOM_TEST_PACKAGE";
+
+/**
+ * Compiles this repository's source, once in a test run (1 s of CPU), into `folder` (not made yet), which then holds it as a
+ * package. A server that starts there takes 1.6 s of CPU, where one that runs from source takes 2.6.
+ */
+export const compilePackage = async (folder: string): Promise<void> => {
+  await mkdir(join(folder, "dist"), { recursive: true });
+  const compiler = [
+    COMPILER,
+    "--project",
+    "tsconfig.build.json",
+    "--outDir",
+    join(folder, "dist"),
+    ...CODE_ALONE,
+  ];
+  await promisify(execFile)(process.execPath, compiler, { cwd: ROOT });
+  // Copied: a link would lead it back to the source.
+  await cp(join(ROOT, "bin"), join(folder, "bin"), { recursive: true });
+  for (const name of await readdir(ROOT))
+    if (!LEFT_OUT.includes(name) && !name.startsWith("."))
+      await symlink(join(ROOT, name), join(folder, name));
+  await symlink(join(ROOT, "dist/page"), join(folder, "dist/page"));
+  process.env[FOLDER] = folder;
+};
+
+/** The program `threadloom`: of the compiled package in a test run, else from source. */
+export const programOf = (): string => join(process.env[FOLDER] ?? ROOT, "bin/threadloom.js");
