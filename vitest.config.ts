@@ -16,6 +16,8 @@ export const WITH_PROCESSES = [
   "test/main/**/*.test.ts",
   "test/readme/**/*.test.ts",
   "test/access/runs/runs.test.ts",
+  "test/cli/image.test.ts",
+  "test/database/awaiting.test.ts",
   "test/database/embedded.test.ts",
   "test/database/pooler.test.ts",
   "test/database/pooling.test.ts",

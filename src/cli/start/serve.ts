@@ -58,9 +58,8 @@ const loadEnvironment = ({ environment }: GraphConfig): void => {
 
 /** Turns the errors that a start commonly meets into a sentence; others stay as they are. */
 const explain = (error: unknown, config: Config): unknown => {
-  if (error instanceof Error && "syscall" in error && error.syscall === "listen") {
+  if (error instanceof Error && "syscall" in error && error.syscall === "listen")
     return explainListening(error, config);
-  }
   if (config.databaseUrl === undefined || !isUnusable(error)) return error;
   const reason = error instanceof Error && error.message !== "" ? error.message : sqlState(error);
   return new StartError(`The database at ${databaseName(config.databaseUrl)} can't be used: ${reason}.`);
