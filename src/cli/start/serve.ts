@@ -21,9 +21,6 @@ import type { EmbeddedPostgres } from "../../database/embedded/embedded.ts";
 import { isUnusable } from "../../database/passing-faults.ts";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
 import { projectKeysIn } from "../../config/project-keys.ts";
-import { environmentWarning } from "../../config/hosted-environment.ts";
-import { unusedDataWarning } from "../../config/database-options.ts";
-import { misspeltVariables } from "../../config/misspelt-variables.ts";
 import { sqlState, StartError } from "../../domain/errors.ts";
 import { prettyLines } from "../../lib/pretty-lines.ts";
 import { createLogger, type Logger } from "../../lib/logger.ts";
@@ -36,6 +33,7 @@ import { signInOf } from "../../http/sign-in.ts";
 import { exitCodeOf } from "../run-command.ts";
 import type { InDevelopment } from "./in-development.ts";
 import { assertPortIsFree, explainListening } from "./listening.ts";
+import { tellWarnings } from "./warnings.ts";
 
 /** What is open so far, in the order in which it was opened. */
 interface Opened {
@@ -126,25 +124,6 @@ const close = async (
   }
 };
 
-/** What is wrong, or has no effect, and refuses no start. */
-const tellWarnings = (project: GraphConfig, config: Config, namesFolder: boolean, logger: Logger): void => {
-  const file = config.graphConfigFile;
-  if (project.auth !== undefined && config.unsafeIgnoreAuth)
-    logger.warn(`${file}: auth is ignored, as --unsafe-ignore-auth says`);
-  if (project.warning !== undefined) logger.warn(`${file}: ${project.warning}`);
-  if (project.forImages.length > 0)
-    logger.debug(
-      { keys: project.forImages },
-      `${file}: keys for building an image, which a server has no use for`,
-    );
-  const warnings = [
-    environmentWarning(process.env),
-    misspeltVariables(process.env),
-    unusedDataWarning(namesFolder, config.databaseUrl),
-  ];
-  for (const warning of warnings) if (warning !== undefined) logger.warn(warning);
-};
-
 const main = async (argv: readonly string[], development: InDevelopment | undefined): Promise<void> => {
   const commandLine = readCommandLine(argv);
   if (commandLine.help) return void process.stdout.write(helpText());
@@ -174,7 +153,13 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
     level: config.logLevel,
     destination: pretty ? prettyLines(terminal) : terminal,
   });
-  tellWarnings(project, config, commandLine.values.has("data"), logger);
+  tellWarnings({
+    project,
+    config,
+    environment: process.env,
+    namesFolder: commandLine.values.has("data"),
+    logger,
+  });
   const opened: Opened = {};
   const leaving = new AbortController();
   let stopping = false;

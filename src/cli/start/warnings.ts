@@ -1,0 +1,34 @@
+import type { Config } from "../../config/config.ts";
+import { unusedDataWarning } from "../../config/database-options.ts";
+import { environmentWarning } from "../../config/hosted-environment.ts";
+import { misspeltVariables } from "../../config/misspelt-variables.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { GraphConfig } from "../../project/langgraph-json.ts";
+
+interface Circumstances {
+  project: GraphConfig;
+  config: Config;
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Whether somebody has named the folder of the embedded database. */
+  namesFolder: boolean;
+  logger: Logger;
+}
+
+/** Tells what is wrong, or has no effect, and refuses no start: a line of the log each. */
+export const tellWarnings = ({ project, config, environment, namesFolder, logger }: Circumstances): void => {
+  const file = config.graphConfigFile;
+  if (project.auth !== undefined && config.unsafeIgnoreAuth)
+    logger.warn(`${file}: auth is ignored, as --unsafe-ignore-auth says`);
+  if (project.warning !== undefined) logger.warn(`${file}: ${project.warning}`);
+  if (project.forImages.length > 0)
+    logger.debug(
+      { keys: project.forImages },
+      `${file}: keys for building an image, which a server has no use for`,
+    );
+  const warnings = [
+    environmentWarning(environment),
+    misspeltVariables(environment),
+    unusedDataWarning(namesFolder, config.databaseUrl),
+  ];
+  for (const warning of warnings) if (warning !== undefined) logger.warn(warning);
+};
