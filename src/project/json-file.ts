@@ -35,8 +35,10 @@ const faultIn = async (text: string): Promise<Fault | undefined> => {
  */
 export const readJsonFile = async (path: string): Promise<unknown> => {
   const text = await readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
-    const kind = cause.code === "ENOENT" ? "missing" : "unreadable";
-    throw new JsonFileError(`${path} can't be read: ${cause.name}: ${cause.message}.`, kind, { cause });
+    if (cause.code === "ENOENT") throw new JsonFileError(`There is no ${path}.`, "missing", { cause });
+    throw new JsonFileError(`${path} can't be read: ${cause.name}: ${cause.message}.`, "unreadable", {
+      cause,
+    });
   });
   const json = text.replace(/^\uFEFF/, "");
   try {

@@ -172,7 +172,11 @@ async function readJson(path: string, { mayBeMissing }: { mayBeMissing: boolean 
   } catch (error) {
     if (!(error instanceof JsonFileError)) throw error;
     if (mayBeMissing && error.kind === "missing") return {};
-    throw new GraphLoadError(error.message, { cause: error });
+    const advice =
+      error.kind === "missing"
+        ? " It names the graphs of a project: start where it is, or name it with --config."
+        : "";
+    throw new GraphLoadError(`${error.message}${advice}`, { cause: error });
   }
 }
 

@@ -45,7 +45,7 @@ describe("keys of langgraph.json in the environment", () => {
     const error = await failure(
       readGraphConfig("/nowhere/langgraph.json", projectKeysIn({ MOUNT_PREFIX: "/x" })),
     );
-    expect(error.message).toContain("can't be read");
+    expect(error.message).toContain("There is no ");
   });
 
   test.each([

@@ -80,7 +80,7 @@ describe("what needs no server", () => {
   });
 
   test.each([
-    [["--config", "/nowhere/langgraph.json"], {}, "/nowhere/langgraph.json can't be read"],
+    [["--config", "/nowhere/langgraph.json"], {}, "There is no /nowhere/langgraph.json. It names the graphs"],
     [["--host", "203.0.113.1", "--unsafe-no-auth"], {}, "203.0.113.1 is not an address of this machine"],
     [
       ["--port", "0"],
