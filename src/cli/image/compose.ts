@@ -59,7 +59,7 @@ ${
       postgres:
         condition: service_healthy
     # The grace period above, and the time to hand back what did not finish in it.
-    stop_grace_period: 30s
+    stop_grace_period: 40s
     restart: unless-stopped
 
 volumes:
