@@ -12,6 +12,9 @@ const SEVERITIES = {
   assert: "error",
 } as const;
 
+/** What Node prints of its own, as of a function that is deprecated: by `console.error`, and nothing has failed. */
+const WARNING_OF_NODE = /^\(node:\d+\) /;
+
 type Severity = "info" | (typeof SEVERITIES)[keyof typeof SEVERITIES];
 
 /**
@@ -23,8 +26,9 @@ export const createLogConsole = (logger: Logger): Console => {
     const stream = new Writable({
       decodeStrings: false,
       write(text: string, _encoding, done) {
-        if (logger.isLevelEnabled(severity)) {
-          logger[severity]({ ...logOrigin(), text: text.replace(/\n$/, "") }, "printed");
+        const level = severity === "error" && WARNING_OF_NODE.test(text) ? "warn" : severity;
+        if (logger.isLevelEnabled(level)) {
+          logger[level]({ ...logOrigin(), text: text.replace(/\n$/, "") }, "printed");
         }
         done();
       },

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { apiOf } from "../helpers/api.ts";
 import { aProject, fixture, logOf } from "../helpers/project.ts";
 
-test("what a graph prints is a field of the server's log: it forges no line, and is bounded", async () => {
+test("what a graph prints is a field of the server's log: it forges no line, is bounded, and a warning of Node's is no error", async () => {
   const project = await aProject({
     "langgraph.json": { graphs: { printing: `${fixture("printing.ts")}:graph` } },
   });
@@ -24,6 +24,7 @@ test("what a graph prints is a field of the server's log: it forges no line, and
     [40, forged],
     [30, "an object { list: [ 1, 2 ] }"],
     [50, expect.stringContaining("RangeError: too far")],
+    [40, "(node:7) [DEP0040] DeprecationWarning: soon gone"],
     [20, "quietly"],
     [30, expect.stringContaining("│ 0       │ 1 │")],
     [30, "x".repeat(200)],
