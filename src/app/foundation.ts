@@ -112,14 +112,14 @@ export const openFoundation = async (parts: FoundationParts) => {
       visibility: await authorize(THE_SERVER, "store", "search", { namespace: [] }),
     }),
   };
-  const missing = config.sourceSchemas ? missingCompiler() : undefined;
+  const missing = config.sourceSchemas === true ? missingCompiler() : undefined;
   const isUnread = missing !== undefined && entries.some(({ file }) => TYPESCRIPT.test(file));
   if (isUnread && !(await areSchemasKept(config.graphConfigFile, entries)))
     logger.info(`the schemas of graphs leave out what only types say: ${missing}`);
   const openSource = () =>
-    config.sourceSchemas
+    config.sourceSchemas !== false
       ? createSourceReader({
-          entry: missing === undefined ? SCHEMA_PROCESS : undefined,
+          entry: config.sourceSchemas === true && missing === undefined ? SCHEMA_PROCESS : undefined,
           configPath: config.graphConfigFile,
           projectKeys: config.projectKeys,
           logger,

@@ -18,8 +18,11 @@ export interface Config
   readonly projectKeys: ProjectKeys;
   /** Graph id -> the config that the graph's own assistant is made with. */
   readonly assistantConfigs: Readonly<Record<string, JsonObject>>;
-  /** Reads the types of graphs whose state is declared by types from their source, in another process. */
-  readonly sourceSchemas: boolean;
+  /**
+   * Reads the types of graphs whose state is declared by types from their source, in another process. `kept`: tells those that
+   * `threadloom schemas` has kept, though packages of types are not there, and reads none.
+   */
+  readonly sourceSchemas: boolean | "kept";
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
@@ -95,9 +98,11 @@ export const OPTIONS: {
   sourceSchemas: {
     environment: ["SOURCE_SCHEMAS"],
     default: "true",
-    ...flag,
+    expected: "true, false or kept",
+    schema: z.string().pipe(z.union([z.literal("kept"), z.stringbool()])),
     description:
-      "Whether the schemas of Annotation graphs are read from TypeScript source, by a process that starts when they are asked for.",
+      "Whether the schemas of Annotation graphs are read from TypeScript source, by a process that starts when they are asked for; " +
+      "kept: only those that 'threadloom schemas' has kept are told, as in an image.",
   },
   host: {
     flag: "host",

@@ -194,7 +194,8 @@ test.each([
     const stage = all.find((one) => one.startsWith("base AS schemas\n"));
     expect(stage !== undefined).toBe(hasStage);
     expect(out.match(/threadloom\.js schemas --config "langgraph\.json"/g)).toHaveLength(1);
-    const copy = "COPY --from=schemas /app/node_modules/.cache/threadloom ./node_modules/.cache/threadloom\n";
+    const copy =
+      "COPY --from=schemas /app/node_modules/.cache/threadloom ./node_modules/.cache/threadloom\nENV SOURCE_SCHEMAS=kept\n";
     expect(all.at(-1)?.includes(copy)).toBe(hasStage);
     if (!hasStage) continue;
     expect(stage).toContain("RUN npm ci --include=dev ");

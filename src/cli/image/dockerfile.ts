@@ -62,7 +62,7 @@ export const dockerfileText = (project: ImageProject): string => {
   const { needsProject } = installation;
   const config = JSON.stringify(configFile);
   const schemas = readsTypesWithDevelopment
-    ? `COPY --from=schemas /app/${KEPT_SCHEMAS} ./${KEPT_SCHEMAS}`
+    ? `COPY --from=schemas /app/${KEPT_SCHEMAS} ./${KEPT_SCHEMAS}\nENV SOURCE_SCHEMAS=kept`
     : "# What only types say of schemas is read from TypeScript source, if typescript is among the packages of package.json, and kept in\n" +
       "# node_modules/.cache, which can't be written later.\n" +
       `RUN node node_modules/threadloom/bin/threadloom.js schemas --config ${config} || ${LESS_SCHEMAS}`;
