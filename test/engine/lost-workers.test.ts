@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
-import { endLeases, PATIENT_LEASES, PATIENT_LEASES_ENVIRONMENT } from "../helpers/leases.ts";
+import { endLeases, PATIENT_LEASES } from "../helpers/leases.ts";
 import { dataOf, openStream } from "../helpers/server-sent-events.ts";
-import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
 import { ENGINE_GRAPHS } from "./graphs/config-file.ts";
+import { workerProcesses } from "./worker-process.ts";
 
 let server: TestServer;
 let api: Api;
-const processes: ServerProcess[] = [];
+const workers = workerProcesses();
 beforeAll(async () => {
   // Answers and sweeps, but executes nothing: what kills its process must not kill this one.
   server = await startTestServer({
@@ -21,23 +21,16 @@ beforeAll(async () => {
   api = apiOf(server);
 });
 afterAll(async () => {
-  await Promise.all(processes.map((one) => one.kill()));
+  await workers.end();
   await server.close();
 });
 
-/** Another process that executes runs; resolves when it can. */
-const aWorker = async (): Promise<ServerProcess> => {
-  const worker = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
-    DATABASE_URL: server.connectionString,
-    ...PATIENT_LEASES_ENVIRONMENT,
+const aWorker = () =>
+  workers.start(server, {
     MAX_ATTEMPTS: "2",
     LOG_LEVEL: "info",
     BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0",
   });
-  processes.push(worker);
-  await worker.address();
-  return worker;
-};
 
 describe("a process that is killed", () => {
   test("loses its runs to others, who go on from the last checkpoint; a run that kills them is given up", async () => {
@@ -68,8 +61,7 @@ describe("a process that is killed", () => {
     expect(await api.run(threadId, runId)).toMatchObject({ status: "success" });
     expect(await api.thread(threadId)).toMatchObject({ status: "idle" });
 
-    const workers = await Promise.all(others);
-    const deaths = workers.map(async (worker) => {
+    const deaths = (await Promise.all(others)).map(async (worker) => {
       const death = await worker.exit();
       await endLeases(server);
       return death;

@@ -254,8 +254,8 @@ describe("the heartbeat", () => {
     ];
     const comments = await Promise.all(streams.map((stream) => stream.comment()));
     expect(comments).toEqual(["heartbeat", "heartbeat"]);
-    // Some seconds for a machine that is busy.
-    expect(performance.now() - start).toBeLessThan(14_000);
+    // What stands between a reader and the server waits for a minute; the rest is for a machine that is busy.
+    expect(performance.now() - start).toBeLessThan(45_000);
     await api.cancel(threadId, blocker.run_id);
     for (const stream of streams) {
       const events = await stream.rest();

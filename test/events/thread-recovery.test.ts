@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ENGINE_GRAPHS } from "../engine/graphs/config-file.ts";
+import { workerProcesses } from "../engine/worker-process.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
-import { endLeases, PATIENT_LEASES, PATIENT_LEASES_ENVIRONMENT } from "../helpers/leases.ts";
-import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
+import { endLeases, PATIENT_LEASES } from "../helpers/leases.ts";
 import { idsOf, openHub, readUntil } from "./open-hub.ts";
 
 let server: TestServer;
 let api: Api;
-const processes: ServerProcess[] = [];
+const workers = workerProcesses();
 beforeAll(async () => {
   // Answers and sweeps, but executes nothing.
   server = await startTestServer({
@@ -19,20 +19,11 @@ beforeAll(async () => {
   api = apiOf(server);
 });
 afterAll(async () => {
-  await Promise.all(processes.map((one) => one.kill()));
+  await workers.end();
   await server.close();
 });
 
-const aWorker = async (): Promise<ServerProcess> => {
-  const worker = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
-    DATABASE_URL: server.connectionString,
-    ...PATIENT_LEASES_ENVIRONMENT,
-    BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0",
-  });
-  processes.push(worker);
-  await worker.address();
-  return worker;
-};
+const aWorker = () => workers.start(server, { BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0" });
 
 test("a thread's events go on when the process is killed that executes a run: with the next attempt, and the next run", async () => {
   const first = await aWorker();

@@ -10,7 +10,7 @@ const hold = (milliseconds: number): void => {
 
 describe("work that is paced", () => {
   test("goes on at once while its slice is young", async () => {
-    const breathe = createBreather(createPacer({ sliceMs: 1_000 }));
+    const breathe = createBreather(createPacer({ sliceMs: 60_000 }));
     let turned = false;
     setImmediate(() => (turned = true));
     for (let round = 0; round < 100; round += 1) await breathe();

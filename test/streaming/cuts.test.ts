@@ -2,12 +2,12 @@ import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
 import { ENGINE_GRAPHS } from "../engine/graphs/config-file.ts";
+import { workerProcesses } from "../engine/worker-process.ts";
 import { apiOf } from "../helpers/api.ts";
 import { IS_PLAIN, startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { startCuttingProxy } from "../helpers/cutting-proxy.ts";
-import { endLeases, PATIENT_LEASES, PATIENT_LEASES_ENVIRONMENT } from "../helpers/leases.ts";
-import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
+import { endLeases, PATIENT_LEASES } from "../helpers/leases.ts";
 import { EVERYTHING, isRoot, openFrames, started, type Frame, type FrameStream } from "./frames.ts";
 
 /** Connections that are cut, servers that execute elsewhere or die: nothing is missed, nothing comes twice. */
@@ -15,7 +15,7 @@ import { EVERYTHING, isRoot, openFrames, started, type Frame, type FrameStream }
 let server: TestServer;
 let replica: TestServer;
 const streams: FrameStream[] = [];
-const processes: ServerProcess[] = [];
+const workers = workerProcesses();
 beforeAll(async () => {
   server = await startTestServer();
   replica = await startTestServer({ connectionString: server.connectionString });
@@ -24,7 +24,7 @@ afterEach(() => {
   for (const stream of streams.splice(0)) stream.close();
 });
 afterAll(async () => {
-  await Promise.all(processes.map((one) => one.kill()));
+  await workers.end();
   await replica.close();
   await server.close();
 });
@@ -116,24 +116,15 @@ test("a run goes on with its next attempt when its server is killed, and its rea
     role: "api",
     ...PATIENT_LEASES,
   });
-  const aWorker = async (): Promise<ServerProcess> => {
-    const worker = spawnServer(["--config", ENGINE_GRAPHS, "--port", "0"], {
-      DATABASE_URL: answering.connectionString,
-      ...PATIENT_LEASES_ENVIRONMENT,
-    });
-    processes.push(worker);
-    await worker.address();
-    return worker;
-  };
   try {
-    const first = await aWorker();
+    const first = await workers.start(answering);
     const threadId = newId();
     const stream = await open(answering.url, threadId);
     const { runId } = await started(answering.url, threadId, { assistant_id: "hesitant", input: {} });
     await stream.until(({ method }) => method === "custom");
     await first.kill();
     await endLeases(answering);
-    await aWorker();
+    await workers.start(answering);
     await stream.until(({ event_id: id }) => id === `synth:${runId}:completed`);
     const again = await open(answering.url, threadId);
     await again.until(isRoot("completed"));
@@ -144,7 +135,7 @@ test("a run goes on with its next attempt when its server is killed, and its rea
     expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
   } finally {
     for (const stream of streams.splice(0)) stream.close();
-    await Promise.all(processes.map((one) => one.kill()));
+    await workers.end();
     await answering.close();
   }
 });

@@ -1,0 +1,256 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import {
+  aRun,
+  aWorker,
+  ending,
+  FASTER,
+  LOOK_MS,
+  opened,
+  REFUSED,
+  RESET,
+  settled,
+} from "./worker-in-memory.ts";
+
+/** Runs that are taken for free slots: by claims that fail, whose answers are lost, or that find a suspect. */
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe("a claim", () => {
+  test("that another worker was faster at is made again at once", async () => {
+    const one = aWorker();
+    one.fail(FASTER);
+    one.waiting.push(aRun("a"));
+    one.worker.open();
+    await settled();
+    expect(one.worker.runIds).toEqual(["a"]);
+    expect(one.loud()).toEqual([]);
+  });
+
+  test("that is refused for the moment is made again soon, and gives its slots back meanwhile", async () => {
+    const one = aWorker();
+    one.fail(REFUSED);
+    one.waiting.push(aRun("a"));
+    one.worker.open();
+    await settled();
+    expect([one.worker.reserve(), one.worker.reserve()]).not.toContain(undefined);
+    one.worker.cancelReservation();
+    one.worker.cancelReservation();
+    await vi.advanceTimersByTimeAsync(60);
+    expect(one.worker.runIds).toEqual(["a"]);
+    expect(one.loud()).toEqual([]);
+    // Nothing of it can have been committed.
+    await one.looks(2);
+    expect(one.did.join()).not.toContain("looked for unknown");
+  });
+
+  test("is made again as soon after an outage as it was after the one before", async () => {
+    const one = aWorker();
+    one.fail(...Array<Error>(6).fill(REFUSED));
+    one.worker.open();
+    await vi.advanceTimersByTimeAsync(LOOK_MS * 5);
+    one.fail(REFUSED);
+    one.worker.wake();
+    await settled();
+    one.waiting.push(aRun("a"));
+    await vi.advanceTimersByTimeAsync(51);
+    expect(one.worker.runIds).toEqual(["a"]);
+  });
+
+  test("takes what waits for a slot that was given back meanwhile, too", async () => {
+    const one = aWorker(3);
+    one.worker.reserve();
+    const release = one.holdClaims();
+    one.waiting.push(aRun("a"), aRun("b"), aRun("c"));
+    one.worker.wake();
+    one.worker.cancelReservation();
+    release();
+    await settled();
+    expect(one.worker.runIds).toEqual(["a", "b", "c"]);
+  });
+
+  test("that fails for another reason is told, and made again at the next look", async () => {
+    const one = aWorker();
+    one.fail(new Error("out of order"));
+    one.waiting.push(aRun("a"));
+    one.worker.open();
+    await vi.advanceTimersByTimeAsync(LOOK_MS - 1);
+    expect(one.worker.active).toBe(0);
+    expect(one.loud()).toEqual(["runs could not be claimed"]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(one.worker.runIds).toEqual(["a"]);
+  });
+});
+
+describe("the answer to a claim was lost:", () => {
+  const withLostAnswer = async () => {
+    const one = aWorker();
+    one.fail(RESET);
+    one.worker.open();
+    await settled();
+    return one;
+  };
+  const looked = (did: string[]): number => did.filter((what) => what.startsWith("looked")).length;
+
+  test("what this process holds without knowing it is executed, once", async () => {
+    const one = await withLostAnswer();
+    one.holdUnknown([aRun("a")]);
+    await one.looks(2);
+    expect(one.did.filter((what) => what === "began a")).toHaveLength(1);
+    expect(one.worker.runIds).toEqual(["a"]);
+    // The answer comes after all, or the run has ended and the list is older.
+    one.runOf("a").release(ending());
+    await one.looks(1);
+    one.worker.reserve();
+    expect(one.worker.start(aRun("a"))).toBeUndefined();
+    one.waiting.push(aRun("a"));
+    one.worker.wake();
+    await settled();
+    expect(one.did.filter((what) => what === "began a")).toHaveLength(1);
+    // A later attempt is another thing.
+    one.waiting.push(aRun("a", { attempt: 2 }));
+    one.worker.wake();
+    await settled();
+    expect(one.did.filter((what) => what === "began a")).toHaveLength(2);
+  });
+
+  test("what is executed already is left alone, and what has no slot is handed back", async () => {
+    const one = await withLostAnswer();
+    one.worker.reserve();
+    one.worker.start(aRun("a"));
+    one.worker.reserve();
+    one.holdUnknown([aRun("a"), aRun("b")]);
+    await one.looks(1);
+    expect(one.did).toContain("looked for unknown ones beside a");
+    expect(one.did.filter((what) => what === "began a")).toHaveLength(1);
+    expect(one.did).toContain("handed b back");
+    expect(one.worker.runIds).toEqual(["a"]);
+  });
+
+  test.each<[string, (one: ReturnType<typeof aWorker>) => void]>([
+    [
+      "claimed",
+      (one) => {
+        one.waiting.push(aRun("a"));
+        one.worker.wake();
+      },
+    ],
+    ["created", ({ worker }) => void (worker.reserve(), worker.start(aRun("a")))],
+    ["found by its creator", ({ worker }) => void worker.adopt(aRun("a"))],
+  ])(
+    "what was %s and executed here before, and whose outcome could not be stored, is left to another attempt",
+    async (_how, begin) => {
+      const one = await withLostAnswer();
+      begin(one);
+      await settled();
+      one.runOf("a").release(undefined);
+      one.holdUnknown([aRun("a")]);
+      await one.looks(1);
+      expect(one.did).toContain("gave the lease of a up in attempt 1");
+      expect(one.worker.adopt(aRun("a"))).toBeUndefined();
+      one.worker.reserve();
+      expect(one.worker.start(aRun("a"))).toBeUndefined();
+      expect(one.did.filter((what) => what === "began a")).toHaveLength(1);
+      one.waiting.push(aRun("a", { attempt: 2 }));
+      one.worker.wake();
+      await settled();
+      expect(one.did.filter((what) => what === "began a")).toHaveLength(2);
+    },
+  );
+
+  test("it is looked for three seconds long, and again after another lost answer", async () => {
+    const one = await withLostAnswer();
+    await one.looks(10);
+    expect(looked(one.did)).toBe(4);
+    one.fail(RESET);
+    one.worker.wake();
+    await one.looks(10);
+    expect(looked(one.did)).toBe(8);
+  });
+
+  test("it is looked for on while the database can't be asked", async () => {
+    const one = await withLostAnswer();
+    one.holdUnknown(REFUSED);
+    await one.looks(10);
+    one.holdUnknown([aRun("a")]);
+    await one.looks(1);
+    expect(one.worker.runIds).toEqual(["a"]);
+    expect(one.loud()).toEqual([]);
+  });
+
+  test("it is looked for on while what has no slot can't be handed back", async () => {
+    const one = await withLostAnswer();
+    one.worker.reserve();
+    one.worker.reserve();
+    one.handingBack.failure = REFUSED;
+    one.holdUnknown([aRun("a")]);
+    await one.looks(10);
+    delete one.handingBack.failure;
+    await one.looks(1);
+    expect(one.did).toContain("handed a back");
+  });
+
+  test("that of a suspect counts, too", async () => {
+    const one = await opened();
+    one.fail(RESET);
+    await one.looks(1);
+    one.holdUnknown([aRun("a")]);
+    await one.looks(1);
+    expect(one.worker.runIds).toEqual(["a"]);
+  });
+});
+
+describe("a suspect", () => {
+  test("is taken by an idle process after half a lease, alone, and nothing begins beside it for half a lease", async () => {
+    const one = await opened();
+    one.suspects.push(aRun("suspect", { lost_attempts: 2 }), aRun("other", { lost_attempts: 2 }));
+    await one.looks(1);
+    expect(one.rests).toEqual([5]);
+    expect(one.worker.runIds).toEqual(["suspect"]);
+    one.waiting.push(aRun("a"));
+    expect(one.worker.reserve()).toBeUndefined();
+    await one.looks(4);
+    expect(one.worker.runIds).toEqual(["suspect"]);
+    await one.looks(2);
+    // One slot is left: it is for the others, and no second suspect is looked for.
+    expect(one.worker.runIds).toEqual(["suspect", "a"]);
+    expect(one.rests).toEqual([5]);
+    one.runOf("suspect").release(ending());
+    await one.looks(1);
+    expect(one.rests).toHaveLength(2);
+  });
+
+  test.each<[string, (one: ReturnType<typeof aWorker>) => void]>([
+    ["executes a run", ({ worker }) => void (worker.reserve(), worker.start(aRun("a")))],
+    ["is about to", ({ worker }) => void worker.reserve()],
+    [
+      "is asking for runs",
+      (one) => {
+        one.holdClaims();
+        one.worker.reserve();
+        one.worker.wake();
+        one.worker.cancelReservation();
+      },
+    ],
+  ])("waits for six leases while a process %s", async (_what, keepBusy) => {
+    const one = aWorker(3);
+    one.worker.open();
+    await settled();
+    keepBusy(one);
+    await one.looks(1);
+    expect(one.rests).toEqual([60]);
+  });
+
+  test("is not looked for while another is executed, also when others may begin beside that", async () => {
+    const one = await opened();
+    one.suspects.push(aRun("suspect", { lost_attempts: 2 }), aRun("other", { lost_attempts: 2 }));
+    await one.looks(10);
+    expect([one.rests, one.worker.runIds]).toEqual([[5], ["suspect"]]);
+  });
+
+  test("is not looked for without a free slot", async () => {
+    const { looks, rests } = await opened("a", "b");
+    await looks(3);
+    expect(rests).toEqual([]);
+  });
+});
