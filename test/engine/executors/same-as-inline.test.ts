@@ -115,6 +115,7 @@ describe("in a graph process", () => {
       [40, forged.slice(0, 30)],
       [30, "an object { list: [ 1, 2 ] }"],
       [50, expect.stringContaining("RangeError: too far")],
+      [40, expect.stringContaining("(node:7) [DEP0040]")],
       [20, "quietly"],
       [30, expect.stringContaining("┌")],
       [30, "x".repeat(30)],
