@@ -11,8 +11,8 @@ import { OPTIONS } from "../config/options.ts";
 import { openDatabase, type Database } from "../database/database.ts";
 import { startEmbeddedPostgres } from "../database/embedded/embedded.ts";
 import { migrate } from "../database/migrate.ts";
-import { isUnusable } from "../database/passing-faults.ts";
-import { sqlState, StartError, UsageError } from "../domain/errors.ts";
+import { isUnusable, unusableReason } from "../database/passing-faults.ts";
+import { StartError, UsageError } from "../domain/errors.ts";
 import type { Cipher } from "../encryption/cipher.ts";
 import { openCipher } from "../encryption/setup.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -132,7 +132,7 @@ export const reachOwnDatabase = async (
 /** Says in one sentence that a database can't be used; other errors stay what they are. */
 export const explainUnusable = (error: unknown, connectionString: string): unknown => {
   if (!isUnusable(error)) return error;
-  const reason = (error as Error).message || (sqlState(error) ?? "");
+  const reason = unusableReason(error);
   return new StartError(`The database ${databaseName(connectionString)} can't be used: ${reason}.`, {
     cause: error,
   });

@@ -101,9 +101,23 @@ export const isPassing = (error: unknown): boolean =>
 export const mayHaveBeenCommitted = (error: unknown): boolean =>
   error instanceof Error && !wasNotTaken(error) && wasLost(error);
 
-/** Whether a database can't be used at all, now (see `isPassing`) or as it is named: login refused, no such database. */
+/** insufficient_privilege: the role may not use the schema, or a table in it. */
+const NO_RIGHT_STATE = "42501";
+
+/**
+ * Whether a database can't be used at all, now (see `isPassing`) or as it is named: login refused, no such database, or a role
+ * that has no rights in it.
+ */
 export const isUnusable = (error: unknown): boolean =>
-  isPassing(error) || /^(28|3D)/.test(sqlState(error) ?? "");
+  isPassing(error) || /^(28|3D|42501)/.test(sqlState(error) ?? "");
+
+/** Why it can't be, as the end of a sentence without its full stop. */
+export const unusableReason = (error: unknown): string => {
+  const reason = (error instanceof Error && error.message) || (sqlState(error) ?? "");
+  return sqlState(error) === NO_RIGHT_STATE
+    ? `${reason}; docs/database-role.md says which rights its role needs`
+    : reason;
+};
 
 export interface RetryOptions {
   /** No try begins later than so many milliseconds after the first one; without it there is no end. */

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { explainUnusable } from "../../src/cli/own-database.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { apiOf, saying, textsOf } from "../helpers/api.ts";
 import { startTestServer } from "../helpers/app.ts";
@@ -137,3 +138,16 @@ test.each(["threadloom", "agents_of_team_1"])(
     await expect(old).rejects.toThrow("npx threadloom migrate");
   },
 );
+
+test("a role without rights in the schema is told in a sentence, with where the rights stand", async () => {
+  await administrator.query(`create role ${roleNamed("threadloom_server")} login password '${PASSWORD}'`);
+  await migrate(address, { schema: "threadloom", advisoryLocks: true, logger: listeningLogger().logger });
+  const refused: unknown = await migrate(addressAs("threadloom_server"), {
+    schema: "threadloom",
+    advisoryLocks: true,
+    logger: listeningLogger().logger,
+  }).catch((error: unknown) => error);
+  expect(String(explainUnusable(refused, address))).toMatch(
+    /^StartError: The database .* can't be used: permission denied for schema threadloom; docs\/database-role\.md says/,
+  );
+});

@@ -18,10 +18,10 @@ import {
 } from "../../config/config.ts";
 import { awaitDatabase } from "../../database/awaiting.ts";
 import type { EmbeddedPostgres } from "../../database/embedded/embedded.ts";
-import { isUnusable } from "../../database/passing-faults.ts";
+import { isUnusable, unusableReason } from "../../database/passing-faults.ts";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
 import { projectKeysIn } from "../../config/project-keys.ts";
-import { sqlState, StartError } from "../../domain/errors.ts";
+import { StartError } from "../../domain/errors.ts";
 import { prettyLines } from "../../lib/pretty-lines.ts";
 import { createLogger, type Logger } from "../../lib/logger.ts";
 import { openTerminal } from "../../lib/terminal.ts";
@@ -59,7 +59,7 @@ const explain = (error: unknown, config: Config): unknown => {
   if (error instanceof Error && "syscall" in error && error.syscall === "listen")
     return explainListening(error, config);
   if (config.databaseUrl === undefined || !isUnusable(error)) return error;
-  const reason = error instanceof Error && error.message !== "" ? error.message : sqlState(error);
+  const reason = unusableReason(error);
   return new StartError(`The database at ${databaseName(config.databaseUrl)} can't be used: ${reason}.`);
 };
 
