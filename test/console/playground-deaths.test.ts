@@ -16,8 +16,22 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
     }, SLOW_MS);
     afterAll(() => shown?.close());
 
-    test("is shown once: what the dead attempt has said goes", async () => {
+    /** How often an answer stands in the page, at most, from now on. */
+    const countBeginnings = async (): Promise<() => Promise<number>> => {
+      await shown.page.evaluate(`(() => {
+        window.most = 0;
+        const count = () => {
+          const said = document.querySelector("[role=log]")?.textContent ?? "";
+          window.most = Math.max(window.most, said.split("token0 ").length - 1);
+        };
+        new MutationObserver(count).observe(document.body, { childList: true, subtree: true, characterData: true });
+      })()`);
+      return async () => Number(await shown.page.evaluate("window.most"));
+    };
+
+    test("is shown once: what the dead attempt has said goes as the next one begins", async () => {
       const { page, server } = shown;
+      const beginnings = await countBeginnings();
       const messages = page.getByRole("log", { name: "Messages" }).getByRole("article");
       await shown.go("/?assistant=dying");
       await page.getByRole("heading", { level: 2, name: "dying" }).waitFor();
@@ -30,6 +44,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(body.map(({ attempts }) => attempts)).toEqual([2]);
       await eventually("one answer is left", async () => (await messages.count()) === 2, SLOW_MS / 4);
       expect((await messages.last().textContent())?.match(/token0 /g)).toHaveLength(1);
+      expect(await beginnings()).toBe(1);
       expect(shown.faults).toEqual([]);
     });
 

@@ -61,6 +61,36 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await shown.page.locator("details[data-tool]").count()).toBe(2);
     });
 
+    test("gives back what the server refuses: a message that is too large, one that comes too often", async () => {
+      const { page } = shown;
+      const box = page.getByLabel("Message", { exact: true });
+      await shown.go("/?assistant=anything");
+      await page.getByRole("heading", { level: 2, name: "anything" }).waitFor();
+      await box.fill("x".repeat(5_000_000));
+      await page.getByRole("button", { name: "Send", exact: true }).click();
+      const refusal = page.getByRole("main").getByRole("alert");
+      await refusal.getByText("The body is larger than the 4194304 bytes that are taken here.").waitFor();
+      await eventually("it can be shortened", async () => (await box.inputValue()).length === 5_000_000);
+      expect(await messages().count()).toBe(0);
+      // A line without a space is no reason to put the button out of sight.
+      const { x, width } = (await page.getByRole("button", { name: "Send", exact: true }).boundingBox())!;
+      expect(x + width).toBeLessThan(page.viewportSize()!.width);
+      await box.fill("short");
+      await page.route(
+        "**/commands",
+        (route) =>
+          route.fulfill({ status: 429, headers: { "retry-after": "7" }, json: { detail: "Too often." } }),
+        { times: 1 },
+      );
+      await page.getByRole("button", { name: "Send", exact: true }).click();
+      await refusal.getByText("Too often. Try again in 7 seconds.").waitFor();
+      await eventually("it is in the box again", async () => (await box.inputValue()) === "short");
+      expect(await shown.violations()).toEqual([]);
+      await page.getByRole("button", { name: "Send", exact: true }).click();
+      await messages().getByText("short", { exact: true }).waitFor();
+      expect(await box.inputValue()).toBe("");
+    });
+
     test("says of what is no message that it is none, shows the others, and says before it is sent which one is wrong", async () => {
       const { page } = shown;
       const odd = [null, 3, "text", [1], {}, { type: "hologram", id: "odd", content: "A hologram" }];

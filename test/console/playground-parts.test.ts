@@ -9,6 +9,7 @@ import {
 import { actionQuestion } from "../../console/src/playground/interrupt-requests.ts";
 import { rowsOf } from "../../console/src/playground/messages.ts";
 import { NO_OPTIONS, withOptions } from "../../console/src/playground/run-options.ts";
+import { createTurns } from "../../console/src/playground/turns.ts";
 import { readSearch } from "../../console/src/playground/thread-search.ts";
 
 const checkpoint = (id: string, parent: string | undefined, source = "loop"): Checkpoint => ({
@@ -53,6 +54,40 @@ describe("the tree of checkpoints", () => {
   test("invents no branches where the oldest checkpoints were not read", () => {
     const cut = treeOf([checkpoint("5", "4"), checkpoint("6", "5"), checkpoint("3", "2")], false);
     expect(forksOnPath(cut, "6")).toEqual([]);
+  });
+});
+
+describe("what an attempt has said that came to nothing", () => {
+  const turn = 2 ** 27;
+  const tell = (turns: ReturnType<typeof createTurns>, seq: number, method: string, data: unknown) =>
+    turns.hear({ seq, method, params: { namespace: [], timestamp: 0, data } } as never);
+  const says = (turns: ReturnType<typeof createTurns>, seq: number, id: string) =>
+    tell(turns, seq, "messages", { event: "message-start", id });
+
+  test("is left over as soon as the next one begins, but for what is stored", () => {
+    const turns = createTurns();
+    tell(turns, turn, "values", { messages: [{ id: "asked" }] });
+    for (const [place, id] of ["asked", "stored", "half"].entries()) says(turns, turn + 1 + place, id);
+    tell(turns, turn + 5, "values", { messages: [{ id: "asked" }, { id: "stored" }] });
+    const left = () => ["asked", "stored", "half", "unknown"].filter((id) => turns.isLeftOver(id));
+    expect(left()).toEqual([]);
+    let changes = 0;
+    const stop = turns.subscribe(() => (changes += 1));
+    tell(turns, 2 * turn, "lifecycle", { event: "running" });
+    expect(left()).toEqual(["half"]);
+    expect(changes).toBe(1);
+    stop();
+    tell(turns, 3 * turn, "lifecycle", { event: "running" });
+    expect(changes).toBe(1);
+  });
+
+  test("stays where the graph keeps no messages: nobody can say which ones belong to it", () => {
+    const turns = createTurns();
+    says(turns, turn, "half");
+    tell(turns, 2 * turn, "values", { constructor: 1 });
+    expect(turns.isLeftOver("half")).toBe(false);
+    tell(turns, 2 * turn + 1, "values", { messages: [null] });
+    expect(turns.isLeftOver("half")).toBe(true);
   });
 });
 

@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createStreamGate } from "../../console/src/server/stream-gate.ts";
+import { fetchInTime, secondsToWait, withTimeToWait } from "../../console/src/server/too-many.ts";
 
 const STREAM = "http://127.0.0.1/threads/one/stream/events";
 
@@ -48,4 +49,47 @@ test("a stream that is given up while it waits is refused, and one of a page tha
   gate.leave();
   await expect(left).rejects.toMatchObject({ status: 499 });
   expect(fetched).not.toHaveBeenCalled();
+});
+
+test("who waits for the next command is told whether it was taken, with the time to wait where it came too often", async () => {
+  const { gate, fetched } = aGate();
+  const commands = "http://127.0.0.1/threads/one/commands";
+  const taken = gate.whenCommanded();
+  await gate.fetch(commands, { method: "POST" });
+  await taken;
+  for (const [headers, sentence] of [
+    [{}, "Too large."],
+    [{ "retry-after": "7" }, "Too large. Try again in 7 seconds."],
+  ] as const) {
+    const status = "retry-after" in headers ? 429 : 413;
+    fetched.mockResolvedValueOnce(Response.json({ detail: "Too large." }, { status, headers }));
+    const refused = gate.whenCommanded();
+    void gate.fetch(commands, { method: "POST" }).catch(() => undefined);
+    await expect(refused).rejects.toMatchObject({ status, message: sentence });
+  }
+});
+
+test("what is read too often is read again when it may be, and nothing else is sent again", async () => {
+  const { fetched } = aGate();
+  const tooMany = (after: string) =>
+    fetched.mockResolvedValueOnce(new Response("", { status: 429, headers: { "retry-after": after } }));
+  tooMany("0");
+  expect((await fetchInTime("http://127.0.0.1/info")).status).toBe(200);
+  expect(fetched).toHaveBeenCalledTimes(2);
+  tooMany("3600");
+  expect((await fetchInTime("http://127.0.0.1/info")).status).toBe(429);
+  tooMany("0");
+  expect((await fetchInTime("http://127.0.0.1/runs", { method: "POST" })).status).toBe(429);
+  expect(fetched).toHaveBeenCalledTimes(4);
+});
+
+test("the time to wait is said once, as seconds or until a date", () => {
+  const answer = (after: string) => new Response("", { status: 429, headers: { "retry-after": after } });
+  expect(secondsToWait(answer("Thu, 01 Jan 1970 00:00:09 GMT"), 2_000)).toBe(7);
+  expect(secondsToWait(answer("soon"))).toBeUndefined();
+  expect(secondsToWait(new Response("", { status: 413, headers: { "retry-after": "1" } }))).toBeUndefined();
+  expect(withTimeToWait("Too many.", answer("1"))).toBe("Too many. Try again in a second.");
+  expect(withTimeToWait("Too many; try again in 5 seconds.", answer("5"))).toBe(
+    "Too many; try again in 5 seconds.",
+  );
 });

@@ -59,3 +59,22 @@ export const humanMessage = (text: string, attached: readonly Attachment[]): Rec
           })),
         ],
 });
+
+/** What somebody has written, of an input that is nothing but their message; undefined of any other. */
+export const writtenIn = (
+  input: Record<string, unknown>,
+): { text: string; attached: Attachment[] } | undefined => {
+  const messages = input["messages"];
+  if (Object.keys(input).length !== 1 || !Array.isArray(messages) || messages.length !== 1) return undefined;
+  const { type, content } = (messages[0] ?? {}) as { type?: unknown; content?: unknown };
+  if (type !== "human") return undefined;
+  if (typeof content === "string") return { text: content, attached: [] };
+  if (!Array.isArray(content)) return undefined;
+  const blocks = content as { text?: string; mime_type?: string; data?: string }[];
+  return {
+    text: blocks.map(({ text = "" }) => text).join(""),
+    attached: blocks.flatMap(({ mime_type: mimeType, data }, place) =>
+      mimeType === undefined || data === undefined ? [] : [{ name: `image ${place}`, mimeType, data }],
+    ),
+  };
+};

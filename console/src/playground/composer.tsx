@@ -3,6 +3,7 @@ import {
   Suspense,
   useId,
   useLayoutEffect,
+  useMemo,
   useRef,
   useState,
   type KeyboardEvent,
@@ -10,15 +11,11 @@ import {
 } from "react";
 import { JsonEditor } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
-import { attach, humanMessage, readImages, type Attachment } from "./attachments.ts";
+import { attach, humanMessage, readImages, writtenIn, type Attachment } from "./attachments.ts";
 import type { Input } from "./live-thread.ts";
+import { exampleOf, modesOf, type InputSchema, type Mode } from "./input-schema.ts";
 import { faultOfMessages } from "./messages.ts";
 import styles from "./composer.module.css";
-
-/** JSON schema of what a graph takes, as far as this page looks into it. */
-export interface InputSchema {
-  properties?: Record<string, unknown>;
-}
 
 interface ComposerProps {
   schema: InputSchema | null | undefined;
@@ -26,18 +23,9 @@ interface ComposerProps {
   /** Rejects if the server refuses; what was written then stays. */
   onSend(input: Input): Promise<void>;
   onStop(): void;
+  /** What was refused before this could be written in; it is not to be written again. Another one needs another `key`. */
+  returned?: Input | undefined;
 }
-
-type Mode = "Message" | "Form" | "JSON";
-
-const takesMessages = (schema: InputSchema | null | undefined): boolean =>
-  schema?.properties === undefined || Object.hasOwn(schema.properties, "messages");
-
-const modesOf = (schema: InputSchema | null | undefined): Mode[] => [
-  ...(takesMessages(schema) ? (["Message"] as const) : []),
-  ...(schema?.properties === undefined ? [] : (["Form"] as const)),
-  "JSON",
-];
 
 /** Sends once for a double click. Rejected sends are shown elsewhere. */
 const useSendOnce = (onSend: ComposerProps["onSend"]) => {
@@ -54,9 +42,12 @@ const useSendOnce = (onSend: ComposerProps["onSend"]) => {
 const isRepeated = ({ detail }: { detail: number }): boolean => detail > 1;
 
 /** What goes into the next run: a message, or any input. */
-export const Composer = ({ schema, isRunning, onSend, onStop }: ComposerProps) => {
+export const Composer = ({ schema, isRunning, onSend, onStop, returned }: ComposerProps) => {
   const modes = modesOf(schema);
-  const [asked, setAsked] = useState<Mode>();
+  const written = useMemo(() => returned && writtenIn(returned), [returned]);
+  const [asked, setAsked] = useState<Mode | undefined>(
+    returned === undefined ? undefined : written === undefined ? "JSON" : "Message",
+  );
   const mode = modes.find((one) => one === asked) ?? modes[0] ?? "JSON";
   const stop = isRunning && (
     <button type="button" className="danger" onClick={onStop}>
@@ -66,7 +57,7 @@ export const Composer = ({ schema, isRunning, onSend, onStop }: ComposerProps) =
   return (
     <section className={styles.composer} aria-label="Input">
       {mode === "Message" ? (
-        <MessageInput isRunning={isRunning} onSend={onSend}>
+        <MessageInput isRunning={isRunning} onSend={onSend} written={written}>
           {stop}
         </MessageInput>
       ) : mode === "Form" ? (
@@ -74,7 +65,7 @@ export const Composer = ({ schema, isRunning, onSend, onStop }: ComposerProps) =
           {stop}
         </FormInput>
       ) : (
-        <JsonInput schema={schema} isRunning={isRunning} onSend={onSend}>
+        <JsonInput schema={schema} isRunning={isRunning} onSend={onSend} written={returned}>
           {stop}
         </JsonInput>
       )}
@@ -104,9 +95,13 @@ interface InputProps {
   children: ReactNode;
 }
 
-const MessageInput = ({ isRunning, onSend, children }: InputProps) => {
-  const [text, setText] = useState("");
-  const [attached, setAttached] = useState<readonly Attachment[]>([]);
+interface MessageInputProps extends InputProps {
+  written: { text: string; attached: readonly Attachment[] } | undefined;
+}
+
+const MessageInput = ({ isRunning, onSend, written, children }: MessageInputProps) => {
+  const [text, setText] = useState(written?.text ?? "");
+  const [attached, setAttached] = useState<readonly Attachment[]>(written?.attached ?? []);
   const latest = useRef(attached);
   useLayoutEffect(() => {
     latest.current = attached;
@@ -251,18 +246,13 @@ const FormInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<Co
   );
 };
 
-/** What an input could look like: every field, without its value. */
-const exampleOf = (schema: InputSchema | null | undefined): Input =>
-  Object.fromEntries(
-    Object.keys(schema?.properties ?? { messages: [] }).map((name) => [
-      name,
-      name === "messages" ? [{ type: "human", content: "" }] : null,
-    ]),
-  );
+interface JsonInputProps extends InputProps, Pick<ComposerProps, "schema"> {
+  written: Input | undefined;
+}
 
-const JsonInput = ({ schema, isRunning, onSend, children }: InputProps & Pick<ComposerProps, "schema">) => {
+const JsonInput = ({ schema, isRunning, onSend, written: before, children }: JsonInputProps) => {
   const send = useSendOnce(onSend);
-  const [initial] = useState(() => exampleOf(schema));
+  const [initial] = useState(() => before ?? exampleOf(schema));
   const [written, setWritten] = useState<{ json: unknown } | undefined>({ json: initial });
   const [fault, setFault] = useState<string>();
   return (

@@ -1,10 +1,11 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useMemo } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { useDrawing, useSchemas } from "../parts/assistants.ts";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
 import { useBranches } from "./branches.ts";
-import { Composer, type InputSchema } from "./composer.tsx";
+import { Composer } from "./composer.tsx";
+import type { InputSchema } from "./input-schema.ts";
 import { takeFirstInput } from "./first-input.ts";
 import { InterruptPanel, questionsOf } from "./interrupt-panel.tsx";
 import { useLiveThread, type Input } from "./live-thread.ts";
@@ -30,9 +31,11 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
   const branches = useBranches(threadId, live, record);
   const schemas = useSchemas(assistant.assistant_id);
   const { send } = live;
+  /** The input with which the thread was made, if it was refused. */
+  const [returned, setReturned] = useState<Input>();
   useEffect(() => {
     const input = takeFirstInput(queries, threadId);
-    if (input !== undefined) void send(input).catch(() => undefined);
+    if (input !== undefined) send(input).catch(() => setReturned(input));
   }, [queries, send, threadId]);
 
   const { edit, regenerate, showAlternative, graphsOfCall, graphsOfMessage } = branches;
@@ -96,7 +99,8 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
         {(isRunning || record?.status === "busy") && <QueuedRuns threadId={threadId} />}
         {!isAsked && (
           <Composer
-            key={assistant.assistant_id}
+            key={`${assistant.assistant_id} ${returned === undefined}`}
+            returned={returned}
             schema={schemas.data?.input_schema as InputSchema | null | undefined}
             isRunning={isRunning}
             onSend={say}

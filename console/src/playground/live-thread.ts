@@ -1,6 +1,6 @@
 import { useStream } from "@langchain/react";
 import { useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { useConnection } from "../server/connection.tsx";
 import type { ShownMessage } from "./messages.ts";
 import type { RunOptions } from "./run-options.ts";
@@ -9,7 +9,8 @@ import { useIsSeen } from "../server/use-is-seen.ts";
 import { useMissedEnd } from "./missed-end.ts";
 import { clientOfStream, type Values } from "./stream-client.ts";
 import { renewThread, type ThreadRecord } from "./thread-record.ts";
-import { startRun, stopRuns, waitForHead, wasBegunAgain } from "./runs.ts";
+import { startRun, stopRuns, waitForHead } from "./runs.ts";
+import { createTurns, type Turns } from "./turns.ts";
 
 export type LiveStream = ReturnType<typeof useStream<Values>>;
 
@@ -56,8 +57,11 @@ export const useLiveThread = (
   const connection = useConnection();
   const queries = useQueryClient();
   const [generation, setGeneration] = useState(0);
-  const [client, gate] = useMemo(
-    () => [clientOfStream(connection, () => optionsNow.current), createStreamGate()] as const,
+  const [client, gate, turns] = useMemo(
+    () => {
+      const made = createTurns();
+      return [clientOfStream(connection, () => optionsNow.current, made), createStreamGate(), made] as const;
+    },
     // eslint-disable-next-line react-hooks/exhaustive-deps -- A new one for each generation is the point.
     [connection, generation],
   );
@@ -80,7 +84,7 @@ export const useLiveThread = (
   const kept = useRef<readonly ShownMessage[]>(NO_MESSAGES);
   /** Of other branches than the one that was begun here. */
   const [elsewhere, setElsewhere] = useState<ReadonlySet<string>>(NO_IDS);
-  const told = stream.messages as readonly ShownMessage[];
+  const told = useWithoutLeftovers(stream, turns);
   const streamed = useMemo(
     () => (elsewhere.size === 0 ? told : told.filter(({ id }) => id === undefined || !elsewhere.has(id))),
     [told, elsewhere],
@@ -95,22 +99,11 @@ export const useLiveThread = (
   const begunIn = useRef(-1);
   const current = useRef({ stream, gate });
   current.current = { stream, gate };
-  const isAnewDue = useRef(false);
   const wasRunning = useRef(false);
   useEffect(() => {
-    if (wasRunning.current && !isLoading) {
-      void renewThread(queries, threadId);
-      // What an attempt has said that died is not stored; the hook keeps it beside what the next one says.
-      void wasBegunAgain(connection, threadId).then((again) => {
-        isAnewDue.current ||= again;
-        // Reading anew ends the hook, and with it what it is about to send: who has sent something meanwhile has it read after that.
-        if (!isAnewDue.current || current.current.stream.isLoading) return;
-        isAnewDue.current = false;
-        readAnew();
-      });
-    }
+    if (wasRunning.current && !isLoading) void renewThread(queries, threadId);
     wasRunning.current = isLoading;
-  }, [isLoading, queries, threadId, connection, readAnew]);
+  }, [isLoading, queries, threadId]);
 
   const shownGeneration = useRef(generation);
   shownGeneration.current = generation;
@@ -134,11 +127,23 @@ export const useLiveThread = (
         await renewThread(queries, threadId);
       }
     };
+    /** Resolves as soon as the run has begun. What the server refuses is not kept by the hook, as if it had been said. */
+    const submitted = async (input: Input | null): Promise<void> => {
+      const said = kept.current;
+      const { stream: submitting, gate: passed } = current.current;
+      try {
+        await Promise.race([passed.whenCommanded(), submitting.submit(input)]);
+      } catch (error) {
+        kept.current = said;
+        readAnew();
+        throw error;
+      }
+    };
     return {
       send: (input: Input | null) =>
         trying(async () => {
           begunIn.current = shownGeneration.current;
-          if (!current.current.stream.isLoading) void current.current.stream.submit(input);
+          if (!current.current.stream.isLoading) await submitted(input);
           else
             await startRun(connection, {
               ...{ assistantId, threadId, input, options: optionsNow.current },
@@ -197,6 +202,20 @@ export const useLiveThread = (
     isReading: isThreadLoading && kept.current === NO_MESSAGES,
     error: fault ?? (isLoading && !isAtRest ? undefined : (stream.error ?? errorOf(record))),
   };
+};
+
+/**
+ * What the hook shows, but for what an attempt has said that came to nothing: the hook keeps it beside what the next attempt says, and a
+ * stream tells it again with each run after it, as long as the server keeps it.
+ */
+const useWithoutLeftovers = ({ messages }: LiveStream, turns: Turns): readonly ShownMessage[] => {
+  const version = useSyncExternalStore(turns.subscribe, () => turns.version);
+  return useMemo(() => {
+    const told = messages as readonly ShownMessage[];
+    const isKept = ({ id }: ShownMessage): boolean => id === undefined || !turns.isLeftOver(id);
+    return told.every(isKept) ? told : told.filter(isKept);
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- The version stands for what is left over.
+  }, [messages, turns, version]);
 };
 
 /** Why the last run failed, as the server keeps it. */

@@ -70,16 +70,3 @@ export const waitForHead = async (
     await pause(ASKED_EVERY_MS);
   }
 };
-
-/** Runs of a thread that are looked at: what a stream tells again is of the last hour, and has few megabytes. */
-const LOOKED_AT = 100;
-
-/**
- * Whether a run of late was begun more than once: its server or its process died, or lost the database. Not the newest alone: what an
- * attempt has said that died is told again with each run after it, as long as the server keeps it.
- */
-export const wasBegunAgain = async ({ request }: Connection, threadId: string): Promise<boolean> => {
-  const path = `/threads/${threadId}/runs?limit=${LOOKED_AT}&select=attempts`;
-  const runs = await request<{ attempts?: number }[]>("GET", path).catch(() => []);
-  return runs.some(({ attempts = 1 }) => attempts > 1);
-};

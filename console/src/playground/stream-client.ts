@@ -1,7 +1,8 @@
-import { Client } from "@langchain/langgraph-sdk";
+import { Client, type ThreadStream } from "@langchain/langgraph-sdk";
 import { fetchAnswer, type Connection } from "../server/connection.tsx";
 import { messagesIn } from "./messages.ts";
 import { withOptions, type RunOptions } from "./run-options.ts";
+import type { Turns } from "./turns.ts";
 
 /** The state of a thread, as far as this page looks into it. */
 export interface Values extends Record<string, unknown> {
@@ -24,7 +25,11 @@ const readTwice: typeof fetch = async (input, init) => {
  * The official client, of one stream: a new one makes the hook read the thread anew. The hook also reads the last twenty states to
  * find subagents, which nothing here shows: with thousands of messages they are megabytes.
  */
-export const clientOfStream = ({ apiUrl, headers }: Connection, optionsOf: () => RunOptions): Client => {
+export const clientOfStream = (
+  { apiUrl, headers }: Connection,
+  optionsOf: () => RunOptions,
+  turns: Turns,
+): Client => {
   const client = new Client({
     apiUrl,
     apiKey: null,
@@ -37,6 +42,13 @@ export const clientOfStream = ({ apiUrl, headers }: Connection, optionsOf: () =>
         ? { ...init, body: commandWith(optionsOf(), init.body) }
         : init,
   });
+  const stream = client.threads.stream.bind(client.threads) as (...asked: unknown[]) => ThreadStream;
+  client.threads.stream = ((...asked: unknown[]) => {
+    const opened = stream(...asked);
+    // Before the hook does, so that it shows nothing of which this has not heard.
+    opened.onEvent((event) => turns.hear(event));
+    return opened;
+  }) as never;
   client.threads.getHistory = () => Promise.resolve([]);
   const getState = client.threads.getState.bind(client.threads);
   client.threads.getState = (async (...asked: Parameters<typeof getState>) =>

@@ -1,5 +1,6 @@
 import type { Run } from "../parts/run.ts";
-import { Refusal, type Connection } from "../server/connection.tsx";
+import type { Connection } from "../server/connection.tsx";
+import { Refusal } from "../server/refusal.ts";
 
 /** A run with what it was asked to do. */
 export interface WholeRun extends Run {

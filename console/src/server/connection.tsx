@@ -2,16 +2,8 @@ import { Client } from "@langchain/langgraph-sdk";
 import { createContext, useContext } from "react";
 import { apiUrl } from "./address.ts";
 import { credentialHeaders, type SignIn } from "./credentials.ts";
-
-/** What the server answered that was no success; `message` is its own sentence. */
-export class Refusal extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-  ) {
-    super(message);
-  }
-}
+import { Refusal, refusalIn, sentenceOf } from "./refusal.ts";
+import { fetchInTime, secondsToWait } from "./too-many.ts";
 
 /** The server, as one caller sees it. */
 export interface Connection {
@@ -56,21 +48,6 @@ export interface ServerInfo {
  */
 const TRIES_AGAIN = 0;
 
-/** Parts of the API may be left out by `http.disable_…` of langgraph.json. */
-const NO_ROUTE = /^There is no route [A-Z]+ \S+\.$/;
-const worded = (sentence: string): string =>
-  NO_ROUTE.test(sentence) ? `This server does not offer this part of the API. ${sentence}` : sentence;
-
-const sentenceOf = (text: string, status: number): string => {
-  try {
-    const { message, detail } = JSON.parse(text) as { message?: unknown; detail?: unknown };
-    for (const sentence of [message, detail]) if (typeof sentence === "string") return worded(sentence);
-  } catch {
-    // No JSON: a proxy's own words, of which none is shown.
-  }
-  return `The server answered with HTTP ${status}.`;
-};
-
 const BAD_GATEWAY = 502;
 
 /**
@@ -78,7 +55,9 @@ const BAD_GATEWAY = 502;
  * be "Unexpected token '<'". @throws Refusal
  */
 export const fetchAnswer: typeof fetch = async (input, init) => {
-  const answer = await fetch(input, init);
+  const answer = await fetchInTime(input, init);
+  // The official client keeps no headers of a refusal.
+  if (secondsToWait(answer) !== undefined) throw await refusalIn(answer);
   if (!answer.ok || !/^text\/html\b/i.test(answer.headers.get("content-type") ?? "")) return answer;
   await answer.body?.cancel();
   throw new Refusal(
@@ -129,8 +108,8 @@ export const connect = async (signIn: SignIn, key: string | undefined): Promise<
       headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
+    if (!answer.ok) throw await refusalIn(answer);
     const text = await answer.text();
-    if (!answer.ok) throw new Refusal(answer.status, sentenceOf(text, answer.status));
     return [text, answer.headers];
   };
   const request = async <Answer,>(method: string, path: string, body?: unknown): Promise<Answer> => {

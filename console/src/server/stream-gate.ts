@@ -1,3 +1,6 @@
+import { refusalIn } from "./refusal.ts";
+import { secondsToWait, WAITED_AT_MOST_SECONDS } from "./too-many.ts";
+
 /**
  * The streams of a thread, which are open only while somebody wants them. Over HTTP/1.1 a browser has six connections to a server, for
  * all of its tabs together, and a stream takes one for as long as it is open; the official client keeps two for a thread on which
@@ -8,6 +11,8 @@ export interface StreamGate {
   readonly fetch: typeof fetch;
   /** False as long as nothing is told, since nobody wants it. */
   readonly isOpen: boolean;
+  /** Resolves when the next command has been taken. @throws Error if it is refused, or the server can't be reached */
+  whenCommanded(): Promise<void>;
   /** How many pieces of streams have come, signs of life among them. */
   readonly heard: number;
   /** No longer wanted: they are cut after a while, unless they are wanted again before. */
@@ -65,6 +70,8 @@ const AGAIN_MS = 1_000;
 
 const sendCommand: typeof fetch = async (input, init) => {
   const answer = await fetch(input, init);
+  // The official client keeps no headers of a refusal.
+  if (secondsToWait(answer) !== undefined) throw await refusalIn(answer);
   if (answer.status !== NOTHING_STORED) return answer;
   await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   return await fetch(input, init);
@@ -80,9 +87,12 @@ const openAgain = async (open: () => Promise<Response>): Promise<Response> => {
   for (;;) {
     try {
       const answer = await open();
-      if (answer.status < 500) return answer;
+      const seconds = secondsToWait(answer);
+      if (answer.status < 500 && seconds === undefined) return answer;
       // Unread, it keeps its connection.
       await answer.body?.cancel();
+      const waited = Math.min(seconds ?? 0, WAITED_AT_MOST_SECONDS) * 1_000;
+      await new Promise((resolve) => setTimeout(resolve, waited));
     } catch (error) {
       // What was cut here, or is not wanted any more; else the network.
       if (!(error instanceof TypeError)) throw error;
@@ -95,6 +105,8 @@ export const createStreamGate = (): StreamGate => {
   let isOpen = false;
   let hasLeft = false;
   let heard = 0;
+  /** Those who wait for the next command. */
+  const commanding = new Set<{ resolve(): void; reject(fault: unknown): void }>();
   let closing: ReturnType<typeof setTimeout> | undefined;
   /** Aborted as the gate closes. */
   let opening = new AbortController();
@@ -155,8 +167,22 @@ export const createStreamGate = (): StreamGate => {
 
     fetch: (input, init) => {
       const [place = ""] = String(input instanceof Request ? input.url : input).split(/[?#]/, 1);
-      return PLACE.test(place) ? openStream(input, init) : sendCommand(input, init);
+      if (PLACE.test(place)) return openStream(input, init);
+      const waiting = [...commanding];
+      commanding.clear();
+      const sent = sendCommand(input, init);
+      sent
+        .then(async (answer) => {
+          if (!answer.ok) throw await refusalIn(answer.clone());
+          for (const { resolve } of waiting) resolve();
+        })
+        .catch((fault: unknown) => {
+          for (const { reject } of waiting) reject(fault);
+        });
+      return sent;
     },
+
+    whenCommanded: () => new Promise((resolve, reject) => commanding.add({ resolve, reject })),
 
     want(isWanted) {
       hasLeft = false;

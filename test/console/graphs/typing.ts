@@ -1,4 +1,4 @@
-/** A chat model that types: `tokens` tokens (default 600), `perSecond` of them in a second (default 60). */
+/** A chat model that types: `tokens` tokens (default 6,000: a test has stopped it before), `perSecond` of them in a second (default 60). */
 import { setTimeout as pause } from "node:timers/promises";
 import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
 import { SimpleChatModel, type BaseChatModelCallOptions } from "@langchain/core/language_models/chat_models";
@@ -56,7 +56,7 @@ const State = Annotation.Root({
 export const graph = new StateGraph(State)
   .addNode("model", async (state, config) => ({
     messages: [
-      await new TypingModel(state.tokens ?? 600, state.perSecond ?? 60).invoke(state.messages, config),
+      await new TypingModel(state.tokens ?? 6_000, state.perSecond ?? 60).invoke(state.messages, config),
     ],
   }))
   .addEdge(START, "model")
