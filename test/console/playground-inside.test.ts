@@ -32,8 +32,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await begin("nested");
       await say("Why?");
       const atWork = page.getByRole("region", { name: "Graphs at work" });
-      await atWork.getByText("Inside helper").waitFor();
-      await atWork.getByText("Let me ask an expert.").waitFor();
+      await atWork.getByText("Inside helper running", { exact: true }).waitFor();
+      await atWork.getByText("Let me ask an expert.").first().waitFor();
+      const deeper = atWork.locator("details").filter({ hasText: "Inside helper › thinker" });
+      await deeper.getByText("I think about it.").waitFor();
       expect(await shown.violations()).toEqual([]);
       await passGate();
       await atWork.getByText("Inside tools").waitFor();
@@ -65,6 +67,17 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await helper.getByRole("link", { name: "Its checkpoints" }).click();
       await page.getByRole("heading", { level: 1, name: "Time travel" }).waitFor();
       await page.getByRole("navigation", { name: "Graphs within the thread" }).getByText("helper").waitFor();
+    });
+
+    test("are found at a message that a node has made of what they found in the steps before it", async () => {
+      await begin("research");
+      await say("looms");
+      const report = messages().filter({ hasText: "Report on looms" });
+      await report.getByRole("button", { name: "Inside" }).click();
+      const found = report.getByRole("region", { name: "Inside investigate" });
+      await eventually("the three graphs are shown", async () => (await found.count()) === 3);
+      await found.first().getByText("question, sources, findings").waitFor();
+      expect(await shown.violations()).toEqual([]);
     });
 
     test("have thrown nothing, asked nobody else, and broken no rule of the content policy", () => {

@@ -1,9 +1,15 @@
 import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useConnection } from "../server/connection.tsx";
-import { forksOnPath, headOf, newestBelow, pathTo, type Fork } from "./checkpoint-tree.ts";
+import { forksOnPath, headOf, newestBelow, pathTo, type Checkpoint, type Fork } from "./checkpoint-tree.ts";
 import { checkpointBefore, messageIdsAt, useCheckpoints } from "./checkpoints.ts";
-import { hasWritten, innerGraphsAt, type InnerGraph, type InnerTask } from "./inner-graphs.ts";
+import {
+  hasWritten,
+  innerGraphsAt,
+  innerGraphsOnWay,
+  type InnerGraph,
+  type InnerTask,
+} from "./inner-graphs.ts";
 import type { Input, LiveThread } from "./live-thread.ts";
 import type { Alternatives, MessageActions } from "./message-view.tsx";
 import { messagesIn, type ShownMessage, type ToolCall } from "./messages.ts";
@@ -138,18 +144,23 @@ export const useBranches = (
       look(undefined);
       await thread.fork(input, checkpointId, [...kept, ...messagesOf(input)]);
     };
-    /** @param messageId of a message that the tasks have written; undefined: they have not ended */
-    const graphsOf = async (
-      messageId: string | undefined,
-      isMeant: (task: InnerTask) => boolean,
-    ): Promise<InnerGraph[]> => {
+    /**
+     * The way to the checkpoint whose tasks have written a message.
+     * @param messageId undefined: they have not ended
+     */
+    const wayTo = async (messageId: string | undefined): Promise<Checkpoint[]> => {
       const { tree: known, elsewhere: place } = now.current;
       const from = known.byId.size === 0 ? await readNewest() : known;
       const path = pathTo(from, place ?? headOf(from)?.id);
-      const at =
-        messageId === undefined
-          ? path.at(-1)?.id
-          : await checkpointBefore(queries, connection, threadId, path, messageId);
+      if (messageId === undefined) return path;
+      const before = await checkpointBefore(queries, connection, threadId, path, messageId);
+      return path.slice(0, path.findIndex(({ id }) => id === before) + 1);
+    };
+    const graphsAt = async (
+      way: readonly Checkpoint[],
+      isMeant: (task: InnerTask) => boolean,
+    ): Promise<InnerGraph[]> => {
+      const at = way.at(-1)?.id;
       return at === undefined ? [] : innerGraphsAt(connection, threadId, at, isMeant);
     };
     /** A double click asks for one branch, not for two. */
@@ -174,9 +185,17 @@ export const useBranches = (
         const end = newestBelow(from, branch);
         look(end === newest?.id ? undefined : end);
       },
-      graphsOfCall: ({ id }: ToolCall, result: ShownMessage | undefined) =>
-        graphsOf(result?.id, (task) => result === undefined || hasWritten(task, "tool_call_id", id ?? "")),
-      graphsOfMessage: ({ id = "" }: ShownMessage) => graphsOf(id, (task) => hasWritten(task, "id", id)),
+      graphsOfCall: async ({ id }: ToolCall, result: ShownMessage | undefined) =>
+        graphsAt(
+          await wayTo(result?.id),
+          (task) => result === undefined || hasWritten(task, "tool_call_id", id ?? ""),
+        ),
+      graphsOfMessage: async ({ id = "" }: ShownMessage) => {
+        const way = await wayTo(id);
+        const own = await graphsAt(way, (task) => hasWritten(task, "id", id));
+        // A node that puts together what graphs have found in the steps before it is none itself.
+        return own.length > 0 ? own : innerGraphsOnWay(connection, threadId, way);
+      },
       showNewest: () => look(undefined),
       send: async (input: Input) => {
         const { elsewhere: place, messages: all, live: thread } = now.current;

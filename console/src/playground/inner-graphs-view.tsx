@@ -69,11 +69,16 @@ export const InnerGraphs = ({ threadId, of, moment, read, isAlone = false }: Inn
     gcTime: 0,
   });
   if (isAlone && graphs.data?.length === 0)
-    return <p className="faint">No graph within this one has made it.</p>;
+    return <p className="faint">No graph within this one has worked on it.</p>;
   if (graphs.isPending) return <p className="faint">Loading…</p>;
   if (graphs.isError) return <FaultNotice error={graphs.error} onRetry={() => void graphs.refetch()} />;
-  return graphs.data.map(({ node, namespace, messages, others }) => (
-    <section key={namespace} className={styles.graph} aria-label={`Inside ${node}`}>
+  const count = graphs.data.length;
+  return graphs.data.map(({ node, namespace, messages, others }, place) => (
+    <section
+      key={namespace}
+      className={styles.graph}
+      aria-label={count > 1 ? `Inside ${node}, ${place + 1} of ${count}` : `Inside ${node}`}
+    >
       <p className="row">
         <strong>Inside {node}</strong>
         <Link href={`/threads/${threadId}/history?namespace=${encodeURIComponent(namespace)}`}>

@@ -1,4 +1,5 @@
 import type { Connection } from "../server/connection.tsx";
+import type { Checkpoint } from "./checkpoint-tree.ts";
 import { messagesIn, type ShownMessage } from "./messages.ts";
 
 /** What a graph within the thread's graph has kept: the graph of a node, or one that a tool has called. */
@@ -21,6 +22,8 @@ export interface InnerTask {
 
 /** One step may have sent thousands. */
 const GRAPHS_AT_MOST = 20;
+/** Of a run, those before a message that are looked into: each is a request, and so is each task of it. */
+const STEPS_AT_MOST = 10;
 
 interface InnerState {
   checkpoint: { checkpoint_id?: string | null } | null;
@@ -59,4 +62,24 @@ export const innerGraphsAt = async (
     }),
   );
   return found.filter((graph) => graph !== undefined);
+};
+
+/**
+ * The graphs that worked in the steps of a run before one of its messages, the first step first.
+ * @param path to the checkpoint before the message
+ * @throws Refusal
+ */
+export const innerGraphsOnWay = async (
+  connection: Pick<Connection, "request">,
+  threadId: string,
+  path: readonly Checkpoint[],
+): Promise<InnerGraph[]> => {
+  const begin = path.findLastIndex(({ source }) => source !== "loop");
+  const steps = path.slice(begin + 1).slice(-STEPS_AT_MOST);
+  let found: InnerGraph[] = [];
+  for (const { id } of steps.reverse()) {
+    if (found.length >= GRAPHS_AT_MOST) break;
+    found = [...(await innerGraphsAt(connection, threadId, id, () => true)), ...found];
+  }
+  return found.slice(-GRAPHS_AT_MOST);
 };

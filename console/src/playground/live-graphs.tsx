@@ -14,9 +14,15 @@ interface LifecycleEvent {
   params: { namespace: string[]; data?: { event?: string } };
 }
 
-/** The names of graphs at work directly within the thread's, as `node:task`, in the order in which they have begun. */
-const useGraphsAtWork = (stream: LiveStream): readonly string[] => {
-  const [atWork, setAtWork] = useState<readonly string[]>([]);
+/** Where a graph within the thread's stands: `node:task` of each graph around it, and of its own. */
+type Place = readonly string[];
+
+const isWithin = (place: Place, around: Place): boolean =>
+  around.every((segment, depth) => place[depth] === segment);
+
+/** The places of graphs at work, however deep, in the order in which they have begun. */
+const useGraphsAtWork = (stream: LiveStream): readonly Place[] => {
+  const [atWork, setAtWork] = useState<readonly Place[]>([]);
   const thread = stream.getThread();
   useEffect(() => {
     if (thread === undefined) return;
@@ -24,16 +30,15 @@ const useGraphsAtWork = (stream: LiveStream): readonly string[] => {
       const { method, params } = event as unknown as LifecycleEvent;
       if (method !== "lifecycle") return;
       const { namespace, data } = params;
-      const [name] = namespace;
       const begins = data?.event === "started" || data?.event === "running";
-      if (name === undefined) {
-        if (!begins) setAtWork([]);
-      } else if (namespace.length === 1) {
-        setAtWork((known) => {
-          if (known.includes(name) === begins) return known;
-          return begins ? [...known, name] : known.filter((one) => one !== name);
-        });
-      }
+      if (begins && namespace.length === 0) return;
+      setAtWork((known) => {
+        if (!begins) return known.filter((place) => !isWithin(place, namespace));
+        const isKnown = known.some(
+          (place) => place.length === namespace.length && isWithin(place, namespace),
+        );
+        return isKnown ? known : [...known, namespace];
+      });
     });
     return () => {
       stop();
@@ -43,13 +48,14 @@ const useGraphsAtWork = (stream: LiveStream): readonly string[] => {
   return atWork;
 };
 
-const GraphAtWork = ({ stream, name }: { stream: LiveStream; name: string }) => {
-  const messages = useMessages(stream, [name]) as readonly ShownMessage[];
-  const node = name.split(":", 1)[0] ?? name;
+const nodeOf = (segment: string): string => segment.split(":", 1)[0] ?? segment;
+
+const GraphAtWork = ({ stream, place }: { stream: LiveStream; place: Place }) => {
+  const messages = useMessages(stream, place) as readonly ShownMessage[];
   return (
     <details className={styles.live} open>
       <summary>
-        Inside <strong>{node}</strong> <Status status="running" />
+        Inside <strong>{place.map(nodeOf).join(" › ")}</strong> <Status status="running" />
       </summary>
       <InnerMessages messages={messages} isGrowing />
     </details>
@@ -63,8 +69,8 @@ export const LiveGraphs = ({ stream }: { stream: LiveStream }) => {
   if (shown.length === 0) return null;
   return (
     <section className="stack" aria-label="Graphs at work">
-      {shown.map((name) => (
-        <GraphAtWork key={name} stream={stream} name={name} />
+      {shown.map((place) => (
+        <GraphAtWork key={place.join("|")} stream={stream} place={place} />
       ))}
       {atWork.length > shown.length && <p className="faint">and {atWork.length - shown.length} more</p>}
     </section>

@@ -1,4 +1,4 @@
-/** A graph in a node, and one that a tool calls; each waits at the gate once it has said something. */
+/** A graph in a node, with one more in a node of it, and one that a tool calls; each waits at the gate once it has said something. */
 import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { Annotation, END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
@@ -28,17 +28,25 @@ const askExpert = tool(
   { name: "ask_expert", description: "Asks an expert.", schema: z.object({ question: z.string() }) },
 );
 
-const Helping = Annotation.Root({ ...MessagesAnnotation.spec, notes: Annotation<string>() });
-
-const helper = new StateGraph(Helping)
-  .addNode("note", () => ({ notes: "He asks why.", messages: [new AIMessage("Let me ask an expert.")] }))
+const thinker = new StateGraph(MessagesAnnotation)
+  .addNode("think", () => ({ messages: [new AIMessage("I think about it.")] }))
   .addNode("wait", async () => {
     await waitAtGate();
     return {};
   })
-  .addEdge(START, "note")
-  .addEdge("note", "wait")
+  .addEdge(START, "think")
+  .addEdge("think", "wait")
   .addEdge("wait", END)
+  .compile();
+
+const Helping = Annotation.Root({ ...MessagesAnnotation.spec, notes: Annotation<string>() });
+
+const helper = new StateGraph(Helping)
+  .addNode("note", () => ({ notes: "He asks why.", messages: [new AIMessage("Let me ask an expert.")] }))
+  .addNode("thinker", thinker)
+  .addEdge(START, "note")
+  .addEdge("note", "thinker")
+  .addEdge("thinker", END)
   .compile();
 
 export const graph = new StateGraph(MessagesAnnotation)
