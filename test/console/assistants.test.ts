@@ -104,6 +104,26 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
       .waitFor();
   });
 
+  test("tells who saves that somebody else has saved in the meantime, and saves when asked once more", async () => {
+    const assistant = await revised("Shared");
+    await openOne(assistant);
+    await button("Edit").click();
+    await dialog().getByLabel("system_prompt").fill("Mine.");
+    await client.assistants.update(assistant.assistant_id, { context: { system_prompt: "Theirs." } });
+    await dialog()
+      .getByRole("button", { name: /^Save as version/ })
+      .click();
+    await dialog().getByRole("alert").getByText("version 3 is active now").waitFor();
+    expect((await client.assistants.get(assistant.assistant_id)).version).toBe(3);
+    expect(await dialog().getByLabel("system_prompt").inputValue()).toBe("Mine.");
+    expect(await shown.violations()).toEqual([]);
+    await dialog().getByRole("button", { name: "Save as version 4" }).click();
+    await main().getByText("Version 4 is active").waitFor();
+    expect((await client.assistants.get(assistant.assistant_id)).context).toMatchObject({
+      system_prompt: "Mine.",
+    });
+  });
+
   test("shows two versions side by side, and what differs in words", async () => {
     await openOne(await revised("Compared"));
     const differences = main().getByRole("region", { name: "Differences" });

@@ -181,6 +181,25 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
     expect(values.count).toBe(6);
   });
 
+  test("tells who stores a state that others have stored one in the meantime, and stores it when asked once more", async () => {
+    const { page } = shown;
+    const threadId = await aDraft();
+    await open(threadId);
+    const asked = page.waitForResponse((response) => response.url().includes("/state?select=checkpoint"));
+    await page.getByRole("button", { name: "Edit the state…" }).click();
+    await asked;
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("draft").fill("Mine.");
+    await client.threads.updateState(threadId, { values: { draft: "Theirs." }, asNode: "write" });
+    await dialog.getByRole("button", { name: "Store as a new checkpoint" }).click();
+    await dialog.getByRole("alert").getByText("The thread has gone on since this was opened").waitFor();
+    expect((await client.threads.getState<{ draft: string }>(threadId)).values.draft).toBe("Theirs.");
+    expect(await shown.violations()).toEqual([]);
+    await dialog.getByRole("button", { name: "Store as a new checkpoint" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect((await client.threads.getState<{ draft: string }>(threadId)).values.draft).toBe("Mine.");
+  });
+
   test("runs on from a checkpoint, and shows where that leads", async () => {
     const { page } = shown;
     const threadId = await aThread("counter", { count: 10 });

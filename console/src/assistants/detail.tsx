@@ -1,4 +1,5 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
+import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { Dialog } from "../parts/dialog.tsx";
@@ -96,13 +97,27 @@ interface ChangeProps {
   onClose(): void;
 }
 
+/** An assistant as somebody has seen it. */
+const standingOf = ({ version, updated_at }: Assistant): string => `${version} ${updated_at}`;
+
 const Edit = ({ assistant, next, onClose }: ChangeProps & { next: number }) => {
   const { client } = useConnection();
+  const queries = useQueryClient();
   const { assistant_id, graph_id, name, description, context, config, metadata } = assistant;
-  const update = useAssistantChange(
-    (draft: AssistantDraft) => client.assistants.update(assistant_id, { ...draft }),
-    onClose,
-  );
+  const [seen, setSeen] = useState(standingOf(assistant));
+  const update = useAssistantChange(async (draft: AssistantDraft) => {
+    // A version is whole: what somebody else has changed in the meantime would be undone without a word.
+    const now = await client.assistants.get(assistant_id);
+    if (standingOf(now) !== seen) {
+      setSeen(standingOf(now));
+      await queries.invalidateQueries({ queryKey: ["assistants"] });
+      throw new Error(
+        `The assistant has been changed since this was opened: version ${now.version} is active now. ` +
+          "What stands here does not have what has changed. Save once more to make a version of it all the same.",
+      );
+    }
+    return client.assistants.update(assistant_id, { ...draft });
+  }, onClose);
   return (
     <Dialog title={`Edit ${name || "the assistant"}`} onClose={onClose}>
       <DraftForm

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useId, useState } from "react";
+import { useEffect, useEffectEvent, useId, useRef, useState } from "react";
 import type { AssistantGraph, ThreadState } from "@langchain/langgraph-sdk";
 import { useDrawing, useSchemas } from "../parts/assistants.ts";
 import type { CheckpointPlace } from "../parts/checkpoints.ts";
@@ -31,6 +31,38 @@ const changedKeys = (before: unknown, after: unknown): Record<string, unknown> |
   return changed.length === 0 ? null : Object.fromEntries(changed);
 };
 
+/** Where the thread stands, from the moment on at which somebody begins to edit. */
+const useHeadSeen = (threadId: string) => {
+  const { request } = useConnection();
+  const seen = useRef<Promise<string | undefined>>(undefined);
+  const read = async (): Promise<string | undefined> => {
+    const { checkpoint } = await request<{ checkpoint?: { checkpoint_id?: string } | null }>(
+      "GET",
+      `/threads/${encodeURIComponent(threadId)}/state?select=checkpoint`,
+    );
+    return checkpoint?.checkpoint_id;
+  };
+  const readNow = useEffectEvent(() => {
+    seen.current = read();
+    // Said when it is needed.
+    seen.current.catch(() => undefined);
+  });
+  useEffect(() => readNow(), []);
+  return {
+    /** @throws Error once, if the thread has gone on: what others have stored would no more be where it goes on */
+    async check(): Promise<void> {
+      const before = await seen.current;
+      const now = await read();
+      if (before === now) return;
+      seen.current = Promise.resolve(now);
+      throw new Error(
+        "The thread has gone on since this was opened: somebody has changed its state, or a run has. What you store is a branch beside " +
+          "that, from which the next run goes on. Store it once more to do so all the same.",
+      );
+    },
+  };
+};
+
 interface StateEditorProps {
   threadId: string;
   assistantId: string | undefined;
@@ -51,13 +83,16 @@ export const StateEditor = ({ threadId, assistantId, place, state, onStored, onC
   const schemas = useSchemas(assistantId);
   const graph = useDrawing(assistantId);
   const changed = changedKeys(state.values, value);
+  const headSeen = useHeadSeen(threadId);
   const store = useMutation({
-    mutationFn: async () =>
-      await client.threads.updateState(threadId, {
+    mutationFn: async () => {
+      await headSeen.check();
+      return await client.threads.updateState(threadId, {
         values: changed,
         checkpoint: { thread_id: threadId, ...place, checkpoint_map: null },
         ...(asNode === "" ? {} : { asNode }),
-      }),
+      });
+    },
     onSuccess: async (configured) => {
       await queries.invalidateQueries({ queryKey: ["threads", threadId] });
       onStored(String(configured.configurable?.checkpoint_id ?? ""));
