@@ -64,9 +64,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
     await form.getByText("Every 15 minutes").waitFor();
     expect(await shown.violations()).toEqual([]);
     await form.getByLabel("Assistant").selectOption("counter");
-    await form.getByLabel("Input").fill("{");
+    await form.getByLabel("count").fill("3");
+    await form.getByRole("tab", { name: "JSON" }).click();
+    expect(JSON.parse(await form.getByLabel("Input (JSON)").inputValue())).toEqual({ count: 3 });
+    expect(await shown.violations()).toEqual([]);
+    await form.getByLabel("Input (JSON)").fill("{");
     expect(await form.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
-    await form.getByLabel("Input").fill(JSON.stringify(saying("hello")));
+    await form.getByLabel("Input (JSON)").fill(JSON.stringify(saying("hello")));
     await form.getByLabel("Time zone").fill("Mars/Olympus");
     await form.getByRole("button", { name: "Save" }).click();
     await form

@@ -1,8 +1,10 @@
 import { useId, useState, type FormEvent, type ReactNode } from "react";
 import { Dialog } from "../parts/dialog.tsx";
+import { useSchemas } from "../parts/assistants.ts";
 import { JsonEditor } from "../parts/json.tsx";
 import { FaultNotice } from "../parts/notice.tsx";
 import { localTimeOf } from "../parts/time.tsx";
+import { ValueEditor, type Validity } from "../parts/value-editor.tsx";
 import type { Cron } from "./cron.ts";
 import { scheduleWords } from "./schedule-words.ts";
 import styles from "./crons.module.css";
@@ -42,15 +44,46 @@ interface FieldProps {
 
 /** What a cron asks its runs to do, beside what has a field of its own. */
 const JSON_FIELDS = [
-  ["input", "Input"],
   ["config", "Config"],
   ["context", "Context"],
   ["metadata", "Metadata"],
 ] as const;
-type JsonField = (typeof JSON_FIELDS)[number][0];
+type JsonField = (typeof JSON_FIELDS)[number][0] | "input";
 
 const initialOf = (cron: Cron | undefined, name: JsonField): unknown =>
   (name === "metadata" ? cron?.metadata : cron?.payload[name]) ?? {};
+
+interface InputFieldProps {
+  assistantId: string;
+  initial: unknown;
+  /** Undefined while what is written is no JSON. */
+  onChange(value: { json: unknown } | undefined): void;
+}
+
+/** What the graph is given: a field for each part of it where the server can tell what it takes, or JSON. */
+const InputField = ({ assistantId, initial, onChange }: InputFieldProps) => {
+  const schemas = useSchemas(assistantId === "" ? undefined : assistantId);
+  const [written, setWritten] = useState<{ value: unknown; validity: Validity }>();
+  if (schemas.isLoading) return <p className="faint">Loading…</p>;
+  const schema = schemas.data?.input_schema;
+  return (
+    <section className="stack" aria-label="Input">
+      <h3>Input</h3>
+      <ValueEditor
+        label="Input"
+        schema={schema ?? {}}
+        value={written === undefined ? initial : written.value}
+        onChange={(value, validity) => {
+          setWritten({ value, validity });
+          onChange(validity.isJson ? { json: value } : undefined);
+        }}
+      />
+      {written?.validity.isJson === true && !written.validity.valid && (
+        <p className="faint">It does not fit what the graph takes; it is saved all the same.</p>
+      )}
+    </section>
+  );
+};
 
 /** A new cron, or changes of one. */
 export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) => {
@@ -133,7 +166,10 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
                   {...attributes}
                   required
                   value={assistant}
-                  onChange={({ target }) => setAssistant(target.value)}
+                  onChange={({ target }) => {
+                    setAssistant(target.value);
+                    setJson(({ input: _, ...others }) => others);
+                  }}
                 >
                   {assistants.map(({ assistant_id, name }) => (
                     <option key={assistant_id} value={assistant_id}>
@@ -181,31 +217,31 @@ export const CronForm = ({ cron, assistants, onSave, onClose }: CronFormProps) =
             )}
           </Field>
         </div>
-        {JSON_FIELDS.map(([name, label]) => {
-          const editor = (
+        <InputField
+          // What another graph takes is another input.
+          key={assistant}
+          assistantId={assistant}
+          initial={initialOf(cron, "input")}
+          onChange={(value) => setJson((before) => ({ ...before, input: value }))}
+        />
+        {JSON_FIELDS.map(([name, label]) => (
+          <details key={name}>
+            <summary>{label}</summary>
             <JsonEditor
               label={label}
               initial={initialOf(cron, name)}
-              rows={name === "input" ? 6 : 4}
+              rows={4}
               onChange={(value) => setJson((before) => ({ ...before, [name]: value }))}
             />
-          );
-          return name === "input" ? (
-            <div key={name}>{editor}</div>
-          ) : (
-            <details key={name}>
-              <summary>{label}</summary>
-              {editor}
-            </details>
-          );
-        })}
+          </details>
+        ))}
         <FaultNotice error={fault} />
         <div className="row">
           <button type="submit" className="primary" disabled={isAtWork || isUnreadable}>
             Save
           </button>
           <button type="button" onClick={onClose}>
-            Leave it
+            Cancel
           </button>
         </div>
       </form>
