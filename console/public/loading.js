@@ -35,7 +35,12 @@
     return missing === 0;
   };
 
+  let isAtWork = false;
+
   const loadAgain = async () => {
+    // Two missing parts are one round: the page is loaded again for both.
+    if (isAtWork) return;
+    isAtWork = true;
     const [stored, since] = (sessionStorage.getItem(STORED) ?? "0 0").split(" ").map(Number);
     const spent = Date.now() - since < FORGOTTEN_MS ? stored : 0;
     if (spent >= SPENT_AT_MOST) return;

@@ -179,6 +179,11 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of graphs", { time
     expect(await newest.locator("section", { hasText: "Wrote" }).textContent()).toContain("Encyclopedia");
     await node("investigate").filter({ hasText: "investigate" }).click();
     await page.getByText("Ran 3 times, the newest first").waitFor();
+    await node("plan").click();
+    const planned = page.locator("details[data-outcome=done] section", { hasText: "Wrote" });
+    await planned.getByText("findings", { exact: true }).waitFor();
+    // What goes past a reducer is a value as any other.
+    expect(await planned.textContent()).not.toContain("__overwrite__");
     await page.unroute("**/stream/events");
     expect(server.url).not.toBe("");
   });

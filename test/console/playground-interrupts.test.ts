@@ -134,6 +134,27 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await eventually("there is more of it", async () => (await drawn()) > 50_000 || undefined);
     });
 
+    test("becomes a field only when somebody wants to edit it, where it is of megabytes", async () => {
+      const { page } = shown;
+      await begin("asking");
+      await say("inbox of megabytes");
+      const action = page.getByRole("group", { name: "transfer" });
+      const places = () => action.getByLabel("places", { exact: true });
+      await action.getByRole("button", { name: "Edit all 588,891 characters of places" }).waitFor();
+      expect(await places().count()).toBe(0);
+      expect((await action.getByLabel("to", { exact: true }).inputValue()).length).toBeLessThan(3_000);
+      expect(((await action.textContent()) ?? "").length).toBeLessThan(10_000);
+      await action.getByRole("button", { name: "Edit all 300,000 characters of to" }).click();
+      await eventually(
+        "the whole text stands in its field",
+        async () => (await action.getByLabel("to", { exact: true }).inputValue()).length === 300_000,
+      );
+      await action.getByLabel("to", { exact: true }).fill("Ada");
+      await action.getByRole("button", { name: "Send the edited arguments" }).click();
+      await messages().last().getByText("Answered:").waitFor();
+      expect(await messages().last().textContent()).toContain('"to":"Ada"');
+    });
+
     test("has thrown nothing, asked nobody else, and broken no rule of the content policy", () => {
       expect(shown.faults).toEqual([]);
     });

@@ -97,7 +97,14 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       // Regenerated, it stops there, too: a branch is a run like any other.
       await messages().nth(1).getByRole("button", { name: "Regenerate" }).click();
       await page.getByText("The graph has stopped before tools.").waitFor();
-      await (await openOptions()).getByRole("button", { name: "Clear all" }).click();
+      const last = await openOptions();
+      await last.getByText("Configuration", { exact: true }).click();
+      await last.getByLabel("Recursion limit (steps)").fill("0");
+      await last.getByText("Configuration", { exact: true }).click();
+      await last.getByRole("button", { name: "Use for the next runs" }).click();
+      // What is wrong stands where it can be seen, and the keyboard in it.
+      await last.locator("input[type=number]:focus").waitFor();
+      await last.getByRole("button", { name: "Clear all" }).click();
       await page.getByRole("button", { name: "Run options", exact: true }).waitFor();
       await page.getByRole("button", { name: "Go on" }).click();
       await answer.waitFor();

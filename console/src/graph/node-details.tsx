@@ -3,6 +3,7 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { JsonView } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { withoutOverwrites } from "../parts/overwritten.ts";
 import { durationText, Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
 import type { Execution } from "./activity.ts";
@@ -106,7 +107,11 @@ const ExecutionView = ({
           )}
           {outcome !== "running" && error === undefined && (
             <Part title="Wrote">
-              {result == null ? <Empty>Nothing.</Empty> : <JsonView value={result} depth={2} />}
+              {result == null ? (
+                <Empty>Nothing.</Empty>
+              ) : (
+                <JsonView value={withoutOverwrites(result)} depth={2} />
+              )}
             </Part>
           )}
           {checkpoint?.checkpoint_ns === "" && (

@@ -6,6 +6,7 @@ import type { CheckpointPlace } from "../parts/checkpoints.ts";
 import { Copy } from "../parts/copy.tsx";
 import { JsonView } from "../parts/json.tsx";
 import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { withoutOverwrites } from "../parts/overwritten.ts";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { Comparison } from "./comparison.tsx";
@@ -68,7 +69,7 @@ const Tasks = ({ tasks, onOpen }: { tasks: readonly Task[]; onOpen(namespace: st
           {task.result != null && (
             <>
               <p className="faint">wrote</p>
-              <JsonView value={task.result} />
+              <JsonView value={withoutOverwrites(task.result)} />
             </>
           )}
         </li>

@@ -1,4 +1,4 @@
-import { useId, useState } from "react";
+import { useId, useMemo, useState } from "react";
 import { JsonEditor } from "../parts/json.tsx";
 import { LongText } from "../parts/long-text.tsx";
 import { Markdown } from "./markdown.tsx";
@@ -119,11 +119,42 @@ interface ArgumentProps {
   onChange(value: unknown): void;
 }
 
-/** Of an argument that nobody may edit. */
+/** Of an argument that nobody edits. */
 const CHARACTERS_SHOWN = 2_000;
+/** A field of megabytes holds up the page for as long as it lays them out: it is one only when somebody wants to edit it. */
+const EDITED_AT_MOST = 20_000;
+
+/** An argument that may be edited, which most are not: those that are long are only shown at first. */
+const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
+  const [isWanted, setIsWanted] = useState(false);
+  const length = useMemo(
+    () => (typeof value === "string" ? value : (JSON.stringify(value) ?? "")).length,
+    [value],
+  );
+  const isHeld = !isReadOnly && !isWanted && length > EDITED_AT_MOST;
+  return (
+    <>
+      <ArgumentField
+        // What was shown is another field than the one that is written in.
+        key={String(isHeld)}
+        name={name}
+        value={value}
+        isReadOnly={isReadOnly || isHeld}
+        onChange={onChange}
+      />
+      {isHeld && (
+        <div className="row">
+          <button type="button" onClick={() => setIsWanted(true)}>
+            {`Edit all ${length.toLocaleString("en")} characters of ${name}`}
+          </button>
+        </div>
+      )}
+    </>
+  );
+};
 
 /** Texts are written as texts, everything else as JSON. */
-const Argument = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
+const ArgumentField = ({ name, value, isReadOnly, onChange }: ArgumentProps) => {
   const field = useId();
   const [text, setText] = useState(typeof value === "string" ? value : "");
   const rows = (shown: string): number => Math.min(6, Math.max(1, shown.split("\n", 6).length));

@@ -115,6 +115,10 @@ export const RunOptionsForm = ({ assistant, options, onSave, onClose }: RunOptio
                     min={1}
                     step={1}
                     value={draft.recursionLimit ?? ""}
+                    // The browser says nothing of a field that it can't show, and does not send the form either.
+                    onInvalid={({ currentTarget }) =>
+                      currentTarget.closest("details")?.setAttribute("open", "")
+                    }
                     onChange={({ target }) =>
                       change({ recursionLimit: target.value === "" ? undefined : target.valueAsNumber })
                     }

@@ -36,6 +36,16 @@ const QUESTIONS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
     },
   ],
   [
+    "inbox of megabytes",
+    {
+      action_request: {
+        action: "transfer",
+        args: { to: "a".repeat(300_000), places: Array.from({ length: 100_000 }, (_, place) => place) },
+      },
+      config: { allow_accept: true, allow_edit: true, allow_respond: false, allow_ignore: false },
+    },
+  ],
+  [
     "middleware",
     {
       actionRequests: [
