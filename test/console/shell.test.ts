@@ -98,6 +98,26 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     });
   });
 
+  test("is loaded again once where two parts are missing at the same time", async () => {
+    const { page } = shown;
+    // The page of the test before may be about to load itself again.
+    await page.goto("about:blank");
+    await shown.go("/runs");
+    await page.getByRole("main").getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+    const fetched: string[] = [];
+    page.on("request", (request) => {
+      if (request.resourceType() === "fetch" && request.url().includes("/assets/index-"))
+        fetched.push(request.url());
+    });
+    const isLoaded = page.waitForEvent("load");
+    await page.evaluate(
+      `for (let part = 0; part < 2; part += 1) dispatchEvent(new Event("threadloom:unloaded"));`,
+    );
+    await isLoaded;
+    expect(fetched.length).toBeGreaterThan(0);
+    expect(new Set(fetched).size).toBe(fetched.length);
+  });
+
   test("says what to do where a page still can't be loaded after some tries", async () => {
     const { page } = shown;
     const isOfStore = (url: URL): boolean => /\/assets\/store-page-.*\.js$/.test(url.pathname);

@@ -101,12 +101,33 @@ const openAgain = async (open: () => Promise<Response>): Promise<Response> => {
   }
 };
 
+interface Waiting {
+  resolve(): void;
+  reject(fault: unknown): void;
+}
+
+/** Those who wait are told before the client is: it takes what is refused for the end of what it does. */
+const telling = async (waiting: readonly Waiting[], send: () => Promise<Response>): Promise<Response> => {
+  try {
+    const answer = await send();
+    if (answer.ok) for (const { resolve } of waiting) resolve();
+    else {
+      const refusal = await refusalIn(answer.clone());
+      for (const { reject } of waiting) reject(refusal);
+    }
+    return answer;
+  } catch (error) {
+    for (const { reject } of waiting) reject(error);
+    throw error;
+  }
+};
+
 export const createStreamGate = (): StreamGate => {
   let isOpen = false;
   let hasLeft = false;
   let heard = 0;
   /** Those who wait for the next command. */
-  const commanding = new Set<{ resolve(): void; reject(fault: unknown): void }>();
+  const commanding = new Set<Waiting>();
   let closing: ReturnType<typeof setTimeout> | undefined;
   /** Aborted as the gate closes. */
   let opening = new AbortController();
@@ -170,16 +191,7 @@ export const createStreamGate = (): StreamGate => {
       if (PLACE.test(place)) return openStream(input, init);
       const waiting = [...commanding];
       commanding.clear();
-      const sent = sendCommand(input, init);
-      sent
-        .then(async (answer) => {
-          if (!answer.ok) throw await refusalIn(answer.clone());
-          for (const { resolve } of waiting) resolve();
-        })
-        .catch((fault: unknown) => {
-          for (const { reject } of waiting) reject(fault);
-        });
-      return sent;
+      return telling(waiting, () => sendCommand(input, init));
     },
 
     whenCommanded: () => new Promise((resolve, reject) => commanding.add({ resolve, reject })),
