@@ -81,7 +81,9 @@ test("a server starts before its database, says that --data is not used, and Ctr
   const config = join(folder.path, "langgraph.json");
   await writeFile(config, JSON.stringify({ graphs: { process: `${graph}:graph` } }));
   const argv = ["--config", config, "--port", "0", "--data", "/nowhere"];
-  const [server, ended] = [1, 2].map(() => spawnServer(argv, { DATABASE_URL: connectionString }));
+  const [server, ended] = [1, 2].map(() =>
+    spawnServer(argv, { DATABASE_URL: connectionString, DATABASE_WAIT_SECONDS: "3600" }),
+  );
   onTestFinished(() => Promise.all([server, ended].map((one) => one?.kill())).then(() => undefined));
   await eventually("both wait", () =>
     [server, ended].every((one) => one?.output().includes("is not there yet; waiting for it")),

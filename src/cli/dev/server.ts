@@ -28,7 +28,7 @@ const DEFAULTS = { WORKERS: "1", LOG_FORMAT: "pretty", BG_JOB_SHUTDOWN_GRACE_PER
 const KEPT_FROM_GRAPHS = new Set(["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]);
 const FILES_NAMED = 3;
 /** What loading the project may take in a process that only looks whether it can. */
-const LOADING_MS = 60_000;
+const LOADING_MS = 120_000;
 
 interface Surroundings {
   argv: readonly string[];
