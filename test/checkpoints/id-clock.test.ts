@@ -1,7 +1,7 @@
 import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { uuid6 } from "@langchain/langgraph-checkpoint";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { createIdClock, timeOfId } from "../../src/checkpoints/saver/id-clock.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -87,6 +87,15 @@ test("a turn that would be taken for older than the one before it is refused ins
   // From an older checkpoint, too: its turn would be behind the newest.
   await expect(turn(threadId, "other", before)).rejects.toThrow("of a time to come");
   expect(await texts(threadId)).toEqual(["one", "answer 1"]);
+});
+
+test("a clock that a test holds keeps nobody waiting for ever", async () => {
+  const { threadId } = await aRunningRun(opened.database);
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await turn(threadId, "one");
+  await turn(threadId, "two");
+  expect(await texts(threadId)).toHaveLength(4);
 });
 
 test("the log says that clocks differ, not for each run", async () => {
