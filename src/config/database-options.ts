@@ -95,5 +95,5 @@ export const unusedDataWarning = (
   databaseUrl: string | undefined,
 ): string | undefined =>
   namesFolder && databaseUrl !== undefined
-    ? "--data is not used: the database is the one that DATABASE_URL names, or another variable of it"
+    ? "--data is not used: the database is named by its address, as by DATABASE_URL"
     : undefined;

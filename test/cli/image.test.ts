@@ -176,9 +176,9 @@ test.each([
   const { packageManager }: { packageManager?: string } = more;
   const { install: found, chosen } = await installationOf(folder, packageManager);
   expect(found).toContain(install);
-  expect(chosen).toContain(`, ${why};`);
+  expect(chosen).toContain(`, ${why}.`);
   const both = await within({}, { "package-lock.json": {}, "yarn.lock": "" }, "dockerfile");
-  expect(both.told).toMatch(/^Of package-lock\.json, yarn\.lock it is .*\n$/);
+  expect(both.told).toMatch(/^There are package-lock\.json, yarn\.lock: .*\n$/);
 });
 
 test.each([

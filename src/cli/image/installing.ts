@@ -71,7 +71,7 @@ const chosenLockFile = async (
   const names = found.map((one) => one.lockFile).join(", ");
   return {
     lockFile,
-    chosen: `Of ${names} it is ${lockFile} that is installed by, ${why}; remove what is left from before.`,
+    chosen: `There are ${names}: packages are installed by ${lockFile}, ${why}. Remove what is left from before.`,
   };
 };
 
