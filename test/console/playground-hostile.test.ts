@@ -88,7 +88,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await shown.violations()).toEqual([]);
       await page.getByRole("button", { name: "Send", exact: true }).click();
       await messages().getByText("short", { exact: true }).waitFor();
-      expect(await box.inputValue()).toBe("");
+      await expect.poll(() => box.inputValue()).toBe("");
     });
 
     test("says of what is no message that it is none, shows the others, and says before it is sent which one is wrong", async () => {
