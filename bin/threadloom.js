@@ -24,9 +24,8 @@ if (major < NODE_AT_LEAST[0] || (major === NODE_AT_LEAST[0] && minor < NODE_AT_L
 /** As src/config/config.ts finds it; what is wrong with the options is said there. */
 const configFile = () => {
   const argv = process.argv.slice(2);
-  const at = argv.findIndex((argument) => argument === "--config" || argument.startsWith("--config="));
-  const given =
-    at < 0 ? undefined : argv[at] === "--config" ? argv[at + 1] : argv[at].slice("--config=".length);
+  const at = argv.findIndex((argument) => /^(--config(=|$)|-c)/.test(argument));
+  const given = at < 0 ? undefined : argv[at].replace(/^(--config=?|-c)/, "") || argv[at + 1];
   const variable = (process.env.LANGGRAPH_CONFIG || "").trim();
   return given || (variable.startsWith("{") ? "" : variable) || "langgraph.json";
 };

@@ -46,16 +46,21 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
   const rows = Object.values(OPTIONS).filter((option) => option.flag !== undefined);
   const switches = new Set([HELP, VERSION, ...rows.filter((row) => row.switch).map((row) => row.flag)]);
   const names = [...rows.map((row) => row.flag!), HELP, VERSION];
+  const shortNames = new Map([
+    ...rows.map((row) => [row.flag, row.shortFlag] as const),
+    [HELP, "h"],
+    [VERSION, "v"],
+  ]);
   const options = Object.fromEntries(
-    names.map((name) => [name, { type: switches.has(name) ? ("boolean" as const) : ("string" as const) }]),
+    names.map((name) => {
+      const short = shortNames.get(name);
+      const type = switches.has(name) ? ("boolean" as const) : ("string" as const);
+      return [name, { type, ...(short !== undefined && { short }) }];
+    }),
   );
   const { tokens } = parseArgs({
     args: [...argv],
-    options: {
-      ...options,
-      [HELP]: { type: "boolean", short: "h" },
-      [VERSION]: { type: "boolean", short: "v" },
-    },
+    options,
     strict: false,
     tokens: true,
   });
@@ -271,7 +276,7 @@ export const helpText = (): string => {
       .filter((row) => row.flag !== undefined)
       .map((row) =>
         line(
-          `--${row.flag}${row.switch ? "" : " <value>"}`,
+          `--${row.flag}${row.shortFlag === undefined ? "" : `, -${row.shortFlag}`}${row.switch ? "" : " <value>"}`,
           `${withDefault(row)} [${row.environment.join(", ")}]`,
         ),
       ),

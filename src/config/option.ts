@@ -11,6 +11,8 @@ export interface Translation {
 export interface Option<Value> {
   /** Name on the command line, without the dashes. */
   flag?: string;
+  /** The same in one letter, where `langgraphjs dev` has one. */
+  shortFlag?: string;
   /** The flag takes no value. */
   switch?: boolean;
   /** Names in the environment; the first that is set counts. */

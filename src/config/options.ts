@@ -61,6 +61,7 @@ export const OPTIONS: {
 } = {
   graphConfigFile: {
     flag: "config",
+    shortFlag: "c",
     environment: ["LANGGRAPH_CONFIG"],
     translations: {
       LANGGRAPH_CONFIG: { expected: "a path", translate: (value) => (isJson(value) ? undefined : value) },
@@ -113,6 +114,7 @@ export const OPTIONS: {
   },
   port: {
     flag: "port",
+    shortFlag: "p",
     environment: ["PORT"],
     default: "8123",
     ...wholeNumber(0, 65_535),

@@ -143,7 +143,7 @@ describe("refusals", () => {
     [["--unsave-no-auth"], {}, "Did you mean --unsafe-no-auth?"],
     [["--foo"], {}, "There is no option --foo. See --help for all."],
     [["--browser"], {}, "There is no option --browser. See --help for all."],
-    [["-p", "80"], {}, "There is no option -p. See --help for all."],
+    [["-n", "3"], {}, "There is no option -n. See --help for all."],
     [
       ["--n-jobs-per-worker", "3"],
       {},
@@ -254,6 +254,15 @@ describe("help", () => {
     expect(readCommandLine(["--help"])).toMatchObject({ help: true, version: false });
     expect(readCommandLine(["-h"])).toMatchObject({ help: true });
     expect(readCommandLine(["--version"])).toMatchObject({ help: false, version: true });
+  });
+
+  test("the letters of langgraphjs dev say the same as the words", () => {
+    expect(parse(["-p", "8200", "-c", "elsewhere.json"])).toMatchObject({
+      port: 8200,
+      graphConfigFile: "elsewhere.json",
+    });
+    expect(parse(["-p8200"]).port).toBe(8200);
+    expect(() => parse(["-p"])).toThrow("-p needs a value, for example: -p 8123");
   });
 
   test("the help names every flag and every variable", () => {

@@ -90,6 +90,9 @@ export default function CronsPage() {
           </button>
         </div>
       )}
+      {data?.next !== undefined && limit >= SHOWN_AT_MOST && (
+        <p className="faint">These are the {SHOWN_AT_MOST} that fire next; there are more.</p>
+      )}
       {asked?.kind === "new" && (
         <CronForm
           cron={undefined}

@@ -1,13 +1,15 @@
 /** Flags of `dev` alone; the server has no such options. */
 const ASKED = "--open";
-const UNWANTED = "--no-open";
+/** The second is the name that `langgraphjs dev` has for it. */
+const UNWANTED = ["--no-open", "--no-browser"];
 
 /** Takes the flags about the browser out of a command line. @returns `opens`: undefined if none of them is there */
 export const openingIn = (argv: readonly string[]): { opens: boolean | undefined; others: string[] } => {
-  const last = argv.findLast((argument) => argument === ASKED || argument === UNWANTED);
+  const isAboutIt = (argument: string): boolean => argument === ASKED || UNWANTED.includes(argument);
+  const last = argv.findLast(isAboutIt);
   return {
     opens: last === undefined ? undefined : last === ASKED,
-    others: argv.filter((argument) => argument !== ASKED && argument !== UNWANTED),
+    others: argv.filter((argument) => !isAboutIt(argument)),
   };
 };
 

@@ -46,5 +46,6 @@ test("a browser is opened at a terminal only, and never in CI, over SSH, or wher
 test("the flags about the browser are for dev, and the last of them counts", () => {
   expect(openingIn(["--port", "1", "--no-open"])).toEqual({ opens: false, others: ["--port", "1"] });
   expect(openingIn(["--no-open", "--open"])).toEqual({ opens: true, others: [] });
+  expect(openingIn(["--open", "--no-browser"])).toEqual({ opens: false, others: [] });
   expect(openingIn([])).toEqual({ opens: undefined, others: [] });
 });
