@@ -59,7 +59,7 @@ test("who leaves the command out is told where its options stand", async () => {
 test("the help of dev has its own options and those of start, asked for in either way", async () => {
   const { out } = await within("help", "dev");
   expect(out).toContain("--no-open");
-  expect(out).toContain("  --port <value> ");
+  expect(out).toContain("  --port, -p <value> ");
   expect((await within("dev", "--help")).out).toBe(out);
 });
 
