@@ -169,4 +169,5 @@ test("a project in TypeScript has its server, its tests and its types", async ()
   expect(version).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-newProjects(["typescript"], aProject);
+// All templates, in both languages: `npm run test:package`.
+newProjects(["agent"], ["typescript"], aProject);

@@ -1,16 +1,17 @@
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, test } from "vitest";
-import { TEMPLATES, type Language } from "../../src/cli/new/templates.ts";
+import type { Language, Template } from "../../src/cli/new/templates.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { startIn, type InstalledProject } from "./installed-project.ts";
 
-/** Tests of what `threadloom new` makes, of each template in these languages, in a project that has the package. */
+/** Tests of what `threadloom new` makes of these templates in these languages, in a project that has the package. */
 export const newProjects = (
+  templates: readonly Template[],
   languages: readonly Language[],
   makeProject: (packageJson: object, files: Record<string, unknown>) => Promise<InstalledProject>,
 ): void => {
-  describe(`new projects, of each template, in ${languages.join(" and ")},`, () => {
-    const kinds = TEMPLATES.flatMap((template) =>
+  describe(`new projects of ${templates.join(", ")} in ${languages.join(" and ")}`, () => {
+    const kinds = templates.flatMap((template) =>
       languages.map((language) => ({ template, language, folder: `${template}-in-${language}` })),
     );
     let project: InstalledProject;
@@ -59,7 +60,7 @@ export const newProjects = (
       expect(await project.within(folder).npm("test")).toMatch(/^# fail 0$/m);
     });
 
-    test.each(TEMPLATES)("hold no error of types: %s", async (template) => {
+    test.each(templates)("hold no error of types: %s", async (template) => {
       await project
         .within(`${template}-in-typescript`)
         .node(project.path("node_modules/typescript-native/bin/tsc"));

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll } from "vitest";
-import { LANGUAGES } from "../../src/cli/new/templates.ts";
+import { LANGUAGES, TEMPLATES } from "../../src/cli/new/templates.ts";
 import { aFolder, packPackage, unpackInto, type InstalledProject } from "./installed-project.ts";
 import { newProjects } from "./new-projects.ts";
 
-/** `npm test` has one of the languages. */
+/** `npm test` has one of the templates, in one language. */
 
 let packed: Awaited<ReturnType<typeof packPackage>>;
 let project: InstalledProject | undefined;
@@ -16,7 +16,7 @@ afterAll(async () => {
   await packed?.remove();
 });
 
-newProjects(LANGUAGES, async (packageJson, files) => {
+newProjects(TEMPLATES, LANGUAGES, async (packageJson, files) => {
   project = await aFolder(packageJson);
   await unpackInto(project, packed.file);
   await project.write(files);
