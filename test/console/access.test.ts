@@ -15,6 +15,15 @@ const KEY = "canary-19c4-the-key";
 const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const PAGES = ["Playground", "Graph", "Assistants", "Runs", "Queue", "Crons", "Store"];
 
+/** A dialog that has closed may still change the address. */
+const closeDialogs = async (page: Page): Promise<void> => {
+  const dialogs = page.locator("dialog");
+  for (let open = await dialogs.count(); open > 0; open -= 1) {
+    await page.keyboard.press("Escape");
+    await expect.poll(() => dialogs.count()).toBe(open - 1);
+  }
+};
+
 const signIn = async (page: Page, label: RegExp, key: string): Promise<void> => {
   await page.getByLabel(label).fill(key);
   await page.getByRole("button", { name: "Sign in" }).click();
@@ -104,7 +113,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
       .getByText(/needs the scope/)
       .waitFor();
     expect(await shown.violations()).toEqual([]);
-    await page.keyboard.press("Escape");
+    await closeDialogs(page);
 
     await shown.go("/queue");
     await page.getByRole("button", { name: "Cancel all that wait" }).click();
@@ -126,8 +135,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
       .getByRole("alert")
       .getByText(/needs the scope/)
       .waitFor();
-    await page.keyboard.press("Escape");
-    await page.keyboard.press("Escape");
+    await closeDialogs(page);
 
     await shown.go("/");
     await page.getByLabel("Message", { exact: true }).fill("hello");
@@ -283,7 +291,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
         .getByRole("alert")
         .getByText(/There is no run/)
         .waitFor();
-      await page.keyboard.press("Escape");
+      await closeDialogs(page);
       await place("/crons");
       await page.getByText(schedule).waitFor();
       expect(await page.locator("tr[data-cron]").count()).toBe(1);
