@@ -30,6 +30,13 @@ export interface HubOptions {
   logger: Logger;
 }
 
+export interface ReadThreadOptions {
+  /** Of the attempt with this turn only the events from now on are sent, behind its `metadata`. */
+  liveTurn?: number | undefined;
+  /** The end of this run is sent in its turn, also if none of its events can be read. */
+  endedRunId?: string | undefined;
+}
+
 /**
  * The fan-out of this process: events of runs that it executes go from memory to any number of readers here;
  * readers of runs that other processes execute are served from the event log.
@@ -52,10 +59,9 @@ export interface Hub {
   /**
    * Reads a thread over all its runs, those to come included. `after`: the `threadSeq` of the last event that the reader
    * has, 0 for all that is kept. The thread may not exist yet. Who reads over the protocol wire causes the runs that begin
-   * from now on, here or in other processes, to make its events. `liveTurn`: of the attempt with this turn only what comes
-   * from now on is told, behind its `metadata`.
+   * from now on, here or in other processes, to make its events.
    */
-  readThread(threadId: string, after: number, wire: Wire, liveTurn?: number): ThreadReader;
+  readThread(threadId: string, after: number, wire: Wire, how?: ReadThreadOptions): ThreadReader;
   /** Has the runs that begin on a thread kept, and told over this wire, before somebody can read it. Returns the end of that. */
   followThread(threadId: string, wire: Wire): () => void;
   /** Whether an attempt that begins now on this thread has to make the events of the protocol wire for somebody who reads it. */
@@ -155,7 +161,8 @@ export const createHub = (options: HubOptions): Hub => {
     followThread: (threadId, wire) => followed.follow(threadId, wire, () => undefined),
     wantsProtocol: (threadId) => followed.isFollowedOverProtocol(threadId),
 
-    readThread(threadId, after, wire, liveTurn) {
+    readThread(threadId, after, wire, { liveTurn, endedRunId } = {}) {
+      const ended = endedRunId === undefined ? [] : [endedRunId];
       let current: string | undefined;
       let live = liveTurn;
       return readThread({
@@ -170,7 +177,7 @@ export const createHub = (options: HubOptions): Hub => {
           if (!run.resumable && channels.get(run.runId) === undefined) announce(run);
           return read({ ...run, after: isLive ? undefined : from, wire });
         },
-        held: () => channels.runIdsOf(threadId),
+        held: () => [...channels.runIdsOf(threadId), ...ended],
         follow: (wake) =>
           followed.follow(threadId, wire, (begun) => {
             // News of another run: the one that is being read may have ended.

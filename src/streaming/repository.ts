@@ -26,8 +26,8 @@ export interface NewestRun {
   endedAt: number;
   /** Milliseconds between then and now, by the clock of the database. */
   endedAgo: number;
-  /** Whether its events, or some of them, are in the log. */
-  isLogged: boolean;
+  /** Whether the thread has stopped with it, and waits for an answer. */
+  waits: boolean;
   /** Runs of the thread that have not ended, as of the same moment. */
   unfinished: number;
 }
@@ -53,12 +53,12 @@ const STATE_CHANGED_AT = `select extract(epoch from state_updated_at)::text as a
 
 const ENDED_AT = `extract(epoch from r.updated_at)::float8 * 1000 as "endedAt"`;
 
-/** Looks at all runs of the thread, by runs_by_thread, as turns.ts does (8 ms for 10,000). Also run_events_pkey, threads_pkey. */
+/** Looks at all runs of the thread, by runs_by_thread, as turns.ts does (8 ms for 10,000). Also threads_pkey. */
 const NEWEST = `select r.run_id as "runId", r.assistant_id as "assistantId", r.graph_id as "graphId", r.turn, r.status, r.error, ${ENDED_AT},
     extract(epoch from now() - r.updated_at)::float8 * 1000 as "endedAgo",
-    exists (select from threadloom.run_events e where e.thread_id = r.thread_id and e.run_id = r.run_id) as "isLogged",
-    (select t.unfinished_runs from threadloom.threads t where t.thread_id = $1) as unfinished
-  from threadloom.runs r where r.thread_id = $1 and r.turn > 0 order by r.turn desc limit 1`;
+    t.status = 'interrupted' and t.unfinished_runs = 0 as waits, t.unfinished_runs as unfinished
+  from threadloom.runs r join threadloom.threads t on t.thread_id = r.thread_id
+  where r.thread_id = $1 and r.turn > 0 order by r.turn desc limit 1`;
 
 /** Indexes: runs_pkey, threads_pkey, runs_by_thread. */
 const ENDED = `select r.status, r.turn, r.error, ${ENDED_AT},

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
-import { isInput, isRoot, openFrames, started, type Frame, type FrameStream } from "./frames.ts";
+import { EVERYTHING, isInput, isRoot, openFrames, started, type Frame, type FrameStream } from "./frames.ts";
 
 /** How runs end over event streaming: told so that what both SDKs iterate over ends, and the same for who comes later. */
 
@@ -169,6 +169,30 @@ describe("who comes after a run has ended", () => {
         await late.until(isRoot("interrupted"));
         expect(late.seen.filter(isInput)).toHaveLength(1);
       }
+    }
+  });
+
+  test("is told the data of earlier runs before the question of a run that was not logged, and numbers rise", async () => {
+    const threadId = newId();
+    const first = await started(server.url, threadId, aTurn);
+    await api.untilRunIs(threadId, first.runId, "success");
+    await api.aFinishedRun(threadId, { assistant_id: "approval", input: saying("tea") });
+    // Another server has nothing of the run in memory.
+    const replica = await startTestServer({ connectionString: server.connectionString });
+    try {
+      for (const since of [undefined, 1]) {
+        const late = await openFrames(replica.url, threadId, { channels: EVERYTHING, since });
+        streams.push(late);
+        await late.until(isInput);
+        await late.until(isRoot("interrupted"));
+        const numbers = late.seen.map(({ seq }) => seq);
+        expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
+        expect(late.seen.filter(({ method }) => method === "values").length).toBeGreaterThan(1);
+        expect(late.seen.filter(isInput)).toHaveLength(1);
+        late.close();
+      }
+    } finally {
+      await replica.close();
     }
   });
 

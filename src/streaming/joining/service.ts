@@ -80,7 +80,7 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
         const newState = modes.has("state_update") ? await createStateWatch(sight) : undefined;
         const from = after ?? beforeTurn(running ?? over + 1);
         const isLive = after === undefined && running !== null;
-        const runs = hub.readThread(threadId, from, "first", isLive ? running : undefined);
+        const runs = hub.readThread(threadId, from, "first", { liveTurn: isLive ? running : undefined });
         const isStillSeen = (): Promise<boolean> => sight.isStillThere();
         return { from, sight, reader: readThreadStream({ runs, modes, after: from, newState, isStillSeen }) };
       } finally {

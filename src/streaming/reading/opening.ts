@@ -1,9 +1,7 @@
 import { beforeTurn, turnOf } from "../../events/event-ids.ts";
-import type { Hub } from "../../events/hub.ts";
 import type { StreamingRepository } from "../repository.ts";
 import { JUST_NOW_MS } from "./audiences.ts";
-import { END_EVENTS_AT_MOST, lastSeqOf, type EndedRun } from "./ends.ts";
-import { endedRun } from "./ended-run.ts";
+import { END_EVENTS_AT_MOST, lastSeqOf } from "./ends.ts";
 
 /** Where a connection begins, and what of the runs before it is told. */
 export interface Opening {
@@ -17,8 +15,8 @@ export interface Opening {
   newestTurn: number | undefined;
   /** That run ended so lately that the client may have started it himself. */
   hasEndedJustNow: boolean;
-  /** That run, if it waits for an answer and none of its events can be read. */
-  unreadable: EndedRun | undefined;
+  /** The newest run, if it waits for an answer: its question is told in its turn, also where none of its events can be read. */
+  waitingRunId: string | undefined;
 }
 
 /** Of a thread that has not run yet: all is told. */
@@ -28,7 +26,7 @@ export const NOTHING_YET: Opening = {
   endedTurn: 0,
   newestTurn: undefined,
   hasEndedJustNow: false,
-  unreadable: undefined,
+  waitingRunId: undefined,
 };
 
 /** Bytes of events that are told again to a client that names no event it has. */
@@ -36,22 +34,18 @@ const REPLAYED_BYTES = 2 * 1024 * 1024;
 
 const SYNTHESIZED = /^synth:([0-9a-f-]{36}):(.+)$/;
 
-export interface OpeningParts {
-  repository: StreamingRepository;
-  hub: Pick<Hub, "holds">;
-}
-
 /**
  * The rule of the replay: docs/decisions/027-replay-and-ends-of-event-streaming.md. It asks for nothing that a server
  * remembers, so that it is the same on every replica and after every restart.
  */
-export const createOpenings = ({ repository, hub }: OpeningParts) => {
-  const afterSeq = (since: number): Opening => {
+export const createOpenings = (repository: StreamingRepository) => {
+  const afterSeq = async (threadId: string, since: number): Promise<Opening> => {
+    const newest = await repository.newestRun(threadId);
     const last = lastSeqOf(turnOf(since));
     // In the middle of a run's end: what it asked for stands among its events, so these are read once more.
     const isWithinEnd = since < last && since > last - END_EVENTS_AT_MOST;
     const after = isWithinEnd ? beforeTurn(turnOf(since)) : since;
-    return { ...NOTHING_YET, after, since };
+    return { ...NOTHING_YET, after, since, waitingRunId: newest?.waits ? newest.runId : undefined };
   };
 
   return {
@@ -59,19 +53,19 @@ export const createOpenings = ({ repository, hub }: OpeningParts) => {
 
     /** After an event that is named by its id; undefined if it is none of this thread. */
     async afterEvent(threadId: string, eventId: string): Promise<Opening | undefined> {
-      if (/^\d{1,16}$/.test(eventId)) return afterSeq(Number(eventId));
+      if (/^\d{1,16}$/.test(eventId)) return await afterSeq(threadId, Number(eventId));
       const [, runId, what] = SYNTHESIZED.exec(eventId) ?? [];
       if (runId === undefined || what === undefined) return undefined;
       if (what === "running") {
         const first = await repository.firstSeq(threadId, runId);
-        return first === undefined ? undefined : afterSeq(first);
+        return first === undefined ? undefined : await afterSeq(threadId, first);
       }
       const row = await repository.ended(threadId, runId);
       if (row === undefined) return undefined;
       const last = lastSeqOf(row.turn);
       // After these nothing follows. Of what came before them some may come twice, which the ids tell.
       const isLast = what === "completed" || what === "failed";
-      return afterSeq(isLast ? last : last - END_EVENTS_AT_MOST + 1);
+      return await afterSeq(threadId, isLast ? last : last - END_EVENTS_AT_MOST + 1);
     },
 
     /** From the beginning, as far as that is kept. */
@@ -84,15 +78,13 @@ export const createOpenings = ({ repository, hub }: OpeningParts) => {
       // While the newest one goes on, or waits for its next attempt, it is that one's end which is to come.
       const endedTurn = newest === undefined ? 0 : isOver ? newest.turn : newest.turn - 1;
       const isTold = isOver && newest.unfinished === 0;
-      const isReadable = newest !== undefined && (newest.isLogged || hub.holds(threadId, newest.runId));
-      const row = isTold && !isReadable ? await repository.ended(threadId, newest.runId) : undefined;
       return {
         after: first === undefined ? Math.max(0, beforeTurn(newest?.turn ?? 0)) : first - 1,
         since: 0,
         endedTurn,
         newestTurn: isTold ? newest.turn : undefined,
         hasEndedJustNow: isTold && newest.endedAgo < JUST_NOW_MS,
-        unreadable: row?.waiting ? endedRun(newest?.runId ?? "", row.turn, row) : undefined,
+        waitingRunId: newest?.waits ? newest.runId : undefined,
       };
     },
   };

@@ -133,10 +133,8 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     const ends = endsFrom(seat);
     let opening = await patiently(open);
     if (closing.signal.aborted) return "ended";
-    thread = hub.readThread(threadId, opening.after, "protocol");
+    thread = hub.readThread(threadId, opening.after, "protocol", { endedRunId: opening.waitingRunId });
     yield { events: [], upTo: Math.max(opening.after, opening.since) };
-    if (opening.unreadable !== undefined)
-      for await (const events of ends.tell(opening.unreadable, opening)) yield { events, upTo: -1 };
     let current: BegunRun | undefined;
     let isAnew = false;
     /** The ids of a thread that was made anew are smaller than those before: no other subscription is to wait for them. */

@@ -23,11 +23,11 @@ export interface ReadingServiceParts {
 export const createReadingService = ({ authorize, repository, hub, signals }: ReadingServiceParts) => {
   const audiences = createAudiences();
   const arrivals = createArrivals(signals);
-  const openings = createOpenings({ repository, hub });
+  const openings = createOpenings(repository);
   const readers = new Set<SubscriptionReader>();
 
   const openingOf = async (threadId: string, since: number | string | undefined): Promise<Opening> => {
-    if (typeof since === "number") return openings.afterSeq(since);
+    if (typeof since === "number") return await openings.afterSeq(threadId, since);
     const named = since === undefined ? undefined : await openings.afterEvent(threadId, since);
     if (named !== undefined) return named;
     return await openings.fromBeginning(threadId);
