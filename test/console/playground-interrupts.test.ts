@@ -100,6 +100,78 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages().getByText('Answered: {"colour":"red"}').waitFor();
     });
 
+    test("is answered only by what a person writes or chooses: no box is filled in, and no empty one is sent", async () => {
+      const { page } = shown;
+      const json = page.getByLabel("Answer as JSON");
+      const text = page.getByLabel("Answer", { exact: true });
+      const send = page.getByRole("button", { name: "Answer", exact: true });
+      await begin("asking");
+      await say("twice");
+      await page.getByText("Once?").waitFor();
+      expect([await json.inputValue(), await send.isDisabled()]).toEqual(["", true]);
+      await json.fill("true");
+      expect(await send.isEnabled()).toBe(true);
+      // Written in a box that is no longer shown.
+      await page.getByRole("button", { name: "Answer with a text" }).click();
+      expect([await text.inputValue(), await send.isDisabled()]).toEqual(["", true]);
+      await page.getByRole("button", { name: "Answer with JSON" }).click();
+      expect([await json.inputValue(), await send.isDisabled()]).toEqual(["", true]);
+      await json.fill("null");
+      await send.click();
+      await page.getByText("Twice?").waitFor();
+      expect([await json.inputValue(), await send.isDisabled()]).toEqual(["", true]);
+      await json.fill("2");
+      await send.click();
+      await messages().getByText("Answered: [null,2]").waitFor();
+    });
+
+    test("is a button for each of its options, which answers with that option", async () => {
+      const { page } = shown;
+      const options = page.getByRole("group", { name: "Options" });
+      await begin("asking");
+      for (const [place, [name, answer]] of [
+        ["approve", '"approve"'],
+        ["false", "false"],
+        ["Ask Ada", "7"],
+      ].entries()) {
+        await say("options");
+        await options.getByRole("button", { name, exact: true }).waitFor();
+        expect(await options.getByRole("button").allTextContents()).toEqual(["approve", "false", "Ask Ada"]);
+        if (place === 0) {
+          // Enter and Space answer nothing unless a person has moved to a button.
+          expect(await page.evaluate("document.activeElement?.closest('fieldset') === null")).toBe(true);
+          expect(await shown.violations()).toEqual([]);
+        }
+        await options.getByRole("button", { name, exact: true }).click();
+        await messages()
+          .nth(place * 2 + 1)
+          .getByText(`Answered: ${answer}`)
+          .waitFor();
+      }
+      // Something else than an option.
+      await say("options");
+      await page.getByLabel("Answer as JSON").fill('"neither"');
+      await page.getByRole("button", { name: "Answer", exact: true }).click();
+      await messages().getByText('Answered: "neither"').waitFor();
+    });
+
+    test("has buttons for the first of many options, and none for options of another shape", async () => {
+      const { page } = shown;
+      const options = page.getByRole("group", { name: "Options" });
+      await begin("asking");
+      await say("many options");
+      await options.getByRole("button", { name: "Show all 1,000 options" }).waitFor();
+      expect(((await options.textContent()) ?? "").length).toBeLessThan(5_000);
+      await options.getByRole("button", { name: "Show all 1,000 options" }).click();
+      await options.getByRole("button", { name: /^999 a/ }).click();
+      await messages()
+        .getByText(/^Answered: "999 a{1000}"$/)
+        .waitFor();
+      await say("no buttons");
+      await page.getByLabel("Answer as JSON").waitFor();
+      expect(await options.count()).toBe(0);
+    });
+
     test("is read by scrolling where it is long, with what was said in sight above it", async () => {
       const { page } = shown;
       await page.setViewportSize({ width: 1280, height: 800 });

@@ -1,8 +1,7 @@
 import type { Interrupt } from "@langchain/langgraph-sdk";
-import { useId, useState } from "react";
-import { JsonEditor, JsonView } from "../parts/json.tsx";
+import { useState } from "react";
 import { ActionForm } from "./action-form.tsx";
-import { PlainText } from "./markdown.tsx";
+import { FreeAnswer } from "./free-answer.tsx";
 import { actionQuestion } from "./interrupt-requests.ts";
 import type { ThreadRecord } from "./thread-record.ts";
 import styles from "./interrupt.module.css";
@@ -92,39 +91,5 @@ const Question = ({ value, onAnswer }: { value: unknown; onAnswer(response: unkn
     <FreeAnswer value={value} onAnswer={onAnswer} />
   ) : (
     <ActionForm question={question} onAnswer={onAnswer} />
-  );
-};
-
-/** To a question of no known shape. */
-const FreeAnswer = ({ value, onAnswer }: { value: unknown; onAnswer(response: unknown): void }) => {
-  const [kind, setKind] = useState<"Text" | "JSON">(typeof value === "string" ? "Text" : "JSON");
-  const [text, setText] = useState("");
-  const field = useId();
-  const [written, setWritten] = useState<{ json: unknown } | undefined>({ json: true });
-  return (
-    <div className="stack">
-      {typeof value === "string" ? <PlainText text={value} /> : <JsonView value={value} depth={2} />}
-      {kind === "Text" ? (
-        <div className="stack">
-          <label htmlFor={field}>Answer</label>
-          <textarea id={field} rows={2} value={text} onChange={({ target }) => setText(target.value)} />
-        </div>
-      ) : (
-        <JsonEditor label="Answer as JSON" initial={true} rows={3} onChange={setWritten} />
-      )}
-      <div className="row">
-        <button
-          type="button"
-          className="primary"
-          disabled={kind === "JSON" && written === undefined}
-          onClick={() => onAnswer(kind === "Text" ? text : written?.json)}
-        >
-          Answer
-        </button>
-        <button type="button" className="plain" onClick={() => setKind(kind === "Text" ? "JSON" : "Text")}>
-          Answer with {kind === "Text" ? "JSON" : "a text"}
-        </button>
-      </div>
-    </div>
   );
 };

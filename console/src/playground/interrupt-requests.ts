@@ -3,7 +3,7 @@ import { isObject } from "../parts/is-object.ts";
 /**
  * What a thread waits for, as far as the value of an interrupt tells. Two shapes are in the field: the one that agent inboxes know
  * (`action_request`, `config`; alone or in a list), and that of LangChain's human-in-the-loop middleware (`actionRequests`,
- * `reviewConfigs`, or the same in snake case). Everything else is answered by JSON or a text.
+ * `reviewConfigs`, or the same in snake case). Everything else is answered by one of its `options`, JSON or a text.
  */
 export type Decision = "accept" | "edit" | "respond" | "ignore";
 
@@ -117,4 +117,27 @@ const middlewareQuestion = (value: unknown): ActionQuestion | undefined => {
 export const actionQuestion = (value: unknown): ActionQuestion | undefined => {
   const question = middlewareQuestion(value) ?? inboxQuestion(value);
   return question?.requests.every(({ allowed }) => allowed.length > 0) === true ? question : undefined;
+};
+
+/** One of the answers that a question offers. */
+export interface AnswerOption {
+  label: string;
+  /** What the graph gets. */
+  answer: unknown;
+}
+
+const answerOption = (option: unknown): AnswerOption | undefined => {
+  if (typeof option === "string") return option.trim() === "" ? undefined : { label: option, answer: option };
+  if (typeof option === "number" || typeof option === "boolean")
+    return { label: String(option), answer: option };
+  if (!isObject(option) || typeof option["label"] !== "string" || !("value" in option)) return undefined;
+  return option["label"].trim() === "" ? undefined : { label: option["label"], answer: option["value"] };
+};
+
+/** What `options` of a question offers: texts, numbers, booleans, or `{label, value}`. None if one of them has another shape. */
+export const optionsOf = (value: unknown): readonly AnswerOption[] => {
+  const offered = objectOf(value)["options"];
+  if (!Array.isArray(offered)) return [];
+  const options = (offered as unknown[]).map(answerOption);
+  return options.every((option) => option !== undefined) ? options : [];
 };

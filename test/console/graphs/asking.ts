@@ -66,7 +66,16 @@ const QUESTIONS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
       description: "A reason.\n\n".repeat(40),
     },
   ],
-  ["free", { question: "Which colour?", options: ["red", "blue"] }],
+  ["free", { question: "Which colour?" }],
+  ["options", { question: "Delete the table?", options: ["approve", false, { label: "Ask Ada", value: 7 }] }],
+  [
+    "many options",
+    {
+      question: "Which?",
+      options: Array.from({ length: 1_000 }, (_, place) => `${place} ${"a".repeat(1_000)}`),
+    },
+  ],
+  ["no buttons", { question: "Which?", options: ["red", { colour: "blue" }] }],
 ]);
 
 const said = (state: typeof State.State): string =>
@@ -77,6 +86,11 @@ export const graph = new StateGraph(State)
     const answer: unknown = interrupt(QUESTIONS.get(said(state)) ?? said(state));
     return { messages: [new AIMessage(`Answered: ${JSON.stringify(answer)}`)] };
   })
+  .addNode("twice", () => {
+    const first: unknown = interrupt({ question: "Once?" });
+    const second: unknown = interrupt({ question: "Twice?" });
+    return { messages: [new AIMessage(`Answered: ${JSON.stringify([first, second])}`)] };
+  })
   .addNode("here", ({ place }) => {
     const answer: unknown = interrupt(`What is in ${place}?`);
     return { messages: [new AIMessage(`In ${place}: ${JSON.stringify(answer)}`)] };
@@ -84,9 +98,14 @@ export const graph = new StateGraph(State)
   .addConditionalEdges(
     START,
     (state) =>
-      said(state) === "two" ? ["Paris", "Rome"].map((place) => new Send("here", { place })) : "ask",
-    ["ask", "here"],
+      said(state) === "two"
+        ? ["Paris", "Rome"].map((place) => new Send("here", { place }))
+        : said(state) === "twice"
+          ? "twice"
+          : "ask",
+    ["ask", "here", "twice"],
   )
+  .addEdge("twice", END)
   .addEdge("ask", END)
   .addEdge("here", END)
   .compile();
