@@ -20,6 +20,10 @@ const POLICY =
 const NAMED_BY_CONTENTS = /[\\/]assets[\\/]/;
 const FOR_EVER = "public, max-age=31536000, immutable";
 
+/** Addresses of pages without the `#` behind which the page keeps them: people leave it out, and mail programs cut it off. */
+const PAGE_WITHOUT_HASH =
+  /^\/console\/((?:assistants|crons|graph|queue|runs|store|threads)(?:\/[^?]*)?)(\?.*)?$/;
+
 export interface ConsoleParts {
   /** What the page asks for where the server wants to know who calls. */
   signIn: SignIn;
@@ -81,7 +85,10 @@ export const createConsoleRoutes =
       return reply.redirect(`console/${query === undefined ? "" : `?${query}`}`);
     });
     app.get("/console/sign-in.json", { schema: { hide: true } }, () => signIn);
-    app.get("/console/*", { schema: { hide: true } }, (request, reply) =>
-      reply.sendFile((request.params as { "*": string })["*"]),
-    );
+    app.get("/console/*", { schema: { hide: true } }, (request, reply) => {
+      const [, place, query = ""] = PAGE_WITHOUT_HASH.exec(request.url) ?? [];
+      if (place === undefined) return reply.sendFile((request.params as { "*": string })["*"]);
+      const up = "../".repeat(place.split("/").length - 1) || "./";
+      return reply.redirect(`${up}#/${place}${query}`);
+    });
   };

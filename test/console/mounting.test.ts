@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { request as ask, createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -12,7 +13,12 @@ import { reasonForNoBrowser, SLOW_MS, watchPage } from "./browser.ts";
 /** The console at other addresses, with parts of the API left out, and asked in odd ways. */
 
 const graphConfigFile = fileURLToPath(new URL("../../langgraph.json", import.meta.url));
-const PAGES = ["Playground", "Graph", "Assistants", "Runs", "Queue", "Crons", "Store"];
+const PLACES = [
+  ...readFileSync(new URL("../../console/src/shell/pages.ts", import.meta.url), "utf8").matchAll(
+    /path: "\/([^"]+)"/g,
+  ),
+].map(([, path = ""]) => path.replaceAll(/[:?]/g, ""));
+const NAMES = ["Playground", "Graph", "Assistants", "Runs", "Queue", "Crons", "Store"];
 
 /** As a proxy that takes a prefix away; what is not below it is not there. */
 const startStrippingProxy = async (prefix: string, target: string) => {
@@ -86,9 +92,12 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
         // Without the slash, and with what people may add.
         const { page, faults } = await open(`${root}/console?from=mail`);
         expect(new URL(page.url()).pathname).toBe(`${new URL(root).pathname}/console/`);
-        await goThrough(page, PAGES);
+        await goThrough(page, NAMES);
         await page.getByRole("navigation").getByRole("link", { name: "Runs", exact: true }).click();
         await page.getByText(/^\d+ runs?$/).waitFor();
+        // An address from which somebody has lost the #.
+        await page.goto(`${root}/console/queue/`);
+        await expect.poll(() => page.title()).toBe("Queue – Threadloom");
         expect(faults).toEqual([]);
         await page.close();
       }
@@ -170,6 +179,36 @@ describe("the page at /console", () => {
     const brotli = await fetch(`${server.url}/console/${script}`, { headers: { "accept-encoding": "br" } });
     expect(brotli.headers.get("content-encoding")).toBe("br");
     expect(await brotli.text()).toBe(await plain.text());
+  });
+
+  test("leads from the address of a page without its # to that page, at every mount", async () => {
+    expect(PLACES).toContain("threads/threadId/history");
+    const mounted = await startTestServer({ projectKeys: { http: { mount_prefix: "/console/v1" } } });
+    const proxy = await startStrippingProxy("/tools", mounted.url);
+    try {
+      for (const root of [server.url, mounted.url, `${proxy.url}/console/v1`]) {
+        for (const [asked, place] of [
+          ["runs", "runs"],
+          ["runs/", "runs/"],
+          ["runs?status=error&graph=a", "runs?status=error&graph=a"],
+          ["threads/1/history?at=2?", "threads/1/history?at=2?"],
+          ["threads/a%2Fb%20c", "threads/a%2Fb%20c"],
+          ...PLACES.map((place) => [place, place]),
+        ] as [string, string][]) {
+          const address = `${root}/console/${asked}`;
+          const answer = await fetch(address, { redirect: "manual" });
+          const location = new URL(answer.headers.get("location") ?? "no-location", address);
+          expect([answer.status, location.href]).toEqual([302, `${root}/console/#/${place}`]);
+          expect(answer.headers.get("cache-control")).toBe("no-cache");
+        }
+      }
+      // Neither names of files nor other names that begin like a page.
+      for (const path of ["runs.json", "runsomething", "assets/runs", "elsewhere"])
+        expect([path, (await fetch(`${server.url}/console/${path}`)).status]).toEqual([path, 404]);
+    } finally {
+      await proxy.close();
+      await mounted.close();
+    }
   });
 
   test("gives no file beside its own, whatever is asked for", async () => {
