@@ -27,14 +27,14 @@ const HEADS = `select t.thread_id, t.turns - t.unfinished_runs as over, extract(
   from threadloom.threads t where t.thread_id = any($1::uuid[])`;
 
 /**
- * From turn $2 on; of what has ended only what is logged, or is in memory here ($3). All runs of the thread are looked at, by
+ * From turn $2 on; of what has ended only what is logged, or is in memory here ($3), or never began. All runs of the thread are looked at, by
  * runs_by_thread: which takes 8 ms for 10,000 of them, so it is asked only if something has begun or ended (0.1 ms). Also
  * run_events_pkey.
  */
 const NEXT = `select r.run_id, r.turn, r.attempt, r.resumable from threadloom.runs r
   where r.thread_id = $1 and r.turn >= $2 and (r.status = 'running' or (r.status <> 'pending' and (
     r.run_id = any($3::uuid[])
-    or exists (select from threadloom.run_events e where e.thread_id = r.thread_id and e.run_id = r.run_id))))
+    or r.attempt = 0 or exists (select from threadloom.run_events e where e.thread_id = r.thread_id and e.run_id = r.run_id))))
   order by r.turn limit 1`;
 
 /** Threads that one look is for at most. */

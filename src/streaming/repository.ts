@@ -14,7 +14,7 @@ export interface ThreadStanding {
   begun: number;
 }
 
-/** The run of a thread that began last. */
+/** The run of a thread that began last; if none has, the last one that was cancelled before. */
 export interface NewestRun {
   runId: string;
   assistantId: string;
@@ -30,6 +30,8 @@ export interface NewestRun {
   waits: boolean;
   /** Runs of the thread that have not ended, as of the same moment. */
   unfinished: number;
+  /** The newest turn: that of a run that was cancelled before it began may be above this one's. */
+  lastTurn: number;
 }
 
 /** A run whose end a reader has come to. */
@@ -56,14 +58,14 @@ const ENDED_AT = `extract(epoch from r.updated_at)::float8 * 1000 as "endedAt"`;
 /** Looks at all runs of the thread, by runs_by_thread, as turns.ts does (8 ms for 10,000). Also threads_pkey. */
 const NEWEST = `select r.run_id as "runId", r.assistant_id as "assistantId", r.graph_id as "graphId", r.turn, r.status, r.error, ${ENDED_AT},
     extract(epoch from now() - r.updated_at)::float8 * 1000 as "endedAgo",
-    t.status = 'interrupted' and t.unfinished_runs = 0 as waits, t.unfinished_runs as unfinished
+    t.status = 'interrupted' and t.unfinished_runs = 0 as waits, t.unfinished_runs as unfinished, max(r.turn) over () as "lastTurn"
   from threadloom.runs r join threadloom.threads t on t.thread_id = r.thread_id
-  where r.thread_id = $1 and r.turn > 0 order by r.turn desc limit 1`;
+  where r.thread_id = $1 and r.turn > 0 order by (r.attempt > 0) desc, r.turn desc limit 1`;
 
 /** Indexes: runs_pkey, threads_pkey, runs_by_thread. */
 const ENDED = `select r.status, r.turn, r.error, ${ENDED_AT},
-    case when t.status = 'interrupted' and t.unfinished_runs = 0
-      and not exists (select from threadloom.runs n where n.thread_id = $1 and n.turn > r.turn)
+    case when t.status = 'interrupted' and t.unfinished_runs = 0 and r.attempt > 0
+      and not exists (select from threadloom.runs n where n.thread_id = $1 and n.turn > r.turn and n.attempt > 0)
     then t.interrupts end as waiting
   from threadloom.runs r join threadloom.threads t on t.thread_id = r.thread_id
   where r.thread_id = $1 and r.run_id = $2`;

@@ -5,6 +5,8 @@ import { createBehindOthers } from "../../src/queue/sql/create-behind-others.ts"
 import { createOnIdleThread } from "../../src/queue/sql/create-on-idle-thread.ts";
 import { createWithThread } from "../../src/queue/sql/create-with-thread.ts";
 import type { NewRun } from "../../src/queue/sql/create.ts";
+import { lockThread } from "../../src/queue/sql/lock-threads.ts";
+import { lockUnfinished } from "../../src/queue/sql/lock-unfinished.ts";
 import { ALL_RIGHTS } from "../helpers/access.ts";
 import { openQueue, type OpenQueue } from "./open-queue.ts";
 
@@ -24,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 
-const aNewRun = (threadId: string, afterSeconds = 0): NewRun => ({
+const aNewRun = (threadId: string, afterSeconds = 0, resumable = false): NewRun => ({
   runId: newId(),
   threadId,
   assistantId: ASSISTANT,
@@ -38,14 +40,14 @@ const aNewRun = (threadId: string, afterSeconds = 0): NewRun => ({
   keptConfig: undefined,
   webhook: null,
   kwargs: "{}",
-  resumable: false,
+  resumable,
   deleteThread: false,
   afterSeconds,
   readerId: null,
 });
-const behind = async (threadId: string, afterSeconds = 0) =>
+const behind = async (threadId: string, afterSeconds = 0, resumable = false) =>
   await opened.database.transaction((transaction) =>
-    createBehindOthers(transaction, ALL_RIGHTS, aNewRun(threadId, afterSeconds), {
+    createBehindOthers(transaction, ALL_RIGHTS, aNewRun(threadId, afterSeconds, resumable), {
       replacedPending: 0,
       pendingAtMost: null,
     }),
@@ -83,6 +85,37 @@ test("attempts are numbered from 1 in the order in which they begin", async () =
   // Without a slot it begins when it is claimed.
   const fifth = await createOnIdleThread(opened.database, ALL_RIGHTS, aNewRun(threadId), undefined);
   expect([fifth?.turn, (await claimed()).turn]).toEqual([0, 5]);
+});
+
+test("a run that never began has a turn if its events were to be kept, and no attempt has the same", async () => {
+  const threadId = newId();
+  const first = await createWithThread(opened.database, ALL_RIGHTS, aNewRun(threadId), CLAIM, undefined);
+  const waiting = [];
+  for (const resumable of [true, false, true]) waiting.push(await behind(threadId, 0, resumable));
+  const cancel = async (runIds: (string | undefined)[]) =>
+    await opened.database.transaction(async (transaction) => {
+      await lockThread(transaction, threadId);
+      const runs = await lockUnfinished(transaction, threadId);
+      const meant = runs.filter(({ run_id: runId }) => runIds.includes(runId));
+      await opened.ends.cancelWaiting(transaction, meant, "interrupt");
+    });
+  const turns = async () =>
+    await opened.database.query<{ run_id: string; turn: number }>(
+      "select run_id, turn from threadloom.runs where thread_id = $1 order by created_at, run_id",
+      [threadId],
+    );
+  await cancel(waiting.map((run) => run?.run_id));
+  await finished(first);
+  const alone = await behind(threadId, 3_600, true);
+  await cancel([alone?.run_id]);
+  await behind(threadId);
+  const last = await claimed();
+  const all = (await turns()).map(({ turn }) => turn);
+  expect(all[2]).toBe(0);
+  const given = all.filter((turn) => turn > 0);
+  expect(given).toEqual([...new Set(given)].sort((a, b) => a - b));
+  expect(given).toHaveLength(5);
+  expect(last.turn).toBe(given.at(-1));
 });
 
 test.each(["is handed back", "loses its worker"])(

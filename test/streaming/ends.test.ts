@@ -3,7 +3,16 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
-import { EVERYTHING, isInput, isRoot, openFrames, started, type Frame, type FrameStream } from "./frames.ts";
+import {
+  command,
+  EVERYTHING,
+  isInput,
+  isRoot,
+  openFrames,
+  started,
+  type Frame,
+  type FrameStream,
+} from "./frames.ts";
 
 /** How runs end over event streaming: told so that what both SDKs iterate over ends, and the same for who comes later. */
 
@@ -29,6 +38,7 @@ const endsOf = (frames: readonly Frame[], runId: string): unknown[] =>
   frames
     .filter(({ event_id: id }) => id.startsWith(`synth:${runId}:`) && !id.endsWith(":running"))
     .map(({ method, params: { data } }) => (method === "lifecycle" ? data : method));
+const aTurn = { assistant_id: "two-step", input: saying("hello") };
 const SLEEP = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 
 /** What is told of a run's end to who is there, and to who comes afterwards for data: it is the same, number by number. */
@@ -114,6 +124,45 @@ describe("a run", () => {
     },
   );
 
+  test("that never began is told to have ended, after the run that it waited for", async () => {
+    for (const how of ["cancelled", "replaced"]) {
+      const threadId = newId();
+      const stream = await open(threadId);
+      const running = await started(server.url, threadId, SLEEP);
+      const queued = { ...SLEEP, multitask_strategy: "enqueue" };
+      const waiting = [
+        await started(server.url, threadId, queued),
+        await started(server.url, threadId, queued),
+      ];
+      const ends = waiting.map(({ runId }) => `synth:${runId}:failed`);
+      if (how === "cancelled") {
+        for (const { runId } of waiting) await api.cancel(threadId, runId);
+        await api.cancel(threadId, running.runId);
+      } else await started(server.url, threadId, { ...aTurn, multitask_strategy: "interrupt" });
+      await stream.until(({ event_id: id }) => id === ends[1]);
+      for (const { runId } of waiting) {
+        expect(endsOf(stream.seen, runId)).toEqual([
+          { event: "interrupted" },
+          { event: "failed", error: "The run was cancelled." },
+        ]);
+      }
+      const told = stream.seen.map(({ event_id: id }) => id);
+      expect(told.indexOf(`synth:${running.runId}:failed`)).toBeLessThan(told.indexOf(ends[0] ?? ""));
+      const numbers = stream.seen.map(({ seq }) => seq);
+      expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+      if (how === "replaced") {
+        await stream.until(isRoot("completed"));
+        continue;
+      }
+      // The client that was cut before it heard of them.
+      const late = await open(threadId);
+      await late.until(({ event_id: id }) => id === ends[1]);
+      expect(late.seen.filter(isRoot("failed")).map(({ seq }) => seq)).toEqual(
+        stream.seen.filter(isRoot("failed")).map(({ seq }) => seq),
+      );
+    }
+  });
+
   test("ends what JavaScript iterates over when its client cancels it", async () => {
     const client = new Client({ apiUrl: server.url, apiKey: null });
     const thread = client.threads.stream(newId(), { assistantId: "sleep" });
@@ -128,8 +177,6 @@ describe("a run", () => {
 });
 
 describe("who comes after a run has ended", () => {
-  const aTurn = { assistant_id: "two-step", input: saying("hello") };
-
   test("is told its end where data come, and not where only ends and questions do", async () => {
     const threadId = newId();
     const { runId } = await started(server.url, threadId, aTurn);
@@ -170,6 +217,21 @@ describe("who comes after a run has ended", () => {
         expect(late.seen.filter(isInput)).toHaveLength(1);
       }
     }
+  });
+
+  test("is asked what still waits, also after a later run was cancelled before it began", async () => {
+    const threadId = newId();
+    await started(server.url, threadId, { assistant_id: "approval", input: saying("tea") });
+    await api.untilQuiet(threadId);
+    const later = { ...aTurn, input: null, after_seconds: 3_600 };
+    const { runId } = await started(server.url, threadId, later);
+    await api.cancel(threadId, runId);
+    for (const body of [WATCHER, undefined]) await (await open(threadId, body)).until(isInput);
+    const [interrupt] = Object.values((await api.thread(threadId)).interrupts).flat();
+    const answering = { interrupt_id: interrupt?.id, response: true };
+    expect((await command(server.url, threadId, "input.respond", answering)).answer.type).toBe("success");
+    await api.untilQuiet(threadId);
+    expect((await api.state(threadId)).values["status"]).toBe("sent");
   });
 
   test("is told the data of earlier runs before the question of a run that was not logged, and numbers rise", async () => {

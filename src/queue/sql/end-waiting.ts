@@ -2,10 +2,25 @@ import type { Queryable } from "../../database/database.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
-/** pending → interrupted. Index: runs_pkey. */
+/**
+ * pending → interrupted. A run whose events are kept, and that never began, gets a turn for its end to be read in: each adds one
+ * to `threads.turns`, so no attempt can have the same. Indexes: runs_pkey, threads_pkey.
+ */
 export const endingWaiting = (record: RecordEnds | undefined) => {
-  const END_WAITING = `with ended as (
-    update threadloom.runs r set status = 'interrupted', updated_at = now() where r.run_id = any($1::uuid[])
+  const END_WAITING = `with read_later as (
+    select r.run_id, r.thread_id, row_number() over (partition by r.thread_id order by r.created_at, r.run_id)::int as place
+    from threadloom.runs r where r.run_id = any($1::uuid[]) and r.resumable and r.attempt = 0),
+  counted as (
+    update threadloom.threads t set turns = t.turns + added.turns
+    from (select l.thread_id, count(*)::int as turns from read_later l group by l.thread_id) as added
+    where t.thread_id = added.thread_id
+    returning t.thread_id, t.turns - added.turns - t.unfinished_runs + 1 as before),
+  ended as (
+    update threadloom.runs r set status = 'interrupted', updated_at = now(),
+      turn = coalesce(c.before + l.place, r.turn)
+    from unnest($1::uuid[]) as waiting(run_id)
+      left join read_later l on l.run_id = waiting.run_id left join counted c on c.thread_id = l.thread_id
+    where r.run_id = waiting.run_id
     returning ${ENDED_COLUMNS}, r.status, r.error)${recorded(record)}
   select count(*) from ended`;
 

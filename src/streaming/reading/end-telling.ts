@@ -19,12 +19,16 @@ export interface EndTellingParts {
   signal: AbortSignal;
 }
 
+/** Whether the run had ended before, and its end is told again to who reads data. */
+const isToldAgain = (turn: number, { endedTurn, newestTurn }: Opening): boolean =>
+  newestTurn !== undefined && turn >= newestTurn && turn <= endedTurn;
+
 /** Whether a run's beginning and end are told; its data always are. */
 export const isTold = (
   turn: number,
-  { endedTurn, newestTurn }: Opening,
+  opening: Opening,
   { isWatcher }: Pick<EventFilter, "isWatcher">,
-): boolean => turn > endedTurn || (turn === newestTurn && !isWatcher);
+): boolean => turn > opening.endedTurn || (!isWatcher && isToldAgain(turn, opening));
 
 /** How and when a subscription is told that runs have ended: docs/decisions/027 and 040. */
 export const createEndTelling = ({ filter, seat, ahead, newestRun, signal }: EndTellingParts) => {
@@ -32,7 +36,7 @@ export const createEndTelling = ({ filter, seat, ahead, newestRun, signal }: End
   const of = (run: EndedRun, opening: Opening): ThreadEvent[] => {
     const waits = run.interrupts !== undefined && run.interrupts.length > 0;
     // Who only watches would take the end of an earlier run for that of his own; but not what still waits for an answer.
-    if (!isTold(run.turn, opening, filter) && !(run.turn === opening.newestTurn && waits)) return [];
+    if (!isTold(run.turn, opening, filter) && !(run.runId === opening.waitingRunId && waits)) return [];
     return endEventsOf(run).filter((event) => event.seq > opening.since && filter.matches(event));
   };
 
@@ -41,7 +45,7 @@ export const createEndTelling = ({ filter, seat, ahead, newestRun, signal }: End
     if (opening.hasEndedJustNow && seat.awaitsEnd(turn)) return false;
     await Promise.race([ahead(), delay(RUN_STARTED_WITHIN_MS, undefined, { signal })]);
     const newest = await newestRun();
-    return newest?.turn !== turn || newest.unfinished > 0;
+    return newest === undefined || newest.turn !== opening.newestTurn || newest.unfinished > 0;
   };
 
   /**
@@ -52,7 +56,7 @@ export const createEndTelling = ({ filter, seat, ahead, newestRun, signal }: End
     let events = of(run, opening);
     const questions = events.filter(({ method }) => method === "input.requested");
     if (questions.length > 0 && run.turn > opening.endedTurn) await seat.whenDataTaken(run.turn, signal);
-    if (run.turn === opening.newestTurn && events.length > 0 && !filter.isWatcher) {
+    if (isToldAgain(run.turn, opening) && events.length > 0 && !filter.isWatcher) {
       if (questions.length > 0) yield questions;
       events = (await isFollowed(run.turn, opening)) ? [] : events.slice(questions.length);
     }

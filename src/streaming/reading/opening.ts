@@ -11,7 +11,10 @@ export interface Opening {
   since: number;
   /** Runs up to this turn had ended when the connection was opened. 0: it makes no difference, all is told after `since`. */
   endedTurn: number;
-  /** Of those runs the one whose beginning and end are told: no other has begun or waits since. */
+  /**
+   * Of those runs the one that began last, if none waits since: its beginning and end are told, and the ends of runs that were cancelled
+   * after that before they began.
+   */
   newestTurn: number | undefined;
   /** That run ended so lately that the client may have started it himself. */
   hasEndedJustNow: boolean;
@@ -76,7 +79,7 @@ export const createOpenings = (repository: StreamingRepository) => {
       ]);
       const isOver = newest !== undefined && newest.status !== "pending" && newest.status !== "running";
       // While the newest one goes on, or waits for its next attempt, it is that one's end which is to come.
-      const endedTurn = newest === undefined ? 0 : isOver ? newest.turn : newest.turn - 1;
+      const endedTurn = newest === undefined ? 0 : isOver ? newest.lastTurn : newest.turn - 1;
       const isTold = isOver && newest.unfinished === 0;
       return {
         after: first === undefined ? Math.max(0, beforeTurn(newest?.turn ?? 0)) : first - 1,
