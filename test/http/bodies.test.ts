@@ -218,6 +218,32 @@ test.each([
   expect((await send(`{"input":"${"[,".repeat(BODY_ELEMENTS)}"}`)).status).toBe(200);
 });
 
+const members = (first: number, count: number): string =>
+  `{${Array.from({ length: count }, (_, index) => `"key ${first + index}" : 1`).join(",")}}`;
+
+test.each([
+  ["in one object", 1],
+  ["spread over many", 500],
+])("a body of too many different keys is a 422 that costs no parsing: %s", async (_name, objects) => {
+  const body = (keys: number) =>
+    `{"input":[${Array.from({ length: objects }, (_, index) => members((index * keys) / objects, keys / objects)).join(",")}]}`;
+  expect(await sendWatched(body(20_000))).toEqual({
+    status: 422,
+    body: {
+      detail: "The body holds more than 20000 different keys of objects; send a list of items instead.",
+    },
+    parsed: false,
+  });
+  expect(await sendWatched(body(19_500))).toMatchObject({ status: 200, parsed: true });
+});
+
+test("keys that come again and again are few, and colons in text are no keys", async () => {
+  const again = Array.from({ length: 4_000 }, () => members(0, 10)).join(",");
+  expect((await send(`{"input":[${again}]}`)).status).toBe(200);
+  const texts = Array.from({ length: 30_000 }, (_, index) => `"${index}\\":"`).join(",");
+  expect((await send(`{"input":[${texts}]}`)).status).toBe(200);
+});
+
 test("too many elements are refused while they arrive; what is text does not count, wherever it is cut", async () => {
   const socket = await startSending(0);
   let answer = "";

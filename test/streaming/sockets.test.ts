@@ -277,6 +277,21 @@ describe("who has to bring a key", () => {
   });
 });
 
+test("a message with too many different keys is refused, and the socket goes on", async () => {
+  const client = await aSocket(addressOf(server, newId()));
+  const input = Object.fromEntries(Array.from({ length: 20_001 }, (_, index) => [`key ${index}`, 1]));
+  client.socket.send(
+    JSON.stringify({ id: 1, method: "run.start", params: { assistant_id: "counter", input } }),
+  );
+  expect(await client.until(({ type }) => type === "error")).toMatchObject({
+    error: "invalid_argument",
+    message: "The body holds more than 20000 different keys of objects; send a list of items instead.",
+  });
+  expect(await client.command("subscription.subscribe", { channels: EVERYTHING })).toMatchObject({
+    type: "success",
+  });
+});
+
 test("pages of others may not open a socket of a server without keys", async () => {
   const careful = await startTestServer({ corsAllowOrigins: ["loopback"] });
   try {
