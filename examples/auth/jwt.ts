@@ -1,47 +1,12 @@
-import { readFileSync } from "node:fs";
-import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
-import { createLocalJWKSet, errors, jwtVerify, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
+import { Auth } from "@langchain/langgraph-sdk/auth";
+import { verifyToken } from "./verify-jwt.ts";
 
-/**
- * Users by the JSON Web Tokens of an identity provider. JWT_AUDIENCE: who they are made out to. JWT_KEYS_FILE: the provider's
- * public keys, a JSON Web Key Set (`createRemoteJWKSet(url)` of jose keeps itself up to date); or JWT_SECRET: the secret that they
- * are signed with, of 32 bytes or more.
- */
-const {
-  JWT_AUDIENCE: audience,
-  JWT_ISSUER: issuer,
-  JWT_KEYS_FILE: file,
-  JWT_SECRET: secret = "",
-} = process.env;
-if (audience === undefined) throw new Error("JWT_AUDIENCE is not set: tokens for anybody would be taken.");
-if (file === undefined && secret.length < 32)
-  throw new Error("Set JWT_KEYS_FILE, or JWT_SECRET with 32 bytes.");
-
-const keyOf: JWTVerifyGetKey =
-  file === undefined
-    ? async () => new TextEncoder().encode(secret)
-    : createLocalJWKSet(JSON.parse(readFileSync(file, "utf8")) as JSONWebKeySet);
-/** Never what the token itself says: with a public key as its secret, anybody could sign. */
-const algorithms = file === undefined ? ["HS256"] : ["RS256", "ES256", "EdDSA"];
-
-const refusal = (message: string): HTTPException =>
-  new HTTPException(401, { message, headers: { "WWW-Authenticate": "Bearer" } });
-
+/** Users by JSON Web Tokens: each sees what they made. The scope `admin` may change assistants. */
 export const auth = new Auth()
   .authenticate(async (request: Request) => {
-    const token = /^Bearer (.+)$/.exec(request.headers.get("authorization") ?? "")?.[1];
-    if (token === undefined) throw refusal("Send a token: Authorization: Bearer.");
-    try {
-      const options = { audience, algorithms, requiredClaims: ["sub", "exp"], ...(issuer && { issuer }) };
-      const { payload } = await jwtVerify(token, keyOf, options);
-      const permissions = typeof payload.scope === "string" ? payload.scope.split(" ") : [];
-      return { identity: payload.sub ?? "", permissions };
-    } catch (error) {
-      // What is open is asked about again: an expired token ends it, too.
-      throw refusal(
-        error instanceof errors.JWTExpired ? "The token has expired." : "The token is not valid.",
-      );
-    }
+    const payload = await verifyToken(request);
+    const permissions = typeof payload.scope === "string" ? payload.scope.split(" ") : [];
+    return { identity: payload.sub ?? "", permissions };
   })
   .on("*", ({ value, user }) => {
     const asked = value as { metadata?: Record<string, unknown> };

@@ -179,3 +179,61 @@ describe("jwt.ts", () => {
     await expect(start("jwt")).rejects.toThrow(/32 bytes/);
   });
 });
+
+describe("jwt-team.ts", () => {
+  const SECRET = "a-secret-of-more-than-thirty-two-bytes";
+  const as = async (claims: Record<string, unknown>): Promise<Client> =>
+    clientOf(
+      await new SignJWT(claims)
+        .setProtectedHeader({ alg: "HS256" })
+        .setSubject("someone")
+        .setAudience("threadloom")
+        .setExpirationTime("5m")
+        .sign(new TextEncoder().encode(SECRET)),
+    );
+
+  test("a team shares what it makes; the role says who reads, writes, and deletes; no other team sees it", async () => {
+    vi.stubEnv("JWT_AUDIENCE", "threadloom");
+    vi.stubEnv("JWT_SECRET", SECRET);
+    await start("jwt-team");
+    const [viewer, member, admin, other] = await Promise.all([
+      as({ team: "red", role: "viewer" }),
+      as({ team: "red", role: "member" }),
+      as({ team: "red", role: "admin" }),
+      as({ team: "blue", role: "admin" }),
+    ]);
+    // Whatever metadata a caller sends, a thread is of the caller's own team, and stays that.
+    const { thread_id, metadata } = await member.threads.create({ metadata: { team: "blue" } });
+    expect(metadata).toEqual({ team: "red" });
+    await member.threads.update(thread_id, { metadata: { team: "blue" } });
+    await member.runs.wait(thread_id, "agent", { input: INPUT });
+    expect((await viewer.threads.get(thread_id)).metadata).toMatchObject({ team: "red" });
+    expect([await viewer.threads.count(), await other.threads.count()]).toEqual([1, 0]);
+    await expect(other.threads.getState(thread_id)).rejects.toThrow(/404/);
+    await expect(other.threads.delete(thread_id)).rejects.toThrow(/404/);
+
+    await expect(viewer.runs.wait(thread_id, "agent", { input: INPUT })).rejects.toThrow(/403/);
+    await expect(viewer.threads.update(thread_id, { metadata: {} })).rejects.toThrow(/403/);
+    await expect(member.threads.delete(thread_id)).rejects.toThrow(/403/);
+    await expect(member.assistants.create({ graphId: "agent" })).rejects.toThrow(/403/);
+    await admin.threads.delete(thread_id);
+    expect(await viewer.threads.count()).toBe(0);
+
+    await member.store.putItem(["notes"], "one", { text: "red" });
+    expect((await viewer.store.getItem(["notes"], "one"))?.value).toEqual({ text: "red" });
+    await expect(viewer.store.putItem(["notes"], "two", {})).rejects.toThrow(/403/);
+    expect(await other.store.getItem(["notes"], "one")).toBeNull();
+    expect((await other.store.searchItems([])).items).toEqual([]);
+    expect((await member.store.searchItems([])).items).toHaveLength(1);
+  });
+
+  test("a token without a team is refused, and one without a known role may do nothing", async () => {
+    vi.stubEnv("JWT_AUDIENCE", "threadloom");
+    vi.stubEnv("JWT_SECRET", SECRET);
+    await start("jwt-team");
+    for (const team of [undefined, "", ["red"], { $or: [] }])
+      await expect((await as({ team, role: "admin" })).threads.count()).rejects.toThrow(/401/);
+    for (const role of [undefined, "owner", "constructor"])
+      await expect((await as({ team: "red", role })).threads.count()).rejects.toThrow(/403/);
+  });
+});

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import ts from "typescript";
@@ -56,6 +56,15 @@ const blocks = (): Record<string, string> =>
     ),
   );
 
+/** What the guides have their readers copy, which other blocks of theirs import. */
+const copied = async (): Promise<Record<string, string>> => {
+  const folder = `${ROOT}examples/proxy`;
+  const files = (await readdir(folder)).map(
+    async (file) => [`docs/guides/${file}`, await readFile(`${folder}/${file}`, "utf8")] as const,
+  );
+  return Object.fromEntries(await Promise.all(files));
+};
+
 test("the TypeScript of every page compiles strictly, and what does not is told", async () => {
   const files = blocks();
   const pages = Object.keys(files).map((file) => file.replace(/\.\d+\.tsx?$/, ""));
@@ -68,6 +77,7 @@ test("the TypeScript of every page compiles strictly, and what does not is told"
     "wrong.ts":
       'import { createServer } from "threadloom";\nexport const n = createServer({ port: "8123" });\n',
     ...files,
+    ...(await copied()),
     ...(await declarations()),
   });
   await project.linkPackages();
