@@ -4,6 +4,12 @@
  */
 export const SEQ_PER_ATTEMPT = 100_000_000;
 
+/** The attempt whose events have this id in their run. */
+export const attemptOf = (seq: number): number => Math.floor(seq / SEQ_PER_ATTEMPT) + 1;
+
+/** The lowest id that an event of this attempt can have in its run. */
+export const firstSeqOf = (attempt: number): number => (attempt - 1) * SEQ_PER_ATTEMPT;
+
 /**
  * Ids within a thread that an attempt has for its events: more than SEQ_PER_ATTEMPT, since the end of a run that lost its
  * last worker is told by the sweep under the ids of an attempt after that. A power of two: 2^26 turns fit into the 2^53 that

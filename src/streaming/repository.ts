@@ -1,5 +1,6 @@
 import type { Visibility } from "../access/visibility.ts";
 import type { Database } from "../database/database.ts";
+import { firstSeqOf } from "../events/event-ids.ts";
 import type { RunStatus, ThreadStatus } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
 
@@ -88,7 +89,9 @@ const REPLAY_START = `select min(first)::float8 as first from (
   window newest_first as (order by turn desc)) replayed
 where bytes <= $2 or place = 1`;
 
-const FIRST_SEQ = `select min(thread_seq)::float8 as seq from threadloom.run_events where thread_id = $1 and run_id = $2`;
+/** Index: run_events_pkey. */
+const FIRST_SEQ = `select thread_seq::float8 as seq from threadloom.run_events
+  where thread_id = $1 and run_id = $2 and seq >= $3 and seq < $4 order by seq limit 1`;
 
 /** What event streaming looks up of threads and runs; it writes nothing. */
 export const createStreamingRepository = (database: Database) => ({
@@ -137,9 +140,14 @@ export const createStreamingRepository = (database: Database) => ({
     return row?.first ?? undefined;
   },
 
-  /** The id within the thread of the first event of a run that is in the log. */
-  async firstSeq(threadId: string, runId: string): Promise<number | undefined> {
-    const [row] = await database.query<{ seq: number | null }>(FIRST_SEQ, [threadId, runId]);
+  /** The id within the thread of the first event of an attempt that is in the log. */
+  async firstSeq(threadId: string, runId: string, attempt: number): Promise<number | undefined> {
+    const [row] = await database.query<{ seq: number | null }>(FIRST_SEQ, [
+      threadId,
+      runId,
+      firstSeqOf(attempt),
+      firstSeqOf(attempt + 1),
+    ]);
     return row?.seq ?? undefined;
   },
 });

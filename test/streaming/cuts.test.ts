@@ -133,6 +133,21 @@ test("a run goes on with its next attempt when its server is killed, and its rea
     );
     const seqs = stream.seen.map(({ seq }) => seq);
     expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
+    const ids = stream.seen.map(({ event_id: id }) => id);
+    expect(ids).toHaveLength(new Set(ids).size);
+    // Each attempt begins once; a client that names the second beginning is told what came after that alone.
+    const beginnings = stream.seen.filter(isRoot("running"));
+    expect(beginnings.map(({ event_id: id }) => id)).toEqual([
+      `synth:${runId}:running`,
+      `synth:${runId}:running:2`,
+    ]);
+    const named = { "last-event-id": beginnings[1]?.event_id ?? "" };
+    const resumed = await openFrames(answering.url, threadId, { channels: EVERYTHING }, named);
+    streams.push(resumed);
+    await resumed.until(isRoot("completed"));
+    expect(placed(resumed.seen)).toEqual(
+      placed(stream.seen.filter(({ seq }) => seq > (beginnings[1]?.seq ?? 0))),
+    );
   } finally {
     for (const stream of streams.splice(0)) stream.close();
     await workers.end();

@@ -27,6 +27,20 @@ export interface EndedRun {
 /** The id of an event that no run tells itself. SDKs (1.12.9 and later) read the run's id from it. */
 export const synthesizedId = (runId: string, what: string): string => `synth:${runId}:${what}`;
 
+const RUNNING = "running";
+
+/** Each attempt has its own: clients take an event whose id they know for one that they have, whatever its `seq`. */
+export const runningId = (runId: string, attempt: number): string =>
+  synthesizedId(runId, attempt === 1 ? RUNNING : `${RUNNING}:${attempt}`);
+
+/** The attempt that an event with this end of its id tells of; undefined if it is no `running`. */
+export const attemptRunning = (what: string): number | undefined => {
+  const [name, attempt = "1", ...more] = what.split(":");
+  return name === RUNNING && more.length === 0 && /^[1-9]\d{0,6}$/.test(attempt)
+    ? Number(attempt)
+    : undefined;
+};
+
 /** The last id of a turn: that of the last event of a run's end. */
 export const lastSeqOf = (turn: number): number => beforeTurn(turn + 1);
 

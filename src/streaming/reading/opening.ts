@@ -1,7 +1,7 @@
 import { beforeTurn, turnOf } from "../../events/event-ids.ts";
 import type { StreamingRepository } from "../repository.ts";
 import { JUST_NOW_MS } from "./audiences.ts";
-import { END_EVENTS_AT_MOST, lastSeqOf } from "./ends.ts";
+import { attemptRunning, END_EVENTS_AT_MOST, lastSeqOf } from "./ends.ts";
 
 /** Where a connection begins, and what of the runs before it is told. */
 export interface Opening {
@@ -59,8 +59,9 @@ export const createOpenings = (repository: StreamingRepository) => {
       if (/^\d{1,16}$/.test(eventId)) return await afterSeq(threadId, Number(eventId));
       const [, runId, what] = SYNTHESIZED.exec(eventId) ?? [];
       if (runId === undefined || what === undefined) return undefined;
-      if (what === "running") {
-        const first = await repository.firstSeq(threadId, runId);
+      const attempt = attemptRunning(what);
+      if (attempt !== undefined) {
+        const first = await repository.firstSeq(threadId, runId, attempt);
         return first === undefined ? undefined : await afterSeq(threadId, first);
       }
       const row = await repository.ended(threadId, runId);

@@ -1,5 +1,5 @@
 import { retryPassing } from "../../database/passing-faults.ts";
-import { turnOf } from "../../events/event-ids.ts";
+import { attemptOf, turnOf } from "../../events/event-ids.ts";
 import type { Hub } from "../../events/hub.ts";
 import type { RunEvent } from "../../events/log.ts";
 import type { ThreadEvents, ThreadReader } from "../../events/readers/thread-reader.ts";
@@ -8,7 +8,7 @@ import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../../events/wires.ts"
 import type { EndedRow, StreamingRepository } from "../repository.ts";
 import type { Attendance, Audiences, Seat } from "./audiences.ts";
 import { endedRun } from "./ended-run.ts";
-import { lastSeqOf, synthesizedId, type EndedRun } from "./ends.ts";
+import { lastSeqOf, runningId, type EndedRun } from "./ends.ts";
 import { createEndTelling, isTold, type EndTelling } from "./end-telling.ts";
 import type { EventFilter } from "./filter.ts";
 import { namespaceOf, type ThreadEvent } from "./frames.ts";
@@ -34,17 +34,20 @@ export interface SubscriptionReaderOptions {
   onClose(): void;
 }
 
-const running = (runId: string, seq: number): ThreadEvent => ({
+const running = (runId: string, attempt: number, seq: number): ThreadEvent => ({
   seq,
-  eventId: synthesizedId(runId, "running"),
+  eventId: runningId(runId, attempt),
   method: "lifecycle",
   namespace: [],
   params: JSON.stringify({ namespace: [], timestamp: Date.now(), data: { event: "running" } }),
 });
 
 /** An event of a run as this wire tells it; undefined if it does not. */
-const toThreadEvent = (runId: string, { event, data, threadSeq = 0 }: RunEvent): ThreadEvent | undefined => {
-  if (event === "metadata") return running(runId, threadSeq);
+const toThreadEvent = (
+  runId: string,
+  { event, data, seq, threadSeq = 0 }: RunEvent,
+): ThreadEvent | undefined => {
+  if (event === "metadata") return running(runId, attemptOf(seq), threadSeq);
   if (!event.startsWith(PROTOCOL_EVENT_PREFIX) || event === INTERRUPTED_EVENT) return undefined;
   return {
     seq: threadSeq,
