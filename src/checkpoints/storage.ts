@@ -7,7 +7,6 @@ import { KnownShapes } from "./rows/known-shapes.ts";
 import { threadKey } from "./rows/thread-key.ts";
 import type { SaverParts } from "./saver/difference-saver.ts";
 import { FencedSaver } from "./saver/fenced-saver.ts";
-import { createIdClock } from "./saver/id-clock.ts";
 import { UnfencedSaver } from "./saver/unfenced-saver.ts";
 import type { CheckpointStorage, CheckpointStorageOptions } from "./types.ts";
 import { copyThread } from "./upkeep/copying.ts";
@@ -35,7 +34,6 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     database,
     cache,
     shapes,
-    idClock: createIdClock(logger),
     valueCharactersAtMost: options.valueCharactersAtMost,
     reader: new CheckpointReader(database, cache, shapes),
   };

@@ -66,6 +66,8 @@ export interface AttemptSaver extends BaseCheckpointSaver {
    * If the run fails now, a reducer may have refused what the task wrote.
    */
   readonly endsWithWrites: boolean;
+  /** The id for a new checkpoint of a thread: the one that LangGraph made, or a later one if a newer checkpoint has that. */
+  idAfterAll(threadId: string, id: string): string;
   /**
    * Resolves when all it was given is committed. Rejects with a `LeaseLostError` if the attempt is no longer the
    * run's current one, or with the database's error; both stay: it refuses everything afterwards.

@@ -20,6 +20,6 @@ export const tellOfClock = async (queryable: Pick<Queryable, "query">, logger: L
   if (Math.abs(ahead) <= CLOCKS_DIFFER_MS) return;
   logger.warn(
     { seconds: Math.round(ahead / 100) / 10 },
-    "the clock of this machine is not the database's: set both by NTP, else runs on threads of other servers are refused",
+    "the clock of this machine is not the database's: set both by NTP, else lists and times are out of order",
   );
 };

@@ -2,6 +2,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import type { StateSnapshot } from "@langchain/langgraph";
 import type { BaseCheckpointSaver, BaseStore, CheckpointListOptions } from "@langchain/langgraph-checkpoint";
+import { growIds } from "./growing-ids.ts";
 
 /**
  * What this server uses of a compiled graph (LangGraph's `Pregel`). A type of our own, and never an
@@ -149,6 +150,7 @@ export function boundCopy(
     ...(checkpointer ? { checkpointer } : {}),
     ...(store ? { store } : {}),
   });
+  growIds(copy);
   if (beforeStep !== undefined) paceSteps(copy as RunnableGraph & SteppingGraph, beforeStep);
   return copy;
 }

@@ -32,7 +32,6 @@ import {
 } from "./checkpoint-config.ts";
 import { reviveTuple, reviveWrite } from "./checkpoint-tuples.ts";
 import { noHistory, readDeltaHistory } from "./delta-history.ts";
-import type { IdClock } from "./id-clock.ts";
 import { listFilterOf } from "./list-filter.ts";
 import { hasStopped, splitMetadata, toQueuedCheckpoint, toQueuedWrites } from "./queued-checkpoint.ts";
 
@@ -42,7 +41,6 @@ export interface SaverParts {
   cache: ElementCache;
   reader: CheckpointReader;
   shapes: KnownShapes;
-  idClock: IdClock;
   /** See CheckpointStorageOptions. */
   valueCharactersAtMost: number | undefined;
 }
@@ -56,6 +54,13 @@ export interface SaverOptions {
   runId: string | null;
   /** True: `put` and `putWrites` resolve when what they were given is committed, else when it is accepted. */
   waits: boolean;
+}
+
+/** Where a checkpoint is to be stored. */
+export interface NewCheckpointPlace {
+  writer: ThreadWriter;
+  parentId: string | undefined;
+  isUpdate: boolean;
 }
 
 /** A list() without a limit reads so many checkpoints at a time. */
@@ -135,16 +140,17 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
 
   override async put(
     config: RunnableConfig,
-    checkpoint: Checkpoint,
+    made: Checkpoint,
     metadata: CheckpointMetadata,
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
     const { threadId, key, checkpointNs, checkpointId: parentId } = requireCheckpoint(config);
     if (checkpointNs === "") this.endsWithWrites = false;
-    requireUuid(checkpoint.id);
+    requireUuid(made.id);
     if (parentId !== undefined) requireUuid(parentId);
     const writer = this.writer(key, false);
     const isUpdate = metadata.source === "update";
+    const checkpoint = { ...made, id: this.idOf(made.id, { writer, parentId, isUpdate }) };
     const given = { checkpoint, checkpointNs, parentId, newVersions, isUpdate };
     const channels = await storeChannels(this.parts, writer, given);
     writer.learn(checkpointNs, checkpoint.id, { versions: { ...checkpoint.channel_versions }, channels });
@@ -202,6 +208,11 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     if (this.waits) return await committed;
     committed.catch(() => undefined);
     await this.pace(writer);
+  }
+
+  /** The id under which a checkpoint is stored. */
+  protected idOf(id: string, _place: NewCheckpointPlace): string {
+    return id;
   }
 
   /** Called where the graph doesn't wait for the commit: what it waits for instead; undefined: nothing. */

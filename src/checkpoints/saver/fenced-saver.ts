@@ -1,13 +1,19 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CheckpointTuple } from "@langchain/langgraph-checkpoint";
-import { StateLostError } from "../../domain/errors.ts";
+import { StateLostError, unavailable } from "../../domain/errors.ts";
 import type { AttemptOptions, AttemptSaver } from "../types.ts";
 import type { Fence } from "../write/fences.ts";
 import { ThreadWriter } from "../write/thread-writer.ts";
+import { threadKey } from "../rows/thread-key.ts";
 import { findNewest } from "../read/row-statements.ts";
 import { asStorageError } from "../write/storage-error.ts";
 import { checkpointOf, type ConfiguredCheckpoint } from "./checkpoint-config.ts";
-import { DifferenceSaver, type SaverOptions, type SaverParts } from "./difference-saver.ts";
+import {
+  DifferenceSaver,
+  type NewCheckpointPlace,
+  type SaverOptions,
+  type SaverParts,
+} from "./difference-saver.ts";
 import type { ValueClasses } from "../../values/classes.ts";
 
 /** The saver of one attempt, fenced by its lease; of one update of a state, fenced by the thread being idle; of an import. */
@@ -79,24 +85,41 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     }
     const tuple = await super.getTuple(config);
     // An import writes ids that others have made.
-    if (configured !== undefined && this.fence !== undefined) await this.passNewest(configured, tuple);
+    if (configured !== undefined && this.fence !== undefined) await this.learnNewest(configured, tuple);
     return tuple;
   }
 
   /** What comes next has to be the newest checkpoint of its namespace, also where it goes on from an older one. */
-  private async passNewest(
+  private async learnNewest(
     { key, checkpointNs, checkpointId }: ConfiguredCheckpoint,
     tuple: CheckpointTuple | undefined,
   ): Promise<void> {
-    if (this.writer(key).hasWritten(checkpointNs)) return;
-    const { database, idClock } = this.parts;
+    const writer = this.writer(key);
+    if (writer.hasWritten(checkpointNs)) return;
     const newest =
       checkpointId === undefined
         ? tuple?.checkpoint.id
-        : await findNewest(database, key, checkpointNs).catch((error: unknown) => {
+        : await findNewest(this.parts.database, key, checkpointNs).catch((error: unknown) => {
             throw asStorageError(error);
           });
-    if (newest !== undefined) await idClock.pass(newest);
+    if (newest !== undefined) writer.learnId(newest);
+  }
+
+  /** Asked where LangGraph makes the checkpoint of a step; see graphs/growing-ids.ts. */
+  idAfterAll(threadId: string, id: string): string {
+    return this.writer(threadKey(threadId)).idAfterAll(id);
+  }
+
+  /** An update of a state is told the id under which it was stored. A run is not: its loop goes on with the id that it has. */
+  protected override idOf(id: string, { writer, parentId, isUpdate }: NewCheckpointPlace): string {
+    if (this.fence === undefined) return id;
+    if (isUpdate || this.fence.kind !== "attempt") return writer.idAfterAll(id);
+    if (parentId !== undefined && id < parentId)
+      throw unavailable(
+        "The clock of this server is behind the newest state of this thread; what is done now would be taken for older. " +
+          "This version of LangGraph cannot be given other ids: set the clocks of all servers by NTP.",
+      );
+    return id;
   }
 
   protected override async pace({ queue }: ThreadWriter): Promise<void> {

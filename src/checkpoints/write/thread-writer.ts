@@ -2,6 +2,7 @@ import type { ChannelVersions } from "@langchain/langgraph-checkpoint";
 import { ownField } from "../../lib/names.ts";
 import type { QueueItem } from "./batch.ts";
 import { ThreadLists } from "../lists/thread-lists.ts";
+import { idAfter } from "./id-order.ts";
 import type { NewShape } from "../rows/new-rows.ts";
 import { ValueWriter } from "../rows/value-writer.ts";
 import type { StoredValue } from "../rows/stored-value.ts";
@@ -24,6 +25,8 @@ export class ThreadWriter {
   readonly queue: WriteQueue;
   private readonly known = new Map<string, KnownCheckpoint>();
   private readonly writtenNs = new Set<string>();
+  /** Of the thread, in any namespace: those of a subgraph are compared with those of its parent. */
+  private newestId = "";
 
   constructor(
     options: Omit<WriteQueueOptions, "threadLists"> & { valueCharactersAtMost: number | undefined },
@@ -48,6 +51,17 @@ export class ThreadWriter {
   /** True if it was given a checkpoint of the namespace, or writes to one. */
   hasWritten(checkpointNs: string): boolean {
     return this.writtenNs.has(checkpointNs);
+  }
+
+  /** Takes note of a checkpoint that is there already: the ids of new ones come after it. */
+  learnId(id: string): void {
+    if (id > this.newestId) this.newestId = id;
+  }
+
+  /** The id of a new checkpoint, which LangGraph has given this one. */
+  idAfterAll(id: string): string {
+    this.newestId = idAfter(this.newestId, id);
+    return this.newestId;
   }
 
   recall(checkpointNs: string, checkpointId: string): KnownCheckpoint | undefined {

@@ -43,11 +43,7 @@ const checkClock = async (client: pg.Client): Promise<Check> => {
   const differs = Math.abs(await clockAhead({ query }));
   const text = `${(differs / 1_000).toFixed(1)} s between this machine and the database`;
   return differs > CLOCKS_DIFFER_MS
-    ? warn(
-        "Clock",
-        text,
-        "Set both clocks by NTP: else runs on threads of servers with another clock wait or are refused.",
-      )
+    ? warn("Clock", text, "Set both clocks by NTP: else times and the order of lists are wrong.")
     : ok("Clock", text);
 };
 

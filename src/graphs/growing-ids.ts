@@ -1,0 +1,65 @@
+/**
+ * LangGraph makes the ids of checkpoints by the clock of its process, and the newest id is the state of the thread. A
+ * checkpointer that orders ids gives a new checkpoint another id where the clock is behind; see docs/decisions/047.
+ */
+
+/** What the loop of a run has of LangGraph's (1.4.18): `checkpoint` is set whenever it makes one. */
+interface Loop {
+  checkpoint: { id: string };
+  checkpointer?: unknown;
+  config?: { configurable?: Record<string, unknown> };
+}
+
+/** See `AttemptSaver` of checkpoints/types.ts. */
+interface IdOrder {
+  idAfterAll(threadId: string, id: string): string;
+}
+
+interface LoopRunner {
+  _runLoop(parameters: { loop: Loop }): Promise<unknown>;
+}
+
+/** Of the symbol registry: two copies of this package may share one LangGraph. */
+const GROWS_IDS = Symbol.for("threadloom.grows-ids");
+
+/**
+ * Has all graphs of the same LangGraph ask their checkpointer for ids, subgraphs too: only their common class reaches those.
+ * `_runLoop` is not public. Where it is missing, the checkpointer refuses a checkpoint that is older than its parent.
+ */
+export const growIds = (graph: object): void => {
+  const owner = ownerOfLoop(graph);
+  if (owner === undefined || GROWS_IDS in owner._runLoop) return;
+  const runLoop = owner._runLoop;
+  const growing: LoopRunner["_runLoop"] = function (this: unknown, parameters) {
+    orderIds(parameters.loop);
+    return runLoop.call(this, parameters);
+  };
+  owner._runLoop = Object.assign(growing, { [GROWS_IDS]: true });
+};
+
+const ownerOfLoop = (graph: object): LoopRunner | undefined => {
+  for (let at: unknown = Object.getPrototypeOf(graph); at; at = Object.getPrototypeOf(at))
+    if (Object.hasOwn(at, "_runLoop")) return at as LoopRunner;
+  return undefined;
+};
+
+const ordersIds = (checkpointer: unknown): checkpointer is IdOrder =>
+  typeof checkpointer === "object" && checkpointer !== null && "idAfterAll" in checkpointer;
+
+/** The ids of tasks are made of the checkpoint's: so it has the right one from the moment it is made. */
+const orderIds = (loop: Loop): void => {
+  const { checkpointer } = loop;
+  const threadId = loop.config?.configurable?.thread_id;
+  if (!ordersIds(checkpointer) || typeof threadId !== "string") return;
+  let current = loop.checkpoint;
+  checkpointer.idAfterAll(threadId, current.id);
+  Object.defineProperty(loop, "checkpoint", {
+    configurable: true,
+    enumerable: true,
+    get: () => current,
+    set(next: Loop["checkpoint"]) {
+      if (next.id !== current.id) next.id = checkpointer.idAfterAll(threadId, next.id);
+      current = next;
+    },
+  });
+};
