@@ -452,6 +452,41 @@ describe("copying and pruning a thread", () => {
   });
 });
 
+describe("a run with durability exit that has nothing left to do", () => {
+  const rowsOf = (threadId: string) =>
+    opened.database.query<{ id: string; parent: string | null; run: string }>(
+      `select checkpoint_id as id, parent_id as parent, run_id as run from threadloom.checkpoints
+       where thread_id = $1 order by checkpoint_id`,
+      [threadId],
+    );
+  const execute = async (run: { threadId: string; runId: string; attempt: number }, input: unknown) => {
+    const saver = opened.anotherProcess().saverForAttempt({ ...run, durability: "exit" });
+    const { threadId: thread_id } = run;
+    const graph = chat().compile({ checkpointer: saver });
+    const options = { configurable: { thread_id }, durability: "exit" as const };
+    await graph.invoke(input as { messages: BaseMessage[] } | null, options);
+    await saver.flush();
+  };
+
+  it("leaves the checkpoint of the attempt that died before the end was stored as it is", async () => {
+    const run = await aRunningRun(opened.database);
+    await execute(run, { messages: [new HumanMessage("hi")] });
+    const before = await rowsOf(run.threadId);
+    await opened.database.query("update threadloom.runs set attempt = 2 where run_id = $1", [run.runId]);
+    await execute({ ...run, attempt: 2 }, null);
+    expect(await rowsOf(run.threadId)).toEqual(before);
+    for (const { id, parent } of before) expect(parent).not.toBe(id);
+  });
+
+  it("takes no checkpoint over from another run, which its rollback would delete", async () => {
+    const first = await aRunningRun(opened.database);
+    await execute(first, { messages: [new HumanMessage("hi")] });
+    const second = await aRunningRun(opened.database, first.threadId);
+    await execute(second, null);
+    expect((await rowsOf(first.threadId)).map(({ run }) => run)).toEqual([first.runId]);
+  });
+});
+
 describe("a conversation", () => {
   it("costs the same rows and bytes at every turn", async () => {
     const run = await aRunningRun(opened.database);

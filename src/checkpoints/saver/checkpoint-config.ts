@@ -27,6 +27,11 @@ export const checkpointOf = (config: RunnableConfig): ConfiguredCheckpoint | und
   };
 };
 
+/** The config that means a checkpoint. */
+export const placeOf = (threadId: string, checkpointNs: string, checkpointId: string): RunnableConfig => ({
+  configurable: { thread_id: threadId, checkpoint_ns: checkpointNs, checkpoint_id: checkpointId },
+});
+
 /** A client may ask for anything; what can't be there is not looked for. */
 export const isReadable = ({ checkpointNs, checkpointId }: ConfiguredCheckpoint): boolean =>
   !checkpointNs.includes("\u0000") && (checkpointId === undefined || isUuid(checkpointId));

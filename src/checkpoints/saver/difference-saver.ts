@@ -26,6 +26,7 @@ import { storeChannels } from "./channel-values.ts";
 import {
   checkpointOf,
   isReadable,
+  placeOf,
   requireCheckpoint,
   requireSeparable,
   requireUuid,
@@ -148,6 +149,8 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     if (checkpointNs === "") this.endsWithWrites = false;
     requireUuid(made.id);
     if (parentId !== undefined) requireUuid(parentId);
+    // With durability `exit` LangGraph ends a run that made no checkpoint by storing the one that it went on from.
+    if (parentId === made.id) return placeOf(threadId, checkpointNs, made.id);
     const writer = this.writer(key, false);
     const isUpdate = metadata.source === "update";
     const checkpoint = { ...made, id: this.idOf(made.id, { writer, parentId, isUpdate }) };
@@ -161,9 +164,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     });
     const committed = writer.write({ checkpoint: queued }, newShape);
     await this.acknowledge(writer, committed);
-    return {
-      configurable: { thread_id: threadId, checkpoint_ns: checkpointNs, checkpoint_id: checkpoint.id },
-    };
+    return placeOf(threadId, checkpointNs, checkpoint.id);
   }
 
   override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
