@@ -1,4 +1,5 @@
 import type { BaseCallbackHandler } from "@langchain/core/callbacks/base";
+import { createMessageIds } from "./message-ids.ts";
 import { createChunkConverter, requestModes, type Emit, type StreamChunk } from "./modes.ts";
 import { createProtocolConverter, PROTOCOL_MODES } from "./protocol/converter.ts";
 import type { GraphEnd } from "./protocol/subgraphs.ts";
@@ -56,7 +57,11 @@ export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: E
   const convert = createChunkConverter(asked.stream_mode, emit, hidden);
   if (!tellsProtocol) {
     return {
-      options: { streamMode: langGraph, subgraphs: asked.stream_subgraphs },
+      options: {
+        streamMode: langGraph,
+        subgraphs: asked.stream_subgraphs,
+        ...(langGraph.includes("messages") ? { callbacks: [createMessageIds()] } : {}),
+      },
       throughEvents: events,
       wholeOf: (chunk) =>
         fromRoot((asked.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk),
@@ -71,7 +76,7 @@ export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: E
       streamMode: [...new Set([...langGraph, ...PROTOCOL_MODES])],
       subgraphs: true,
       version: "v2",
-      callbacks: [protocol.handler],
+      callbacks: [createMessageIds(), protocol.handler],
     },
     throughEvents: events,
     wholeOf: (chunk) => fromRoot(chunk as StreamChunk),

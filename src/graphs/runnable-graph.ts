@@ -10,6 +10,8 @@ import { growIds } from "./growing-ids.ts";
  */
 export interface RunnableGraph {
   readonly name?: string;
+  /** What the graph is bound to (`withConfig`). */
+  config?: RunnableConfig;
   readonly nodes: Record<string, unknown>;
   readonly channels: Record<string, unknown>;
   readonly inputChannels: string | string[];
@@ -154,6 +156,17 @@ export function boundCopy(
   if (beforeStep !== undefined) paceSteps(copy as RunnableGraph & SteppingGraph, beforeStep);
   return copy;
 }
+
+/**
+ * The options of a run with callbacks, such that those bound to the graph are called, too. LangGraph before 1.1 replaces
+ * bound callbacks by those of the run. `graph`: a copy of this run's own.
+ */
+export const withBoundCallbacks = (graph: RunnableGraph, options: GraphRunOptions): GraphRunOptions => {
+  const bound = graph.config?.callbacks;
+  if (!Array.isArray(options.callbacks) || !Array.isArray(bound)) return options;
+  graph.config = { ...graph.config, callbacks: undefined };
+  return { ...options, callbacks: [...options.callbacks, ...bound] };
+};
 
 /** Not LangGraph's public interface (1.4.18): where it is missing, nothing is asked before a step. */
 interface SteppingGraph {

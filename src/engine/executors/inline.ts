@@ -2,7 +2,7 @@ import type { AttemptSaver, CheckpointStorage } from "../../checkpoints/types.ts
 import type { ClaimedRunRow } from "../../database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
-import type { RunnableGraph } from "../../graphs/runnable-graph.ts";
+import { withBoundCallbacks, type RunnableGraph } from "../../graphs/runnable-graph.ts";
 import { LeaseLostError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { toWireJson } from "../../values/wire-json.ts";
@@ -137,7 +137,7 @@ const startAttempt = (
       : kwargs.command === undefined
         ? (kwargs.input ?? null)
         : await toCommand(kwargs.command, () => interruptsOf(run.thread_id), graphs.classesOf(run.graph_id));
-    await hearGraph(resolved, input, options, {
+    await hearGraph(resolved, input, withBoundCallbacks(resolved, options), {
       telling,
       hearing,
       sink: bounded,
