@@ -29,10 +29,7 @@ export const acceleratorsOf = (
 export const seesDeaths = ({ listen, advisoryLocks, sessions }: Accelerators): boolean =>
   listen && advisoryLocks && sessions;
 
-/**
- * Whoever makes the same thing at the same time was first: unique_violation, and a schema, a table, an object that exists. Or
- * a deadlock: a migration locks one table after the other, and servers of the version before it are at work.
- */
+/** Another process was first: unique_violation; a schema, a table or an object that exists; or a deadlock with it. */
 const MADE_BY_OTHERS = new Set(["23505", "42P06", "42P07", "42710", "40P01"]);
 /** Of the error, or of what it was caused by: a migration that fails is named in an error of our own. */
 const stateOf = (error: unknown): string | undefined =>

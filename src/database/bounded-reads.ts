@@ -48,7 +48,7 @@ export interface PageWeight {
  * in the database: they are not sent here. `page_rows` is how many there were.
  *
  * The statement must give its long columns as they are stored: PostgreSQL then carries references to them. They are
- * read and written as text only until the page is full (`weight_within`, migrations/0014), and once more to be sent:
+ * read and written as text only until the page is full (`weight_within`), and once more to be sent:
  * 200 records of 6 MB, which 20,000 numbers make, took longer than any search may, and now take as long as three.
  */
 export const roomyPage = (

@@ -31,7 +31,6 @@ export type SignalKind =
 /** Every signal is about one run. */
 export interface Signal {
   kind: SignalKind;
-  /** Empty from a process of an older version, which named the run alone. */
   threadId: string;
   runId: string;
 }
@@ -61,12 +60,11 @@ const LOOK_AROUND_MS = 1_000;
 
 /** NOTIFY carries less than 8,000 bytes; a signal takes 90 at most, with two ids of 36 and its comma. */
 const SIGNALS_PER_NOTIFY = 85;
-/** The thread comes last: a process of an older version finds the run where it looks for it. */
 const toText = ({ kind, threadId, runId }: Signal): string => `${kind}:${runId}:${threadId}`;
 
 const fromText = (text: string): Signal | undefined => {
-  const [kind, runId, threadId = ""] = text.split(":");
-  return kind === undefined || runId === undefined
+  const [kind, runId, threadId] = text.split(":");
+  return kind === undefined || runId === undefined || threadId === undefined
     ? undefined
     : { kind: kind as SignalKind, threadId, runId };
 };

@@ -18,7 +18,6 @@ export type RunStatus = "pending" | "running" | "error" | "success" | "timeout" 
 export type MultitaskStrategy = "reject" | "enqueue" | "interrupt" | "rollback";
 export type CancelAction = "interrupt" | "rollback";
 
-/** See migrations/0026_encryption.sql. */
 export interface EncryptionKeysTable {
   key_id: string;
   proof: string;

@@ -70,9 +70,7 @@ export const createCipher = (
   keys: readonly [EncryptionKey, ...EncryptionKey[]],
   metadataKeys: Iterable<string> = [],
 ): Cipher => {
-  const ring = new Map(
-    keys.flatMap((key) => [key.id, key.formerId ?? key.id].map((id) => [id, key] as const)),
-  );
+  const ring = new Map(keys.map((key) => [key.id, key]));
   const [current] = keys;
   const derived = new Map<string, KeyObject>();
   let salt = randomBytes(SALT_BYTES);

@@ -4,8 +4,6 @@ import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:cryp
 export interface EncryptionKey {
   /** Stands in each sealed text. Says nothing of the key to who does not have it. */
   id: string;
-  /** What texts may have as its id that were sealed before ids ceased to begin with `-`, which a shell takes for an option. */
-  formerId?: string;
   /** What keys of AES are derived from. */
   sealing: KeyObject;
   /** Of digests, by which equal texts are found. */
@@ -45,7 +43,8 @@ export const encryptionKey = (bytes: Uint8Array): EncryptionKey => {
     Buffer.from(hkdfSync("sha256", bytes, Buffer.alloc(0), `threadloom ${use}`, 32));
   const id = createHmac("sha256", derive("id")).digest("base64url").slice(0, KEY_ID_CHARACTERS);
   return {
-    ...(id.startsWith("-") ? { id: `_${id.slice(1)}`, formerId: id } : { id }),
+    // A shell takes what begins with `-` for an option.
+    id: id.replace(/^-/, "_"),
     sealing: createSecretKey(derive("sealing")),
     digesting: createSecretKey(derive("digesting")),
   };

@@ -3,7 +3,6 @@ import type { WebhookDeliveryRow } from "../database/tables.ts";
 import { openFinalValues } from "../queue/final-values.ts";
 import { openWebhook, storedReason } from "../queue/webhook-address.ts";
 import { claimDeliveries, type ClaimOptions, type HeldDelivery } from "./claim.ts";
-import { isTellable } from "./record.ts";
 import { GIVE_UP_DAYS } from "./schedule.ts";
 
 /** What is known of a delivery when it is sent. */
@@ -29,11 +28,8 @@ const SENT = [
 type Attempt = Pick<HeldDelivery, "runId" | "attempt">;
 const OF_ATTEMPT = "run_id = $1 and attempts = $2 and state = 'pending'";
 
-/** Without what is too large to be told: rows of earlier versions hold all of it. Index: webhook_deliveries_pkey. */
-const READ = `select ${SENT.map((column) => `d.${column}`).join(", ")}, case when asked.told then d.kwargs end as kwargs,
-    case when asked.told then d.config else '{}' end as config, case when asked.told then d.context else '{}' end as context
-  from threadloom.webhook_deliveries d cross join lateral (select d.kwargs is not null and ${isTellable("d")} as told) as asked
-  where ${OF_ATTEMPT}`;
+/** Index: webhook_deliveries_pkey. */
+const READ = `select kwargs, config, context, ${SENT.join(", ")} from threadloom.webhook_deliveries where ${OF_ATTEMPT}`;
 
 const DELIVERED = `update threadloom.webhook_deliveries set state = 'delivered', settled_at = now(), last_status = $3,
   last_error = null where ${OF_ATTEMPT}`;

@@ -3,7 +3,6 @@ import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { contentHash } from "../../src/checkpoints/rows/content-hash.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 import { collected } from "../helpers/collected.ts";
 
@@ -172,74 +171,5 @@ describe("messages with fields that have a meaning in what is stored", () => {
     expect(found).toBeInstanceOf(HumanMessage);
     expect(found).toMatchObject({ content: "hello", id: "1" });
     expect((found.lc_kwargs as Record<string, unknown>)[field]).toBe("date");
-  });
-});
-
-describe("rows from before migration 0007", () => {
-  it("are read like those of today, and gone on from", async () => {
-    const { database, storage } = opened;
-    const run = await aRunningRun(database);
-    const checkpointId = uuid6(0);
-    const shape = '[["messages","a"],[["node",["a"]]]]';
-    await database.query(
-      "insert into threadloom.checkpoint_shapes (hash, shape) values ($1, $2) on conflict do nothing",
-      [contentHash(shape), shape],
-    );
-    // As the migration makes it of the former columns body and channels.
-    const record = [
-      '{"v":4,"ts":"2026-01-02T03:04:05.678Z","n":[[3,2],[[1]]]}',
-      '{"messages":{"l":[[77,0,1]]},"a":{"v":{"b":1}},"__pregel_tasks":{"v":[]}}',
-    ].join("\u001d");
-    await database.query(
-      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments)
-       values ($1, '', $2, $3, $4, $5, '{77,0,1}')`,
-      [run.threadId, checkpointId, { ...metadata, graph_id: "chat" }, contentHash(shape), record],
-    );
-    await database.query(
-      `insert into threadloom.checkpoint_elements (thread_id, list_id, position, count, elements)
-       values ($1, 77, 0, 1, $2)`,
-      [
-        run.threadId,
-        '{"lc":1,"type":"constructor","id":["langchain_core","messages","HumanMessage"],"kwargs":{"content":"old","id":"1"}}',
-      ],
-    );
-    await database.query(
-      `insert into threadloom.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, writes)
-       values ($1, '', $2, $3, $4, '0,"a",{"v":2}')`,
-      [run.threadId, checkpointId, randomUUID(), run.runId],
-    );
-
-    const head = await storage.readHead(run.threadId);
-    expect(head).toMatchObject({
-      createdAt: "2026-01-02T03:04:05.678Z",
-      metadata: { ...metadata, graph_id: "chat" },
-      channelVersions: { messages: 3, a: 2 },
-      versionsSeen: { node: { a: 1 } },
-    });
-    expect(JSON.parse(head?.values.get("messages") ?? "")).toMatchObject([
-      { type: "human", content: "old", id: "1" },
-    ]);
-    expect(head?.values.get("a")).toBe('{"b":1}');
-    expect(head?.pendingWrites.map(({ value }) => value)).toEqual(["2"]);
-    expect(await storage.storage(run.threadId)).toMatchObject({
-      checkpoints: { count: 1 },
-      pending_writes: { count: 1 },
-    });
-
-    const graph = new StateGraph(MessagesAnnotation)
-      .addNode("answer", ({ messages }) => ({ messages: [new AIMessage(`after ${messages.length}`)] }))
-      .addEdge("__start__", "answer");
-    const saver = storage.saverForAttempt(run);
-    await graph
-      .compile({ checkpointer: saver })
-      .invoke({ messages: [new HumanMessage("new")] }, at(run.threadId));
-    await saver.flush();
-    const after = await opened.anotherProcess().readHead(run.threadId);
-    expect(JSON.parse(after?.values.get("messages") ?? "")).toMatchObject([
-      { content: "old" },
-      { content: "new" },
-      { content: "after 2" },
-    ]);
-    expect(await occurrences(run.threadId, '"old"')).toBe(1);
   });
 });

@@ -19,7 +19,7 @@ test("applied and pending migrations are shown by name; --check ends with 1 unti
 
   const done = await migrate("--check");
   expect(done.code).toBe(0);
-  expect(done.out).toMatch(/^applied {2}0001_assistants_threads_runs\.sql\n/);
+  expect(done.out).toMatch(/^applied {2}0001_baseline\.sql\n/);
   expect(done.out).not.toContain("pending");
 
   await query(database, "drop schema threadloom cascade");

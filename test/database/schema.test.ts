@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
-import { afterEach, describe, expect, inject, test } from "vitest";
-import { migrate } from "../../src/database/migrate.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import { migrate, readMigrations, type Migration } from "../../src/database/migrate.ts";
 import { inSchema, isSchemaName } from "../../src/database/schema.ts";
 import { startTestServer } from "../helpers/app.ts";
-import { databaseNamed, freshDatabase, type FreshDatabase } from "../helpers/database.ts";
+import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 /** The schema that the tables stand in: what a start makes, moves, refuses, and leaves to others. */
@@ -43,27 +43,7 @@ const tablesIn = async (client: pg.Client, schema: string): Promise<string[]> =>
 
 const logger = listeningLogger().logger;
 
-/** What the first versions did: the first `count` migrations, each with its checksum, in `public`. */
-const migrateInPublic = async (client: pg.Client, count: number): Promise<void> => {
-  const { rows } = await (
-    await connect(databaseNamed(inject("serverUrl"), (await templateCopy()).name))
-  ).query<{ name: string; checksum: string }>(
-    "select name, checksum from threadloom.migrations order by name",
-  );
-  await client.query(
-    "create table public.migrations (name text primary key, checksum text not null, ran_at timestamptz not null default now())",
-  );
-  for (const { name, checksum } of rows.slice(0, count)) {
-    await client.query(readFileSync(`${MIGRATIONS}/${name}`, "utf8"));
-    await client.query("insert into public.migrations (name, checksum) values ($1, $2)", [name, checksum]);
-  }
-};
-
-const templateCopy = async (): Promise<{ name: string }> => {
-  const fresh = await freshDatabase();
-  closers.push(() => fresh.drop());
-  return { name: new URL(fresh.connectionString).pathname.slice(1) };
-};
+const aMigration = (text: string): Migration => ({ name: "0002_later.sql", text, checksum: text });
 
 describe("a start", () => {
   test("leaves the schema public, with other people's tables of the same names, as it is", async () => {
@@ -86,36 +66,6 @@ describe("a start", () => {
     expect(await tablesIn(client, "threadloom")).toContain("threads");
   });
 
-  test("moves what a former version made in public, with its rows", async () => {
-    const { client, connectionString } = await anEmptyDatabase();
-    await migrateInPublic(client, 8);
-    const threadId = "00000000-0000-7000-8000-000000000001";
-    await client.query("insert into public.threads (thread_id) values ($1)", [threadId]);
-    const server = await startTestServer({ connectionString });
-    closers.push(() => server.close());
-    expect((await server.client.get(`/threads/${threadId}`)).status).toBe(200);
-    expect(await tablesIn(client, "public")).toEqual([]);
-    const functions = await client.query(
-      "select from pg_proc where pronamespace = 'public'::regnamespace and proname in ('merge_writes', 'store_number')",
-    );
-    expect(functions.rowCount).toBe(0);
-    const run = await server.client
-      .post(`/threads/${threadId}/runs/wait`)
-      .send({ assistant_id: "agent", input: { messages: [{ role: "user", content: "hello" }] } });
-    expect(run.status).toBe(200);
-  });
-
-  test("moves only what is its own where a former version stopped beside the official saver's tables", async () => {
-    const { client, connectionString } = await anEmptyDatabase();
-    await migrateInPublic(client, 1);
-    await client.query(
-      "create table checkpoints (official text); create table checkpoint_writes (official text)",
-    );
-    await migrate(connectionString, { schema: "threadloom", logger });
-    expect(await tablesIn(client, "public")).toEqual(["checkpoint_writes", "checkpoints"]);
-    expect(await tablesIn(client, "threadloom")).toEqual(expect.arrayContaining(["runs", "checkpoints"]));
-  });
-
   test("names each migration in the log where there was a database before, and says of a new one only that it is ready", async () => {
     const told = (lines: string[]): unknown[] =>
       lines
@@ -127,31 +77,32 @@ describe("a start", () => {
     expect(fresh.lines.join("")).toContain("the database is up to date");
     expect(told(fresh.lines)).toEqual([]);
 
-    const former = listeningLogger();
-    const older = await anEmptyDatabase();
-    await migrateInPublic(older.client, 1);
-    await migrate(older.connectionString, { schema: "threadloom", logger: former.logger });
-    expect(told(former.lines).length).toBeGreaterThan(1);
+    const later = listeningLogger();
+    const migrations = [...(await readMigrations()), aMigration("create table threadloom.more (a int)")];
+    await migrate(connectionString, { schema: "threadloom", migrations, logger: later.logger });
+    expect(told(later.lines)).toEqual([expect.objectContaining({ migration: "0002_later.sql" })]);
   });
 
-  test("that fails half-way leaves nothing behind", async () => {
+  test("that fails half-way leaves nothing of the migration that failed, and all before it", async () => {
     const { client, connectionString } = await anEmptyDatabase();
-    // The last migrations can't be made where such a function raises: an event trigger stops at one of their tables.
-    await client.query(
-      `create function refuse() returns event_trigger language plpgsql as $$
-       begin
-         if exists (select from pg_event_trigger_ddl_commands() where object_identity = 'threadloom.store_items')
-         then raise exception 'no store here'; end if;
-       end $$;
-       create event trigger refuse on ddl_command_end execute function refuse()`,
+    const migrations = [...(await readMigrations()), aMigration("create table half (a int); select 1 / 0")];
+    await expect(migrate(connectionString, { schema: "threadloom", migrations, logger })).rejects.toThrow(
+      /0002_later.sql failed: division by zero/,
     );
-    await expect(migrate(connectionString, { schema: "threadloom", logger })).rejects.toThrow(
-      /0003_store.sql failed: no store here/,
+    expect(await tablesIn(client, "threadloom")).toContain("threads");
+    expect(await tablesIn(client, "threadloom")).not.toContain("half");
+    const repaired = [...migrations.slice(0, -1), aMigration("create table whole (a int)")];
+    await migrate(connectionString, { schema: "threadloom", migrations: repaired, logger });
+    expect(await tablesIn(client, "threadloom")).toContain("whole");
+  });
+
+  test("is refused where another edition of a migration has run", async () => {
+    const { connectionString } = await freshDatabaseToDrop();
+    const [baseline] = await readMigrations();
+    const migrations = [{ ...baseline!, checksum: "another" }];
+    await expect(migrate(connectionString, { schema: "threadloom", migrations, logger })).rejects.toThrow(
+      "were made by another edition of 0001_baseline.sql",
     );
-    expect((await client.query("select from pg_namespace where nspname = 'threadloom'")).rowCount).toBe(0);
-    await client.query("drop event trigger refuse");
-    await migrate(connectionString, { schema: "threadloom", logger });
-    expect(await tablesIn(client, "threadloom")).toContain("store_items");
   });
 
   test("is refused where a newer version has migrated the database", async () => {

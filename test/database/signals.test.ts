@@ -87,13 +87,3 @@ test("who subscribes to a thread hears of that thread alone, and of nothing when
   expect(first).toHaveLength(2);
   expect(second).toEqual([sent[0], sent[2], later[0]]);
 });
-
-test("a process of an older version is understood, and understands what it needs", async () => {
-  const heard: Signal[] = [];
-  const stop = here.subscribe((signal) => void heard.push(signal));
-  const runId = newId();
-  await database.query("select pg_notify($1, $2)", [database.schema, `ended:${runId}`]);
-  await eventually("it has come", () => heard.length > 0);
-  stop();
-  expect(heard).toEqual([{ kind: "ended", threadId: "", runId }]);
-});

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createCipher } from "../../src/encryption/cipher.ts";
 import { encryptionKey } from "../../src/encryption/keys.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { encryptionCommand } from "../helpers/encryption-command.ts";
@@ -21,16 +20,9 @@ afterAll(async () => {
 
 const keys = Array.from({ length: 1_000 }, (_, index) => encryptionKey(Buffer.alloc(32, `${index} `)));
 
-test("no id of a key begins with '-', and what was sealed under one that did is opened", () => {
+test("no id of a key begins with '-'", () => {
   expect(keys.filter(({ id }) => id.startsWith("-"))).toEqual([]);
-  const key = keys.find(({ formerId }) => formerId !== undefined)!;
-  expect(key.formerId).toMatch(/^-[\w-]{5}$/);
-  const { formerId = "", ...rest } = key;
-  const sealed = createCipher([{ ...rest, id: formerId }]).seal("said", "place");
-  expect(sealed.startsWith(`enc1:${formerId}:`)).toBe(true);
-  const cipher = createCipher([key]);
-  expect(cipher.open(sealed, "place")).toBe("said");
-  expect(cipher.seal("said", "place").startsWith(`enc1:${key.id}:`)).toBe(true);
+  expect(keys.filter(({ id }) => id.startsWith("_")).length).toBeGreaterThan(0);
 });
 
 test.each([["-4Z3BS"], ["--", "-4Z3BS"]])(

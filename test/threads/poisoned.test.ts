@@ -80,18 +80,6 @@ describe("a name that every object inherits", () => {
     ]);
     await expectToWork();
   });
-
-  test("that an earlier version has stored as a channel is passed over", async () => {
-    // As that version wrote it: the text of `Object`, where the write's index belongs.
-    await query(
-      server,
-      `insert into threadloom.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, writes, segments, contents)
-       select thread_id, '', checkpoint_id, '00000000-0000-0000-0000-000000000000', run_id, $2, '{}', '{}'
-       from threadloom.checkpoints where thread_id = $1 order by checkpoint_id desc limit 1`,
-      [threadId, `${String(Object)},"constructor",{"v":1}`],
-    );
-    await expectToWork();
-  });
 });
 
 test("a message's field named like a method of messages is the field", async () => {

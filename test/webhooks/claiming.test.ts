@@ -138,10 +138,3 @@ test("what nobody could tell the end of in three days is given up by the next cl
     settled: true,
   });
 });
-
-test("what a row of an earlier version holds of megabytes is not read", async () => {
-  const [runId = ""] = await store({ kwargs: { input: "x".repeat(6_010_000) } as unknown as string });
-  await claim();
-  const row = await deliveries.read({ runId, attempt: 1 });
-  expect(row).toMatchObject({ run_id: runId, kwargs: null, config: {}, context: {} });
-});

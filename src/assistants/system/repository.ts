@@ -43,16 +43,11 @@ assistant as (
   returning ${COLUMNS.join(", ")})
 insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")}) select ${SNAPSHOT.join(", ")} from assistant`;
 
-/**
- * Those of which the deployment says something else than before. Of assistants from before that was noted, the first
- * version says what it was.
- */
+/** System assistants of which the deployment says something else than before. */
 const lockOthers = (visible: string): string => `with ${WISHED}
 select a.assistant_id from threadloom.assistants a
 join wished using (assistant_id)
-left join threadloom.assistant_versions first on first.assistant_id = a.assistant_id and first.version = 1
-where wished.defaults is distinct from coalesce(a.defaults,
-  jsonb_build_object('description', first.description, 'config', first.config, 'context', first.context)) and ${visible}
+where wished.defaults is distinct from a.defaults and ${visible}
 order by a.assistant_id for update of a`;
 
 /** Makes version max + 1 of what was said and activates it. Runs after `lockOthers`, so that no version is missed. */

@@ -225,12 +225,6 @@ const addParts = (elements: ThreadElements, parts: ReadParts): void => {
   for (const { hash, text } of parts.contents) elements.addContent(hash, text);
 };
 
-/**
- * Every write begins with its index. An earlier version looked the index up by the channel's name, and for `constructor` it
- * stored the text of a function: no checkpoint with such a write could be read.
- */
-const WRITE = /^-?\d+,/;
-
 /** The writes of the tasks, those of several runs put together as `merge_writes` in the database does it. */
 const parseWrites = (writes: readonly TaskWrites[]): LoadedWrite[] => {
   if (writes.length === 0) return [];
@@ -239,7 +233,6 @@ const parseWrites = (writes: readonly TaskWrites[]): LoadedWrite[] => {
     let task = tasks.get(taskId);
     if (task === undefined) tasks.set(taskId, (task = new Map<number, LoadedWrite>()));
     for (const line of text.split(LINE)) {
-      if (!WRITE.test(line)) continue;
       const [index, channel, record] = JSON.parse(`[${line}]`) as [number, string, ValueRecord];
       if (index < 0 || !task.has(index)) task.set(index, { taskId, index, channel, record });
     }

@@ -41,18 +41,13 @@ export const composeBody = (
   return { body, channelNames: [...channelNames, ...unversioned], shape: JSON.stringify(shape) };
 };
 
-/** `body`: parsed, or the text of a row from before migration 0007. */
+/** `body`: the parsed array of `composeBody`. */
 export const parseBody = (body: unknown, [channelNames, nodes]: Shape): CheckpointBody => {
-  const [v, ts, channels, nodesSeen] = typeof body === "string" ? parseFormerBody(body) : (body as Body);
+  const [v, ts, channels, nodesSeen] = body as Body;
   const seen: CheckpointBody["versions_seen"] = {};
   for (const [index, [node, names]] of nodes.entries())
     setProperty(seen, node, together(names, nodesSeen[index] ?? []));
   return { v, ts, channel_versions: together(channelNames, channels), versions_seen: seen };
-};
-
-const parseFormerBody = (text: string): Body => {
-  const { v, ts, n } = JSON.parse(text) as { v: number; ts: string; n: [Version[], Version[][]] };
-  return [v, ts, ...n];
 };
 
 const together = (names: readonly string[], versions: readonly Version[]): ChannelVersions => {

@@ -77,12 +77,7 @@ export interface RowText {
 
 /** `segments` as flat triples. */
 export const parseRowText = (text: string, shape: Shape, segments: readonly number[]): RowText => {
-  const [first = "", ...tasks] = newestOf(text).split(GROUP);
-  // Rows from before migration 0007: an object, and the channels by name in a part of their own.
-  if (first.startsWith("{")) {
-    const channels = Object.entries(JSON.parse(tasks[0] ?? "{}") as Record<string, ValueRecord>);
-    return { body: parseBody(first, shape), channels, writes: [] };
-  }
+  const [first = ""] = newestOf(text).split(GROUP, 1);
   const body = JSON.parse(first) as unknown[];
   const records = body.pop() as Array<CountedRecord | 0>;
   const [names, , unversioned = []] = shape;
@@ -128,12 +123,12 @@ const expandWrites = (version: string): TaskWrites[] =>
 export const writesOf = (text: string): TaskWrites[] =>
   text
     .split(OLDER)
-    .flatMap((version) => version.split(GROUP).slice(version.startsWith("{") ? 2 : 1))
+    .flatMap((version) => version.split(GROUP).slice(1))
     .map(parseTaskWrites);
 
 /** SQL: how many writes stand in `c.record`. */
 export const COUNT_WRITES_OF_C = `(
-    length(c.record) - length(replace(c.record, E'\\x1d', '')) - (left(c.record, 1) = '{')::integer
+    length(c.record) - length(replace(c.record, E'\\x1d', ''))
     + length(c.record) - length(replace(c.record, E'\\n', '')))`;
 
 export const parseTaskWrites = (text: string): TaskWrites => {

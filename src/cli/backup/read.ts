@@ -4,7 +4,7 @@ import { finished } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { migrate, readMigrations } from "../../database/migrate.ts";
+import { migrate, readMigrations, type Migration } from "../../database/migrate.ts";
 import { StartError } from "../../domain/errors.ts";
 import type { Logger } from "../../lib/logger.ts";
 import {
@@ -68,13 +68,16 @@ const inspect = async (file: string): Promise<BackupHead> => {
   return head;
 };
 
-/** Those that this version has, up to the backup's last: later ones follow when its rows are there. */
-const assertKnown = async ({ migrations, threadloom_version: version }: BackupHead): Promise<void> => {
+/** The migrations of the backup, as this version has them: later ones follow when the rows are there. */
+const migrationsOf = async ({
+  migrations,
+  threadloom_version: version,
+}: BackupHead): Promise<readonly Migration[]> => {
   const known = await readMigrations();
   const isKnown = migrations.every(
     ({ name, checksum }, at) => known[at]?.name === name && known[at].checksum === checksum,
   );
-  if (isKnown) return;
+  if (isKnown) return known.slice(0, migrations.length);
   throw new StartError(
     `The backup was made by another version (${version}) with other tables: restore it with that one.`,
   );
@@ -201,7 +204,7 @@ const fill = async (client: pg.Client, options: RestoreOptions): Promise<number>
 export const restoreBackup = async (options: RestoreOptions): Promise<{ head: BackupHead; rows: number }> => {
   const { connectionString, schema, file, force, logger } = options;
   const head = await inspect(file);
-  await assertKnown(head);
+  const migrations = await migrationsOf(head);
   const client = await connected(connectionString);
   try {
     await assertNoServers(client);
@@ -211,7 +214,7 @@ export const restoreBackup = async (options: RestoreOptions): Promise<{ head: Ba
         `The database is not empty (${schema}.${table} has rows): restore into an empty one, or say --force, which deletes all that is there.`,
       );
     await makeEmpty(client, schema);
-    await migrate(connectionString, { schema, upTo: head.migrations.at(-1)?.name, logger });
+    await migrate(connectionString, { schema, migrations, logger });
     await client.query(PLAIN_TEXTS);
     await client.query("begin");
     const rows = await fill(client, options).catch(async (error: unknown) => {

@@ -1,0 +1,425 @@
+-- The tables, in the order in which they refer to each other. Hot tables are keyed by thread, so that they can be
+-- distributed by it. src/database/migrate.ts applies this file; the schema is the first one of the search path.
+
+-- Assistants ----------------------------------------------------------------------------------------------------------
+
+create table assistants (
+  assistant_id uuid primary key,
+  graph_id     text not null,
+  name         text not null,
+  description  text,
+  config       jsonb not null default '{}',
+  context      jsonb not null default '{}',
+  metadata     jsonb not null default '{}',
+  version      integer not null,            -- the active version
+  defaults     jsonb,                       -- system assistants: {description, config, context} of the last deployment
+  created_at   timestamptz not null default now(),
+  updated_at   timestamptz not null default now()
+);
+create index assistants_by_metadata on assistants using gin (metadata jsonb_path_ops);
+create index assistants_by_graph on assistants (graph_id, created_at);
+create index assistants_by_creation on assistants (created_at);
+
+create table assistant_versions (
+  assistant_id uuid not null references assistants on delete cascade,
+  version      integer not null,
+  graph_id     text not null,
+  name         text not null,
+  description  text,
+  config       jsonb not null,
+  context      jsonb not null,
+  metadata     jsonb not null,
+  created_at   timestamptz not null default now(),
+  primary key (assistant_id, version)
+);
+
+-- Threads -------------------------------------------------------------------------------------------------------------
+
+-- A run changes the row of its thread twice. PostgreSQL leaves the indexes alone if no indexed column has changed and
+-- the page has room for the new row: see docs/decisions/011-threads-updated-in-place.md.
+create table threads (
+  thread_id         uuid primary key,
+  status            text not null default 'idle' check (status in ('idle', 'busy', 'interrupted', 'error')),
+  resting_status    text not null default 'idle', -- `status` before the thread got busy
+  metadata          jsonb not null default '{}',
+  config            jsonb not null default '{}',
+  interrupts        jsonb not null default '{}',  -- {task_id: [{id, value}]} of the head checkpoint
+  error             jsonb,                        -- {error, message} of the last run, if it failed
+  -- Runs that are pending or running. A counter, because creating and ending a run lock this row, and READ COMMITTED
+  -- reads only the locked row again after a wait: see docs/decisions/002-multitask-in-the-database.md.
+  unfinished_runs   integer not null default 0 check (unfinished_runs >= 0),
+  -- Grows with each new run and each attempt that returns to the queue: see src/queue/README.md, "Turns".
+  turns             integer not null default 0,
+  -- Grows with each change of the row. A state update is stored only if the version it has read is still the newest.
+  version           bigint not null default 0,
+  ttl_strategy      text check (ttl_strategy in ('delete', 'keep_latest')),
+  ttl_minutes       double precision,
+  expires_at        timestamptz,
+  created_at        timestamptz not null default now(),
+  updated_at        timestamptz not null default now(),
+  state_updated_at  timestamptz not null default now(),
+  -- Each run changes the times above; the indexes hold the ten minutes in which they lie.
+  updated_bin       timestamptz not null
+    generated always as (date_bin('10 minutes', updated_at, timestamptz '2000-01-01 00:00:00+00')) stored,
+  state_updated_bin timestamptz not null
+    generated always as (date_bin('10 minutes', state_updated_at, timestamptz '2000-01-01 00:00:00+00')) stored,
+  expires_bin       timestamptz
+    generated always as (date_bin('10 minutes', expires_at, timestamptz '2000-01-01 00:00:00+00')) stored
+) with (fillfactor = 80);
+-- Without `fastupdate`: a search reads the list of pending entries from end to end, up to 4 MB.
+create index threads_by_metadata on threads using gin (metadata jsonb_path_ops) with (fastupdate = off);
+create index threads_by_creation on threads (created_at);
+create index threads_by_update on threads (updated_bin);
+create index threads_by_state_update on threads (state_updated_bin);
+create index threads_by_expiry on threads (expires_bin) where expires_bin is not null;
+-- Threads that wait for a person, or failed. Busy threads are found by their runs, the others by any index.
+create index threads_by_resting_status on threads (resting_status, created_at) where resting_status <> 'idle';
+
+-- Both triggers serve statements that set neither column. Hot statements do, and so call no function.
+create function keep_resting_status() returns trigger language plpgsql as $$
+begin
+  new.resting_status := new.status;
+  return new;
+end
+$$;
+create trigger threads_resting_status before insert or update of status on threads for each row
+  when (new.status <> 'busy' and new.status <> new.resting_status) execute function keep_resting_status();
+
+create function count_thread_version() returns trigger language plpgsql as $$
+begin
+  new.version := old.version + 1;
+  return new;
+end
+$$;
+create trigger threads_version before update on threads for each row
+  when (new.version = old.version) execute function count_thread_version();
+
+-- Runs ----------------------------------------------------------------------------------------------------------------
+
+-- The table of runs is the queue: see src/queue/README.md.
+create table runs (
+  run_id             uuid primary key,
+  thread_id          uuid not null references threads on delete cascade,
+  assistant_id       uuid not null,
+  graph_id           text not null,               -- of the assistant's version that was active at creation
+  status             text not null check (status in ('pending', 'running', 'error', 'success', 'timeout', 'interrupted')),
+  -- The request.
+  metadata           jsonb not null default '{}',
+  config             jsonb not null default '{}', -- assistant's, thread's and request's, merged at creation
+  context            jsonb not null default '{}',
+  kwargs             json not null,               -- the rest of the request; json keeps NUL in messages
+  multitask_strategy text not null check (multitask_strategy in ('reject', 'enqueue', 'interrupt', 'rollback')),
+  resumable          boolean not null default false,
+  delete_thread      boolean not null default false, -- threadless run with on_completion = delete
+  webhook            text,                        -- http(s) address or path of this server; kwargs are not read for it
+  auth_user          jsonb,                       -- the user of the project's own `Auth`, for the graph alone
+  caller             text,                        -- digest of the creator, for limits per caller; null: no name
+  -- What a rollback puts back: metadata and config of the thread that creating the run replaced.
+  replaced_metadata  jsonb,
+  replaced_config    jsonb,
+  -- The execution.
+  error              jsonb,                       -- {error, message}
+  cancel_action      text check (cancel_action in ('interrupt', 'rollback')),
+  attempt            integer not null default 0,  -- the fencing token: every write of an attempt carries it
+  lost_attempts      integer not null default 0,  -- attempts that lost their worker, for MAX_ATTEMPTS
+  turn               integer not null default 0,  -- of the newest attempt; 0 before the first
+  worker_id          uuid,
+  reader_id          uuid,                        -- the process that streams the run to its creator
+  unlogged_attempt   integer,                     -- the attempt whose events are not all in run_events
+  lease_until        timestamptz,
+  behind             boolean not null default false, -- another run of the thread comes first
+  available_at       timestamptz not null default now(),
+  started_at         timestamptz,                 -- start of the first attempt
+  created_at         timestamptz not null default clock_timestamp(),
+  updated_at         timestamptz not null default clock_timestamp() -- of an ended run: its end
+) with (fillfactor = 80);
+-- One run at a time per thread. Also what the sweep for expired leases scans, so that leases need no index.
+create unique index runs_one_running_per_thread on runs (thread_id) where status = 'running';
+-- The cost of a claim depends on neither how many runs wait nor why: see src/queue/sql/claim.ts.
+create index runs_claimable on runs (graph_id, available_at, created_at, run_id)
+  where status = 'pending' and not behind;
+create index runs_behind on runs (thread_id, created_at, run_id) where status = 'pending' and behind;
+create index runs_pending_of_thread on runs (thread_id, created_at, run_id) where status = 'pending';
+create index runs_pending_of_caller on runs (caller) where status = 'pending' and caller is not null;
+-- Runs that may have killed their workers are claimed one at a time.
+create index runs_pending_suspects on runs (created_at, run_id) where status = 'pending' and lost_attempts > 0;
+create index runs_by_thread on runs (thread_id, created_at);
+-- Run ids follow the order of creation. A successful run is never entered here.
+create index runs_failed on runs (status, run_id) where status in ('error', 'timeout', 'interrupted');
+-- Ended threadless runs that another process was still reading; a sweep removes them.
+create index runs_ended_threadless on runs (updated_at)
+  where delete_thread and status not in ('pending', 'running');
+
+-- What a run streamed, kept when the run is resumable or is read on another process. A statement that removes a run
+-- removes its events, too.
+create table run_events (
+  thread_id  uuid not null references threads on delete cascade,
+  run_id     uuid not null,
+  seq        bigint not null,                     -- from 0, given by the attempt: no gaps a reader could skip
+  thread_seq bigint,                              -- the event's id within its thread, see src/events/event-ids.ts
+  event      text not null,
+  data       text not null,                       -- one line of JSON, as it goes out
+  created_at timestamptz not null default now(),
+  primary key (thread_id, run_id, seq)
+);
+create index run_events_by_age on run_events (created_at);
+
+-- Which graphs the processes host that execute runs: see src/queue/hosting.ts.
+create table workers (
+  worker_id uuid primary key,
+  graph_ids text[] not null,
+  seen_at   timestamptz not null default now()
+);
+
+-- Crons ---------------------------------------------------------------------------------------------------------------
+
+create table crons (
+  cron_id          uuid primary key,
+  assistant_id     uuid not null, -- no reference: a cron whose assistant is deleted stays, and `error` says so
+  thread_id        uuid references threads on delete cascade, -- null: each run gets a thread of its own
+  schedule         text not null,
+  timezone         text,                                      -- IANA; null: UTC
+  end_time         timestamptz,                               -- nothing is fired at this time or later
+  enabled          boolean not null default true,
+  on_run_completed text check (on_run_completed in ('delete', 'keep')), -- null where the cron has a thread
+  user_id          text,
+  auth_user        jsonb,                                     -- as in runs
+  caller           text,                                      -- as in runs
+  metadata         jsonb not null default '{}',
+  payload          text not null,                             -- JSON, the request for a run; text keeps NUL
+  next_run_date    timestamptz,                               -- null: disabled, or its time is over
+  error            text,                                      -- why the server disabled it
+  created_at       timestamptz not null default now(),
+  updated_at       timestamptz not null default now()
+);
+create index crons_due on crons (next_run_date) where next_run_date is not null;
+create index crons_by_thread on crons (thread_id) where thread_id is not null;
+create index crons_by_assistant on crons (assistant_id);
+create index crons_by_creation on crons (created_at);
+
+-- Skips crons that are being fired: their runs wait for the assistant's row, and both would wait for each other. Such a
+-- cron is disabled when it is due again.
+create function stop_crons_of_assistant() returns trigger language plpgsql as $$
+begin
+  execute format('update %1$I.crons set enabled = false, next_run_date = null, error = $1 where cron_id in (
+      select cron_id from %1$I.crons where assistant_id = $2 for update skip locked)', tg_table_schema)
+    using format('Assistant ''%s'' not found.', old.assistant_id), old.assistant_id;
+  return old;
+end
+$$;
+create trigger assistants_crons after delete on assistants for each row execute function stop_crons_of_assistant();
+
+-- Checkpoints ---------------------------------------------------------------------------------------------------------
+
+-- Thread state, stored by difference: see docs/decisions/003-thread-state-by-difference.md. No reference to threads:
+-- the saver works for threads that this server does not know, and deleting a thread deletes here explicitly.
+
+-- Which channels and nodes the versions of a checkpoint belong to. Few per graph, whatever the number of threads.
+create table checkpoint_shapes (
+  hash     uuid primary key,                 -- the first half of the text's SHA-256
+  shape    text not null,                    -- [[channel, …], [[node, [channel, …]], …]]
+  metadata jsonb not null default '{}'       -- what the metadata of checkpoints have in common
+);
+
+-- One row per checkpoint. It holds no conversation: values are small, or refer to lists and contents below.
+create table checkpoints (
+  thread_id     uuid not null,
+  checkpoint_ns text collate "C" not null,   -- '' is the root graph, else the path of a subgraph
+  checkpoint_id uuid not null,               -- version 6: ordered by time
+  parent_id     uuid,
+  run_id        uuid,                        -- the run whose attempt wrote it, null for a state update
+  metadata      jsonb not null,              -- for filters
+  metadata_text text,                        -- the exact metadata, where jsonb can't hold them (NUL, lone surrogates)
+  shape         uuid not null,               -- in checkpoint_shapes
+  record        text not null,               -- versions, channels and writes: see src/checkpoints/rows/row-text.ts
+  segments      bigint[],                    -- all segments of the channels, flat triples: list, first position, end
+  contents      uuid[],                      -- all content hashes of the channels
+  primary key (thread_id, checkpoint_ns, checkpoint_id)
+);
+
+-- What the tasks of a step wrote, before the next checkpoint holds it. One row per task and run: the writes of a run
+-- that resumed another's step can be taken back alone. Rows of one task are put together in the order of written_at.
+create table checkpoint_writes (
+  thread_id     uuid not null,
+  checkpoint_ns text collate "C" not null,
+  checkpoint_id uuid not null,
+  task_id       uuid not null,
+  run_id        uuid not null,               -- zeros for a state update
+  task_name     text,                        -- the task's id, where it is no UUID
+  written_at    timestamptz not null default clock_timestamp(),
+  writes        text not null,               -- a line per write: index,channel,{v, c, l}
+  segments      bigint[],
+  contents      uuid[],
+  primary key (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id)
+);
+
+-- The elements of lists: a row holds the elements [position, position + count) of a list as lines of JSON. Rows are
+-- never updated; of two that append at the same position, the primary key refuses one, which starts a new list.
+create table checkpoint_elements (
+  thread_id uuid not null,
+  list_id   bigint not null,
+  position  integer not null,
+  count     integer not null check (count between 0 and 256), -- 0: the place is taken, what stood there was pruned
+  elements  text not null,
+  primary key (thread_id, list_id, position)
+);
+
+-- Values too large for a checkpoint's row, once per content.
+create table checkpoint_contents (
+  thread_id uuid not null,
+  hash      uuid not null,                   -- the first half of the text's SHA-256
+  content   text not null,
+  primary key (thread_id, hash)
+);
+
+-- Merges the writes of a task with the earlier ones of the same run: special ones (index below 0: error, interrupt,
+-- resume) replace, of the others the first stays. Lines and no json array: the functions of json fail on NUL in text.
+create function merge_writes(stored text, given text) returns text language sql immutable parallel safe as $$
+  with s as (select line, split_part(line, ',', 1)::integer as index from string_to_table(stored, E'\n') as line),
+       g as (select line, split_part(line, ',', 1)::integer as index from string_to_table(given, E'\n') as line)
+  select string_agg(line, E'\n' order by index)
+  from (
+    select line, index from s where index >= 0 or not exists (select from g where g.index = s.index)
+    union all
+    select line, index from g where index < 0 or not exists (select from s where s.index = g.index)
+  ) as merged
+$$;
+
+-- Store ---------------------------------------------------------------------------------------------------------------
+
+-- JSON values under hierarchical namespaces, shared by all threads.
+create table store_items (
+  -- Compared by bytes, label by label: "all that begins with {a, b}" is the exact range from {a, b} to {a, b || chr(1)}
+  -- of the primary key. Joined labels and LIKE would need escaping, and would take {ab} for a child of {a}.
+  namespace   text[] collate "C" not null check (cardinality(namespace) > 0),
+  key         text collate "C" not null,
+  value       jsonb not null,
+  ttl_minutes double precision check (ttl_minutes > 0),   -- what a refresh adds
+  expires_at  timestamptz,                                -- invisible from then on, removed by the sweep later
+  created_at  timestamptz not null default now(),
+  updated_at  timestamptz not null default now(),
+  primary key (namespace, key),
+  check ((ttl_minutes is null) = (expires_at is null))
+);
+create index store_items_by_expiry on store_items (expires_at) where expires_at is not null;
+create index store_items_by_update on store_items (updated_at);
+
+-- A value as JavaScript's Number() sees it, for $gt, $gte, $lt and $lte; null if it is no number. The bounds on length
+-- and exponent keep the cast from failing: one odd item must not break a search.
+create function store_number(value jsonb) returns numeric
+  language sql immutable parallel safe
+  as $$
+    select case jsonb_typeof(value)
+      when 'number' then (value #>> '{}')::numeric
+      when 'boolean' then case when value = 'true' then 1 else 0 end
+      when 'null' then 0
+      when 'string' then
+        case
+          when length(value #>> '{}') > 300 then null
+          when btrim(value #>> '{}', E' \t\n\r') = '' then 0
+          when btrim(value #>> '{}', E' \t\n\r') ~ '^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$'
+            then btrim(value #>> '{}', E' \t\n\r')::numeric
+        end
+    end
+  $$;
+
+-- Webhooks ------------------------------------------------------------------------------------------------------------
+
+-- Deliveries, written by the statement that ends a run: see src/outbox/README.md. A run ends once, so its id is the
+-- delivery's. No references: runs and threads may be deleted with the end, and are later.
+create table webhook_deliveries (
+  run_id             uuid primary key,
+  thread_id          uuid not null,
+  assistant_id       uuid not null,
+  graph_id           text not null,
+  caller             text not null default '',   -- runs.caller; empty: no name
+  url                text not null,
+  receiver           text not null,              -- host and port of `url`; empty: this server's own routes
+  -- The run as it ended; columns as in `runs`.
+  run_status         text not null,
+  error              jsonb,
+  metadata           jsonb not null,
+  config             jsonb not null,
+  context            jsonb not null,
+  kwargs             json,                       -- null: too large to be sent
+  multitask_strategy text not null,
+  run_created_at     timestamptz not null,
+  run_started_at     timestamptz,
+  run_ended_at       timestamptz not null default now(),
+  final_values       bytea,                      -- null: the run had none, or they were too large
+  values_omitted     boolean not null,
+  -- The delivery.
+  state              text not null default 'pending' check (state in ('pending', 'delivered', 'failed')),
+  attempts           integer not null default 0, -- the fence: grows with each claim and each replay
+  failures           integer not null default 0,
+  due_at             timestamptz not null default now(), -- while it is being sent: when its holder counts as dead
+  give_up_at         timestamptz not null default now() + interval '3 days',
+  last_attempt_at    timestamptz,
+  last_status        integer,                    -- what the receiver answered last
+  last_error         text,
+  settled_at         timestamptz                 -- when it was delivered or given up
+);
+create index webhook_deliveries_due on webhook_deliveries (due_at) include (run_ended_at) where state = 'pending';
+-- One caller's receivers must not take every place.
+create index webhook_deliveries_due_of_caller on webhook_deliveries (caller, due_at) where state = 'pending';
+create index webhook_deliveries_failed on webhook_deliveries (run_id) where state = 'failed';
+create index webhook_deliveries_settled on webhook_deliveries (settled_at) where settled_at is not null;
+create index webhook_deliveries_of_thread on webhook_deliveries (thread_id, run_id);
+
+-- Keys ----------------------------------------------------------------------------------------------------------------
+
+-- API keys of `keys create`, beside those of the configuration. The keys themselves are stored nowhere.
+create table api_keys (
+  key_id       text primary key,            -- the first 12 hexadecimal digits of the hash
+  key_hash     bytea not null check (length(key_hash) = 32),  -- SHA-256
+  name         text not null,
+  scopes       text[] not null check (cardinality(scopes) > 0),
+  expires_at   timestamptz,                                   -- null: never
+  created_at   timestamptz not null default now(),
+  last_used_at timestamptz,                                   -- a minute late at most; null: never used
+  revoked_at   timestamptz                  -- revoked keys stay: they say that access is controlled
+);
+create unique index api_keys_by_name on api_keys (name) where revoked_at is null;
+
+-- Counts the changes of api_keys but those of `last_used_at`. Servers read this row twice a second, and the keys only
+-- when it has changed. No sequence: the count has to become visible together with the change.
+create table api_key_changes (
+  one_row boolean primary key default true check (one_row),
+  version bigint not null
+);
+insert into api_key_changes (version) values (1);
+
+create function count_api_key_change() returns trigger language plpgsql as $$
+begin
+  execute format('update %I.api_key_changes set version = version + 1', tg_table_schema);
+  return null;
+end
+$$;
+create trigger api_keys_changes
+  after insert or delete or truncate or update of key_hash, scopes, expires_at, revoked_at on api_keys
+  for each statement execute function count_api_key_change();
+
+-- The keys that any value here was ever encrypted with: see src/encryption/. No row: nothing is encrypted.
+create table encryption_keys (
+  key_id     text primary key,
+  proof      text not null,                 -- a known text, encrypted: a server that opens it has the right key
+  created_at timestamptz not null default now()
+);
+
+-- Pages of records ----------------------------------------------------------------------------------------------------
+
+-- What a page of records weighs, up to the row with which it is full: see src/database/bounded-reads.ts. Only writing a
+-- jsonb as text tells its length, and a page whose rows were all weighed took as long as their writers liked.
+create function add_weight(weight bigint, room bigint, octets bigint, a jsonb, b jsonb, c jsonb, d jsonb)
+  returns bigint language plpgsql immutable parallel safe as $$
+begin
+  if weight >= room then
+    return weight;
+  end if;
+  return weight + octets + coalesce(octet_length(a::text), 0) + coalesce(octet_length(b::text), 0)
+    + coalesce(octet_length(c::text), 0) + coalesce(octet_length(d::text), 0);
+end
+$$;
+
+create aggregate weight_within(room bigint, octets bigint, a jsonb, b jsonb, c jsonb, d jsonb)
+  (sfunc = add_weight, stype = bigint, initcond = '0');
