@@ -31,12 +31,20 @@ const NESTING_UNSUSPICIOUS = 64;
  */
 export const CHARACTERS_AT_MOST = 256_000_000;
 
+/** The error for a value of the state; it names the option if that is the bound. */
+export const stateTooLarge = (charactersAtMost: number): Error =>
+  new ValueTooLargeError(
+    "A value of the state",
+    charactersAtMost,
+    charactersAtMost < CHARACTERS_AT_MOST ? "STATE_VALUE_MAX_MB" : undefined,
+  );
+
 /**
  * The tree of a value. Throws a TypeError for one that is nested deeper than 1,000 levels, ValueTooLargeError for one whose
- * texts alone have too many characters.
+ * texts alone have too many characters: before any JSON is made of them.
  */
-export const encode = (value: unknown, listHook?: ListHook): unknown =>
-  withoutCycles((ancestry) => new Encoder(listHook, ancestry).encode(value));
+export const encode = (value: unknown, listHook?: ListHook, charactersAtMost = CHARACTERS_AT_MOST): unknown =>
+  withoutCycles((ancestry) => new Encoder(listHook, ancestry, charactersAtMost).encode(value));
 
 /** The tree's text: one line of JSON. */
 export const treeText = (tree: unknown): string => JSON.stringify(tree);
@@ -49,6 +57,7 @@ class Encoder implements PartEncoder {
   constructor(
     private readonly listHook: ListHook | undefined,
     private readonly fromTheTop: Ancestry | undefined,
+    private readonly charactersAtMost: number,
   ) {}
 
   /** For values that are nested suspiciously deep. */
@@ -72,8 +81,7 @@ class Encoder implements PartEncoder {
 
   private count(characters: number): void {
     this.characters += characters;
-    if (this.characters > CHARACTERS_AT_MOST)
-      throw new ValueTooLargeError("A value of the state", CHARACTERS_AT_MOST);
+    if (this.characters > this.charactersAtMost) throw stateTooLarge(this.charactersAtMost);
   }
 
   private encodeScalar(value: unknown): unknown {

@@ -8,8 +8,7 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { ValueTooLargeError } from "../../domain/errors.ts";
-import { encode, treeText } from "../../values/encoding.ts";
+import { encode, stateTooLarge, treeText } from "../../values/encoding.ts";
 import { ElementPlaces } from "./element-places.ts";
 import { movedSegment, SegmentCursor, type ElementPlace, type Segment } from "./segments.ts";
 import {
@@ -21,9 +20,6 @@ import {
   type NewElements,
 } from "./stored-list.ts";
 import { joinStretches, STRETCH_WORTH_A_SEGMENT, type Stretch } from "./stretches.ts";
-
-export const stateTooLarge = (charactersAtMost: number): Error =>
-  new ValueTooLargeError("A value of the state", charactersAtMost, "STATE_VALUE_MAX_MB");
 
 /** A list of more segments than these is stored anew as one. */
 const SEGMENTS_AT_MOST = 64;

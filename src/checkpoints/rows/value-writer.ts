@@ -1,10 +1,10 @@
 /** From live values to stored ones. */
 
 import type { Cipher } from "../../encryption/cipher.ts";
-import { encode, treeText, type ListHook } from "../../values/encoding.ts";
+import { CHARACTERS_AT_MOST, encode, stateTooLarge, treeText, type ListHook } from "../../values/encoding.ts";
 import type { Segment } from "../lists/segments.ts";
 import type { ListReference, LiveList } from "../lists/stored-list.ts";
-import { stateTooLarge, type ThreadLists } from "../lists/thread-lists.ts";
+import type { ThreadLists } from "../lists/thread-lists.ts";
 import { contentHash } from "./content-hash.ts";
 import type { NewContent } from "./new-rows.ts";
 import { WHOLE_LIST, type StoredValue } from "./stored-value.ts";
@@ -28,12 +28,15 @@ const KNOWN_ELEMENTS_AT_LEAST = 8;
 export class ValueWriter {
   private readonly storedHashes = new Set<string>();
   private contents: NewContent[] = [];
+  private readonly charactersAtMost: number;
 
   constructor(
     private readonly threadLists: ThreadLists,
     private readonly cipher: Cipher | undefined,
-    private readonly charactersAtMost = Infinity,
-  ) {}
+    charactersAtMost = Infinity,
+  ) {
+    this.charactersAtMost = Math.min(charactersAtMost, CHARACTERS_AT_MOST);
+  }
 
   takeNewContents(): NewContent[] {
     const taken = this.contents;
@@ -79,7 +82,7 @@ export class ValueWriter {
       if (!this.isKnownList(array)) return undefined;
       return lists.push(this.threadLists.plan(array, undefined)) - 1;
     };
-    const text = treeText(encode(value, hook));
+    const text = treeText(encode(value, hook, this.charactersAtMost));
     if (text?.length > this.charactersAtMost) throw stateTooLarge(this.charactersAtMost);
     return { text, lists };
   }

@@ -1,6 +1,12 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
-import type { CheckpointTuple } from "@langchain/langgraph-checkpoint";
-import { StateLostError, unavailable } from "../../domain/errors.ts";
+import type {
+  ChannelVersions,
+  Checkpoint,
+  CheckpointMetadata,
+  CheckpointTuple,
+  PendingWrite,
+} from "@langchain/langgraph-checkpoint";
+import { StateLostError, unavailable, ValueTooLargeError } from "../../domain/errors.ts";
 import type { AttemptOptions, AttemptSaver } from "../types.ts";
 import type { Fence } from "../write/fences.ts";
 import { ThreadWriter } from "../write/thread-writer.ts";
@@ -21,6 +27,8 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
   readonly failed: AbortSignal;
   private readonly failure = new AbortController();
   private readonly writers = new Map<string, ThreadWriter>();
+  /** A task has written a value that is too large. */
+  private tooLarge: ValueTooLargeError | undefined;
 
   constructor(
     protected override readonly parts: SaverParts,
@@ -127,6 +135,26 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     if (this.fence?.kind !== "attempt") return;
     await queue.room();
     await this.beforeNextStep?.();
+  }
+
+  override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+    try {
+      await super.putWrites(config, writes, taskId);
+    } catch (error) {
+      if (error instanceof ValueTooLargeError) this.tooLarge = error;
+      throw error;
+    }
+  }
+
+  /** LangGraph hears of a refused write only after this: storing the value by element would fill the heap first. */
+  override async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<RunnableConfig> {
+    if (this.tooLarge !== undefined) throw this.tooLarge;
+    return await super.put(config, checkpoint, metadata, newVersions);
   }
 
   get lastUnsafe(): AttemptSaver["lastUnsafe"] {

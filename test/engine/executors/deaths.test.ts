@@ -73,6 +73,51 @@ test("whatever graphs do to their processes: they end as errors after their atte
   }
 });
 
+test("a run whose output is too large fails with a sentence, and its process goes on", async () => {
+  const other = await startTestServer({
+    graphConfigFile: HOSTILE_GRAPHS,
+    graphProcesses: 1,
+    graphProcessHeapMegabytes: 96,
+    stateValueCharactersAtMost: 4_000_000,
+    blockedLoopSeconds: 300,
+  });
+  try {
+    const { body } = await apiOf(other).post("/runs/wait", {
+      assistant_id: "numbers",
+      input: { count: 2_000_000 },
+    });
+    expect(body).toMatchObject({ __error__: { error: "ValueTooLargeError" } });
+    expect(await (await fetch(`${other.url}/metrics`)).text()).not.toMatch(/process_deaths_total.* [1-9]/);
+  } finally {
+    await other.close();
+  }
+});
+
+test("runs end while the process of another one does not answer", async () => {
+  const other = await startTestServer({
+    graphConfigFile: HOSTILE_GRAPHS,
+    graphProcesses: 1,
+    blockedLoopSeconds: 600,
+    leaseSeconds: 300,
+  });
+  const before = api;
+  api = apiOf(other);
+  try {
+    const hanging = await hostile({ harm: "loop", steps: 20 });
+    await processOf(hanging.threadId);
+    // Some of them begin before the silence of the process is noticed.
+    for (let beside = 0; beside < 3; beside += 1) {
+      const { threadId, runId } = await hostile({ steps: 1 });
+      expect(await endOf(threadId, runId)).toMatchObject({ status: "success" });
+    }
+    expect(await api.run(hanging.threadId, hanging.runId)).toMatchObject({ status: "running" });
+    expect((await api.cancel(hanging.threadId, hanging.runId)).status).toBe(204);
+  } finally {
+    api = before;
+    await other.close();
+  }
+});
+
 test("a run that lost its process goes on from its last checkpoint in another one", async () => {
   const { threadId, runId } = await hostile({ harm: "kill", attempts: 1, steps: 3 });
   expect(await endOf(threadId, runId)).toMatchObject({ status: "success" });

@@ -24,6 +24,7 @@ const start = () => {
     heapMegabytes: 100,
     blockedSeconds: 10,
     onMessage: () => undefined,
+    onUnresponsive: () => undefined,
     onCulprit,
     onEnd,
     logger: createLogger({ level: "silent" }),

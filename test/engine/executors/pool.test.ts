@@ -13,6 +13,7 @@ import { createLogger } from "../../../src/lib/logger.ts";
 
 const started = vi.hoisted(() => [] as FakeProcess[]);
 interface FakeProcess extends GraphProcess {
+  isResponsive: boolean;
   options: GraphProcessOptions;
   received: ToGraphProcess[];
   isClosed: boolean;
@@ -375,6 +376,71 @@ describe("with a spare that is ready", () => {
       }
       expect(results).toEqual(["stopped", "stopped", "stopped", "stopped", "stopped", "lost"]);
     });
+  });
+
+  describe("while a process does not answer", () => {
+    const silence = (fake: FakeProcess): void => {
+      fake.isResponsive = false;
+      fake.options.onUnresponsive();
+    };
+
+    test("a run that is new begins in the spare, and the process ends with the runs that it has", () => {
+      const pool = aReadyPool();
+      begin(pool, "hanging");
+      silence(started[0]!);
+      begin(pool, "new");
+      expect(placesOf("new")).toEqual([2]);
+      expect(started).toHaveLength(3);
+      const result = { kind: "stopped", reason: { kind: "timeout" } } as const;
+      started[0]!.options.onMessage({ kind: "result", id: idOf(started[0]!, "hanging"), result });
+      expect(started[0]!.isClosed).toBe(true);
+    });
+
+    test("a run that it has not begun is handed back, and one that it has begun stays", async () => {
+      const pool = aReadyPool();
+      const [fake] = started as [FakeProcess];
+      const hanging = begin(pool, "hanging");
+      const begun = begin(pool, "begun");
+      const awaited = begin(pool, "awaited");
+      fake.options.onMessage({ kind: "begun", id: idOf(fake, "begun") });
+      silence(fake);
+      await vi.advanceTimersByTimeAsync(0);
+      expect(awaited.state.result).toEqual({ kind: "stopped", reason: { kind: "shutdown" } });
+      expect([hanging.state.result, begun.state.result]).toEqual([undefined, undefined]);
+      expect(fake.received).toContainEqual({
+        kind: "stop",
+        id: idOf(fake, "awaited"),
+        reason: { kind: "lease-lost" },
+      });
+    });
+
+    test("no more processes are started for it than there are to be", () => {
+      const pool = aReadyPool();
+      for (let silent = 0; silent < 3; silent += 1) {
+        begin(pool, `hanging ${silent}`);
+        silence(started[silent]!);
+        ready(started.at(-1)!);
+      }
+      begin(pool, "waits");
+      expect([placesOf("waits"), started.length]).toEqual([[], 3]);
+    });
+  });
+
+  test("a full heap costs the run that has its process for itself, and no neighbours an attempt", async () => {
+    const pool = aReadyPool();
+    const together = ["innocent", "greedy"].map((runId) => begin(pool, runId));
+    started[0]!.options.onEnd("memory", "was ended by SIGABRT");
+    const alone = begin(pool, "greedy");
+    ready(started[2]!);
+    const innocent = begin(pool, "innocent");
+    started
+      .find(({ id }) => placesOf("greedy").at(-1) === id)!
+      .options.onEnd("memory", "was ended by SIGABRT");
+    await vi.advanceTimersByTimeAsync(0);
+    const handedBack = { kind: "stopped", reason: { kind: "shutdown" } };
+    expect(together.map(({ state }) => state.result)).toEqual([handedBack, handedBack]);
+    expect(alone.state.result).toMatchObject({ kind: "lost" });
+    expect(innocent.state.result).toBeUndefined();
   });
 
   test("a worn process leaves its place to it, and ends with its last run", async () => {

@@ -1,7 +1,7 @@
 /**
- * Why a graph process has ended. `signal`: whoever sent it; V8 ends a process whose heap is full by SIGABRT. `blocked`: it
- * was killed because it did not answer; `unstopped`: because a run did not end; `memory`: because it took too much. `start`: there never was a process, or it was
- * killed because it did not get ready.
+ * Why a graph process has ended. `signal`: any sender; `blocked`: it was killed because it did not answer; `unstopped`: because a
+ * run did not end. `memory`: its heap was full, or it was killed because it took too much. `start`: there never was a process, or
+ * it was killed because it did not get ready.
  */
 export type DeathReason = "exit" | "signal" | "blocked" | "unstopped" | "memory" | "start";
 

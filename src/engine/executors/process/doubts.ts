@@ -1,3 +1,4 @@
+import type { DeathReason } from "./deaths.ts";
 import type { ExecutionThere } from "./execution-there.ts";
 import { idsOf, type Member } from "./member.ts";
 
@@ -41,11 +42,18 @@ export const createDoubts = () => {
     take: (runId: string): boolean => doubted.delete(runId),
 
     /**
-     * Whether another run than this one has ended the process that it was in: one that is there, or one that is over and
-     * has left a timer behind. To be asked once for each of its executions.
+     * Whether the run loses no attempt by the end of its process. The process has named another run: one that is there, or one
+     * that is over and has left a timer behind. Or memory was the reason, and nothing names the run that held it: it fills a
+     * process again that it has for itself, and pays then. To be asked once for each of its executions.
+     * @param neighbours executions that were there beside this one
      */
-    clears({ culprit }: Member, { id, run }: ExecutionThere): boolean {
-      if (culprit === undefined || culprit.id === id) return false;
+    clears(
+      { culprit }: Member,
+      { id, run }: ExecutionThere,
+      { reason, neighbours }: { reason: DeathReason; neighbours: number },
+    ): boolean {
+      const isAnothers = culprit === undefined ? reason === "memory" && neighbours > 0 : culprit.id !== id;
+      if (!isAnothers) return false;
       const times = (cleared.get(run.run_id) ?? 0) + 1;
       cleared.delete(run.run_id);
       forgetOldest(cleared);

@@ -48,6 +48,8 @@ export class ExecutionThere implements GraphExecution {
   #place: Placed | undefined;
   #wantsValues: boolean;
   #isGraphEnded = false;
+  /** Whether its process has to say first that it has begun. */
+  #isAwaited = false;
   #untaken = 0;
   #settle: (result: AttemptResult) => void = () => undefined;
 
@@ -77,12 +79,23 @@ export class ExecutionThere implements GraphExecution {
     return this.#isGraphEnded;
   }
 
-  placeAt(place: Placed): void {
+  /** Its process has not read yet that it is to begin. */
+  get isAwaited(): boolean {
+    return this.#isAwaited;
+  }
+
+  begun(): void {
+    this.#isAwaited = false;
+  }
+
+  /** @param acknowledged the process says when it has begun; a message that a run pays only where others may block the process */
+  placeAt(place: Placed, acknowledged = false): void {
     const { id, run, sink } = this;
     const { tellsProtocol } = this.options;
     this.#place = place;
+    this.#isAwaited = acknowledged;
     const wantsValues = this.#wantsValues;
-    place.send({ kind: "execute", id, run, wanted: sink.wanted, wantsValues, tellsProtocol });
+    place.send({ kind: "execute", id, run, wanted: sink.wanted, wantsValues, tellsProtocol, acknowledged });
     if (!sink.wanted) sink.onWanted(() => place.send({ kind: "wanted", id }));
     if (this.stopReason !== undefined) place.send({ kind: "stop", id, reason: this.stopReason });
   }
@@ -134,7 +147,7 @@ export class ExecutionThere implements GraphExecution {
     this.end(reason === undefined ? { kind: "lost", how } : { kind: "stopped", reason });
   }
 
-  /** Its process was ended because of another execution: whoever claims the run goes on, and no attempt counts as lost. */
+  /** Another execution has ended its process or blocks it: the server that claims the run next goes on, and no attempt counts as lost. */
   handedBack(): void {
     this.end({ kind: "stopped", reason: this.stopReason ?? { kind: "shutdown" } });
   }

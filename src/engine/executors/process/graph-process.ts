@@ -15,6 +15,8 @@ export interface GraphProcessOptions {
   /** How long the process may leave questions unanswered before it is killed; 0: for ever. */
   blockedSeconds: number;
   onMessage(message: FromGraphProcess): void;
+  /** Called when the process has left so many questions unanswered that it counts as unresponsive. */
+  onUnresponsive(): void;
   /** Called before `onEnd`, if the process has said while it ended whose code that was. */
   onCulprit(culprit: Culprit): void;
   /** Called once, and later than the start, unless it was closed. `how`: as the end of a sentence; `cause`: of a failed start. */
@@ -41,7 +43,7 @@ const YOUNG_MEGABYTES = 4;
 /** Sixty times what a start takes: an import that waits for something may have to do so for a while, but not keep its place. */
 const START_SECONDS = 60;
 const PING_MS = 1_000;
-/** Questions without an answer, after which others are preferred for new runs. */
+/** Questions without an answer, after which the process gets no new runs. */
 const UNRESPONSIVE_AFTER = 2;
 /** What a process may take to close its connections; then it is killed. */
 const CLOSE_MS = 2_000;
@@ -49,8 +51,14 @@ const CLOSE_MS = 2_000;
 const LOG_DESCRIPTOR = 4;
 
 type End = readonly [reason: DeathReason, how: string];
-const endOf = (code: number | null, signal: NodeJS.Signals | null): End =>
-  signal !== null ? ["signal", `was ended by ${signal}`] : ["exit", `exited with ${code}`];
+/** V8 ends a process whose heap is full by one of these. */
+const SIGNALS_OF_V8 = new Set<NodeJS.Signals | null>(["SIGABRT", "SIGTRAP"]);
+const endOf = (code: number | null, signal: NodeJS.Signals | null): End => {
+  if (signal === null) return ["exit", `exited with ${code}`];
+  return SIGNALS_OF_V8.has(signal)
+    ? ["memory", `was ended by ${signal}, as with a full heap`]
+    : ["signal", `was ended by ${signal}`];
+};
 
 /**
  * Resolves to the error instead if there is no process: ENOMEM is thrown; EMFILE and ENFILE are told later, by a child
@@ -132,6 +140,7 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
       kill("blocked", `did not answer for ${blockedSeconds} seconds and was killed`);
     }
     unanswered += 1;
+    if (unanswered === UNRESPONSIVE_AFTER) options.onUnresponsive();
   }, PING_MS);
   const killIfNotStarted = (): NodeJS.Timeout =>
     setTimeout(

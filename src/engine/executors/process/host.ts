@@ -62,7 +62,9 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
     wanted,
     wantsValues,
     tellsProtocol,
+    acknowledged,
   }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
+    if (acknowledged) send({ kind: "begun", id });
     const sink = events.open(id, wanted);
     const { run_id, thread_id, graph_id } = run;
     const execution = current.run({ id, run_id, thread_id, graph_id }, () =>

@@ -2,14 +2,14 @@ import type { DeathReason } from "./deaths.ts";
 import { createEndTelling } from "./telling-ends.ts";
 import type { ExecutionThere } from "./execution-there.ts";
 import { startGraphProcess, type GraphProcessOptions } from "./graph-process.ts";
-import { isRegular, isSpare, type Member } from "./member.ts";
+import { idsOf, isRegular, isSpare, type Member } from "./member.ts";
 import type { FromGraphProcess, GraphProcessSetup } from "./messages.ts";
 import { createRestarts } from "./restarts.ts";
 
 /** What processes there are to be. */
 export interface MembersOptions extends Omit<
   GraphProcessOptions,
-  "onMessage" | "onCulprit" | "onEnd" | "setup"
+  "onMessage" | "onUnresponsive" | "onCulprit" | "onEnd" | "setup"
 > {
   setup: Omit<GraphProcessSetup, "packagesAhead">;
   /**
@@ -25,12 +25,16 @@ export interface MembersOptions extends Omit<
 
 export interface MemberEvents {
   onMessage(member: Member, message: FromGraphProcess): void;
+  onUnresponsive(member: Member): void;
   /** The process has ended unasked, and takes its executions with it. Its owner calls `remove`. */
   onEnd(member: Member, reason: DeathReason, how: string): void;
 }
 
 /** The processes of a pool: keeps as many as there are to be, one of them warm to take the place of another. */
-export const createMembers = (options: MembersOptions, { onMessage, onEnd }: MemberEvents) => {
+export const createMembers = (
+  options: MembersOptions,
+  { onMessage, onUnresponsive, onEnd }: MemberEvents,
+) => {
   const { processes, spares, isReloading = false, logger } = options;
   const members = new Set<Member>();
   const restarts = createRestarts();
@@ -48,6 +52,7 @@ export const createMembers = (options: MembersOptions, { onMessage, onEnd }: Mem
         ...options,
         setup: { ...options.setup, packagesAhead: isReloading ? packages : undefined },
         onMessage: (message) => onMessage(member, message),
+        onUnresponsive: () => onUnresponsive(member),
         onCulprit: (culprit) => (member.culprit = culprit),
         onEnd: (reason, how, cause) => {
           ends.ended(member, how, cause);
@@ -142,6 +147,23 @@ export const createMembers = (options: MembersOptions, { onMessage, onEnd }: Mem
       member.isWorn = true;
       logger.info({ graph_process: member.process.id }, `a graph process is replaced: ${why}`);
       useReady();
+    },
+
+    /**
+     * No process answers, and a run waits: another process takes the place of one that does not. Its runs stay there, and it ends
+     * with them. As many may be so at a time as there are to be processes.
+     */
+    relieve(): void {
+      const isSilent = ({ role, process }: Member): boolean => role === "regular" && !process.isResponsive;
+      const silent = [...members].find((member) => isSilent(member) && member.state === "ready");
+      const relieved = count((member) => isSilent(member) && member.state === "leaving");
+      if (isClosing || silent === undefined || relieved >= processes) return;
+      logger.warn(
+        { graph_process: silent.process.id, runs: idsOf(silent) },
+        "a graph process does not answer; another one takes its place",
+      );
+      leave(silent);
+      startMissing();
     },
 
     /** A process for one run alone; the caller begins it as soon as the process is ready, and starts what is missing. */

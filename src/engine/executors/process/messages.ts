@@ -41,7 +41,10 @@ export type ToGraphProcess =
   | { kind: "setup"; setup: GraphProcessSetup }
   /** See `packagesAhead`. */
   | { kind: "load" }
-  /** `wanted`: somebody reads the events; `wantsValues`: somebody waits for the final values. Dates of the row arrive as text; no graph is given them. */
+  /**
+   * `wanted`: somebody reads the events; `wantsValues`: somebody waits for the final values; `acknowledged`: the process is to
+   * say when it has begun. Dates of the row arrive as text; no graph is given them.
+   */
   | {
       kind: "execute";
       id: number;
@@ -49,6 +52,7 @@ export type ToGraphProcess =
       wanted: boolean;
       wantsValues: boolean;
       tellsProtocol: boolean;
+      acknowledged: boolean;
     }
   /** From now on somebody reads the events. */
   | { kind: "wanted"; id: number }
@@ -98,6 +102,7 @@ export type FromGraphProcess =
   | ({ kind: "loaded" } & LoadedModules)
   /** The events of one turn of the loop, by execution. */
   | { kind: "events"; batches: { id: number; events: EventPair[] }[] }
+  | { kind: "begun"; id: number }
   | { kind: "graph-ended"; id: number }
   | { kind: "result"; id: number; result: SentResult }
   /** Answers `ping`; `residentBytes` is the memory that the process takes. */

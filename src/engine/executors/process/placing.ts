@@ -12,14 +12,19 @@ export const createPlacing = (members: Members, { aloneAtMost }: { aloneAtMost: 
 
   const place = (execution: ExecutionThere, member: Member): void => {
     waiting.delete(execution);
+    const hasNeighbours = member.here.size > 0;
     member.here.set(execution.id, execution);
     member.begun += 1;
-    execution.placeAt(member.process);
+    execution.placeAt(member.process, hasNeighbours);
   };
 
   const placeWaiting = (): void => {
     for (const execution of waiting) {
-      const member = leastBusy(members.all);
+      let member = leastBusy(members.all);
+      if (member === undefined) {
+        members.relieve();
+        member = leastBusy(members.all);
+      }
       if (member === undefined) return;
       place(execution, member);
     }
@@ -70,8 +75,8 @@ export const createPlacing = (members: Members, { aloneAtMost }: { aloneAtMost: 
 
     /** What has ended the process goes on alone; a guess, if it has named nobody. */
     doubt: (member: Member): void => doubts.died(member),
-    /** Whether the process was ended by another execution than this one. */
-    clears: (member: Member, execution: ExecutionThere): boolean => doubts.clears(member, execution),
+    /** See Doubts. */
+    clears: doubts.clears,
 
     /** The process has ended before what it was started for has begun. */
     beginAgain({ suspect }: Member, pauseMs: number): void {

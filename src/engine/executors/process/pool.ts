@@ -54,6 +54,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   const { processes, runsAtMost } = options;
   const members = createMembers(options, {
     onMessage: (member, message) => hear(member, message),
+    onUnresponsive: (member) => takeBackAwaited(member),
     onEnd: (member, reason, how) => hasEnded(member, reason, how),
   });
   const placing = createPlacing(members, { aloneAtMost: processes });
@@ -71,11 +72,27 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     for (const execution of member.here.values()) {
       stopTimers.forget(execution);
       // The run that did not stop has ended it, and is not tried again; the others have done nothing.
-      if (reason === "unstopped" || placing.clears(member, execution)) execution.handedBack();
+      const neighbours = member.here.size - 1;
+      if (reason === "unstopped" || placing.clears(member, execution, { reason, neighbours }))
+        execution.handedBack();
       else execution.lost(culprit?.id === execution.id ? `${how}: it ${culprit.how}` : how);
     }
     placing.beginAgain(member, pauseMs);
     placing.placeWaiting();
+  };
+
+  /**
+   * The runs that a process has not begun go back to the queue, and on in another process. The process may read them yet: the fence
+   * of their next attempt keeps it from writing, and `stop` follows.
+   */
+  const takeBackAwaited = ({ here, process }: Member): void => {
+    for (const execution of here.values()) {
+      if (!execution.isAwaited) continue;
+      here.delete(execution.id);
+      stopTimers.forget(execution);
+      process.send({ kind: "stop", id: execution.id, reason: { kind: "lease-lost" } });
+      execution.handedBack();
+    }
   };
 
   const enforceStop = (execution: ExecutionThere): void => {
@@ -150,6 +167,8 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
       case "events":
         for (const { id, events } of message.batches) member.here.get(id)?.emit(events);
         return;
+      case "begun":
+        return member.here.get(message.id)?.begun();
       case "graph-ended":
         return hearGraphEnd(member.here.get(message.id));
       case "result":
