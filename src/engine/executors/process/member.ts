@@ -21,6 +21,17 @@ export interface Member {
   isWorn: boolean;
 }
 
+export const newMember = (role: Member["role"]): Omit<Member, "process"> => ({
+  state: "starting",
+  readyAt: 0,
+  role,
+  suspect: undefined,
+  here: new Map(),
+  culprit: undefined,
+  begun: 0,
+  isWorn: false,
+});
+
 export const isRegular = ({ role, state }: Member): boolean => role === "regular" && state !== "leaving";
 export const isSpare = ({ role, state }: Member): boolean => role === "spare" && state !== "leaving";
 

@@ -2,7 +2,7 @@ import type { DeathReason } from "./deaths.ts";
 import { createEndTelling } from "./telling-ends.ts";
 import type { ExecutionThere } from "./execution-there.ts";
 import { startGraphProcess, type GraphProcessOptions } from "./graph-process.ts";
-import { idsOf, isRegular, isSpare, type Member } from "./member.ts";
+import { isRegular, isSpare, newMember, type Member } from "./member.ts";
 import type { FromGraphProcess, GraphProcessSetup } from "./messages.ts";
 import { createRestarts } from "./restarts.ts";
 
@@ -59,14 +59,7 @@ export const createMembers = (
           onEnd(member, reason, how);
         },
       }),
-      state: "starting",
-      readyAt: 0,
-      role,
-      suspect: undefined,
-      here: new Map(),
-      culprit: undefined,
-      begun: 0,
-      isWorn: false,
+      ...newMember(role),
     };
     members.add(member);
     if (isReloading && role !== "spare") member.process.load();
@@ -147,23 +140,6 @@ export const createMembers = (
       member.isWorn = true;
       logger.info({ graph_process: member.process.id }, `a graph process is replaced: ${why}`);
       useReady();
-    },
-
-    /**
-     * No process answers, and a run waits: another process takes the place of one that does not. Its runs stay there, and it ends
-     * with them. As many may be so at a time as there are to be processes.
-     */
-    relieve(): void {
-      const isSilent = ({ role, process }: Member): boolean => role === "regular" && !process.isResponsive;
-      const silent = [...members].find((member) => isSilent(member) && member.state === "ready");
-      const relieved = count((member) => isSilent(member) && member.state === "leaving");
-      if (isClosing || silent === undefined || relieved >= processes) return;
-      logger.warn(
-        { graph_process: silent.process.id, runs: idsOf(silent) },
-        "a graph process does not answer; another one takes its place",
-      );
-      leave(silent);
-      startMissing();
     },
 
     /** A process for one run alone; the caller begins it as soon as the process is ready, and starts what is missing. */

@@ -1,10 +1,14 @@
 import { createDoubts } from "./doubts.ts";
 import type { ExecutionThere } from "./execution-there.ts";
 import { leastBusy, type Member } from "./member.ts";
-import type { Members } from "./members.ts";
+import type { Members, MembersOptions } from "./members.ts";
+import { relieve } from "./relief.ts";
 
 /** Which process executes what: the least busy one, or one alone for a run that may take its neighbours with it. */
-export const createPlacing = (members: Members, { aloneAtMost }: { aloneAtMost: number }) => {
+export const createPlacing = (
+  members: Members,
+  { processes, logger }: Pick<MembersOptions, "processes" | "logger">,
+) => {
   /** Executions for which no process is ready, the oldest first. */
   const waiting = new Set<ExecutionThere>();
   const doubts = createDoubts();
@@ -22,7 +26,7 @@ export const createPlacing = (members: Members, { aloneAtMost }: { aloneAtMost: 
     for (const execution of waiting) {
       let member = leastBusy(members.all);
       if (member === undefined) {
-        members.relieve();
+        relieve(members, processes, logger);
         member = leastBusy(members.all);
       }
       if (member === undefined) return;
@@ -47,7 +51,7 @@ export const createPlacing = (members: Members, { aloneAtMost }: { aloneAtMost: 
 
   /** Each costs a process; there are as many as suspects may have. */
   const goesAlone = ({ isSuspect, run }: ExecutionThere): boolean =>
-    (doubts.take(run.run_id) && members.count(({ role }) => role === "alone") < aloneAtMost) || isSuspect;
+    (doubts.take(run.run_id) && members.count(({ role }) => role === "alone") < processes) || isSuspect;
 
   return {
     placeWaiting,

@@ -5,6 +5,7 @@ import { isRegular, type Member } from "./member.ts";
 import { createMembers, type MembersOptions } from "./members.ts";
 import type { FromGraphProcess } from "./messages.ts";
 import { createPlacing } from "./placing.ts";
+import { takeBackAwaited } from "./relief.ts";
 import { createRenewal } from "./renewal.ts";
 import { createStopTimers } from "./stop-timers.ts";
 
@@ -54,10 +55,10 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   const { processes, runsAtMost } = options;
   const members = createMembers(options, {
     onMessage: (member, message) => hear(member, message),
-    onUnresponsive: (member) => takeBackAwaited(member),
+    onUnresponsive: (member) => takeBackAwaited(member, (execution) => stopTimers.forget(execution)),
     onEnd: (member, reason, how) => hasEnded(member, reason, how),
   });
-  const placing = createPlacing(members, { aloneAtMost: processes });
+  const placing = createPlacing(members, options);
   const renewal = createRenewal(members);
   const stopTimers = createStopTimers();
   const deaths = { ...NO_DEATHS };
@@ -79,20 +80,6 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     }
     placing.beginAgain(member, pauseMs);
     placing.placeWaiting();
-  };
-
-  /**
-   * The runs that a process has not begun go back to the queue, and on in another process. The process may read them yet: the fence
-   * of their next attempt keeps it from writing, and `stop` follows.
-   */
-  const takeBackAwaited = ({ here, process }: Member): void => {
-    for (const execution of here.values()) {
-      if (!execution.isAwaited) continue;
-      here.delete(execution.id);
-      stopTimers.forget(execution);
-      process.send({ kind: "stop", id: execution.id, reason: { kind: "lease-lost" } });
-      execution.handedBack();
-    }
   };
 
   const enforceStop = (execution: ExecutionThere): void => {

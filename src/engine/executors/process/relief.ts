@@ -1,0 +1,39 @@
+import type { Logger } from "../../../lib/logger.ts";
+import type { ExecutionThere } from "./execution-there.ts";
+import { idsOf, type Member } from "./member.ts";
+import type { Members } from "./members.ts";
+
+/**
+ * No process answers, and a run waits: another process takes the place of one that does not. Its runs stay there, and it ends
+ * with them. As many may be so at a time as there are to be processes.
+ */
+export const relieve = (members: Members, processes: number, logger: Logger): void => {
+  const isSilent = ({ role, process }: Member): boolean => role === "regular" && !process.isResponsive;
+  const silent = [...members.all].find((member) => isSilent(member) && member.state === "ready");
+  const relieved = members.count((member) => isSilent(member) && member.state === "leaving");
+  if (silent === undefined || relieved >= processes) return;
+  logger.warn(
+    { graph_process: silent.process.id, runs: idsOf(silent) },
+    "a graph process does not answer; another one takes its place",
+  );
+  members.leave(silent);
+  members.startMissing();
+};
+
+/**
+ * The runs that a silent process has not begun go back to the queue, and on in another process. The process may read them yet:
+ * the fence of their next attempt keeps it from writing, and `stop` follows.
+ * @param forget called with each
+ */
+export const takeBackAwaited = (
+  { here, process }: Member,
+  forget: (execution: ExecutionThere) => void,
+): void => {
+  for (const execution of here.values()) {
+    if (!execution.isAwaited) continue;
+    here.delete(execution.id);
+    forget(execution);
+    process.send({ kind: "stop", id: execution.id, reason: { kind: "lease-lost" } });
+    execution.handedBack();
+  }
+};
