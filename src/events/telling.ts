@@ -27,6 +27,8 @@ export interface Telling {
   wholeOf(chunk: unknown): StreamChunk;
   /** Makes events of what the graph has streamed. */
   tell(chunk: StreamChunk): void;
+  /** The graph has stopped, and leaves these interrupts waiting for an answer. */
+  asked(interrupts: readonly unknown[]): void;
   /** The graph streams nothing any more. */
   end(how: GraphEnd): void;
 }
@@ -66,6 +68,7 @@ export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: E
       wholeOf: (chunk) =>
         fromRoot((asked.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk),
       tell: convert,
+      asked: () => undefined,
       end: () => undefined,
     };
   }
@@ -85,6 +88,7 @@ export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: E
       if (shown !== undefined) convert(shown);
       protocol.convert(chunk);
     },
+    asked: (interrupts) => protocol.asked(interrupts),
     end: (how) => protocol.end(how),
   };
 };

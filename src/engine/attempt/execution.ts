@@ -8,7 +8,6 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Hub } from "../../events/hub.ts";
 import { SEQ_PER_ATTEMPT } from "../../events/event-ids.ts";
 import type { EventLog } from "../../events/log.ts";
-import { INTERRUPTED_EVENT } from "../../events/wires.ts";
 import { RunChannel } from "../../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { PassedFaultError } from "../executors/process/described-error.ts";
@@ -168,9 +167,6 @@ export const createExecutor = (parts: ExecutorParts) => {
           result = { kind: "stopped", reason: { kind: "shutdown" } };
         }
         if (result.kind === "failed") log.warn({ err: result.error }, "the graph failed");
-        if (tellsProtocol && result.kind === "completed" && result.interrupts !== undefined) {
-          channel.emit(INTERRUPTED_EVENT, result.interrupts);
-        }
         if (result.kind === "lost") log.warn(`the process of the graph ${result.how}`);
         let ending: RunEnding | undefined;
         let isLeft = false;

@@ -171,6 +171,7 @@ const startAttempt = (
         return { kind: "stopped", reason: stopReason };
       }
       const { values, interrupted, interrupts } = hearing.observed;
+      if (interrupted) telling.asked(interrupts);
       return {
         kind: "completed",
         values: () => (values === undefined ? undefined : toWireJson(values)),

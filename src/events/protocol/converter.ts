@@ -1,7 +1,7 @@
 import type { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import { toWireJson } from "../../values/wire-json.ts";
 import type { Emit, StreamChunk } from "../modes.ts";
-import { PROTOCOL_EVENT_PREFIX } from "../wires.ts";
+import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../wires.ts";
 import { envelopeOf, isEnvelope } from "./checkpoints.ts";
 import type { ProtocolParams, TellProtocol } from "./events.ts";
 import { createMessages } from "./messages.ts";
@@ -20,6 +20,8 @@ export interface ProtocolConverter {
   readonly handler: BaseCallbackHandler;
   /** A chunk of `graph.stream` with subgraphs. */
   convert(chunk: StreamChunk): void;
+  /** The graph has stopped, and leaves these interrupts waiting for an answer. */
+  asked(interrupts: readonly unknown[]): void;
   /** No chunk comes any more. */
   end(how: GraphEnd): void;
 }
@@ -94,6 +96,8 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
         }
       }
     },
+    asked: (interrupts) =>
+      emit(INTERRUPTED_EVENT, () => toWireJson(interrupts.map((interrupt) => subgraphs.placed(interrupt)))),
     end(how) {
       tellWaiting();
       messages.end(how === "failed");

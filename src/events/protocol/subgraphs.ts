@@ -53,6 +53,8 @@ export const createSubgraphs = (tell: TellProtocol) => {
   ]);
   /** By task: the call of a tool that it executes. */
   const toolCalls = new Map<string, string>();
+  /** By interrupt: the path of the innermost graph that has asked. */
+  const asked = new Map<string, readonly string[]>();
   /** By the path of their graph: the node whose update was told last. */
   const updated = new Map<string, string>();
 
@@ -113,7 +115,21 @@ export const createSubgraphs = (tell: TellProtocol) => {
     for (const graph of below.sort((a, b) => b.path.length - a.path.length)) end(graph, how);
   };
 
+  /** The graphs around one that asks name its interrupts, too, and do so later. */
+  const noteAsked = (path: readonly string[], interrupts: readonly unknown[]): void => {
+    for (const interrupt of interrupts) {
+      const id = isObject(interrupt) ? interrupt["id"] : undefined;
+      if (typeof id === "string" && (asked.get(id)?.length ?? 0) <= path.length) asked.set(id, path);
+    }
+  };
+
   return {
+    /** The interrupt with the path of the graph that asks, as `ns`. */
+    placed: (interrupt: unknown): unknown => {
+      const path = isObject(interrupt) ? asked.get(String(interrupt["id"])) : undefined;
+      return path === undefined || path.length === 0 ? interrupt : { ...(interrupt as object), ns: path };
+    },
+
     /** The path of the graph in which something at this path happens: that of a task is none. */
     pathAround: (path: readonly string[]): readonly string[] => {
       const graph = around(path);
@@ -147,6 +163,7 @@ export const createSubgraphs = (tell: TellProtocol) => {
       if (result === undefined || typeof id !== "string" || typeof name !== "string") return;
       toolCalls.delete(id);
       const isInterrupted = Array.isArray(interrupts) && interrupts.length > 0;
+      if (isInterrupted) noteAsked(path, interrupts);
       // Of a node that has failed LangGraph says neither an update nor anything in the result. It may be tried again.
       const isSilent = isObject(result) && Object.keys(result).length === 0;
       if (!isInterrupted && isSilent && updated.get(keyOf(path)) !== name) return;

@@ -98,6 +98,8 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     const told: ThreadEvent[] = [];
     for (const event of events) {
       const { threadSeq = 0 } = event;
+      // Of an attempt that lost its run the next one asks again.
+      if (event.event === "metadata") interrupted = undefined;
       if (event.event === INTERRUPTED_EVENT) interrupted = { runId, told: event.data };
       if (threadSeq <= opening.since) continue;
       if (event.event === "metadata" && !isTold(turnOf(threadSeq), opening, filter)) continue;

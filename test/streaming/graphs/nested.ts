@@ -1,0 +1,13 @@
+/** A question two graphs deep: `outer`, within it `inner`, and the node `ask` of that. */
+import { Annotation, interrupt, START, StateGraph } from "@langchain/langgraph";
+
+const State = Annotation.Root({ text: Annotation<string>() });
+
+const inner = new StateGraph(State)
+  .addNode("ask", () => ({ text: String(interrupt("Sure?")) }))
+  .addEdge(START, "ask")
+  .compile();
+
+const outer = new StateGraph(State).addNode("inner", inner).addEdge(START, "inner").compile();
+
+export const graph = new StateGraph(State).addNode("outer", outer).addEdge(START, "outer").compile();

@@ -1,0 +1,63 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { newId } from "../../src/lib/ids.ts";
+import { apiOf, type Api } from "../helpers/api.ts";
+import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { command, EVERYTHING, isInput, isRoot, openFrames, started, type FrameStream } from "./frames.ts";
+
+/** What graphs within graphs tell over event streaming, and who is told. */
+
+const GRAPHS = fileURLToPath(new URL("graphs/langgraph.json", import.meta.url));
+
+let server: TestServer;
+let api: Api;
+const streams: FrameStream[] = [];
+beforeAll(async () => {
+  server = await startTestServer({ graphConfigFile: GRAPHS });
+  api = apiOf(server);
+});
+afterEach(() => {
+  for (const stream of streams.splice(0)) stream.close();
+});
+afterAll(() => server.close());
+
+const open = async (
+  threadId: string,
+  body?: object,
+  headers?: Record<string, string>,
+): Promise<FrameStream> => {
+  const stream = await openFrames(server.url, threadId, body, headers);
+  streams.push(stream);
+  return stream;
+};
+const NESTED = { assistant_id: "nested", input: { text: "tea" } };
+const named = (path: readonly string[]): string[] => path.map((segment) => segment.split(":")[0] ?? "");
+
+test("a question has the path of the graph that asks, for who subscribes to that graph, and for who comes later", async () => {
+  const threadId = newId();
+  const bodies = [
+    { channels: EVERYTHING },
+    { channels: ["input"], namespaces: [["outer"]] },
+    { channels: ["input"], namespaces: [["outer", "inner"]], depth: 0 },
+  ];
+  const live = [];
+  for (const body of bodies) live.push(await open(threadId, body));
+  const { runId } = await started(server.url, threadId, NESTED);
+  const requests = [];
+  for (const stream of live) requests.push(await stream.until(isInput));
+  for (const body of bodies) requests.push(await (await open(threadId, body)).until(isInput));
+  const [first] = requests;
+  expect(named(first?.params.namespace ?? [])).toEqual(["outer", "inner"]);
+  expect(first?.params.namespace[0]).toMatch(/^outer:[0-9a-f-]{36}$/);
+  for (const request of requests) expect(request).toEqual(first);
+  const lifecycle = live[0]?.seen.filter(({ method }) => method === "lifecycle") ?? [];
+  expect(lifecycle.map(({ params }) => params.namespace)).toContainEqual(first?.params.namespace);
+  // Whoever reads the thread by the first wire sees the interrupt as LangGraph has it.
+  const [interrupt] = Object.values((await api.thread(threadId)).interrupts).flat();
+  expect(interrupt).toEqual({ id: first?.params.data["interrupt_id"], value: "Sure?" });
+  expect(first?.event_id).toBe(`synth:${runId}:input:${String(interrupt?.id)}`);
+  const answer = { interrupt_id: interrupt?.id, namespace: first?.params.namespace, response: "yes" };
+  expect((await command(server.url, threadId, "input.respond", answer)).answer.type).toBe("success");
+  await live[0]?.until(isRoot("completed"));
+  expect((await api.state(threadId)).values).toEqual({ text: "yes" });
+});
