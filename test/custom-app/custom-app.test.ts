@@ -164,15 +164,15 @@ describe("an application of Hono", () => {
   test("a client that leaves before its answer is there is no fault of the application's", async () => {
     const leaving = new AbortController();
     const { thread_id: threadId } = await client.threads.create();
-    const run = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
+    const run = await client.runs.create(threadId, "stubborn", { input: { milliseconds: 600_000 } });
+    await expect.poll(async () => (await client.runs.get(threadId, run.run_id)).status).toBe("running");
     const before = seen.length;
-    const waiting = fetch(`${server.url}/threads/${threadId}/runs/wait`, {
+    const cancelling = `/threads/${threadId}/runs/${run.run_id}/cancel`;
+    const waiting = fetch(`${server.url}${cancelling}?wait=1`, {
       method: "POST",
-      headers: JSON_BODY,
-      body: JSON.stringify(run),
       signal: leaving.signal,
     }).catch(() => undefined);
-    await expect.poll(() => seen.slice(before).join()).toContain("/runs/wait");
+    await expect.poll(() => seen.slice(before).join()).toContain(cancelling);
     leaving.abort();
     await waiting;
     await expect.poll(() => server.lines.join("\n")).toContain("a caller has left the application");

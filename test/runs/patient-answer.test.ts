@@ -11,6 +11,7 @@ import { eventually } from "../helpers/conditions.ts";
 
 const MEGABYTE = 1024 * 1024;
 const WARMTH_MS = 20;
+const HOUR_MS = 3_600_000;
 
 let app: FastifyInstance;
 let room: AnswerRoom;
@@ -29,6 +30,7 @@ beforeEach(async () => {
   room = createAnswerRoom({ bytesAtMost: 10 * MEGABYTE, waitMs: 500 });
   app = Fastify();
   app.get("/late", (_, reply) => answerPatiently(reply, answer.promise, room, WARMTH_MS));
+  app.get("/never-warmed", (_, reply) => answerPatiently(reply, answer.promise, room, HOUR_MS));
   app.get("/room", async (_, reply) => {
     await room.reserve(reply.raw, 2 * MEGABYTE, { isRefusable: true });
     return "there is room";
@@ -46,6 +48,16 @@ const begun = async (): Promise<IncomingMessage> => {
   response.on("error", () => undefined);
   return response;
 };
+
+test("the head of an answer is there before the answer, whatever the rhythm of its white space", async () => {
+  const response = await fetch(`${url}/never-warmed`);
+  expect([response.status, response.headers.get("content-type")]).toEqual([
+    200,
+    "application/json; charset=utf-8",
+  ]);
+  answer.resolve('{"made":"afterwards"}');
+  expect(await response.json()).toEqual({ made: "afterwards" });
+});
 
 test("an answer that is taken slowly is whole JSON: nothing is put between its pieces", async () => {
   const response = await begun();

@@ -46,7 +46,7 @@ const send = async (owner: Owner, method: string, path: string, body?: unknown) 
   return {
     status: answer.status,
     text,
-    body: text.startsWith("{") || text.startsWith("[") ? JSON.parse(text) : undefined,
+    body: /^\s*[{[]/.test(text) ? JSON.parse(text) : undefined,
   };
 };
 const aThread = async (owner: Owner): Promise<string> => {

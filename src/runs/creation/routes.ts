@@ -73,7 +73,7 @@ const threadRoutes =
           headers: request.configurableHeaders(),
         });
         request.releaseBody();
-        return await answers.wait(reply, created, onDisconnect);
+        return answers.wait(reply, created, onDisconnect);
       },
     );
   };
@@ -143,7 +143,7 @@ const threadlessRoutes =
           headers: request.configurableHeaders(),
         });
         request.releaseBody();
-        return await answers.wait(reply, created, onDisconnect);
+        return answers.wait(reply, created, onDisconnect);
       },
     );
 

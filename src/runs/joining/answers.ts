@@ -4,6 +4,7 @@ import type { AnswerRoom } from "../../http/answer-room.ts";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { callerGone } from "../../http/caller-gone.ts";
 import type { RunReader } from "../../events/readers/channel-reader.ts";
+import { lossOf } from "../../events/transports/farewell.ts";
 import { sendRunEvents, wasDropped } from "../../events/transports/server-sent-events.ts";
 import { answerPatiently } from "./patient-answer.ts";
 import { toRunRecord } from "../record.ts";
@@ -95,11 +96,11 @@ export const createRunAnswers = (
       cancellation.cancel(reply.request.caller, selector, "interrupt", undefined),
     );
 
-  const sendResult = async (
+  const sendResult = (
     reply: FastifyReply,
     selector: RunSelector,
     result: (asking: ResultAsking) => Promise<string>,
-  ): Promise<FastifyReply> => {
+  ): FastifyReply => {
     void reply.headers({
       "content-location": runAddress(reply, selector),
       location: `${runAddress(reply, selector)}/join`,
@@ -107,12 +108,14 @@ export const createRunAnswers = (
     // The run is stored: clients would repeat what is refused.
     const whenLarge = (bytes: number) => room.reserve(reply.raw, bytes, { isRefusable: false });
     const access = holdFor(reply, selector, joining);
-    const lost = new Promise<never>((_resolve, reject) =>
-      access.signal.addEventListener("abort", () => reject(access.signal.reason as Error)),
+    const lost = new Promise<string>((resolve) =>
+      access.signal.addEventListener("abort", () =>
+        resolve(JSON.stringify({ __error__: lossOf(access.signal.reason) })),
+      ),
     );
     const told = result({ signal: callerGone(reply.raw, access.signal), whenLarge });
     const answer = Promise.race([told, lost]).finally(() => access.release());
-    return await answerPatiently(reply, answer, room);
+    return answerPatiently(reply, answer, room);
   };
 
   return {
@@ -123,20 +126,16 @@ export const createRunAnswers = (
     },
 
     /** The result of a run that was just created. */
-    async wait(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): Promise<FastifyReply> {
+    wait(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): FastifyReply {
       if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
-      return await sendResult(reply, selectorOf(created), (asking) => joining.result(created, asking));
+      return sendResult(reply, selectorOf(created), (asking) => joining.result(created, asking));
     },
 
     /** The result of a run that was created before. */
-    async join(
-      reply: FastifyReply,
-      selector: RunSelector,
-      onDisconnect: OnDisconnect,
-    ): Promise<FastifyReply> {
+    join(reply: FastifyReply, selector: RunSelector, onDisconnect: OnDisconnect): FastifyReply {
       if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
       const { caller } = reply.request;
-      return await sendResult(reply, selector, (asking) => joining.join(caller, selector, asking));
+      return sendResult(reply, selector, (asking) => joining.join(caller, selector, asking));
     },
 
     /** The events of a run that was just created. */

@@ -12,23 +12,17 @@ import { lossOf } from "../../events/transports/farewell.ts";
 const WARMTH_MS = 5_000;
 
 /**
- * Answers JSON that may be long in coming. After five seconds of waiting the response starts with white space,
- * which JSON allows in front; from then on the status is 200 whatever happens, so a failure becomes `__error__`.
+ * Answers JSON that may be long in coming. The head goes out at once, with white space, which JSON allows in front: it has
+ * the run's address, by which a client that is cut off comes back instead of repeating its request. The status is 200
+ * whatever happens, so a failure becomes `__error__`.
  */
-export const answerPatiently = async (
+export const answerPatiently = (
   reply: FastifyReply,
   answer: Promise<string>,
   room: AnswerRoom,
   warmthMs = WARMTH_MS,
-): Promise<FastifyReply> => {
+): FastifyReply => {
   void reply.type("application/json; charset=utf-8");
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), warmthMs);
-  });
-  const early = await Promise.race([answer, late]).finally(() => clearTimeout(timer));
-  if (early !== undefined) return reply.send(early);
-
   const body = new PassThrough();
   body.write("\n");
   const warmth = setInterval(() => body.write("\n"), warmthMs);
@@ -43,7 +37,8 @@ export const answerPatiently = async (
       // Nothing may come between the pieces of the answer: a line break within a string is no JSON.
       clearInterval(warmth);
       if (reply.raw.destroyed) return;
-      if (text.length >= LARGE_ANSWER_BYTES) room.send(reply.raw, text.length, { isRefusable: false });
+      if (text.length < LARGE_ANSWER_BYTES) return void body.end(text);
+      room.send(reply.raw, text.length, { isRefusable: false });
       await pipeline(Readable.from(attended(reply.raw, [text], WHOLE_ANSWER_PATIENCE)), body);
     })
     .finally(() => clearInterval(warmth))
