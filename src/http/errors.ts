@@ -11,6 +11,7 @@ import {
 } from "../domain/errors.ts";
 import { boundedText } from "../lib/log-fields.ts";
 import { ownField } from "../lib/names.ts";
+import { whileClientSends } from "./lingering.ts";
 
 /** The only place that knows which status a kind of error has. */
 const STATUS: Record<ErrorKind, number> = {
@@ -24,6 +25,8 @@ const STATUS: Record<ErrorKind, number> = {
   too_many: 429,
   unavailable: 503,
 };
+
+const JSON_TYPE = "application/json; charset=utf-8";
 
 /** Seconds after which a client may try again while the database is away or memory is short. */
 const RETRY_AFTER_SECONDS = 1;
@@ -137,11 +140,14 @@ export const createAnswerError = (): AnswerError => {
       tellRefusal(request, error, refusal.detail);
       void reply.header("retry-after", RETRY_AFTER_SECONDS);
     }
-    // The rest of it would have to be read first, only to be thrown away.
-    if (refusal.status === 413) void reply.header("connection", "close");
+    void reply.code(refusal.status);
+    const answer = { detail: boundedText(refusal.detail, DETAIL_AT_MOST).toWellFormed() };
+    if (refusal.status !== 413) return void reply.send(answer);
+    const text = JSON.stringify(answer);
     void reply
-      .code(refusal.status)
-      .send({ detail: boundedText(refusal.detail, DETAIL_AT_MOST).toWellFormed() });
+      .headers({ connection: "close", "content-length": Buffer.byteLength(text) })
+      .type(JSON_TYPE)
+      .send(whileClientSends(text, request.raw));
   };
 };
 
