@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CronRecord } from "../../src/crons/schemas.ts";
 import type { RunRecord } from "../../src/runs/schemas.ts";
-import { apiOf, saying, textsOf, type Api } from "../helpers/api.ts";
+import { apiOf, saying, textsOf, type Api, type ThreadRecord } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
@@ -84,12 +84,15 @@ test("a cron runs on a thread of its own each time, which stays if it says so", 
     },
   });
   expect(textsOf((await api.thread(run.thread_id)).values?.messages)[0]).toBe("hello");
-  // As that of a run that is asked for without a thread.
   const { metadata, status } = await api.thread(run.thread_id);
   expect({ metadata, status }).toEqual({
-    metadata: { graph_id: "agent", assistant_id: cron.assistant_id },
+    metadata: { team: "a", cron_id: cron.cron_id, graph_id: "agent", assistant_id: cron.assistant_id },
     status: "idle",
   });
+  const { body: kept } = await api.post<ThreadRecord[]>("/threads/search", {
+    metadata: { cron_id: cron.cron_id },
+  });
+  expect(kept.map(({ thread_id }) => thread_id)).toEqual([second?.thread_id, first?.thread_id]);
 });
 
 test("the thread of a cron's run goes with it, unless it is kept", async () => {

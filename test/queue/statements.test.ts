@@ -64,7 +64,6 @@ const aNewRun = (threadId: string, given: Partial<NewRun> = {}): NewRun => ({
   assistantId: ASSISTANT,
   multitaskStrategy: "enqueue",
   metadata: {},
-  threadMetadata: {},
   authUser: null,
   caller: null,
   config: {},

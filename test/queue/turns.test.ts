@@ -32,7 +32,6 @@ const aNewRun = (threadId: string, afterSeconds = 0, resumable = false): NewRun 
   assistantId: ASSISTANT,
   multitaskStrategy: "enqueue",
   metadata: {},
-  threadMetadata: {},
   authUser: null,
   caller: null,
   config: {},

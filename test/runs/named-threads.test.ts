@@ -1,6 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RunRecord } from "../../src/runs/schemas.ts";
-import { apiOf, saying, textsOf, type Api, type Refusal } from "../helpers/api.ts";
+import { apiOf, saying, textsOf, type Api, type Refusal, type ThreadRecord } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { namesOf, openStream } from "../helpers/server-sent-events.ts";
 
@@ -22,6 +23,44 @@ afterAll(() => server.close());
 const batch = (...runs: object[]) => api.post<RunRecord[]>("/runs/batch", runs);
 const refusedBatch = (...runs: object[]) => api.post<Refusal>("/runs/batch", runs);
 const textsOn = async (threadId: string) => textsOf((await api.state(threadId)).values.messages);
+
+/** The threads that a search by the metadata finds. */
+const found = async (metadata: object) =>
+  (await api.post<ThreadRecord[]>("/threads/search", { metadata })).body.map(({ thread_id }) => thread_id);
+
+describe("a thread that a run creates", () => {
+  test.each(["", "/wait", "/stream"])("has the run's metadata, by POST …/runs%s", async (way) => {
+    const metadata = { owner: randomUUID() };
+    const threadId = randomUUID();
+    const { status } = await fetch(`${server.url}/threads/${threadId}/runs${way}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ ...HELLO, metadata, if_not_exists: "create" }),
+    });
+    expect(status).toBe(200);
+    expect(await found(metadata)).toEqual([threadId]);
+    await api.untilQuiet(threadId);
+  });
+
+  test("has them, too, where the run names none, or comes in a batch", async () => {
+    const metadata = { owner: randomUUID() };
+    const { body } = await batch(...[1, 2].map(() => ({ ...HELLO, metadata, on_completion: "keep" })), {
+      ...HELLO,
+      metadata: { owner: "another" },
+      on_completion: "keep",
+    });
+    const { body: alone } = await api.post<RunRecord>("/runs", { ...HELLO, metadata, on_completion: "keep" });
+    const expected = [...body.slice(0, 2), alone].map(({ thread_id }) => thread_id);
+    expect((await found(metadata)).sort()).toEqual(expected.sort());
+  });
+
+  test("an existing thread keeps its own", async () => {
+    const threadId = await api.aThread({ metadata: { mine: 1 } });
+    await api.aFinishedRun(threadId, { ...HELLO, metadata: { run: 1 }, if_not_exists: "create" });
+    expect((await api.thread(threadId)).metadata).toMatchObject({ mine: 1 });
+    expect((await api.thread(threadId)).metadata).not.toHaveProperty("run");
+  });
+});
 
 describe("a run whose body names a thread", () => {
   test.each(["", "/wait", "/stream"])("runs on it by POST /runs%s", async (way) => {

@@ -36,7 +36,6 @@ const ASKED: readonly (readonly [
     ({ keptConfig: kept }) => (kept === undefined ? null : JSON.stringify(kept)),
     SEALED.keptConfig,
   ],
-  ["jsonb", "thread_metadata", (run) => JSON.stringify(run.threadMetadata), SEALED.threadMetadata],
   [
     "jsonb",
     "auth_user",
@@ -77,7 +76,7 @@ const [TTL_STRATEGY, TTL_MINUTES] = [`$${ASKED.length + 1}::text`, `$${ASKED.len
 const createThreadlessOf = (visible: string): string => `with ${asked(visible)},
 thread as (
   insert into threadloom.threads (thread_id, unfinished_runs, turns, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
-  select a.thread_id, 1, 1, 'busy', a.thread_metadata || ${GRAPH}, coalesce(a.kept_config, '{}'),
+  select a.thread_id, 1, 1, 'busy', a.metadata || ${GRAPH}, coalesce(a.kept_config, '{}'),
     case when not a.delete_thread then ${TTL_STRATEGY} end, case when not a.delete_thread then ${TTL_MINUTES} end,
     case when not a.delete_thread then now() + ${TTL_MINUTES} * interval '1 minute' end
   from asked a

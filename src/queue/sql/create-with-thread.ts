@@ -8,7 +8,6 @@ import {
   CREATE_PARAMETERS,
   GRAPH,
   insertRun,
-  SEALED,
   type Creation,
   type CreationRights,
   type ImmediateClaim,
@@ -22,11 +21,6 @@ interface CreationOfThread extends Creation {
 
 const PARAMETERS = {
   ...CREATE_PARAMETERS,
-  threadMetadata: [
-    "jsonb",
-    ({ run }: CreationOfThread) => JSON.stringify(run.threadMetadata),
-    SEALED.threadMetadata,
-  ],
   ttlStrategy: ["text", ({ ttl }: CreationOfThread) => ttl?.strategy ?? null],
   ttlMinutes: ["float8", ({ ttl }: CreationOfThread) => ttl?.minutes ?? null],
 } as const;
@@ -40,7 +34,7 @@ const CREATE_WITH_THREAD = nameParameters(
   (sql) => `with ${assistant(sql)},
 thread as (
   insert into threadloom.threads (thread_id, unfinished_runs, turns, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
-  select ${sql.threadId}, 1, 1, 'busy', ${sql.threadMetadata} || ${GRAPH}, coalesce(${sql.keptConfig}, '{}'), ${sql.ttlStrategy},
+  select ${sql.threadId}, 1, 1, 'busy', ${sql.metadata} || ${GRAPH}, coalesce(${sql.keptConfig}, '{}'), ${sql.ttlStrategy},
     ${sql.ttlMinutes}, now() + ${sql.ttlMinutes} * interval '1 minute'
   from assistant a
   on conflict (thread_id) do nothing

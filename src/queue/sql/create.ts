@@ -19,9 +19,8 @@ export interface NewRun {
   threadId: string;
   assistantId: string;
   multitaskStrategy: MultitaskStrategy;
+  /** Also of a thread that is created for the run: by them its owner, or a `cron_id`, finds it. */
   metadata: JsonObject;
-  /** Of a thread that is made for the run. */
-  threadMetadata: JsonObject;
   /** The user whose run it is, as its graph is told; null if no user created it. */
   authUser: JsonObject | null;
   /** By whom it is counted while it waits, see counted-as.ts; null: by nobody. */
@@ -77,7 +76,6 @@ const sealed =
     JSON.stringify(seal(run, cipher));
 export const SEALED = {
   metadata: sealed(({ metadata }, cipher) => sealMetadata(cipher, metadata)),
-  threadMetadata: sealed(({ threadMetadata }, cipher) => sealMetadata(cipher, threadMetadata)),
   authUser: ({ run: { authUser } }: Pick<Creation, "run">, cipher: Cipher): string | null =>
     authUser === null ? null : sealJson(cipher, JSON.stringify(authUser)),
   config: sealed(({ config, threadId }, cipher) => sealConfig(cipher, config, threadId)),

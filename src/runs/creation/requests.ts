@@ -134,8 +134,6 @@ export const requestedRun = (
       assistantId: assistantIdOf(body.assistant_id),
       multitaskStrategy: isOnThread ? body.multitask_strategy : "enqueue",
       metadata: body.metadata ?? {},
-      // What it is found by belongs to its thread, too, or its user would not find the thread again.
-      threadMetadata: authUser === null ? {} : (body.metadata ?? {}),
       config: withoutAuth(body.config ?? {}),
       context: withoutAuthFields(body.context ?? {}),
       authUser,
