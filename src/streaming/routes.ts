@@ -75,6 +75,7 @@ const streamRoutes =
         const sight = await service.reading.look(request.caller, request.params.thread_id);
         const reader = service.reading.read(sight, request.body, {
           hasFlushed: () => reply.raw.writableLength === 0,
+          userAgent: request.headers["user-agent"],
           lastEventId: typeof lastEventId === "string" && lastEventId !== "" ? lastEventId : undefined,
         });
         request.releaseBody();

@@ -61,3 +61,19 @@ test("a question has the path of the graph that asks, for who subscribes to that
   await live[0]?.until(isRoot("completed"));
   expect((await api.state(threadId)).values).toEqual({ text: "yes" });
 });
+
+test("Python's connection for lifecycle and input is told of the root alone, and of questions of all graphs", async () => {
+  const threadId = newId();
+  const watching = { channels: ["lifecycle", "input"] };
+  const python = { "user-agent": "langgraph-sdk-py/0.4.3" };
+  const watcher = await open(threadId, watching, python);
+  const ofSubgraphs = await open(threadId, { ...watching, namespaces: [["outer"]] }, python);
+  const javascript = await open(threadId, watching, { "user-agent": "langgraph-sdk-js/1.15.0" });
+  await started(server.url, threadId, NESTED);
+  for (const stream of [watcher, javascript]) await stream.until(isRoot("interrupted"));
+  await ofSubgraphs.until(isInput);
+  const paths = ({ seen }: FrameStream): string[] =>
+    seen.map(({ method, params }) => `${method} ${named(params.namespace).join("/")}`);
+  expect(paths(watcher)).toEqual(["lifecycle ", "input.requested outer/inner", "lifecycle "]);
+  for (const stream of [javascript, ofSubgraphs]) expect(paths(stream)).toContain("lifecycle outer/inner");
+});

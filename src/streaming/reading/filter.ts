@@ -29,8 +29,23 @@ const isPrefix = (prefix: readonly string[], namespace: readonly string[]): bool
 
 const channelOf = (method: string): string => (method === "input.requested" ? "input" : method);
 
-/** Unknown channels match nothing: clients run ahead of servers. */
-export const createFilter = ({ channels, namespaces = [], depth = Infinity }: EventStream): EventFilter => {
+/** The official client for Python, in the header `User-Agent`. */
+const PYTHON = /^langgraph-sdk-py\//;
+
+/**
+ * Python's SDK takes the `completed` of any graph for the end of its run on the connection that asks for exactly these channels, so a
+ * graph within the root would end it with half the state.
+ */
+const wantsRootLifecycleOnly = ({ channels, namespaces = [] }: EventStream, userAgent: string): boolean =>
+  PYTHON.test(userAgent) &&
+  namespaces.length === 0 &&
+  CHANNELS_OF_WATCHERS.size === new Set(channels).size &&
+  channels.every((channel) => CHANNELS_OF_WATCHERS.has(channel));
+
+/** Unknown channels match nothing: clients run ahead of servers. `userAgent`: of the request, where there is one. */
+export const createFilter = (asked: EventStream, userAgent = ""): EventFilter => {
+  const { channels, namespaces = [], depth = Infinity } = asked;
+  const rootLifecycleOnly = wantsRootLifecycleOnly(asked, userAgent);
   const wanted = new Set(channels);
   const names = new Set(
     channels.filter((channel) => channel.startsWith("custom:")).map((channel) => channel.slice(7)),
@@ -43,6 +58,7 @@ export const createFilter = ({ channels, namespaces = [], depth = Infinity }: Ev
     isWatcher: channels.every((channel) => CHANNELS_OF_WATCHERS.has(channel)),
     matches({ method, namespace, params }) {
       if (!isWantedNamespace(namespace)) return false;
+      if (rootLifecycleOnly && method === "lifecycle" && namespace.length > 0) return false;
       if (wanted.has(channelOf(method))) return true;
       if (method !== "custom" || names.size === 0) return false;
       const name = customNameOf(params);

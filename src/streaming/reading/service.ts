@@ -51,8 +51,14 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
       {
         hasFlushed,
         lastEventId,
+        userAgent,
         onClose,
-      }: { hasFlushed: () => boolean; lastEventId?: string | undefined; onClose?: () => void },
+      }: {
+        hasFlushed: () => boolean;
+        lastEventId?: string | undefined;
+        userAgent?: string | undefined;
+        onClose?: () => void;
+      },
     ): SubscriptionReader {
       const { threadId } = sight;
       const since = request.since ?? lastEventId;
@@ -60,7 +66,7 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
       const unfollow = sight.hidesNothing ? hub.followThread(threadId, "protocol") : () => undefined;
       const reader = readSubscription({
         threadId,
-        filter: createFilter(request),
+        filter: createFilter(request, userAgent),
         hub,
         repository,
         audiences,
