@@ -1,4 +1,4 @@
-import { forbidden, keyNeeded, scopeMissing, unauthenticated, unknownKey } from "../domain/errors.ts";
+import { keyNeeded, scopeMissing, unauthenticated, unknownKey } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Actions, Resource } from "./actions.ts";
 import type { ApiKeys } from "./api-keys.ts";
@@ -47,9 +47,6 @@ export const createAssertKnown =
 
 const isReading = (action: string): boolean => action === "read" || action === "search";
 
-/** Items of the store have no metadata: what a filter hides of them is all or nothing. */
-const NOTHING: Condition = () => "false";
-
 /**
  * The one place where visibility comes from. A key may do what its scopes say and sees everything; a server without access
  * control has nobody to tell apart. Of users the project's handlers decide. Streams and sockets ask again, and by then a key may
@@ -63,12 +60,12 @@ export const createAuthorize = ({
 }: AuthorizeOptions = {}): Authorize => {
   const assertKnown = createAssertKnown({ keys, decisions });
   let isTold = false;
-  const tellHidden = (action: string): void => {
+  const tellOfValues = (action: string): void => {
     if (isTold) return;
     isTold = true;
     const text =
-      "a handler of auth answers with a filter for the store, whose items have no metadata: it hides all of them; " +
-      "give 'store' a handler of its own that looks at value.namespace";
+      "a handler of auth answers with a filter for the store that names neither 'namespace' nor 'key': it holds only for " +
+      "items whose values have these fields; give 'store' a handler of its own";
     logger?.warn({ event: `store:${action}` }, text);
   };
 
@@ -78,13 +75,8 @@ export const createAuthorize = ({
     filter: ReadFilter | undefined,
   ): Condition | undefined => {
     if (filter === undefined || filter.condition === undefined) return undefined;
-    const { condition, holdsForNothing } = filter;
-    if (resource === "store") {
-      if (holdsForNothing) return undefined;
-      tellHidden(action);
-      if (action === "put") throw forbidden("You may not store anything under this namespace.");
-      return NOTHING;
-    }
+    const { condition } = filter;
+    if (resource === "store" && !filter.namesAddress) tellOfValues(action);
     if (resource !== "assistants" || !isReading(action)) return condition;
     return (metadata, parameter) => {
       const assistantId = metadata.replace(/metadata$/, "assistant_id");

@@ -1,5 +1,5 @@
 import type { Visibility } from "../access/visibility.ts";
-import { invalid } from "../domain/errors.ts";
+import { forbidden, invalid } from "../domain/errors.ts";
 import { sealJson } from "../encryption/json.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../lib/large-answers.ts";
 import { roomyPage, type BoundedReads, type PageColumns } from "../database/bounded-reads.ts";
@@ -8,12 +8,13 @@ import type { ItemAddress } from "./addresses.ts";
 import type { FilterCondition } from "./filters.ts";
 import { foundItemOf, itemOf, type FoundItem, type FoundRow, type StoredItem } from "./found-items.ts";
 import {
-  DELETE,
   DELETE_EXPIRED,
-  GET,
-  GET_WEIGHED,
+  deleteItems,
+  filterable,
+  getItems,
+  getWeighed,
   listNamespaces,
-  PUT,
+  putItems,
   REFRESH_EXPIRY,
   search as searchItems,
   searchByMeaning,
@@ -60,11 +61,7 @@ export interface NamespaceSearch {
   offset: number;
 }
 
-/**
- * Every method takes the visibility that was granted for it, as the proof that somebody was asked. It is no condition of
- * the statements: items have no metadata that a filter could hold for. Who may use which namespace is settled before, by
- * what becomes of the namespace that was asked for.
- */
+/** Every method takes the visibility that was granted for it. Its condition holds for the item: see `filterable`. */
 export interface StoreRepository {
   /**
    * The items, in the order of the addresses, undefined where there is none. One statement (see below),
@@ -88,7 +85,10 @@ export interface StoreRepository {
     search: ItemSearch,
     signal?: AbortSignal,
   ): Promise<{ items: FoundItem[]; isCut: boolean }>;
-  /** Stores items, whole: an older value and its time to live are replaced. No address twice. One statement. */
+  /**
+   * Stores items, whole: an older value and its time to live are replaced. No address twice. One statement.
+   * Throws `forbidden` if the filter does not hold for an item, or for the item in its place.
+   */
   put(visibility: Visibility<"store">, items: readonly NewItem[]): Promise<void>;
   /** Removes items; it's no error if they don't exist. One statement. */
   delete(visibility: Visibility<"store">, addresses: readonly ItemAddress[]): Promise<void>;
@@ -131,23 +131,23 @@ type Read = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
 
 const findNamespaces = async (
   read: Read,
+  visibleTo: (values: unknown[]) => string,
   { matches, maxDepth, limit, offset }: NamespaceSearch,
 ): Promise<string[][]> => {
   const count = wholeCount(limit);
   if (count === 0) return [];
   const { lower, upper } = rangeOf(leadingLabels(matches));
   const skipped = wholeCount(offset);
-  const values = [
+  const values: unknown[] = [
     lower,
     JSON.stringify(matches.map(({ matchType, path }) => ({ suffix: matchType === "suffix", path }))),
     Math.min(maxDepth ?? ANY_DEPTH, ANY_DEPTH),
     skipped,
     skipped + count,
   ];
-  const rows = await read<{ namespace: string[] }>(
-    listNamespaces(upper === null),
-    upper === null ? values : [...values, upper],
-  );
+  if (upper !== null) values.push(upper);
+  const text = listNamespaces(upper === null, visibleTo(values));
+  const rows = await read<{ namespace: string[] }>(text, values);
   return rows.map(({ namespace }) => namespace);
 };
 
@@ -170,6 +170,12 @@ const wantedOf = ({ namespacePrefix, conditions, limit, offset, near }: ItemSear
 export const createStoreRepository = (database: Queryable, reads: BoundedReads): StoreRepository => {
   const { cipher } = database;
   const query: Read = (text, values) => database.query(text, values);
+  const itemFilter = filterable("item", cipher !== undefined);
+  const wantedFilter = filterable("wanted", cipher !== undefined);
+  const visibleTo =
+    (visibility: Visibility<"store">) =>
+    (values: unknown[]): string =>
+      visibility.condition(itemFilter, values);
   const assertUnfiltered = ({ conditions }: ItemSearch): void => {
     if (cipher === undefined || conditions.length === 0) return;
     throw invalid("'filter': the values of items are encrypted, so nothing can be found by them.");
@@ -183,22 +189,23 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
   };
 
   return {
-    async get(_visibility, reads, whenLarge) {
+    async get(visibility, reads, whenLarge) {
       const items: (StoredItem | undefined)[] = reads.map(() => undefined);
       if (reads.length === 0) return items;
       const wanted = reads.map(({ namespace, key }, ordinal) => ({ ordinal, namespace, key }));
-      const values = [JSON.stringify(wanted)];
+      const values: unknown[] = [JSON.stringify(wanted)];
+      const visible = visibility.condition(itemFilter, values);
       let rows: FoundRow[];
-      if (whenLarge === undefined) rows = await database.query<FoundRow>(GET, values);
+      if (whenLarge === undefined) rows = await database.query<FoundRow>(getItems(visible), values);
       else {
-        const weighed = await database.query<FoundRow & { bytes: number }>(GET_WEIGHED, values);
+        const weighed = await database.query<FoundRow & { bytes: number }>(getWeighed(visible), values);
         rows = weighed;
         const heldBack = weighed
           .filter(({ bytes }) => bytes > LARGE_ANSWER_BYTES)
           .reduce((sum, { bytes }) => sum + bytes, 0);
         if (heldBack > 0) {
           await whenLarge(heldBack);
-          rows = await database.query<FoundRow>(GET, values);
+          rows = await database.query<FoundRow>(getItems(visible), values);
         }
       }
       for (const row of rows) items[row.ordinal] = itemOf(row);
@@ -206,44 +213,48 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
       return items;
     },
 
-    async search(_visibility, searches) {
+    async search(visibility, searches) {
       const found: FoundItem[][] = searches.map(() => []);
       searches.forEach(assertUnfiltered);
       const wanted = searches.map(wantedOf);
-      const run = async (text: string, group: typeof wanted): Promise<void> => {
+      const run = async (textOf: (visible: string) => string, group: typeof wanted): Promise<void> => {
         if (group.length === 0) return;
-        const rows = await database.query<FoundRow>(text, [JSON.stringify(group)]);
+        const values: unknown[] = [JSON.stringify(group)];
+        const text = textOf(visibility.condition(itemFilter, values));
+        const rows = await database.query<FoundRow>(text, values);
         for (const row of rows) found[row.ordinal]!.push(foundItemOf(row));
         await refreshExpiry(rows, (ordinal) => searches[ordinal]!.refreshTtl);
       };
       for (const everywhere of [false, true]) {
         const group = wanted.filter(({ upper }) => (upper === null) === everywhere);
         await run(
-          searchItems(everywhere),
+          (visible) => searchItems(everywhere, visible),
           group.filter(({ query }) => query === undefined),
         );
         for (const one of group.filter(({ query }) => query !== undefined)) {
-          await run(searchByMeaning(everywhere), [one]);
+          await run((visible) => searchByMeaning(everywhere, visible), [one]);
         }
       }
       return found;
     },
 
-    async searchPage(_visibility, search, signal) {
+    async searchPage(visibility, search, signal) {
       assertUnfiltered(search);
       const wanted = wantedOf(search, 0);
       const everywhere = wanted.upper === null;
-      const statement = wanted.query === undefined ? searchItems(everywhere) : searchByMeaning(everywhere);
+      const values: unknown[] = [JSON.stringify([wanted])];
+      const visible = visibility.condition(itemFilter, values);
+      const statementOf = wanted.query === undefined ? searchItems : searchByMeaning;
       const rows = await reads.boundedRead<FoundRow & PageColumns>(
-        roomyPage(statement, { columns: ["value"] }),
-        [JSON.stringify([wanted])],
+        roomyPage(statementOf(everywhere, visible), { columns: ["value"] }),
+        values,
         signal,
       );
       await refreshExpiry(rows, () => search.refreshTtl);
       return { items: rows.map(foundItemOf), isCut: rows.length < Number(rows[0]?.page_rows ?? 0) };
     },
 
-    async put(_visibility, items) {
+    async put(visibility, items) {
       if (items.length === 0) return;
       // Joined by hand: the values are JSON text already, and may be large.
       const rows = items.map(({ namespace, key, valueJson, ttlMinutes }) => {
@@ -251,19 +262,28 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
         const value = cipher === undefined ? valueJson : sealJson(cipher, valueJson);
         return `${address.slice(0, -1)},"value":${value}}`;
       });
-      await database.query(PUT, [`[${rows.join(",")}]`]);
+      const values: unknown[] = [`[${rows.join(",")}]`];
+      const visible = visibility.condition(itemFilter, values);
+      const stored = await database.query(
+        putItems(visible, visibility.condition(wantedFilter, values)),
+        values,
+      );
+      if (stored.length < items.length) throw forbidden("You may not store this item here.");
     },
 
-    async delete(_visibility, addresses) {
+    async delete(visibility, addresses) {
       if (addresses.length === 0) return;
-      await database.query(DELETE, [
-        JSON.stringify(addresses.map(({ namespace, key }) => ({ namespace, key }))),
-      ]);
+      const values: unknown[] = [JSON.stringify(addresses.map(({ namespace, key }) => ({ namespace, key })))];
+      await database.query(deleteItems(visibility.condition(itemFilter, values)), values);
     },
 
-    listNamespaces: (_visibility, search) => findNamespaces(query, search),
-    listNamespacesFor: (_visibility, search, signal) =>
-      findNamespaces((text, values) => reads.boundedRead(text, values, signal), search),
+    listNamespaces: (visibility, search) => findNamespaces(query, visibleTo(visibility), search),
+    listNamespacesFor: (visibility, search, signal) =>
+      findNamespaces(
+        (text, values) => reads.boundedRead(text, values, signal),
+        visibleTo(visibility),
+        search,
+      ),
 
     async deleteExpired(_visibility, limit) {
       return (await database.query(DELETE_EXPIRED, [limit])).length;

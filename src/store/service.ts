@@ -66,9 +66,6 @@ const recordOf = (item: FoundItem): ItemRecord => ({
 /** Of no single item. */
 const EXPIRED = { namespace: [], key: "" };
 
-/** Items have no metadata that a filter could hold for: it hides all of them or none. */
-const hidesAll = (visibility: Visibility<"store">): boolean => !visibility.hidesNothing;
-
 /**
  * What may be done, where it differs from what was asked for: a handler may have put the caller's items under a namespace of
  * their own. Held to what a client may name; throws `invalid`.
@@ -103,7 +100,6 @@ export const createStoreService = ({
 
   async get(caller, { refresh_ttl, ...asked }, whenLarge) {
     const visibility = await authorize(caller, "store", "get", asked);
-    if (hidesAll(visibility)) return undefined;
     const { namespace, key } = granted(visibility);
     const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
     const [item] = await repository.get(visibility, [{ namespace, key, refreshTtl }], whenLarge);
@@ -112,8 +108,6 @@ export const createStoreService = ({
 
   async delete(caller, { namespace: asked = [], key: askedKey }) {
     const visibility = await authorize(caller, "store", "delete", { namespace: asked, key: askedKey });
-    // As for an item that is not there.
-    if (hidesAll(visibility)) return;
     const { namespace, key } = granted(visibility);
     await repository.delete(visibility, [{ namespace, key }]);
   },
@@ -121,7 +115,6 @@ export const createStoreService = ({
   async search(caller, { namespace_prefix: prefix = [], filter, limit, offset, query, refresh_ttl }, signal) {
     const asked = { namespace: prefix, filter, limit, offset, query };
     const visibility = await authorize(caller, "store", "search", asked);
-    if (hidesAll(visibility)) return { items: [], next: undefined };
     const namespacePrefix = granted(visibility).namespace;
     const conditions = filterConditions(filter);
     const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
@@ -138,7 +131,6 @@ export const createStoreService = ({
     const visibility = await authorize(caller, "store", "list_namespaces", {
       ...{ namespace: asked, suffix: askedSuffix, max_depth: maxDepth, limit, offset },
     });
-    if (hidesAll(visibility)) return [];
     const { namespace: prefix, suffix } = granted(visibility);
     const matches: NamespaceMatch[] = [];
     if (prefix.length > 0) matches.push({ matchType: "prefix", path: prefix });

@@ -13,20 +13,29 @@ const ADDRESSES = `jsonb_to_recordset($1::jsonb) as wanted (namespace text[] col
 /** An item past its time is invisible at once, whenever the sweep comes. */
 const ALIVE = "(item.expires_at is null or item.expires_at > now())";
 
-const get = (value: string): string => `
+/** What filters of `Auth` hold for: the fields of the value, `namespace` and `key`. Encrypted values have no fields here. */
+export const filterable = (item: "item" | "wanted", isEncrypted: boolean): string => {
+  const address = `jsonb_build_object('namespace', ${item}.namespace, 'key', ${item}.key)`;
+  return isEncrypted ? address : `(${item}.value || ${address})`;
+};
+
+const get = (value: string, visible: string): string => `
   select wanted.ordinal, item.namespace, item.key, ${value}, item.created_at, item.updated_at,
          item.ttl_minutes, item.expires_at
   from jsonb_to_recordset($1::jsonb)
          as wanted (ordinal integer, namespace text[] collate "C", key text collate "C")
   join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
-  where ${ALIVE}`;
+  where ${ALIVE} and ${visible}`;
 
-export const GET = get("item.value");
-/** As `GET`, but values that are large come as their weight only. */
-export const GET_WEIGHED = get(
-  `case when octet_length(item.value::text) <= ${LARGE_ANSWER_BYTES} then item.value end as value,
+/** `visible`, here and below: the condition of a visibility on `filterable`. */
+export const getItems = (visible: string): string => get("item.value", visible);
+/** As `getItems`, but values that are large come as their weight only. */
+export const getWeighed = (visible: string): string =>
+  get(
+    `case when octet_length(item.value::text) <= ${LARGE_ANSWER_BYTES} then item.value end as value,
    octet_length(item.value::text) as bytes`,
-);
+    visible,
+  );
 
 /** Whether an item's value meets all conditions of the search; operands are boxed, see filters.ts. */
 const MEETS_CONDITIONS = `
@@ -47,7 +56,7 @@ const MEETS_CONDITIONS = `
  * `everywhere` has no range at all: "no upper end" as `upper is null or …` would cost the other searches the
  * index.
  */
-export const search = (everywhere: boolean): string => `
+export const search = (everywhere: boolean, visible: string): string => `
   select wanted.ordinal, found.*
   from jsonb_to_recordset($1::jsonb)
          as wanted (ordinal integer, lower text[] collate "C", upper text[] collate "C", conditions jsonb,
@@ -58,6 +67,7 @@ export const search = (everywhere: boolean): string => `
     from threadloom.store_items item
     where ${everywhere ? "true" : "item.namespace >= wanted.lower and item.namespace < wanted.upper"}
       and ${ALIVE}
+      and ${visible}
       and ${MEETS_CONDITIONS}
     order by item.updated_at desc, item.namespace, item.key
     limit wanted.max_items offset wanted.skipped_items
@@ -75,7 +85,7 @@ export const search = (everywhere: boolean): string => `
  * of zeros has no direction and no distance (NaN); it is as far as what has nothing in common. Values are fetched for
  * the found items only.
  */
-export const searchByMeaning = (everywhere: boolean): string => `
+export const searchByMeaning = (everywhere: boolean, visible: string): string => `
   with wanted as materialized (
     select ordinal, lower, upper, conditions, max_items, skipped_items, embedded_by, query::vector as query
     from jsonb_to_recordset($1::jsonb)
@@ -103,6 +113,7 @@ export const searchByMeaning = (everywhere: boolean): string => `
     join threadloom.store_items item on item.namespace = nearest.namespace and item.key = nearest.key
     where ${everywhere ? "true" : "item.namespace >= wanted.lower and item.namespace < wanted.upper"}
       and ${ALIVE}
+      and ${visible}
       and ${MEETS_CONDITIONS}
     order by nearest.distance, item.namespace, item.key
     limit wanted.max_items offset wanted.skipped_items
@@ -110,26 +121,33 @@ export const searchByMeaning = (everywhere: boolean): string => `
   join threadloom.store_items item on item.namespace = found.namespace and item.key = found.key
   order by wanted.ordinal, found.distance, found.namespace, found.key`;
 
-/** An item that had expired is not updated but born anew. */
-export const PUT = `
+/**
+ * An item that had expired is recreated, not updated. Answers the items that were stored: not those that the filter of
+ * `Auth` does not hold for, as they are (`visible`) or as they would become (`allowed`).
+ */
+export const putItems = (visible: string, allowed: string): string => `
   insert into threadloom.store_items as item (namespace, key, value, ttl_minutes, expires_at)
   select namespace, key, value, ttl_minutes, now() + ttl_minutes * interval '1 minute'
   from jsonb_to_recordset($1::jsonb)
          as wanted (namespace text[] collate "C", key text collate "C", value jsonb, ttl_minutes double precision)
+  where ${allowed}
   order by namespace, key
   on conflict (namespace, key) do update set
     value = excluded.value,
     ttl_minutes = excluded.ttl_minutes,
     expires_at = excluded.expires_at,
     created_at = case when ${ALIVE} then item.created_at else now() end,
-    updated_at = now()`;
+    updated_at = now()
+    where not ${ALIVE} or ${visible}
+  returning true`;
 
-export const DELETE = `
+export const deleteItems = (visible: string): string => `
   delete from threadloom.store_items item
   using (
     select item.namespace, item.key
     from ${ADDRESSES}
     join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
+    where ${visible}
     order by item.namespace, item.key
     for update of item
   ) locked
@@ -179,13 +197,14 @@ const MATCHES_ALL = `
  *
  * $1 first possible namespace, $2 conditions, $3 depth, $4 to skip, $5 to find at all, $6 end of the range.
  */
-export const listNamespaces = (everywhere: boolean): string => {
+export const listNamespaces = (everywhere: boolean, visible: string): string => {
   const first = (lower: string): string => `
     select item.namespace
     from threadloom.store_items item
     where item.namespace >= ${lower}
       ${everywhere ? "" : `and item.namespace < $6::text[]`}
       and ${ALIVE}
+      and ${visible}
       and ${MATCHES_ALL}
     order by item.namespace
     limit 1`;

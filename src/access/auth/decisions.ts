@@ -91,7 +91,9 @@ export const createDecisions = (
     if (handler === undefined) return undefined;
     const { value, settle } = giveValue<ValueOf<R, A>>(asked);
     const argument = { event, resource, action, value, permissions: [...permissions], user: { ...user } };
-    const filter = decisionOf(event, await ask(handler, argument), sealedKeys);
+    // Items of the store have no metadata.
+    const sealed = resource === "store" ? undefined : sealedKeys;
+    const filter = decisionOf(event, await ask(handler, argument), sealed);
     settle();
     // The handler may have put another object in the place of the one that it was given.
     return { value: checked(event, argument.value), filter };

@@ -108,13 +108,6 @@ const toSql = (filter: Filter, metadata: string, parameter: Parameter): string =
   }
 };
 
-/** Whether it holds for what has no metadata at all, as items of the store. */
-const holdsForNothing = (filter: Filter): boolean => {
-  if (filter.kind === "all") return filter.of.every(holdsForNothing);
-  if (filter.kind === "any") return filter.of.some(holdsForNothing);
-  return false;
-};
-
 /** The first of these keys that stands anywhere in a filter. */
 const namedIn = (value: unknown, keys: ReadonlySet<string>): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined;
@@ -127,11 +120,13 @@ const namedIn = (value: unknown, keys: ReadonlySet<string>): string | undefined 
 };
 
 const NO_KEYS: ReadonlySet<string> = new Set();
+const ADDRESS_KEYS: ReadonlySet<string> = new Set(["namespace", "key"]);
 
 export interface ReadFilter {
   /** Undefined: it holds for everything. */
   condition: Condition | undefined;
-  holdsForNothing: boolean;
+  /** It names `namespace` or `key`, which items of the store have. */
+  namesAddress: boolean;
 }
 
 /**
@@ -150,9 +145,7 @@ export const readFilter = (answer: unknown, sealedKeys: ReadonlySet<string> = NO
       `the filter has '${sealed}', whose values LANGGRAPH_AES_JSON_KEYS seals: it would find nothing`,
     );
   }
-  if (filter.kind === "all" && filter.of.length === 0) return { condition: undefined, holdsForNothing: true };
-  return {
-    condition: (metadata, parameter) => toSql(filter, metadata, parameter),
-    holdsForNothing: holdsForNothing(filter),
-  };
+  const namesAddress = namedIn(answer, ADDRESS_KEYS) !== undefined;
+  if (filter.kind === "all" && filter.of.length === 0) return { condition: undefined, namesAddress };
+  return { condition: (metadata, parameter) => toSql(filter, metadata, parameter), namesAddress };
 };
