@@ -95,7 +95,7 @@ export const WITH_MODULES_REPLACED = [
 export const globalSetup = ["test/helpers/global-setup.ts"];
 
 export const ordinary = {
-  exclude: ["test/package/**", "node_modules/**"],
+  exclude: ["test/image/**", "test/package/**", "node_modules/**"],
   // Without it `graph.stream` can end before LangChain has delivered the last tokens (see src/cli/start/serve.ts).
   env: { LANGCHAIN_CALLBACKS_BACKGROUND: "false", LANGSMITH_TRACING: "false" },
   // Many times what any needs, and what is waited for (test/helpers/conditions.ts): a busy machine breaks none.

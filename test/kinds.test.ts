@@ -39,8 +39,8 @@ const isWithProcesses = (file: string): boolean =>
 const tests = readdirSync(join(ROOT, "test"), { recursive: true, encoding: "utf8" })
   .map((file) => `test/${file.replaceAll("\\", "/")}`)
   .filter((file) => file.endsWith(".test.ts"))
-  // Not of `npm test`: vitest.package.config.ts names them.
-  .filter((file) => !file.startsWith("test/package/"));
+  // Not of `npm test`: vitest.image.config.ts and vitest.package.config.ts name them.
+  .filter((file) => !/^test\/(?:image|package)\//.test(file));
 
 test("no test that starts a process is among the fast ones", () => {
   const ways = tests
