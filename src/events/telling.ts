@@ -3,6 +3,7 @@ import { createMessageIds } from "./message-ids.ts";
 import { createChunkConverter, requestModes, type Emit, type StreamChunk } from "./modes.ts";
 import { createProtocolConverter, PROTOCOL_MODES } from "./protocol/converter.ts";
 import type { GraphEnd } from "./protocol/subgraphs.ts";
+import type { TransformerFactories } from "./protocol/transformers.ts";
 
 /** What a run was asked to tell over the first wire. */
 export interface AskedModes {
@@ -25,12 +26,16 @@ export interface Telling {
   readonly throughEvents: boolean;
   /** What the graph streams, in the one form; without subgraphs LangGraph leaves the namespace out. */
   wholeOf(chunk: unknown): StreamChunk;
+  /** The graph that is executed, before it streams. */
+  begin(graph: { streamTransformers?: unknown }): void;
   /** Makes events of what the graph has streamed. */
   tell(chunk: StreamChunk): void;
   /** The graph has stopped, and leaves these interrupts waiting for an answer. */
   asked(interrupts: readonly unknown[]): void;
   /** The graph streams nothing any more. */
   end(how: GraphEnd): void;
+  /** After `end`: resolves when all that is still to come was told. Undefined if nothing is. */
+  settled(): Promise<void> | undefined;
 }
 
 /** What LangGraph gives of subgraphs, too, to who has not asked for subgraphs: without saying from where it comes. */
@@ -67,9 +72,11 @@ export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: E
       throughEvents: events,
       wholeOf: (chunk) =>
         fromRoot((asked.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk),
+      begin: () => undefined,
       tell: convert,
       asked: () => undefined,
       end: () => undefined,
+      settled: () => undefined,
     };
   }
   const protocol = createProtocolConverter(emit, langGraph.includes("checkpoints"));
@@ -83,6 +90,10 @@ export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: E
     },
     throughEvents: events,
     wholeOf: (chunk) => fromRoot(chunk as StreamChunk),
+    begin({ streamTransformers: factories }) {
+      if (Array.isArray(factories) && factories.length > 0)
+        protocol.transformBy(factories as TransformerFactories);
+    },
     tell(chunk) {
       const shown = asked.stream_subgraphs ? chunk : withoutSubgraphs(chunk);
       if (shown !== undefined) convert(shown);
@@ -90,5 +101,6 @@ export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: E
     },
     asked: (interrupts) => protocol.asked(interrupts),
     end: (how) => protocol.end(how),
+    settled: () => protocol.settled(),
   };
 };

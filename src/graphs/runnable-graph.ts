@@ -15,6 +15,8 @@ export interface RunnableGraph {
   readonly nodes: Record<string, unknown>;
   readonly channels: Record<string, unknown>;
   readonly inputChannels: string | string[];
+  /** Of `compile({ transformers })`; graphs of older versions of LangGraph have none. */
+  readonly streamTransformers?: unknown;
   readonly outputChannels: string | string[];
   readonly streamChannelsAsIs: string | string[];
   readonly streamChannelsList: string[];

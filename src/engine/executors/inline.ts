@@ -137,6 +137,7 @@ const startAttempt = (
       : kwargs.command === undefined
         ? (kwargs.input ?? null)
         : await toCommand(kwargs.command, () => interruptsOf(run.thread_id), graphs.classesOf(run.graph_id));
+    telling.begin(resolved);
     await hearGraph(resolved, input, withBoundCallbacks(resolved, options), {
       telling,
       hearing,
@@ -145,6 +146,7 @@ const startAttempt = (
       flush: () => own.flush(),
     });
     hearing.end(hearing.observed.interrupted ? "interrupted" : "completed");
+    await telling.settled();
     graphEnded();
     await own.flush();
   };

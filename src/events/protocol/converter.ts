@@ -8,6 +8,7 @@ import { createMessages } from "./messages.ts";
 import { tellCustom, tellUpdates, tellValues } from "./states.ts";
 import { createSubgraphs, type GraphEnd } from "./subgraphs.ts";
 import { tellTool } from "./tools.ts";
+import { createTransformers, type TransformerFactories, type Transformers } from "./transformers.ts";
 
 /**
  * What LangGraph has to be asked for, so that every channel of the protocol can be told. Not `checkpoints`: that mode makes the
@@ -18,6 +19,10 @@ export const PROTOCOL_MODES = ["values", "updates", "messages", "tools", "custom
 export interface ProtocolConverter {
   /** To be given to the graph, beside its own. */
   readonly handler: BaseCallbackHandler;
+  /** Runs the transformers that the graph was compiled with, from now on. */
+  transformBy(factories: TransformerFactories): void;
+  /** Resolves when the transformers have sent all, after `end`; undefined if there are none. Rejects with what they throw. */
+  settled(): Promise<void> | undefined;
   /** A chunk of `graph.stream` with subgraphs. */
   convert(chunk: StreamChunk): void;
   /** The graph has stopped, and leaves these interrupts waiting for an answer. */
@@ -38,7 +43,12 @@ const taskOf = (namespace: readonly string[]): { graph: string[]; node: string |
  * `wholeCheckpoints`: the graph was asked for the mode `checkpoints`.
  */
 export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): ProtocolConverter => {
-  const tell: TellProtocol = (method, namespace, data, node) =>
+  const send = (
+    method: string,
+    namespace: readonly string[],
+    data: () => unknown,
+    node: string | undefined,
+  ): void =>
     emit(PROTOCOL_EVENT_PREFIX + method, () => {
       const of: Omit<ProtocolParams, "data"> = { namespace, timestamp: Date.now(), ...(node && { node }) };
       try {
@@ -48,7 +58,18 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
         return toWireJson({ ...of, data: null });
       }
     });
-  const messages = createMessages(emit);
+  let transformers: Transformers | undefined;
+  let settled: Promise<void> | undefined;
+  const tell: TellProtocol = (method, namespace, data, node) => {
+    if (transformers === undefined) return send(method, namespace, data, node);
+    const made = data();
+    if (transformers.pass(method, namespace, made, node)) send(method, namespace, () => made, node);
+  };
+  const messages = createMessages(
+    emit,
+    (namespace, data, ids, node) =>
+      transformers?.pass("messages", namespace, { ...data, ...ids }, node) ?? true,
+  );
   const subgraphs = createSubgraphs(tell);
   /** Values whose checkpoint comes behind them, though clients want it in front: LangGraph gives whole ones so, at once. */
   let waiting: { namespace: readonly string[]; tell: () => void } | undefined;
@@ -61,6 +82,12 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
 
   return {
     handler: messages.handler,
+    transformBy(factories) {
+      transformers = createTransformers(factories, (method, namespace, data, node) =>
+        send(method, namespace, () => data, node),
+      );
+    },
+    settled: () => settled,
     convert([namespace = [], mode, payload]) {
       if (!isOfWaiting(namespace, mode)) tellWaiting();
       switch (mode) {
@@ -102,6 +129,8 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
       tellWaiting();
       messages.end(how === "failed");
       subgraphs.end(how);
+      settled = transformers?.end(how === "failed");
+      settled?.catch(() => undefined);
     },
   };
 };

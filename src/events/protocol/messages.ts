@@ -82,7 +82,10 @@ const textOf = (error: unknown): string => (error instanceof Error ? error.messa
  * by hand. None that a node merely returns: that one is in its values and updates, and a client that had both told would
  * show it twice.
  */
-export const createMessages = (emit: Emit) => {
+export const createMessages = (
+  emit: Emit,
+  passes: (namespace: readonly string[], data: object, ids: object, node: string | undefined) => boolean,
+) => {
   const open = new Map<ModelCall, OpenMessage>();
   const told = new WeakSet<object>();
 
@@ -99,8 +102,11 @@ export const createMessages = (emit: Emit) => {
     const middle = typeof node === "string" ? `,"node":${JSON.stringify(node)},"data":{` : `,"data":{`;
     // By `id` Python tells messages apart that come at the same time, by `run_id` JavaScript does.
     const tail = `,"id":${JSON.stringify(id ?? runId)},"run_id":${JSON.stringify(runId)}}}`;
-    const tellOfIt = (data: object): void =>
+    const ids = { id: id ?? runId, run_id: runId };
+    const tellOfIt = (data: object): void => {
+      if (!passes(namespace, data, ids, typeof node === "string" ? node : undefined)) return;
       emit(EVENT, () => `${head}${Date.now()}${middle}${membersOf(data)}${tail}`);
+    };
     tellOfIt({ event: "message-start", role: roleOf(message), metadata: startMetadata(metadata, message) });
     return { tell: tellOfIt, blocks: createBlocks(tellOfIt), usage: undefined, responseMetadata: {} };
   };
