@@ -79,6 +79,7 @@ export const THOROUGH = [
   "test/http/large-answers.test.ts",
   "test/http/large-pages.test.ts",
   "test/http/odd-text.test.ts",
+  "test/queue/claim-plans.test.ts",
   "test/store/postgres-store.property.test.ts",
   "test/threads/state-equality.test.ts",
 ];

@@ -135,9 +135,14 @@ create table runs (
 ) with (fillfactor = 80);
 -- One run at a time per thread. Also what the sweep for expired leases scans, so that leases need no index.
 create unique index runs_one_running_per_thread on runs (thread_id) where status = 'running';
--- The cost of a claim depends on neither how many runs wait nor why: see src/queue/sql/claim.ts.
-create index runs_claimable on runs (graph_id, available_at, created_at, run_id)
-  where status = 'pending' and not behind;
+-- Runs that may start, by graph and lane, in the order in which they became available: see src/queue/sql/lanes.ts, which has the
+-- same expression. The cost of a claim depends on neither how many runs wait nor why.
+create index runs_claimable on runs (graph_id,
+  (case when status = 'pending' and not behind
+    then case when available_at > created_at then 0 else coalesce(hashtext(caller), 1) end end),
+  available_at, created_at, run_id)
+  where (case when status = 'pending' and not behind
+    then case when available_at > created_at then 0 else coalesce(hashtext(caller), 1) end end) is not null;
 create index runs_behind on runs (thread_id, created_at, run_id) where status = 'pending' and behind;
 create index runs_pending_of_thread on runs (thread_id, created_at, run_id) where status = 'pending';
 create index runs_pending_of_caller on runs (caller) where status = 'pending' and caller is not null;
@@ -193,6 +198,7 @@ create table crons (
   updated_at       timestamptz not null default now()
 );
 create index crons_due on crons (next_run_date) where next_run_date is not null;
+create index crons_of_caller on crons (caller) where caller is not null;
 create index crons_by_thread on crons (thread_id) where thread_id is not null;
 create index crons_by_assistant on crons (assistant_id);
 create index crons_by_creation on crons (created_at);

@@ -47,6 +47,11 @@ export const openExecution = async (parts: ExecutionParts) => {
     ...config,
     graphIds: graphs.ids,
     seesDeaths: seesDeaths(accelerators),
+    runningLimits: {
+      perCaller: config.runningRunsPerCaller,
+      keyFactor: config.keyFactor,
+      byGraph: config.runningRunsByGraph,
+    },
   });
   const eventLog = createEventLog(database);
   const hub = lifecycle.closing(

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { BYTES_PER_MEGABYTE, list, seconds, wholeNumber, type Option } from "./option.ts";
+import { byGraph, BYTES_PER_MEGABYTE, seconds, wholeNumber, type Option } from "./option.ts";
 
 /** How runs are executed: how many, where, for how long, and what becomes of them when a process dies. */
 export interface ExecutionConfig {
@@ -89,14 +89,7 @@ export const EXECUTION_OPTIONS: { readonly [Key in keyof ExecutionConfig]: Optio
   runTimeoutSecondsByGraph: {
     environment: ["RUN_TIMEOUT_BY_GRAPH"],
     default: "",
-    expected: "a list like agent=600,research=7200 of graph ids and numbers of seconds from 1 to 604800",
-    schema: z.string().transform((text, context) => {
-      const pairs = list(text).map((pair) => /^(.+?)\s*=\s*(\d+(?:\.\d+)?)$/.exec(pair));
-      const limits = pairs.map((pair) => [pair?.[1] ?? "", Number(pair?.[2])] as const);
-      if (limits.every(([, seconds]) => seconds >= 1 && seconds <= 604_800)) return new Map(limits);
-      context.addIssue({ code: "custom", message: "no list of graphs and seconds" });
-      return z.NEVER;
-    }),
+    ...byGraph("seconds", "agent=600,research=7200", 1, 604_800),
     description:
       "Seconds that a run of a graph may take, where that is not BG_JOB_TIMEOUT_SECS: agent=600,research=7200.",
   },

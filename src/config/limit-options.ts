@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
-import { commaSeparated, list, megabytes, seconds, wholeNumber, type Option } from "./option.ts";
+import { byGraph, commaSeparated, list, megabytes, seconds, wholeNumber, type Option } from "./option.ts";
 
 /** What one caller may ask for, and for how long somebody may hold a connection. Where 0 is a value, it is no limit. */
 export interface LimitConfig {
@@ -17,6 +17,11 @@ export interface LimitConfig {
   /** Runs of a user that wait, on all servers: on one thread, and on all threads together. */
   readonly pendingRunsPerThread: number;
   readonly pendingRunsPerCaller: number;
+  /** Runs that may be executed at the same time on all servers: of a user, and of a graph. */
+  readonly runningRunsPerCaller: number;
+  readonly runningRunsByGraph: ReadonlyMap<string, number>;
+  /** Crons that a user may have. */
+  readonly cronsPerCaller: number;
   /** Streams, WebSockets and waits that a caller may have open at the same time. */
   readonly streamsPerCaller: number;
   /** The same for all callers of this process together. */
@@ -83,6 +88,26 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
     default: "1000",
     ...wholeNumber(0, 1_000_000),
     description: "Runs of a user that may wait on all threads and servers together; 0: no limit.",
+  },
+  runningRunsPerCaller: {
+    environment: ["MAX_RUNNING_RUNS_PER_CALLER"],
+    default: "0",
+    ...wholeNumber(0, 1_000_000),
+    description:
+      "Runs of a user that are executed at the same time on all servers; the others wait. Set it alike on all servers. 0: no limit.",
+  },
+  runningRunsByGraph: {
+    environment: ["MAX_RUNNING_RUNS_BY_GRAPH"],
+    default: "",
+    ...byGraph("runs", "agent=20,research=2", 1, 1_000_000),
+    description:
+      "Runs of a graph that are executed at the same time on all servers: agent=20,research=2. Set it alike on all servers.",
+  },
+  cronsPerCaller: {
+    environment: ["MAX_CRONS_PER_CALLER"],
+    default: "100",
+    ...wholeNumber(0, 1_000_000),
+    description: "Crons that a user may have; 0: no limit.",
   },
   streamsPerCaller: {
     environment: ["STREAMS_PER_CALLER"],

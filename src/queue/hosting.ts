@@ -2,6 +2,7 @@ import type { Database } from "../database/database.ts";
 import { isPassing } from "../database/passing-faults.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
+import { LANE } from "./sql/lanes.ts";
 
 /*
  * Which graphs the workers that live host. During a deployment they differ: a run of a graph that a worker does not host
@@ -16,7 +17,7 @@ export interface HostingOptions {
   logger: Logger;
 }
 
-/** Runs that wait, by the graph that no worker hosts. */
+/** Runs that wait, by the graph that no worker hosts; 10,000 of a graph are counted at most. */
 export interface UnhostedRuns {
   graph_id: string;
   runs: number;
@@ -43,15 +44,17 @@ const SIGN_OF_LIFE = `with forgotten as (
 insert into threadloom.workers (worker_id, graph_ids) values ($1, $2)
 on conflict (worker_id) do update set seen_at = now(), graph_ids = excluded.graph_ids`;
 
+/** Without a bound the planner expects to count everything, and compiles the statement each time. */
+const COUNTED_AT_MOST = 10_000;
 /** From graph to graph by the index runs_claimable, so that only runs without a worker are counted. */
 const UNHOSTED = `with recursive graphs as (
-  (select r.graph_id from threadloom.runs r where r.status = 'pending' and not r.behind order by r.graph_id limit 1)
+  (select r.graph_id from threadloom.runs r where ${LANE} is not null order by r.graph_id limit 1)
   union all
   select (select r.graph_id from threadloom.runs r
-          where r.status = 'pending' and not r.behind and r.graph_id > g.graph_id order by r.graph_id limit 1)
+          where ${LANE} is not null and r.graph_id > g.graph_id order by r.graph_id limit 1)
   from graphs g where g.graph_id is not null)
-select g.graph_id, (select count(*)::int from threadloom.runs r
-    where r.status = 'pending' and not r.behind and r.graph_id = g.graph_id) as runs
+select g.graph_id, (select count(*)::int from (
+    select from threadloom.runs r where ${LANE} is not null and r.graph_id = g.graph_id limit ${COUNTED_AT_MOST}) counted) as runs
 from graphs g where g.graph_id is not null and not g.graph_id in (${HOSTED_GRAPHS})`;
 
 /** Says what this process hosts until it is closed, and warns of runs that nobody does. */

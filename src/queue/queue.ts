@@ -4,17 +4,19 @@ import type { AttemptSelector, RunOutcome, RunSelector } from "./attempts.ts";
 import { advance } from "./sql/advance.ts";
 import { advanceForgotten, FIRST_THREAD } from "./sql/advance-forgotten.ts";
 import { assertWritable } from "./sql/assert-writable.ts";
-import { claim } from "./sql/claim.ts";
+import { claim, claimWithin } from "./sql/claim.ts";
 import { claimSuspects } from "./sql/claim-suspects.ts";
 import { countSuspects } from "./sql/count-suspects.ts";
 import { endedAs } from "./sql/ended-as.ts";
 import { giveUpLease } from "./sql/give-up-lease.ts";
 import { giveUpAttempt } from "./sql/give-up-attempt.ts";
 import { handBack } from "./sql/hand-back.ts";
+import { LANES_AT_MOST } from "./sql/lanes.ts";
 import { listAbandoned } from "./sql/list-abandoned.ts";
 import { listEndedThreadless } from "./sql/list-ended-threadless.ts";
 import { listUnknown } from "./sql/list-unknown.ts";
 import { putBehind } from "./sql/put-behind.ts";
+import { limitsRuns, type RunningLimits } from "./sql/running-limits.ts";
 import { renew } from "./sql/renew.ts";
 import { requeue } from "./sql/requeue.ts";
 
@@ -28,21 +30,32 @@ export interface QueueOptions {
   graphIds: readonly string[];
   /** True if left out. False: a lost worker is noticed by its lease alone (database/accelerators.ts). */
   seesDeaths?: boolean;
+  /** How many runs may be executed at the same time; undefined: as many as there are slots. */
+  runningLimits?: RunningLimits | undefined;
 }
 
 /** The queue as a worker of this process sees it: the statements in sql/, for the graphs that it hosts. */
 export const createQueue = (
   database: Database,
-  { maxAttempts, graphIds, seesDeaths = true }: QueueOptions,
+  { maxAttempts, graphIds, seesDeaths = true, runningLimits }: QueueOptions,
 ) => {
+  const limits = runningLimits && limitsRuns(runningLimits) ? runningLimits : undefined;
   const suspectFrom = Math.max(1, maxAttempts - 1);
   /** Where the last look for forgotten runs ended. */
   let lookedUpTo = FIRST_THREAD;
   return {
     graphIds,
 
+    /** Every run waits for a claim, since only claims count what runs. */
+    limitsRuns: limits !== undefined,
+
+    /** What `claim` may be asked for: one run of each lane that it looks at; one at all, where runs are counted. */
+    claimedAtOnce: limits === undefined ? LANES_AT_MOST : 1,
+
     claim: (workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> =>
-      claim(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom }),
+      limits === undefined
+        ? claim(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom })
+        : claimWithin(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom, limits }),
 
     /** One run that has a single attempt left, and has waited so long since it lost its worker. Throws like `claim`. */
     async claimSuspect(
@@ -85,7 +98,7 @@ export const createQueue = (
 
     giveUpLease: (attempt: AttemptSelector) => giveUpLease(database, attempt),
 
-    listEndedThreadless: (seconds: number, limit: number) => listEndedThreadless(database, seconds, limit),
+    listEndedThreadless: (seconds: number) => listEndedThreadless(database, seconds),
 
     requeueExpired: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds, seesDeaths }),
 

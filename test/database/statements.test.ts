@@ -18,7 +18,7 @@ const OF_A_THREAD = new Set([
  * its creation on a thread to its end, but for the claim, which looks for a thread. docs/scaling.md shows the list.
  */
 const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = [
-  [/^with next as \(select r\.run_id/, "claims"],
+  [/^with recursive (lanes|next) as/, "claims"],
   [/^with blocked as/, "a sweep before claims"],
   [/^with recursive threads_behind/, "a sweep before claims"],
   [
@@ -42,6 +42,7 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
     "cancels many runs; the caller holds their threads",
   ],
   [/^with ended as \( select/, "cancels many runs"],
+  [/^with read_later as/, "cancels many runs, of which some are read later"],
   [/^with forgotten as \( delete from threadloom\.runs r where r\.run_id = any/, "cancels many runs"],
   [/^update threadloom\.runs set updated_at = now\(\), cancel_action/, "cancels many runs"],
   [

@@ -55,6 +55,8 @@ export const aWorker = (concurrency = 2) => {
   const queue = {
     graphIds: ["test"],
     isSuspect: (run: ClaimedRunRow) => run.lost_attempts >= 2,
+    claimedAtOnce: 20,
+    limitsRuns: false,
     async claim(_worker: string, _leaseSeconds: number, limit: number) {
       asked.push(limit);
       await held;

@@ -101,7 +101,11 @@ describe("a claim", () => {
   });
 
   test("passes over what another worker takes at this very moment, also if it asks for the same ones", async () => {
-    const runs = [await waiting({ createdIn: -3 }), await waiting({ createdIn: -2 }), await waiting()];
+    const runs = [
+      await waiting({ createdIn: -4 }),
+      await waiting({ createdIn: -3 }),
+      await waiting({ createdIn: -2 }),
+    ];
     await database.transaction(async (transaction) => {
       expect(await claimed(1, opened.queueOn(transaction))).toEqual([runs[0]?.runId]);
       expect(await claimed(1)).toEqual([runs[1]?.runId]);

@@ -163,7 +163,8 @@ test("runs for later that are due behind a thread that runs are put out of the w
     );
     return row?.runs;
   };
-  for (let looks = 0; looks < 3; looks += 1) await claims.putBehind();
+  // The last look passes over what the one before it has left dead in the index.
+  for (let looks = 0; looks < 4; looks += 1) await claims.putBehind();
   expect(await countInTheWay()).toBe(0);
   expect((await readByClaim()).blocks).toBeLessThan(BLOCKS_AT_MOST);
 
@@ -190,7 +191,7 @@ test("a claim keeps its plan, however many graphs a process hosts", async () => 
     for (let count = 0; count < 12; count += 1) await claims.claim(newId(), 10, SLOTS);
     const plans = await single.query<{ generic: number; custom: number }>(
       `select generic_plans::int as generic, custom_plans::int as custom from pg_prepared_statements
-       where statement like 'with next as (select%not r.behind%'`,
+       where statement like 'with recursive lanes as%'`,
     );
     // PostgreSQL compares five plans of its own with the one that it could keep.
     expect(plans).toEqual([{ generic: 7, custom: 5 }]);

@@ -9,7 +9,7 @@ import type { RunsInHand } from "./runs-in-hand.ts";
 import type { Suspects } from "./suspects.ts";
 
 export interface ClaimsParts {
-  queue: Pick<Queue, "claim" | "claimSuspect">;
+  queue: Pick<Queue, "claim" | "claimSuspect" | "claimedAtOnce">;
   inHand: Pick<RunsInHand, "freeSlots" | "isIdle" | "reserve" | "release" | "hasBegun" | "begin">;
   suspects: Pick<Suspects, "isFull" | "hasOwnPlaces" | "restSeconds">;
   adoption: Adoption;
@@ -43,7 +43,7 @@ export const createClaims = (parts: ClaimsParts) => {
 
   const claim = async (): Promise<void> => {
     wanted = false;
-    const slots = inHand.freeSlots;
+    const slots = Math.min(inHand.freeSlots, queue.claimedAtOnce);
     inHand.reserve(slots);
     let runs: ClaimedRunRow[] = [];
     try {

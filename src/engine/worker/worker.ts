@@ -87,7 +87,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
     suspects,
     waitersElsewhere,
     onGraphEnded: () => claims.graphEnded(),
-    onReleased: (mayBeMore) => claims.slotFreed(mayBeMore),
+    onReleased: (mayBeMore) => claims.slotFreed(mayBeMore || queue.limitsRuns),
   });
   const adoption = createAdoption({ ...options, inHand });
   const beginOnce = (run: ClaimedRunRow): Execution | undefined =>
@@ -121,7 +121,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
 
   return {
     reserve() {
-      if (!claims.leavesSlotsToNewRuns || inHand.freeSlots <= 0) return undefined;
+      if (queue.limitsRuns || !claims.leavesSlotsToNewRuns || inHand.freeSlots <= 0) return undefined;
       inHand.reserve(1);
       return { workerId: processId, leaseSeconds, graphIds: queue.graphIds };
     },

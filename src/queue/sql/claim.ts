@@ -1,7 +1,16 @@
-import type { Queryable } from "../../database/database.ts";
+import { randomInt } from "node:crypto";
+import type { Database, Queryable } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
 import type { ClaimedRunRow } from "../../database/tables.ts";
 import { EXECUTED_COLUMNS } from "../columns.ts";
+import { candidates } from "./lanes.ts";
+import {
+  fullOnes,
+  LIMIT_PARAMETERS,
+  LOCK_FOR_COUNTING,
+  MAY_START,
+  type RunningLimits,
+} from "./running-limits.ts";
 import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 
 /** Who claims, and what. */
@@ -24,56 +33,67 @@ export const CLAIM_PARAMETERS = {
   suspectFrom: ["integer", (claim: Claim) => claim.suspectFrom],
 } as const;
 
+/** Lanes are hashes of 32 bits. */
+const randomLane = (): number => randomInt(2 ** 32) - 2 ** 31;
+
+const LANE_PARAMETERS = { ...CLAIM_PARAMETERS, fromLane: ["integer", () => randomLane()] } as const;
+
 type Sql = Readonly<Record<keyof typeof CLAIM_PARAMETERS, string>>;
 
-/** Rows that other claimers have locked at this moment are passed over; so many more are looked for. */
-const SPARE_CANDIDATES = 20;
-
 /**
- * `limit` runs at most, in the order in which they became available. An index scan per graph and not one with
- * `graph_id = any(…)`, which would give no order. As an array of ids, since a join of what is locked was
- * planned as a scan of the table while it had no statistics. The graphs come from a subquery, so that the planner does not
- * look how many they are: with their number a plan of its own looked cheaper to it for each claim than the one that is kept,
- * and making it took 0.45 ms of the claim's 0.6.
+ * The runs that are taken, locked one by one until there are `limit`. Nothing is sorted, so no row is looked at that is not
+ * needed. The status is hidden from the planner, which otherwise may walk through an index of pending runs to find one.
  */
-const next = (sql: Sql): string => `select r.run_id from threadloom.runs r
-  where r.status = 'pending' and r.run_id = any (array(
-    select c.run_id from unnest((select ${sql.graphIds})) as hosted(graph_id) cross join lateral (
-      select r.run_id, r.available_at, r.created_at from threadloom.runs r
-      where r.status = 'pending' and not r.behind and r.graph_id = hosted.graph_id and r.available_at <= now()
-        and r.lost_attempts < ${sql.suspectFrom} and ${IS_NEXT_OF_THREAD}
-      order by r.available_at, r.created_at, r.run_id limit ${sql.limit} + ${SPARE_CANDIDATES}) as c
-    order by c.available_at, c.created_at, c.run_id limit ${sql.limit} + ${SPARE_CANDIDATES}))
-  order by r.available_at, r.created_at, r.run_id
-  limit ${sql.limit}
-  for update skip locked`;
+const next = (sql: Sql, may = "true"): string => `select taken.run_id, 1 as one
+  from candidates cross join lateral (
+    select r.run_id from threadloom.runs r
+    where r.run_id = candidates.run_id and r.status || '' = 'pending' and ${may} and ${IS_NEXT_OF_THREAD}
+    for update skip locked) as taken
+  limit ${sql.limit}`;
 
 /**
- * Takes the runs that `next` selects. That two claimers can't both start runs of one thread is not left to this statement,
+ * Takes the runs that the CTE `next` selects. That two claimers can't both start runs of one thread is not left to this statement,
  * which reads a snapshot: the unique index runs_one_running_per_thread refuses the second, and its claimer tries again.
  * `starts_empty`: the thread has had a run that has not ended since before this snapshot, so only that run can write to
- * its state; a first attempt has not done so yet. Indexes: checkpoints_pkey, threads_pkey (`turn`).
+ * its state; a first attempt has not done so yet. `one`: the planner expects a single row and looks it up by its key, also
+ * in a plan that it keeps from when the table was small. Indexes: runs_pkey, checkpoints_pkey, threads_pkey (`turn`).
  */
 export const taking = (
-  next: string,
+  ctes: string,
   sql: Pick<Sql, "workerId" | "leaseSeconds">,
-): string => `with next as (${next})
+): string => `with recursive ${ctes}
 update threadloom.runs r set status = 'running', attempt = r.attempt + 1, worker_id = ${sql.workerId},
   turn = (select t.turns - t.unfinished_runs + 1 from threadloom.threads t where t.thread_id = r.thread_id),
   started_at = coalesce(r.started_at, now()),
   lease_until = now() + make_interval(secs => ${sql.leaseSeconds}), updated_at = now()
-from next where r.run_id = next.run_id
-returning ${EXECUTED_COLUMNS},
-  r.attempt = 1 and not exists (select from threadloom.checkpoints c where c.thread_id = r.thread_id) as starts_empty`;
+from next where r.run_id = next.run_id and next.one = 1
+returning ${EXECUTED_COLUMNS}, r.attempt = 1
+    and (select 1 from threadloom.checkpoints c where c.thread_id = r.thread_id limit 1) is null as starts_empty`;
 
 /**
- * pending → running. Indexes: runs_claimable, runs_pkey. What a claim costs depends on neither how many runs wait, nor on
- * why they can't start: 0.5 ms with 20,000 waiting behind one thread and 100,000 delayed, where a walk through all that
- * waits took 37 and 270 ms. `skip locked` lets claimers pass each other; taking batches made 36,000/s with one claimer
- * where single claims made 16,000/s with 32.
+ * pending → running. Indexes: runs_claimable, runs_pkey. A claim of one run reads 40 to 140 blocks, with 10 runs that wait
+ * and with 50,000, before and after `analyze`, whatever keeps the others from starting: see docs/scaling.md. `skip locked`
+ * lets claimers pass each other.
  */
-const CLAIM = nameParameters(CLAIM_PARAMETERS, (sql) => taking(next(sql), sql));
+const CLAIM = nameParameters(LANE_PARAMETERS, (sql) =>
+  taking(`${candidates(sql)},\nnext as (${next(sql)})`, sql),
+);
+
+/** The same, where a caller or a graph may have so many runs at the same time. One run at a time, since none is counted before. */
+const CLAIM_WITHIN = nameParameters({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS }, (sql) =>
+  taking(`${fullOnes(sql)},\n${candidates(sql, MAY_START)},\nnext as (${next(sql, MAY_START.run)})`, sql),
+);
 
 /** Throws `unique_violation` (23505) if another claimer was faster on a thread; the caller tries again. */
 export const claim = async (queryable: Queryable, claim: Claim): Promise<ClaimedRunRow[]> =>
   await CLAIM.query<ClaimedRunRow>(queryable, claim);
+
+/** One run, of a caller and a graph that have not as many running as they may. Throws like `claim`. */
+export const claimWithin = async (
+  database: Database,
+  claim: Claim & { limits: RunningLimits },
+): Promise<ClaimedRunRow[]> =>
+  await database.transaction(async (transaction) => {
+    await transaction.query(LOCK_FOR_COUNTING);
+    return await CLAIM_WITHIN.query<ClaimedRunRow>(transaction, { ...claim, limit: 1 });
+  });

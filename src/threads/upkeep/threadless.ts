@@ -14,8 +14,6 @@ export interface ThreadlessSweepOptions {
 
 /** Time to read the end of a threadless run that another process executed; a slow reader needs some. */
 const LINGER_SECONDS = 60;
-/** To stay short beside live traffic. */
-const THREADS_PER_SWEEP = 5_000;
 
 /** Removes what threadless runs leave behind that were kept for readers on other processes. */
 export const startThreadlessSweep = (options: ThreadlessSweepOptions): { close(): Promise<void> } => {
@@ -23,7 +21,7 @@ export const startThreadlessSweep = (options: ThreadlessSweepOptions): { close()
   return startPeriodic({
     everyMs: sweepSeconds * 1_000,
     async work() {
-      const ended = await queue.listEndedThreadless(LINGER_SECONDS, THREADS_PER_SWEEP);
+      const ended = await queue.listEndedThreadless(LINGER_SECONDS);
       if (ended.length > 0) await upkeep.prune(THE_SERVER, { thread_ids: ended, strategy: "delete" });
     },
     onError: tellFailure(logger, "ended threadless runs could not be removed"),

@@ -1,0 +1,79 @@
+/*
+ * Runs that may start wait in lanes: one for each caller and graph, so that claims can take turns between them.
+ * Every statement below reads only the first rows of the index runs_claimable that it needs, whatever the statistics say.
+ */
+
+/** Runs that were asked for later share a lane of each graph: the first run of any other lane may start at once. */
+const LANE_OF_LATER_RUNS = 0;
+const LANE_OF_NO_CALLER = 1;
+
+/** The lane of every run of a caller, whatever its status. `caller`: SQL. */
+export const laneOfCaller = (caller: string): string => `coalesce(hashtext(${caller}), ${LANE_OF_NO_CALLER})`;
+
+/**
+ * The lane in which `threadloom.runs r` waits; null if it may not start. The expression of the index runs_claimable: plain
+ * `status = 'pending'` would let the planner read another index of pending runs and sort, where it expects few.
+ */
+export const LANE = `(case when r.status = 'pending' and not r.behind
+    then case when r.available_at > r.created_at then ${LANE_OF_LATER_RUNS} else ${laneOfCaller("r.caller")} end end)`;
+
+/** Whether `threadloom.runs r` was asked for later and waits in the lane of those. */
+export const IS_LATER = `${LANE} = ${LANE_OF_LATER_RUNS}`;
+
+/** Lanes that one claim looks at, from a random one on, of graphs in random order. None of them has two turns before all had one. */
+export const LANES_AT_MOST = 20;
+/** Runs beyond the limit that a claim looks at: other claimers hold them, or an older run of their thread is to start. */
+const SPARE_CANDIDATES = 200;
+
+const firstLane = (condition: string): string => `(select ${LANE} as lane from threadloom.runs r
+        where r.graph_id = hosted.graph_id and ${LANE} ${condition} order by ${LANE} limit 1)`;
+
+interface LaneSql {
+  /** The graphs that a process hosts; an array. */
+  graphIds: string;
+  /** The lane to begin with. */
+  fromLane: string;
+  limit: string;
+  suspectFrom: string;
+}
+
+/** Conditions on graphs and on lanes that may be looked at. */
+export interface LaneConditions {
+  graph: string;
+  lane: string;
+}
+const ALL_LANES: LaneConditions = { graph: "true", lane: "true" };
+
+/**
+ * CTEs of a recursive `with`. `candidates` has the ids of runs that may start: the first run of each lane, the lanes in random
+ * order, then the second of each, and so on. It is read no further than its reader asks for. Every inner `limit` is a literal:
+ * behind `limit $n` the planner expects a tenth of all rows, and sorts them. The graphs come from a subquery, or the planner
+ * would make a plan of its own for each number of graphs.
+ */
+export const candidates = (sql: LaneSql, may: LaneConditions = ALL_LANES): string => `lanes as (
+  select hosted.graph_id, walk.lane from (
+    select graph_id from unnest((select ${sql.graphIds})) as of_process(graph_id) where ${may.graph} order by random()) as hosted
+  cross join lateral (
+    with recursive walked(lane, beginning) as (
+      select first.lane, first.lane from (
+        ${firstLane(`>= ${sql.fromLane}`)} union all ${firstLane("is not null")} limit 1) as first
+      union all
+      select following.lane, walked.beginning from walked cross join lateral (
+        ${firstLane("> walked.lane")} union all ${firstLane("is not null")} limit 1) as following
+      where following.lane <> walked.beginning)
+    select lane from walked where ${may.lane} and (lane <> ${LANE_OF_LATER_RUNS} or (
+      select 1 from threadloom.runs r where r.graph_id = hosted.graph_id and ${IS_LATER} and r.available_at <= now()
+      limit 1) is not null)) as walk
+  limit ${LANES_AT_MOST}),
+picked(graph_id, lane, available_at, created_at, run_id, lost_attempts) as (
+  (select graph_id, lane, '-infinity'::timestamptz, '-infinity'::timestamptz,
+    '00000000-0000-0000-0000-000000000000'::uuid, null::integer from lanes order by random())
+  union all
+  select picked.graph_id, picked.lane, r.available_at, r.created_at, r.run_id, r.lost_attempts
+  from picked cross join lateral (
+    select r.available_at, r.created_at, r.run_id, r.lost_attempts from threadloom.runs r
+    where r.graph_id = picked.graph_id and ${LANE} = picked.lane and r.available_at <= now()
+      and (r.available_at, r.created_at, r.run_id) > (picked.available_at, picked.created_at, picked.run_id)
+    order by r.available_at, r.created_at, r.run_id limit 1) as r),
+candidates as (
+  select run_id from picked where lost_attempts < ${sql.suspectFrom} limit ${sql.limit} + ${SPARE_CANDIDATES})`;

@@ -1,0 +1,48 @@
+import { laneOfCaller } from "./lanes.ts";
+
+/** How many runs may be executed at the same time, on all servers together. */
+export interface RunningLimits {
+  /** Of a user; 0: no limit. */
+  perCaller: number;
+  /** How many times as many of an API key. */
+  keyFactor: number;
+  byGraph: ReadonlyMap<string, number>;
+}
+
+export const limitsRuns = ({ perCaller, byGraph }: RunningLimits): boolean =>
+  perCaller > 0 || byGraph.size > 0;
+
+export const LIMIT_PARAMETERS = {
+  perUser: ["integer", ({ limits }: { limits: RunningLimits }) => limits.perCaller],
+  perKey: ["bigint", ({ limits }: { limits: RunningLimits }) => limits.perCaller * limits.keyFactor],
+  limitedGraphs: ["text[]", ({ limits }: { limits: RunningLimits }) => [...limits.byGraph.keys()]],
+  graphLimits: ["integer[]", ({ limits }: { limits: RunningLimits }) => [...limits.byGraph.values()]],
+} as const;
+
+/**
+ * CTEs: callers and graphs of which no further run may start. They read all that runs, so only claims with a limit pay for them.
+ * Index: runs_one_running_per_thread.
+ */
+export const fullOnes = (
+  sql: Readonly<Record<keyof typeof LIMIT_PARAMETERS, string>>,
+): string => `running as materialized (
+  select r.caller, r.graph_id from threadloom.runs r where r.status = 'running'),
+full_callers as materialized (
+  select caller, ${laneOfCaller("caller")} as lane from running where caller is not null and ${sql.perUser} > 0
+  group by caller having count(*) >= case when caller like 'user:%' then ${sql.perUser} else ${sql.perKey} end),
+full_graphs as materialized (
+  select graph_id from unnest(${sql.limitedGraphs}, ${sql.graphLimits}) as limited(graph_id, at_most)
+  where (select count(*) from running where running.graph_id = limited.graph_id) >= at_most)`;
+
+/** Conditions for what `candidates` looks at, and for a run `r` that is to start. */
+export const MAY_START = {
+  graph: "graph_id <> all (array(select graph_id from full_graphs))",
+  lane: "lane <> all (array(select lane from full_callers))",
+  run: "(r.caller is null or r.caller <> all (array(select caller from full_callers)))",
+} as const;
+
+/**
+ * Held until the claim is committed, so that no other counts before that. A table, since not every engine has advisory locks;
+ * it is written every few seconds.
+ */
+export const LOCK_FOR_COUNTING = "lock table threadloom.workers in share row exclusive mode";
