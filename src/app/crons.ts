@@ -39,6 +39,8 @@ export const createCrons = async ({
     repository: createCronRepository(database),
     searcher: createCronSearcher(database),
     recursionLimitMax: config.recursionLimitMax,
+    cronsPerCaller: config.cronsPerCaller,
+    keyFactor: config.keyFactor,
     checkWebhook,
     onChanged: () => scheduler.wake(),
   });

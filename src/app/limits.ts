@@ -5,7 +5,7 @@ import { createRefusals, type Refusals } from "../http/limits/refusals.ts";
 import { createFailedLogins, type FailedLogins } from "../http/limits/failed-logins.ts";
 import type { ConnectionLimits } from "../http/limits/connections.ts";
 import type { Logger } from "../lib/logger.ts";
-import { userDigest } from "../queue/counted-as.ts";
+import { countedName, userDigest } from "../queue/counted-as.ts";
 import type { PendingLimitOptions } from "../runs/creation/pending-limits.ts";
 
 /** What one caller may ask of this process, as the configuration says. */
@@ -23,6 +23,7 @@ export const callerLimitsOf = (config: Config, cipher: Cipher | undefined, logge
     countsAddresses: !config.unsafeNoAuth || config.trustedProxies.length > 0,
     streamsPerCaller: config.streamsPerCaller,
     streamsAtMost: config.streamsAtMost,
+    countedName: (name) => countedName(cipher, name),
     // Where users' names are sealed in the database, the log is no place for them either.
     refusals: createRefusals({ logger, shownUser: cipher && ((name) => userDigest(cipher, name)) }),
   });

@@ -93,6 +93,7 @@ export const createServices = async (parts: ServiceParts) => {
     threadTtl: threadExpiry.defaultTtl,
     recursionLimitMax: config.recursionLimitMax,
     checkWebhook: webhooks.checkWebhook,
+    takesRun: (caller) => callerLimits.takesRun(caller),
     pendingLimits: pendingLimitsOf(config, callerLimits.refusals),
     threads,
     checkpoints: {

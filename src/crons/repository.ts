@@ -122,6 +122,15 @@ export const createCronRepository = (database: Database) => ({
     return openCron(database, row);
   },
 
+  /** How many crons runs of this caller are counted by; `atMost` being enough to know. Index: crons_of_caller. */
+  async countOf(caller: string, atMost: number): Promise<number> {
+    const [row] = await database.query<{ crons: number }>(
+      `select count(*)::int as crons from (select from threadloom.crons where caller = $1 limit ${Math.trunc(atMost)}) counted`,
+      [caller],
+    );
+    return row?.crons ?? 0;
+  },
+
   async find(visibility: Visibility<"crons">, cronId: string): Promise<CronRow | undefined> {
     const row = await queriesOver(database)
       .selectFrom("crons")

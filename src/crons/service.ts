@@ -4,13 +4,20 @@ import type { Database } from "../database/database.ts";
 import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../database/merging.ts";
 import type { CronRow } from "../database/tables.ts";
 import { assistantIdOf } from "../domain/assistant-ids.ts";
-import { assistantNotFound, cronNotFound, invalid, sqlState, threadNotFound } from "../domain/errors.ts";
+import {
+  assistantNotFound,
+  cronNotFound,
+  invalid,
+  sqlState,
+  threadNotFound,
+  tooManyCrons,
+} from "../domain/errors.ts";
 import { assertRecursionLimit } from "../domain/recursion-limit.ts";
 import type { Page } from "../http/pagination.ts";
 import type { Cipher } from "../encryption/cipher.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { countedAs } from "../queue/counted-as.ts";
+import { countedAs, isUser } from "../queue/counted-as.ts";
 import { storeOnce } from "../runs/creation/store-once.ts";
 import { authUserOf } from "../runs/creation/granted.ts";
 import { createCronRights, payloadOf, takesOver, userIdOf } from "./rights.ts";
@@ -34,6 +41,9 @@ export interface CronServiceParts {
   repository: CronRepository;
   searcher: CronSearcher;
   recursionLimitMax: number;
+  /** Crons that a user may have, and how many times as many a key; 0: no limit. */
+  cronsPerCaller: number;
+  keyFactor: number;
   /** Throws `invalid` for a webhook that may not be called. */
   checkWebhook(webhook: string | undefined): void;
   /** A cron was made or changed: it may be due before anything else. */
@@ -79,6 +89,16 @@ const runsAs = (cipher: Cipher | undefined, caller: Caller): CronUser => ({
   caller: countedAs(cipher, caller),
 });
 
+/** Throws `tooManyCrons` for a caller who has as many as may be. Those that are made at this very moment are not seen. */
+const assertRoom = async (
+  { repository, cronsPerCaller, keyFactor }: CronServiceParts,
+  { caller }: CronUser,
+): Promise<void> => {
+  if (caller === null || cronsPerCaller === 0) return;
+  const atMost = cronsPerCaller * (isUser(caller) ? 1 : keyFactor);
+  if ((await repository.countOf(caller, atMost)) >= atMost) throw tooManyCrons(atMost);
+};
+
 /** Crons: runs that are created again and again. What a caller may not see is as if it were not there. */
 export const createCronService = (parts: CronServiceParts) => {
   const { database, authorize, repository, searcher, recursionLimitMax, checkWebhook, onChanged } = parts;
@@ -103,6 +123,8 @@ export const createCronService = (parts: CronServiceParts) => {
         next_run_date: null,
       };
       readSchedule(timing.schedule, timing.timezone);
+      const user = runsAs(database.cipher, caller);
+      await assertRoom(parts, user);
       const row = await storeOnce(
         () => repository.find(visibility, cronId),
         async () => {
@@ -120,7 +142,7 @@ export const createCronService = (parts: CronServiceParts) => {
               thread_id: threadId,
               on_run_completed: threadId === null ? (body.on_run_completed ?? "delete") : null,
               user_id: userIdOf(caller) ?? null,
-              ...runsAs(database.cipher, caller),
+              ...user,
               metadata,
               payload: JSON.stringify(payload),
               next_run_date: nextOf(now, timing),

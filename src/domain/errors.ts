@@ -83,6 +83,9 @@ export const runNotFound = (runId: string) =>
   new ThreadloomError("not_found", `Run '${runId}' not found.`, { missing: "run" });
 export const cronNotFound = (cronId: string) =>
   new ThreadloomError("not_found", `Cron '${cronId}' not found.`);
+/** A conflict, which clients do not try again: waiting does not help. */
+export const tooManyCrons = (atMost: number) =>
+  conflict(`One caller may have ${atMost} crons at most; delete some of them first.`);
 export const apiKeyNotFound = (reference: string) =>
   new ThreadloomError("not_found", `There is no API key ${reference}; 'keys list' shows them.`);
 export const deliveryNotFound = (runId: string) =>

@@ -10,6 +10,12 @@ const DIGEST_CHARACTERS = 32;
 const plainDigestOf = (name: string): string =>
   createHash("sha256").update(name).digest("hex").slice(0, DIGEST_CHARACTERS);
 
+/** A name of `callerName` as it stands in the database; any other name as it is. */
+export const countedName = (cipher: Cipher | undefined, name: string): string => {
+  const kind = [KEY, USER].find((prefix) => name.startsWith(prefix));
+  return kind === undefined ? name : kind + (cipher?.digest(name) ?? plainDigestOf(name));
+};
+
 /**
  * What the runs of a caller are counted by, as it stands in the database: of what kind the caller is, and a digest. Whoever
  * has the database can't read the digest, nor try names against it, where the server has a key for encryption. Null: the
@@ -17,8 +23,7 @@ const plainDigestOf = (name: string): string =>
  */
 export const countedAs = (cipher: Cipher | undefined, caller: Caller): string | null => {
   const name = callerName(caller);
-  if (name === undefined) return null;
-  return (caller.kind === "key" ? KEY : USER) + (cipher?.digest(name) ?? plainDigestOf(name));
+  return name === undefined ? null : countedName(cipher, name);
 };
 
 /** Of a user with this name, the digest in `countedAs`: for lines of the log, so that the same caller has one name in all. */

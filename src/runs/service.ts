@@ -13,7 +13,7 @@ import { createCancellationService } from "./cancellation/service.ts";
 import { createBehindOthers } from "./creation/behind-others.ts";
 import { createRunCreation, type RunCreationParts } from "./creation/creation.ts";
 import { createPendingLimits, type PendingLimitOptions } from "./creation/pending-limits.ts";
-import { createScheduledRuns } from "./creation/scheduled.ts";
+import { createScheduledRuns, type ScheduledRunParts } from "./creation/scheduled.ts";
 import { createCreationService } from "./creation/service.ts";
 import { createRunResults, type RunResultsParts } from "./joining/results.ts";
 import { createJoiningService } from "./joining/service.ts";
@@ -38,6 +38,8 @@ export interface RunServiceParts {
   threadTtl: RunCreationParts["threadTtl"];
   recursionLimitMax: RunCreationParts["recursionLimitMax"];
   checkWebhook: RunCreationParts["checkWebhook"];
+  /** Whether a caller may have another run of a cron now; see `CallerLimits`. */
+  takesRun: ScheduledRunParts["takesRun"];
   pendingLimits: PendingLimitOptions;
   threads: RunResultsParts["threads"];
   checkpoints: RunCreationParts["checkpoints"];

@@ -46,6 +46,7 @@ const aFiring = async (parts: Partial<FiringParts> = {}) => {
   const released: number[] = [];
   const limits = createPendingLimits({ perThread: 0, perCaller: 0, keyFactor: 1 });
   const storeRuns = createScheduledRuns({
+    takesRun: () => true,
     announcements: {
       available: ({ run_id }) => void told.push(run_id),
       ended: () => undefined,

@@ -6,15 +6,17 @@ import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
 
-/** Crons that are due while as many runs wait as may. */
+/** Crons that are due while their caller may have no further run, and callers who may have no further cron. */
 
 let server: TestServer;
 beforeAll(async () => {
   server = await startTestServer({
-    apiKeys: ["a", "b", "c"],
+    apiKeys: ["a", "b", "c", "d", "e"],
     keyFactor: 1,
     pendingRunsPerThread: 1,
     pendingRunsPerCaller: 3,
+    runsPerMinute: 5,
+    cronsPerCaller: 4,
   });
 });
 afterAll(async () => {
@@ -93,4 +95,26 @@ test("a cron runs nothing while as many runs wait for who made it as may", async
   for (let times = 0; times < 2; times += 1) await fire("b", cron);
   expect(await runsOf("b", cron)).toHaveLength(1);
   expect(told(cron)).toHaveLength(1);
+});
+
+test("runs of crons count among the runs that a caller may have in a minute", async () => {
+  const cron = await aCron("d", "/runs/crons");
+  const isRefused = (): boolean =>
+    server.lines.some((line) => line.includes(cron.cron_id) && line.includes("as many runs in a minute"));
+  let due = 0;
+  // A run comes back every twelve seconds.
+  while (!isRefused() && due < 1_000) {
+    await fire("d", cron);
+    due += 1;
+  }
+  expect(isRefused()).toBe(true);
+  expect((await runsOf("d", cron)).length).toBeLessThan(due);
+});
+
+test("a caller has so many crons at most, and may make another one in the place of one", async () => {
+  const crons: CronRecord[] = [];
+  for (let count = 0; count < 4; count += 1) crons.push(await aCron("e", "/runs/crons"));
+  await expect(aCron("e", "/runs/crons")).rejects.toThrow("409");
+  await ask("e", "DELETE", `/runs/crons/${crons[0]!.cron_id}`);
+  await aCron("e", "/runs/crons");
 });

@@ -52,9 +52,10 @@ const LOOK = `select clock_timestamp() as now, (
 
 /**
  * Those that another process holds are passed over: they are its to fire, and nobody waits. A row that was advanced since the
- * snapshot is read afresh, and is not due any more. Indexes: crons_due; of the runs that wait: runs_pending_of_thread.
+ * snapshot is read afresh, and is not due any more. The limit is a
+ * literal, or the planner sorts all that are due. Indexes: crons_due; of the runs that wait: runs_pending_of_thread.
  */
-const CLAIM = `with due as materialized (
+const claiming = (limit: number): string => `with due as materialized (
   select ${COLUMNS.map((column) => `c.${column}`).join(", ")}, c.auth_user, c.caller, now() as now,
     a.assistant_id is not null as assistant_is_there,
     c.thread_id is not null and exists (select from threadloom.runs r where r.thread_id = c.thread_id and r.status = 'pending'
@@ -62,7 +63,7 @@ const CLAIM = `with due as materialized (
   from threadloom.crons c ${HOSTED}
   where c.next_run_date <= now() and ${isHosted("$1")} and not c.cron_id = any($2::uuid[])
     and ($3::uuid[] is null or c.cron_id = any($3))
-  order by c.next_run_date, c.cron_id limit $4
+  order by c.next_run_date, c.cron_id limit ${limit}
   for update of c skip locked)
 select * from (
   select due.*, sum(octet_length(payload)) over (order by next_run_date, cron_id) - octet_length(payload) as bytes_before
@@ -91,7 +92,11 @@ export const createDueCrons = (database: Database, graphIds: readonly string[]) 
   },
 
   async claim(transaction: Queryable, { except, only, limit }: ClaimOptions): Promise<DueCron[]> {
-    const rows = await transaction.query<DueCron>(CLAIM, [graphIds, except, only ?? null, limit]);
+    const rows = await transaction.query<DueCron>(claiming(Math.trunc(limit)), [
+      graphIds,
+      except,
+      only ?? null,
+    ]);
     return rows.map((row) => openCron(transaction, row));
   },
 

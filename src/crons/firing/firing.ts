@@ -128,8 +128,8 @@ export const createFiring = (parts: FiringParts) => {
         ? "waits"
         : outcome === "rejected"
           ? "busy"
-          : outcome === "full"
-            ? "full"
+          : outcome === "full" || outcome === "too often"
+            ? outcome
             : undefined;
       tell({ cron, error, leftOut, isRun: requested !== undefined });
     }

@@ -12,13 +12,15 @@ export interface Outcome {
   /** Why the cron is disabled; null: it is not. */
   error: string | null;
   /** Why nothing is run this time; undefined: something is, or the cron's time is over. */
-  leftOut: "busy" | "waits" | "full" | undefined;
+  leftOut: "busy" | "waits" | "full" | "too often" | undefined;
   isRun: boolean;
 }
 
 const WHY_LEFT_OUT = {
   busy: "a cron was due while its thread was busy, so nothing is run",
   waits: "a cron was due while its former run still waits for its thread, so no other is made",
+  "too often":
+    "a cron was due while its caller has had as many runs in a minute as it may, so nothing is run",
   full: "a cron was due while as many runs wait on its thread, or for who made it, as may, so nothing is run",
 };
 

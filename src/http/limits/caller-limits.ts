@@ -15,6 +15,8 @@ export interface CallerLimitOptions {
   streamsAtMost: number;
   /** Left out: they are counted, and nobody is told. */
   refusals?: Refusals;
+  /** The name by which the runs of a caller are counted in the database; left out: the same name. */
+  countedName?: (name: string) => string;
   now?: () => number;
 }
 
@@ -31,6 +33,11 @@ export interface CallerLimits {
   spend(caller: CountedCaller, rate: RateClass): Spent | undefined;
   /** The refusal of what the caller has spent; it is counted. */
   refusalOf(caller: CountedCaller, spent: Spent, rate: RateClass): ThreadloomError;
+  /**
+   * Takes a run that no request asks for, as that of a cron, of a caller as the database names it. False if the caller has no
+   * run left.
+   */
+  takesRun(counted: string | null): boolean;
   /** Takes more, whether it is there or not: what was asked for with a request that has been let in. */
   charge(caller: CountedCaller, rate: RateClass, amount: number): void;
   /** Something that stays open; throws `tooMany`. Answers what ends it. */
@@ -48,6 +55,9 @@ export const createCallerLimits = (options: CallerLimitOptions): CallerLimits =>
   const buckets = Object.fromEntries(
     RATE_CLASSES.map((rate) => [rate, createTokenBuckets(bucketOptions)]),
   ) as Record<RateClass, TokenBuckets>;
+  const { countedName = (name) => name } = options;
+  /** Runs of requests and of crons share a bucket. */
+  const keyOf = (name: string, rate: RateClass): string => (rate === "runs" ? countedName(name) : name);
   const streams = createOpenStreams({ perCaller: streamsPerCaller, inAll: streamsAtMost });
 
   return {
@@ -56,7 +66,7 @@ export const createCallerLimits = (options: CallerLimitOptions): CallerLimits =>
     spend({ name, times }, rate) {
       const limit = perMinute[rate] * times;
       if (limit === 0) return undefined;
-      return { ...buckets[rate].take(name, limit), limit };
+      return { ...buckets[rate].take(keyOf(name, rate), limit), limit };
     },
 
     refusals,
@@ -72,7 +82,15 @@ export const createCallerLimits = (options: CallerLimitOptions): CallerLimits =>
 
     charge({ name, times }, rate, amount) {
       const limit = perMinute[rate] * times;
-      if (limit > 0 && amount > 0) buckets[rate].charge(name, limit, amount);
+      if (limit > 0 && amount > 0) buckets[rate].charge(keyOf(name, rate), limit, amount);
+    },
+
+    takesRun(counted) {
+      if (counted === null || perMinute.runs === 0) return true;
+      const limit = perMinute.runs * (counted.startsWith("user:") ? 1 : options.keyFactor);
+      const { isRefused } = buckets.runs.take(counted, limit);
+      if (isRefused) refusals.note("cron_runs", counted);
+      return !isRefused;
     },
 
     openStream(caller) {

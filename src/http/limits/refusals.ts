@@ -3,7 +3,14 @@ import type { Logger } from "../../lib/logger.ts";
 import { RATE_CLASSES } from "./rate-classes.ts";
 
 /** All limits at which callers are refused. */
-const LIMITS = [...RATE_CLASSES, "open_streams", "connections", "failed_logins", "pending_runs"] as const;
+const LIMITS = [
+  ...RATE_CLASSES,
+  "open_streams",
+  "connections",
+  "failed_logins",
+  "pending_runs",
+  "cron_runs",
+] as const;
 export type Limit = (typeof LIMITS)[number];
 
 /** What was refused, by the limit that was reached, since the process started. */
@@ -23,6 +30,8 @@ export interface RefusalOptions {
   now?: () => number;
 }
 
+/** Limits of callers whose names come from the database, as digests. */
+const DIGESTED: ReadonlySet<Limit> = new Set(["pending_runs", "cron_runs"]);
 /** Of one caller and limit. */
 const TELL_EVERY_MS = 60_000;
 /** Who has thousands of addresses writes no thousands of lines: so many lines in a minute. */
@@ -61,7 +70,7 @@ export const createRefusals = ({
     told.set(key, { at: time, untold: 0 });
     const kind = name?.split(":", 1)[0];
     const rest = name?.slice(name.indexOf(":") + 1) ?? "";
-    const shown = kind === "user" && limit !== "pending_runs" ? shownUser(rest) : rest;
+    const shown = kind === "user" && !DIGESTED.has(limit) ? shownUser(rest) : rest;
     const who = name === undefined ? {} : { caller_kind: kind, caller: boundedText(shown, NAME_AT_MOST) };
     const others = before === undefined || before.untold === 0 ? {} : { others_since: before.untold };
     logger?.warn({ limit, ...who, ...others }, "a caller is refused at a limit; told once in a minute");

@@ -14,6 +14,8 @@ export interface ScheduledRunParts {
   announcements: Announcements;
   behindOthers: BehindOthersStore;
   limits: PendingLimits;
+  /** Counts a run of this caller in its runs of a minute; false if it has had as many as it may. */
+  takesRun(caller: string | null): boolean;
   /** Of threads that a run creates and that stay after it. */
   threadTtl: ThreadTtl | undefined;
 }
@@ -25,6 +27,8 @@ export type Scheduled =
   | "rejected"
   /** As many wait on its thread, or for its caller, as may. */
   | "full"
+  /** Its caller has had as many runs in a minute as it may. */
+  | "too often"
   /** Its thread is locked by somebody else at this moment, or gone. */
   | "not now"
   | "no assistant";
@@ -41,6 +45,7 @@ export const createScheduledRuns = ({
   announcements,
   behindOthers,
   limits,
+  takesRun,
   threadTtl,
 }: ScheduledRunParts) => {
   const storeOnThread = async (
@@ -106,10 +111,13 @@ export const createScheduledRuns = ({
     );
     const taken = requested.filter(({ run: { runId, caller } }) => {
       const left = caller === null ? undefined : room.get(caller);
-      if (caller === null || left === undefined) return true;
-      if (left <= 0) outcomes.set(runId, "full");
-      else room.set(caller, left - 1);
-      return left > 0;
+      if (left !== undefined && left <= 0) outcomes.set(runId, "full");
+      else if (!takesRun(caller)) outcomes.set(runId, "too often");
+      else {
+        if (caller !== null && left !== undefined) room.set(caller, left - 1);
+        return true;
+      }
+      return false;
     });
 
     const threadless = taken.filter(({ placement }) => placement.kind === "threadless");

@@ -51,6 +51,21 @@ test("a limit is that of its class and its caller, times what a key stands for",
   expect(spendAll(ANONYMOUS, "runs", 10)).toBe(2);
 });
 
+test("runs of crons and runs of requests are taken from the same, whatever the caller is called in the database", () => {
+  const limits = limitsOf({ countedName: (name) => name.replace("ann", "digest of ann") });
+  const user = limits.counted(from("10.0.0.1", USER))!;
+  expect(limits.spend(user, "runs")).toMatchObject({ isRefused: false });
+  expect(limits.takesRun("user:digest of ann")).toBe(true);
+  expect(limits.takesRun("user:digest of ann")).toBe(false);
+  expect(limits.spend(user, "runs")).toMatchObject({ isRefused: true });
+  expect(limits.figures().refused.cron_runs).toBe(1);
+  expect(limits.takesRun("user:other")).toBe(true);
+  expect(limits.takesRun(null)).toBe(true);
+  expect(
+    limitsOf({ perMinute: { reads: 0, searches: 0, writes: 0, runs: 0, streams: 0 } }).takesRun("user:a"),
+  ).toBe(true);
+});
+
 test("where the limit is 0 there is none", () => {
   const limits = limitsOf();
   expect(limits.spend({ name: "a", times: 1 }, "streams")).toBeUndefined();
