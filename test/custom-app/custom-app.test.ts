@@ -164,10 +164,16 @@ describe("an application of Hono", () => {
   test("a client that leaves before its answer is there is no fault of the application's", async () => {
     const leaving = new AbortController();
     const { thread_id: threadId } = await client.threads.create();
-    const run = await client.runs.create(threadId, "stubborn", { input: { milliseconds: 600_000 } });
-    await expect.poll(async () => (await client.runs.get(threadId, run.run_id)).status).toBe("running");
+    const stream = client.runs.stream(threadId, "stubborn", {
+      input: { milliseconds: 600_000 },
+      streamMode: "custom",
+      onDisconnect: "continue",
+    });
+    // From its first event on, the graph hears no cancellation.
+    for await (const { event } of stream) if (event === "custom") break;
+    const [run] = await client.runs.list(threadId);
     const before = seen.length;
-    const cancelling = `/threads/${threadId}/runs/${run.run_id}/cancel`;
+    const cancelling = `/threads/${threadId}/runs/${run?.run_id}/cancel`;
     const waiting = fetch(`${server.url}${cancelling}?wait=1`, {
       method: "POST",
       signal: leaving.signal,
