@@ -1,4 +1,4 @@
-import { keyNeeded, scopeMissing, unauthenticated, unknownKey } from "../domain/errors.ts";
+import { keyNeeded, notAuthenticated, scopeMissing, unknownKey } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Actions, Resource } from "./actions.ts";
 import type { ApiKeys } from "./api-keys.ts";
@@ -39,7 +39,7 @@ export const createAssertKnown =
   ({ keys, decisions }: Pick<AuthorizeOptions, "keys" | "decisions">): AssertKnown =>
   (caller) => {
     if (caller.kind === "anonymous") {
-      if (decisions !== undefined) throw unauthenticated("The request could not be authenticated.");
+      if (decisions !== undefined) throw notAuthenticated();
       if (keys?.areAsked === true) throw keyNeeded();
     }
     if (caller.kind === "key" && keys?.hold(caller) === false) throw unknownKey();

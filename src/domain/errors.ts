@@ -53,6 +53,8 @@ const refusal = (kind: ErrorKind) => (message: string, cause?: unknown) =>
 
 export const malformed = refusal("malformed");
 export const unauthenticated = refusal("unauthenticated");
+export const notAuthenticated = (): ThreadloomError =>
+  unauthenticated("The request could not be authenticated.");
 export const forbidden = refusal("forbidden");
 export const keyNeeded = () =>
   unauthenticated("This server needs an API key: send it as X-Api-Key or Authorization: Bearer.");

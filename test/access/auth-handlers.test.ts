@@ -4,8 +4,9 @@ import { createUserAuthentication } from "../../src/access/auth/authenticate.ts"
 import { createDecisions, HandlerError } from "../../src/access/auth/decisions.ts";
 import { FilterError } from "../../src/access/auth/filters.ts";
 import { createKnownCallers } from "../../src/access/auth/known-callers.ts";
-import { NoIdentityError, userOf } from "../../src/access/auth/users.ts";
+import { userOf } from "../../src/access/auth/users.ts";
 import { CallerGoneError } from "../../src/domain/errors.ts";
+import { refusalOf } from "../../src/http/errors.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 /** What becomes of the answers of a project's handlers, without a server. */
@@ -85,9 +86,20 @@ describe("authenticate", () => {
   });
 
   test.each([undefined, null, 0, 7, true, false, "", [], ["alice"], {}, { identity: 1 }, { identity: "" }])(
-    "that answers %j tells nobody: it is the handler's fault",
+    "that returns %j is a 401 and one line in the log, however often",
     async (answer) => {
-      expect(await thrown(() => asking(() => answer)(requestOf({})))).toBeInstanceOf(NoIdentityError);
+      const { logger, lines } = listeningLogger();
+      const ask = asking(() => answer, { logger });
+      for (let time = 0; time < 3; time += 1) {
+        const refusal = refusalOf(await thrown(() => ask(requestOf({}))));
+        expect(refusal).toEqual({ status: 401, detail: "The request could not be authenticated." });
+      }
+      expect(lines).toHaveLength(1);
+      expect(JSON.parse(lines[0] ?? "")).toMatchObject({
+        level: 40,
+        msg: "'authenticate' returned no user; the request was answered 401",
+        path: "/threads",
+      });
     },
   );
 

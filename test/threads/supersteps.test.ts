@@ -65,6 +65,25 @@ const byServer = async (graphId: string, supersteps: readonly Update[][]) => {
   return (await room.request<State[]>("GET", `${path}/history?limit=1000`)).body;
 };
 
+it.each([
+  ["supersteps", Array.from({ length: 501 }, () => [{ values: {}, as_node: "first" }])],
+  ["updates of one superstep", [Array.from({ length: 501 }, () => ({ values: {}, as_node: "first" }))]],
+])("more than 500 %s in one request are a 422 that creates no thread", async (_, supersteps) => {
+  const answer = await room.request("POST", "/threads", {
+    metadata: { graph_id: "two-step", many: true },
+    supersteps: supersteps.map((updates) => ({ updates })),
+  });
+  expect([answer.status, answer.body]).toEqual([
+    422,
+    {
+      detail:
+        "'supersteps': holds more than 500 updates; send the rest to 'POST /threads/{thread_id}/state'.",
+    },
+  ]);
+  const found = await room.request("POST", "/threads/search", { metadata: { many: true } });
+  expect(found.body).toEqual([]);
+});
+
 describe("creating a thread with supersteps writes what LangGraph alone would", () => {
   // Long enough to be stored by element.
   const input: Update = { values: human("hello ".repeat(100)), as_node: "__input__" };

@@ -1,5 +1,5 @@
 import type { AccessRequest } from "../api-keys.ts";
-import { malformed, ThreadloomError } from "../../domain/errors.ts";
+import { malformed, notAuthenticated, ThreadloomError } from "../../domain/errors.ts";
 import { boundedText } from "../../lib/log-fields.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { AuthHandlers } from "./handlers.ts";
@@ -48,7 +48,11 @@ export const createUserAuthentication = (
 ): ((request: AccessRequest) => UserCaller | Promise<UserCaller>) => {
   const { handlers, letsStudioIn, logger, handlerSeconds = HANDLER_SECONDS } = options;
   const known = options.cache === undefined ? undefined : createKnownCallers(options.cache);
-  const tell = createTelling(logger);
+  const tellThrown = createTelling(
+    logger,
+    "'authenticate' threw an error that is no HTTPException; the request was answered 401",
+  );
+  const tellNobody = createTelling(logger, "'authenticate' returned no user; the request was answered 401");
 
   const ask = async (request: AccessRequest): Promise<UserCaller> => {
     const { callerGone } = request;
@@ -58,11 +62,15 @@ export const createUserAuthentication = (
     try {
       return userOf(await inTime(handlers.authenticate(asked), handlerSeconds * 1_000, signal));
     } catch (error) {
-      if (error instanceof NoIdentityError || gone?.aborted) throw error;
+      if (gone?.aborted) throw error;
+      if (error instanceof NoIdentityError) {
+        tellNobody(error, request);
+        throw notAuthenticated();
+      }
       if (error instanceof ThreadloomError && error.kind === "unavailable") throw error;
       const refusal = refusalIn(error);
       if (refusal !== undefined) throw refusal;
-      tell(error, request);
+      tellThrown(error, request);
       throw new UnexplainedRefusal(error);
     }
   };
@@ -91,7 +99,7 @@ export const createUserAuthentication = (
 const TELL_EVERY_MS = 10_000;
 const PATH_AT_MOST = 500;
 
-const createTelling = (logger: Logger) => {
+const createTelling = (logger: Logger, message: string) => {
   let toldAt = Number.NEGATIVE_INFINITY;
   let untold = 0;
   return (error: unknown, { method, url }: AccessRequest): void => {
@@ -103,10 +111,7 @@ const createTelling = (logger: Logger) => {
     toldAt = now;
     // Without the query, which may hold a token.
     const path = boundedText(url.split("?")[0] ?? "", PATH_AT_MOST);
-    logger.warn(
-      { err: error, method, path, ...(untold === 0 ? {} : { others_since: untold }) },
-      "'authenticate' threw an error that is no HTTPException; the request was answered 401",
-    );
+    logger.warn({ err: error, method, path, ...(untold === 0 ? {} : { others_since: untold }) }, message);
     untold = 0;
   };
 };

@@ -29,8 +29,15 @@ export const createRecordRoutes =
           body: schemas.threadCreateBody,
         },
       },
-      async (request, reply) =>
-        sendJson(reply, await service.create(request.caller, request.body, roomAfterChange(room, reply))),
+      async (request, reply) => {
+        // The request itself counts as the first.
+        const updates = schemas.updatesIn(request.body.supersteps ?? []);
+        if (updates > 1) request.charge("writes", updates - 1);
+        return sendJson(
+          reply,
+          await service.create(request.caller, request.body, roomAfterChange(room, reply)),
+        );
+      },
     );
 
     app.get(

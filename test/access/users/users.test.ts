@@ -40,12 +40,9 @@ describe("authentication", () => {
     expect(JSON.parse(text)).toEqual({ detail: "Show who you are." });
   });
 
-  test("an answer without identity is our fault, which only the log tells", async () => {
+  test("an answer without identity is a 401, and the log says what is missing", async () => {
     const { status, text } = await send("nobody", "GET", "/info");
-    expect([status, text]).toEqual([
-      500,
-      '{"detail":"The server could not answer this request; its log says why."}',
-    ]);
+    expect([status, text]).toEqual([401, '{"detail":"The request could not be authenticated."}']);
     expect(server.lines.some((line) => line.includes("no 'identity'"))).toBe(true);
   });
 

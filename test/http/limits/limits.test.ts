@@ -8,14 +8,15 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
 const KEY = "a-key-of-the-operator";
 const OTHER = "another-key-of-the-operator";
-const [READS, RUNS, STREAMS_AT_ONCE] = [40, 6, 3];
+const [READS, WRITES, RUNS, STREAMS_AT_ONCE] = [40, 60, 6, 3];
 
 let server: TestServer;
 beforeAll(async () => {
   server = await startTestServer({
-    apiKeys: [KEY, OTHER, "a", "b", "c", "d", "e"],
+    apiKeys: [KEY, OTHER, "a", "b", "c", "d", "e", "f"],
     keyFactor: 1,
     readsPerMinute: READS,
+    writesPerMinute: WRITES,
     runsPerMinute: RUNS,
     streamsPerCaller: STREAMS_AT_ONCE,
     trustedProxies: ["loopback"],
@@ -64,6 +65,13 @@ test("who may read no more may create runs, and the other way round", async () =
   expect(answers.slice(0, RUNS)).toEqual(Array.from({ length: RUNS }, () => 200));
   expect(answers.at(-1)).toBe(429);
   expect((await ask("c", "GET", `/threads/${threadId}`)).status).toBe(200);
+});
+
+test("each state that a new thread is given counts as a change", async () => {
+  const updates = Array.from({ length: WRITES * 4 }, () => ({ values: {}, as_node: "first" }));
+  const thread = { metadata: { graph_id: "two-step" }, supersteps: [{ updates }] };
+  expect((await ask("f", "POST", "/threads", thread)).status).toBe(200);
+  expect((await ask("f", "POST", "/threads", {})).status).toBe(429);
 });
 
 test("each run of a batch counts", async () => {
