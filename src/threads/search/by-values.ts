@@ -3,7 +3,8 @@ import type { JsonObject } from "../../lib/json.ts";
 import type { Pacer } from "../../lib/pacer.ts";
 import { matcherOf } from "./containment.ts";
 import { createEffort, tooMuchToLookInto } from "./effort.ts";
-import type { Candidate, RowFilter, RowOrder, ThreadSearcher } from "./search.ts";
+import type { RowOrder } from "./order.ts";
+import type { Candidate, RowFilter, ThreadSearcher } from "./search.ts";
 
 /** Who waits for a page. */
 export interface PageAsking {

@@ -11,7 +11,8 @@ import type { ThreadField, ThreadFilter, ThreadSearch } from "../schemas.ts";
 export interface ThreadPage {
   /** The JSON text of the records, in pieces. */
   pieces: string[];
-  total: number;
+  /** How many threads match, on all pages; undefined if more match than are counted for a page. */
+  total: number | undefined;
   /** Offset of the next page; undefined on the last one. A page that would get too large ends early. */
   next: number | undefined;
 }
@@ -74,21 +75,23 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ValueFinderOpti
         sortOrder: search.sort_order ?? "desc",
       };
       let rows: ThreadRecordRow[];
-      let total: number;
+      let total: number | undefined;
+      let isLast: boolean;
       if (part !== undefined && Object.keys(part).length > 0) {
         const found = await finder.find(visibility, wanted, part, asking);
         rows = await searcher.records(visibility, found.slice(offset, offset + limit), fields.parts, signal);
         total = found.length;
+        isLast = offset + rows.length >= total;
       } else {
         const page = { ...wanted, parts: fields.parts, limit, offset };
-        ({ rows, total } = await searcher.page(visibility, page, signal));
+        ({ rows, total, isLast } = await searcher.page(visibility, page, signal));
       }
       const records = await recordsOf(visibility, rows, fields, asking);
       const next = offset + records.length;
       return {
         pieces: piecesOf(records),
         total,
-        next: records.length > 0 && next < total ? next : undefined,
+        next: records.length > 0 && (records.length < rows.length || !isLast) ? next : undefined,
       };
     },
 

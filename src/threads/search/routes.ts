@@ -29,7 +29,8 @@ export const createSearchRoutes =
           tags,
           summary: "Search threads",
           description:
-            "A page ends early when it has 16 MiB: `X-Pagination-Next` is the offset of the next one. A search by `values` is " +
+            "A page ends early when it has 16 MiB: `X-Pagination-Next` is the offset of the next one. " +
+            "`X-Pagination-Total` is there if no more than 10,000 match. A search by `values` is " +
             "answered within a second or refused, then narrow it with `metadata`, `status` or `ids`.",
           response: { 200: z.array(schemas.threadExtract), 422: errorAnswer },
           body: schemas.threadSearchBody,
@@ -37,7 +38,7 @@ export const createSearchRoutes =
       },
       async (request, reply) => {
         const page = await service.page(request.caller, request.body, asking(reply));
-        reply.header("x-pagination-total", page.total);
+        if (page.total !== undefined) reply.header("x-pagination-total", page.total);
         if (page.next !== undefined) reply.header("x-pagination-next", page.next);
         return longAnswers.sendPieces(reply, page.pieces);
       },

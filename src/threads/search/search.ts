@@ -11,33 +11,30 @@ import {
   type LongParts,
   type ThreadRecordRow,
 } from "../record.ts";
-import type { ThreadFilter, ThreadSearch } from "../schemas.ts";
+import type { ThreadFilter } from "../schemas.ts";
+import { orderBy, sortKeys, STATUSES, type RowOrder } from "./order.ts";
 
 /** Filters that the table of threads can answer by itself. */
 export type RowFilter = Pick<ThreadFilter, "metadata" | "status"> & Partial<Pick<ThreadFilter, "ids">>;
 
-export type SortKey = NonNullable<ThreadSearch["sort_by"]>;
-
-export interface RowSearch extends RowFilter {
+export interface RowSearch extends RowFilter, RowOrder {
   /** What of the records is answered; the rest of them is neither weighed nor read. */
   parts: LongParts;
   limit: number;
   offset: number;
-  sortBy: SortKey;
-  sortOrder: "asc" | "desc";
 }
 
 export interface RowPage {
   /** Those that a page has room for, see `roomyPage`: the others were not read. */
   rows: ThreadRecordRow[];
-  /** How many threads match, on all pages. */
-  total: number;
+  /** How many threads match, on all pages; undefined if more match than are counted for a page. */
+  total: number | undefined;
+  /** Whether no thread that matches comes after these rows. */
+  isLast: boolean;
 }
 
 /** What a search by values has to know of a thread to look into it. */
 export type Candidate = Pick<ThreadRecordRow, "thread_id" | "graph_id" | "untouched">;
-
-export type RowOrder = Pick<RowSearch, "sortBy" | "sortOrder">;
 
 /**
  * Threads that are hidden are neither answered nor counted.
@@ -71,7 +68,9 @@ export interface ThreadSearcher {
 }
 
 type PageRow = ThreadRecordRow & PageColumns;
-type CountedRow = PageRow & { total: string };
+
+/** Counting costs a look at every thread that matches. A page with more of them has no total, as of runs. */
+const COUNTED_AT_MOST = 10_000;
 
 /** A page of records. `more`: SQL for further columns. */
 const pageOf = (parts: LongParts, more = ""): PageWeight => {
@@ -91,9 +90,8 @@ const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
 };
 
 /**
- * Parameters stand in a sub-select where the planner would guess otherwise with each value: it then keeps one plan
- * for the prepared statement instead of planning anew each time, which took longer (0.2 ms) than the
- * search itself (0.13 ms for 50 of 5,000 threads).
+ * Parameters stand where the planner sees their values (bounded reads are planned for them): it knows which of them are
+ * rare. Behind a sub-select it read all of 200,000 threads for a page of 200 that matched.
  *
  * The text of the statements depends only on which filters there are, how to sort, and which of the four long columns
  * are answered: some thousand variants at most, of which a connection prepares those that are used. Nothing that a
@@ -113,10 +111,11 @@ const conditions = (
   // Whole filter in one jsonb: containment is answered by threads_by_metadata (gin, jsonb_path_ops).
   if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
     assertSearchable(cipher, filter.metadata);
-    add((parameter) => `metadata @> (select ${parameter}::jsonb)`, JSON.stringify(filter.metadata));
+    add((parameter) => `metadata @> ${parameter}::jsonb`, JSON.stringify(filter.metadata));
   }
   if (filter.status !== undefined) {
-    add((parameter) => `status = ${parameter}`, filter.status);
+    // As a literal, one of four: statements for several statuses then have the same parameters.
+    clauses.push(`status = '${filter.status}'`);
     const found = HOW_TO_FIND[filter.status];
     if (found !== undefined) clauses.push(found);
   }
@@ -135,30 +134,40 @@ const recordsOf = (parts: LongParts, visible: string): string =>
   );
 
 const limitAndOffset = (parametersBefore: number): string =>
-  `limit (select $${parametersBefore + 1}::int) offset (select $${parametersBefore + 2}::int)`;
+  `limit $${parametersBefore + 1}::int offset $${parametersBefore + 2}::int`;
 
-/** A condition of visibility is taken for one on metadata: few threads of many are one caller's. */
-const isSelective = (visibility: Visibility<"threads">, filter: RowFilter): boolean =>
-  !visibility.hidesNothing ||
-  filter.ids !== undefined ||
-  (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0);
-
-/** The indexed columns that give the order roughly: ten minutes are sorted at a time. */
-const ROUGHLY: Partial<Record<SortKey, string>> = {
-  updated_at: "updated_bin",
-  state_updated_at: "state_updated_bin",
+/** Threads in the order of the index of the sort key (threads_by_creation, _by_update, _by_state_update, threads_pkey). */
+const inOrder = (
+  database: Database,
+  visibility: Visibility<"threads">,
+  search: RowSearch,
+): { text: string; values: unknown[] } => {
+  const columns = storedColumns(search.parts);
+  if (search.sortBy !== "status") {
+    const { where, values } = conditions(database, visibility, search);
+    return {
+      text: `select ${columns} from threadloom.threads ${where} order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
+      values,
+    };
+  }
+  // Each status has an index of its own that gives the order within it. The values are the same for all of them.
+  const statuses = STATUSES.filter((status) => search.status === undefined || search.status === status);
+  const ofStatus = statuses.map((status) => ({
+    status,
+    ...conditions(database, visibility, { ...search, status }),
+  }));
+  const values = ofStatus[0]?.values ?? [];
+  const parts = ofStatus.map(
+    ({
+      where,
+    }) => `(select ${columns} from threadloom.threads ${where} order by ${orderBy({ ...search, sortBy: "created_at" })}
+      limit $${values.length + 1}::int + $${values.length + 2}::int)`,
+  );
+  return {
+    text: `select * from (${parts.join(" union all ")}) threads order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
+    values,
+  };
 };
-
-const sortKeys = (sortBy: SortKey): string[] => {
-  if (sortBy === "thread_id") return ["thread_id"];
-  const rough = ROUGHLY[sortBy];
-  return rough === undefined ? [sortBy, "thread_id"] : [rough, sortBy, "thread_id"];
-};
-
-const orderBy = ({ sortBy, sortOrder }: RowOrder): string =>
-  sortKeys(sortBy)
-    .map((key) => `${key} ${sortOrder}`)
-    .join(", ");
 
 export const createThreadSearcher = (database: Database): ThreadSearcher => {
   const count: ThreadSearcher["count"] = async (visibility, filter, signal) => {
@@ -171,63 +180,89 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     return Number(rows[0]?.total ?? 0);
   };
 
+  /** Undefined if more match than are counted for a page. */
+  const countSome = async (
+    visibility: Visibility<"threads">,
+    filter: RowFilter,
+    signal?: AbortSignal,
+  ): Promise<number | undefined> => {
+    const { where, values } = conditions(database, visibility, filter);
+    const [counted] = await database.boundedRead<{ total: string }>(
+      `select count(*) as total from (select from threadloom.threads ${where} limit ${COUNTED_AT_MOST + 1}) matching`,
+      values,
+      signal,
+    );
+    const total = Number(counted?.total ?? 0);
+    return total > COUNTED_AT_MOST ? undefined : total;
+  };
+
   /**
-   * With a metadata filter or ids: one scan of what matches gives both the page and the total (`count(*) over ()`),
-   * over ids and the sort key only; the page's rows are then fetched by primary key.
+   * All threads that match, if they are no more than `COUNTED_AT_MOST`: their ids and sort keys are found by one index
+   * (threads_by_metadata), then sorted. Undefined if more match: then they are found soon in the order of any index.
    */
-  const selectivePage: ThreadSearcher["page"] = async (visibility, search, signal) => {
+  const pageOfFew = async (
+    visibility: Visibility<"threads">,
+    search: RowSearch,
+    signal?: AbortSignal,
+  ): Promise<RowPage | undefined> => {
     const { where, values } = conditions(database, visibility, search);
-    const order = orderBy(search);
-    const keys = sortKeys(search.sortBy).join(", ");
-    const found = await database.boundedRead<CountedRow>(
+    const found = await database.boundedRead<PageRow & { total: string }>(
       roomyPage(
-        `select page.total, record.*
-           from (select ${keys}, count(*) over () as total from threadloom.threads ${where}
-                  order by ${order} ${limitAndOffset(values.length)}) page
-          cross join lateral (
-            select ${storedColumns(search.parts)} from threadloom.threads where thread_id = page.thread_id) record
-          order by ${order.replaceAll(/(\w+) (asc|desc)/g, "page.$1 $2")}`,
+        `with matching as materialized (
+           select ${sortKeys(search.sortBy)} from threadloom.threads ${where} limit ${COUNTED_AT_MOST + 1})
+         select counted.total, record.*
+           from (select count(*) as total from matching) counted
+           left join lateral (
+             select matching.* from matching where counted.total <= ${COUNTED_AT_MOST}
+              order by ${orderBy(search, "matching")} ${limitAndOffset(values.length)}) page on true
+           left join lateral (
+             select ${storedColumns(search.parts)} from threadloom.threads where thread_id = page.thread_id) record on true
+          order by ${orderBy(search, "page")}`,
         pageOf(search.parts, "total, "),
       ),
       [...values, search.limit, search.offset],
       signal,
     );
-    const rows = openRecords(database, found);
-    const first = found[0];
-    if (first !== undefined) return { rows, total: Number(first.total) };
-    return { rows, total: search.offset === 0 ? 0 : await count(visibility, search, signal) };
+    const total = Number(found[0]?.total ?? 0);
+    if (total > COUNTED_AT_MOST) return undefined;
+    // One row without a thread says how many match where the page holds none of them.
+    const rows = openRecords(
+      database,
+      found.filter((row) => row.thread_id !== null),
+    );
+    return { rows, total, isLast: search.offset + rows.length >= total };
   };
 
-  /**
-   * Without one: the page comes in order from the index of its sort key (threads_by_creation, _by_update,
-   * _by_state_update), and one row more than asked tells whether the page is the last, so that the
-   * total is counted (an index-only scan) only if it isn't.
-   */
-  const orderedPage: ThreadSearcher["page"] = async (visibility, search, signal) => {
-    const { where, values } = conditions(database, visibility, search);
+  /** One row more than asked tells whether the page is the last. If it is not, what matches is counted up to a bound. */
+  const orderedPage = async (
+    visibility: Visibility<"threads">,
+    search: RowSearch,
+    isMany: boolean,
+    signal?: AbortSignal,
+  ): Promise<RowPage> => {
+    const { text, values } = inOrder(database, visibility, search);
     const read = await database.boundedRead<PageRow>(
-      roomyPage(
-        `select ${storedColumns(search.parts)} from threadloom.threads ${where}
-          order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
-        pageOf(search.parts),
-      ),
+      roomyPage(text, pageOf(search.parts)),
       [...values, search.limit + 1, search.offset],
       signal,
     );
-    const rows = openRecords(database, read);
-    const found = Number(rows[0]?.page_rows ?? 0);
-    if (found > Math.min(search.limit, rows.length)) {
-      return { rows: rows.slice(0, search.limit), total: await count(visibility, search, signal) };
-    }
-    if (rows.length > 0 || search.offset === 0) return { rows, total: search.offset + rows.length };
-    return { rows, total: await count(visibility, search, signal) };
+    const rows = openRecords(database, read.slice(0, search.limit));
+    const isLast = Number(read[0]?.page_rows ?? 0) <= rows.length;
+    if (isLast && (rows.length > 0 || search.offset === 0))
+      return { rows, total: search.offset + rows.length, isLast };
+    const total = isMany ? undefined : await countSome(visibility, search, signal);
+    return { rows, total, isLast };
   };
 
   return {
-    page: (visibility, search, signal) =>
-      isSelective(visibility, search)
-        ? selectivePage(visibility, search, signal)
-        : orderedPage(visibility, search, signal),
+    async page(visibility, search, signal) {
+      const isFiltered =
+        !visibility.hidesNothing ||
+        search.ids !== undefined ||
+        (search.metadata !== undefined && Object.keys(search.metadata).length > 0);
+      const few = isFiltered ? await pageOfFew(visibility, search, signal) : undefined;
+      return few ?? (await orderedPage(visibility, search, isFiltered, signal));
+    },
     count,
     async candidates(visibility, search, limit, signal) {
       const { where, values } = conditions(database, visibility, search);

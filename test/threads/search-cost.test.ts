@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { grantVisibility } from "../../src/access/visibility.ts";
+import { openDatabase, type Database } from "../../src/database/database.ts";
+import { EVERY_LONG_PART } from "../../src/threads/record.ts";
+import {
+  createThreadSearcher,
+  type RowSearch,
+  type ThreadSearcher,
+} from "../../src/threads/search/search.ts";
+import { EVERY_THREAD } from "../helpers/access.ts";
+import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
+import { listeningLogger } from "../helpers/parts.ts";
+
+/*
+ * What a search reads, in blocks, as PostgreSQL counts them: that does not depend on the machine. The tables have
+ * statistics, and the settings are PostgreSQL's defaults.
+ */
+
+const THREADS = 30_000;
+const OWNERS = 500;
+/** All threads lie in some 1,000 blocks, and their index by creation has as many entries as there are threads. */
+const BLOCKS_AT_MOST = 600;
+/** A prepared statement may get another plan with its sixth execution. */
+const SEARCHES = 8;
+
+/** As PostgreSQL has them where none are set: the server of the tests may have others. */
+const withDefaults = (connectionString: string): string => {
+  const url = new URL(connectionString);
+  url.searchParams.set("options", "-c random_page_cost=4 -c jit=on");
+  return url.href;
+};
+
+let fresh: FreshDatabase;
+let database: Database;
+let searcher: ThreadSearcher;
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  database = openDatabase({
+    connectionString: withDefaults(fresh.connectionString),
+    poolSize: 1,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger: listeningLogger().logger,
+  });
+  searcher = createThreadSearcher(database);
+  await database.query(
+    `insert into threadloom.threads (thread_id, metadata, status, created_at, updated_at, state_updated_at)
+     select gen_random_uuid(), jsonb_build_object('graph_id', 'agent', 'owner', 'user-' || n % $2, 'old', n <= 300,
+         'often', n % 100 = 0),
+       case when n % 300 = 0 then 'interrupted' when n % 500 = 1 then 'error' else 'idle' end,
+       at, at, at
+     from generate_series(1, $1::int) n, lateral (select now() - make_interval(mins => $1 - n) as at) as times`,
+    [THREADS, OWNERS],
+  );
+  await database.query("analyze threadloom.threads");
+});
+afterAll(async () => {
+  await database.close();
+  await fresh.drop();
+});
+
+/** Of the table of threads and its indexes, by all statements of this connection so far. */
+const blocksSoFar = async (): Promise<number> => {
+  await database.query("select pg_stat_force_next_flush()");
+  const [row] = await database.query<{ blocks: string }>(
+    `select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read as blocks
+     from pg_statio_all_tables where relid = 'threadloom.threads'::regclass`,
+  );
+  return Number(row?.blocks);
+};
+
+const A_PAGE: RowSearch = {
+  metadata: undefined,
+  status: undefined,
+  parts: EVERY_LONG_PART,
+  limit: 10,
+  offset: 0,
+  sortBy: "created_at",
+  sortOrder: "desc",
+};
+const OF_OWNER = grantVisibility(
+  "threads",
+  (metadata, parameter) => `${metadata} @> ${parameter('{"owner":"user-7"}')}::jsonb`,
+);
+
+describe("a page of ten of many threads costs the page, not the threads", () => {
+  test.each<[string, Partial<RowSearch>, number | undefined, typeof EVERY_THREAD?]>([
+    ["in the default order", {}, undefined],
+    ["of one user, by metadata", { metadata: { owner: "user-7" } }, THREADS / OWNERS],
+    ["of one user, by Auth", {}, THREADS / OWNERS, OF_OWNER],
+    ["of few that are all old", { metadata: { old: true } }, 300],
+    ["of metadata that one of a hundred threads has", { metadata: { often: true } }, THREADS / 100],
+    ["of metadata that every thread has", { metadata: { graph_id: "agent" } }, undefined],
+    ["by status", { sortBy: "status" }, undefined],
+    ["by status, the last one first", { sortBy: "status", sortOrder: "asc" }, undefined],
+    ["by status, of one user", { sortBy: "status", metadata: { owner: "user-7" } }, THREADS / OWNERS],
+    ["that were interrupted", { status: "interrupted" }, THREADS / 300],
+    ["that are idle", { status: "idle" }, undefined],
+    ["by the last update", { sortBy: "updated_at" }, undefined],
+    ["by id", { sortBy: "thread_id" }, undefined],
+  ])("%s", async (_, search, total, visibility = EVERY_THREAD) => {
+    const before = await blocksSoFar();
+    for (let round = 0; round < SEARCHES; round += 1) {
+      const page = await searcher.page(visibility, { ...A_PAGE, ...search });
+      expect([page.rows.length, page.total, page.isLast]).toEqual([10, total, false]);
+    }
+    const blocks = ((await blocksSoFar()) - before) / SEARCHES;
+    expect(blocks).toBeLessThan(BLOCKS_AT_MOST);
+  });
+});
+
+test("pages by status come in the order of the statuses, each from the newest or the oldest on", async () => {
+  const seen: string[] = [];
+  for (const offset of [0, 80, 120, 29_990]) {
+    const { rows } = await searcher.page(EVERY_THREAD, { ...A_PAGE, sortBy: "status", limit: 10, offset });
+    seen.push(...new Set(rows.map(({ record }) => (JSON.parse(record) as { status: string }).status)));
+  }
+  expect(seen).toEqual(["interrupted", "interrupted", "idle", "error"]);
+});
