@@ -30,6 +30,10 @@ export interface Telling {
   begin(graph: { streamTransformers?: unknown }): void;
   /** Makes events of what the graph has streamed. */
   tell(chunk: StreamChunk): void;
+  /** Whether other clients are to know which interrupts the run answers. */
+  readonly tellsAnswers: boolean;
+  /** The run begins with an answer to these interrupts. */
+  answered(interruptIds: readonly string[]): void;
   /** The graph has stopped, and leaves these interrupts waiting for an answer. */
   asked(interrupts: readonly unknown[]): void;
   /** The graph streams nothing any more. */
@@ -74,6 +78,8 @@ export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: E
         fromRoot((asked.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk),
       begin: () => undefined,
       tell: convert,
+      tellsAnswers: false,
+      answered: () => undefined,
       asked: () => undefined,
       end: () => undefined,
       settled: () => undefined,
@@ -99,6 +105,8 @@ export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: E
       if (shown !== undefined) convert(shown);
       protocol.convert(chunk);
     },
+    tellsAnswers: true,
+    answered: (interruptIds) => protocol.answered(interruptIds),
     asked: (interrupts) => protocol.asked(interrupts),
     end: (how) => protocol.end(how),
     settled: () => protocol.settled(),

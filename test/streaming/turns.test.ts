@@ -79,6 +79,23 @@ describe("a turn", () => {
     await stream.until(isRoot("completed"));
   });
 
+  test("tells all who listen for questions which of them a run answers, before its data", async () => {
+    const threadId = newId();
+    const tabs = [await open(threadId), await open(threadId, { channels: ["input"] })];
+    await started(server.url, threadId, { assistant_id: "approval", input: { topic: "tea" } });
+    const asked = [];
+    for (const tab of tabs) asked.push((await tab.until(isInput)).params.data["interrupt_id"]);
+    await tabs[0]?.until(isRoot("interrupted"));
+    await started(server.url, threadId, { assistant_id: "approval", input: true });
+    for (const tab of tabs) {
+      const answered = await tab.until(({ method }) => method === "input.answered");
+      expect(answered.params).toMatchObject({ namespace: [], data: { interrupt_ids: [asked[0]] } });
+    }
+    const seen = tabs[0]?.seen ?? [];
+    expect(seen.at(-2)?.params.data).toEqual({ event: "running" });
+    await tabs[0]?.until(isRoot("completed"));
+  });
+
   test("tells a strict answer to what does not wait why it is refused, and goes on waiting", async () => {
     const threadId = newId();
     const stream = await open(threadId);

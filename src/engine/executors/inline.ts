@@ -20,7 +20,7 @@ import type {
 } from "./executor.ts";
 import { boundEvents, createHearing, createPauses, hearGraph } from "./hearing.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
-import { assertAnswersWhatWaits, RefusedResumeError } from "./strict-resume.ts";
+import { answeredBy, assertAnswersWhatWaits, RefusedResumeError } from "./strict-resume.ts";
 
 export interface InlineExecutorParts {
   graphs: Graphs;
@@ -138,6 +138,8 @@ const startAttempt = (
         ? (kwargs.input ?? null)
         : await toCommand(kwargs.command, () => interruptsOf(run.thread_id), graphs.classesOf(run.graph_id));
     telling.begin(resolved);
+    if (!resumes && telling.tellsAnswers && kwargs.command?.resume != null)
+      telling.answered(answeredBy(kwargs.command.resume, await interruptsOf(run.thread_id)));
     await hearGraph(resolved, input, withBoundCallbacks(resolved, options), {
       telling,
       hearing,

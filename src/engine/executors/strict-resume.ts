@@ -1,4 +1,5 @@
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
+import type { JsonObject } from "../../lib/json.ts";
 import type { RunKwargs } from "../../queue/kwargs.ts";
 
 /** Why a resume was refused, in the words of the SDK's `StrictResumeRefusal` (1.15). */
@@ -28,6 +29,14 @@ export class RefusedResumeError extends Error {
     super("The run answers an interrupt that does not wait.");
   }
 }
+
+/** The ids of the interrupts that a resume answers, of those that wait on its thread: the ones that it names, or all. */
+export const answeredBy = (resume: unknown, interrupts: JsonObject): string[] => {
+  const named = new Set(namedBy(resume));
+  return (Object.values(interrupts).flat() as { id?: string }[]).flatMap(({ id }) =>
+    id !== undefined && (named.size === 0 || named.has(id)) ? [id] : [],
+  );
+};
 
 /**
  * Throws RefusedResumeError if a strict resume answers an interrupt that does not wait; LangGraph would ignore the answer.

@@ -25,6 +25,8 @@ export interface ProtocolConverter {
   settled(): Promise<void> | undefined;
   /** A chunk of `graph.stream` with subgraphs. */
   convert(chunk: StreamChunk): void;
+  /** The run begins with an answer to these interrupts. */
+  answered(interruptIds: readonly string[]): void;
   /** The graph has stopped, and leaves these interrupts waiting for an answer. */
   asked(interrupts: readonly unknown[]): void;
   /** No chunk comes any more. */
@@ -122,6 +124,9 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
           return tellTool(tell, subgraphs.pathAround(graph), node, payload);
         }
       }
+    },
+    answered(interruptIds) {
+      if (interruptIds.length > 0) tell("input.answered", [], () => ({ interrupt_ids: interruptIds }));
     },
     asked: (interrupts) =>
       emit(INTERRUPTED_EVENT, () => toWireJson(interrupts.map((interrupt) => subgraphs.placed(interrupt)))),

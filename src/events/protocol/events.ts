@@ -2,7 +2,15 @@ import { PROTOCOL_EVENT_PREFIX } from "../wires.ts";
 
 /** Methods of `@langchain/protocol` whose events a run tells. Of the root's lifecycle and of `input.requested` readers make them. */
 export type ProtocolMethod =
-  "values" | "updates" | "messages" | "tools" | "lifecycle" | "custom" | "tasks" | "checkpoints";
+  | "values"
+  | "updates"
+  | "messages"
+  | "tools"
+  | "lifecycle"
+  | "custom"
+  | "tasks"
+  | "checkpoints"
+  | "input.answered";
 
 /** `params` of an event's frame, as an event of a run holds them in its data. */
 export interface ProtocolParams {

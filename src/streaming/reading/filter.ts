@@ -27,7 +27,7 @@ const isPrefix = (prefix: readonly string[], namespace: readonly string[]): bool
     return other === segment || (!segment.includes(":") && nameOf(other) === segment);
   });
 
-const channelOf = (method: string): string => (method === "input.requested" ? "input" : method);
+const channelOf = (method: string): string => (method.startsWith("input.") ? "input" : method);
 
 /** The official client for Python, in the header `User-Agent`. */
 const PYTHON = /^langgraph-sdk-py\//;
