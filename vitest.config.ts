@@ -30,6 +30,7 @@ export const WITH_PROCESSES = [
   "test/engine/heartbeats.test.ts",
   "test/engine/looping.test.ts",
   "test/engine/lost-workers.test.ts",
+  "test/events/before-checkpoints.test.ts",
   "test/events/protocol/graph-processes.test.ts",
   "test/events/thread-recovery.test.ts",
   "test/graphs/processes.test.ts",

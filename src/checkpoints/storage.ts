@@ -79,14 +79,14 @@ const createSavers = (parts: SaverParts): Savers => ({
   },
   saverForAttempt(options) {
     const { threadId, runId, attempt, durability = "async", metadata = {}, searchableMetadata } = options;
-    const { threadIsEmpty = false, beforeNextStep } = options;
+    const { threadIsEmpty = false, beforeNextStep, beforeWrite } = options;
     return new FencedSaver(
       parts,
       { metadata, searchable: searchableMetadata, runId, waits: durability === "sync" },
       { kind: "attempt", runId, attempt },
       threadKey(threadId),
       threadIsEmpty ? threadKey(threadId) : undefined,
-      beforeNextStep,
+      { beforeNextStep, beforeWrite },
     );
   },
   saverForIdleThread: (threadVersion) =>

@@ -31,6 +31,11 @@ export interface AttemptOptions {
   /** Called after each `put` and `putWrites` that did not wait for the database. The graph waits for the promise. */
   beforeNextStep?: () => Promise<void> | undefined;
   /**
+   * Called before each statement that stores what the saver was given; the statement waits for the promise. After a crash a
+   * step that is stored is not executed again, so what it told has to be stored by then.
+   */
+  beforeWrite?: () => Promise<void> | undefined;
+  /**
    * Goes into the metadata of every checkpoint of the attempt, under what LangGraph itself puts there. Left out are
    * keys that have a meaning of their own there, values above 1,000 characters, and what comes after 8,000.
    */

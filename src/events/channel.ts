@@ -95,6 +95,21 @@ export class RunChannel {
     return this.#logFailure !== undefined;
   }
 
+  /** Resolves when the log has what was emitted so far, or has refused it; undefined if it has. */
+  logged(): Promise<void> | undefined {
+    const upTo = this.#nextSeq;
+    const isSettled = (): boolean => !this.hasLog || this.#closed || this.#visibleSeq >= upTo;
+    if (isSettled()) return undefined;
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (!isSettled()) return;
+        this.#wakers.delete(look);
+        resolve();
+      };
+      this.#wakers.add(look);
+    });
+  }
+
   /** Events are logged, and none was refused. */
   get hasLog(): boolean {
     return this.#log !== undefined && this.#logFailure === undefined;
@@ -110,7 +125,7 @@ export class RunChannel {
     return this.#keep || this.#log !== undefined;
   }
 
-  /** Calls back once, as soon as events are wanted that were not before. */
+  /** Calls back when events are wanted that were not before, and when they are to be logged. */
   onWanted(listener: () => void): void {
     this.#onWanted = listener;
   }
@@ -171,13 +186,8 @@ export class RunChannel {
     this.#log = log;
     if (this.#opening !== undefined && this.#opening.seq < this.firstKeptSeq) this.#unlogged = this.#opening;
     this.#visibleSeq = Math.min(this.#visibleSeq, this.firstKeptSeq);
-    this.#tellWanted();
-    this.#writeLog();
-  }
-
-  #tellWanted(): void {
     this.#onWanted?.();
-    this.#onWanted = undefined;
+    this.#writeLog();
   }
 
   /** Whether whoever emits should wait for `pause()` first. */
@@ -217,9 +227,10 @@ export class RunChannel {
 
   attach(waker: () => void): () => void {
     this.#wakers.add(waker);
+    const wasWanted = this.wanted;
     // From now on: whoever has read may lose his connection and come back.
     this.#keep = true;
-    this.#tellWanted();
+    if (!wasWanted) this.#onWanted?.();
     return () => {
       this.#wakers.delete(waker);
     };
@@ -294,6 +305,8 @@ export class RunChannel {
       .catch((error: unknown) => this.#fail(error))
       .finally(() => {
         this.#logging = undefined;
+        // Emitted after the last batch was gathered.
+        if (this.#visibleSeq < this.#nextSeq) this.#writeLog();
       });
   }
 }

@@ -260,6 +260,34 @@ describe("with a log", () => {
   });
 });
 
+describe("what waits until events are logged", () => {
+  test("waits for those that were emitted before, and for no others", async () => {
+    const { log, commit } = aLog();
+    const channel = aChannel({ log });
+    expect(channel.logged()).toBeUndefined();
+    emit(channel, 2);
+    let isLogged = false;
+    const logged = channel.logged()?.then(() => (isLogged = true));
+    await settled();
+    expect(isLogged).toBe(false);
+    emit(channel, 1);
+    commit();
+    await logged;
+    expect(channel.logged()).toBeDefined();
+  });
+
+  test("does not wait without a log, nor for one that refuses them", async () => {
+    const unlogged = aChannel();
+    emit(unlogged, 1);
+    expect(unlogged.logged()).toBeUndefined();
+    const channel = aChannel({ log: () => Promise.reject(new Error("the lease is lost")) });
+    emit(channel, 1);
+    await channel.logged();
+    emit(channel, 1);
+    expect(channel.logged()).toBeUndefined();
+  });
+});
+
 describe("when another process comes to read", () => {
   test("the log gets what is kept, and readers here see what it has from then on", async () => {
     const { log, batches, commit } = aLog();

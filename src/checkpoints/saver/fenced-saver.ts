@@ -38,7 +38,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     private readonly ownThread = "",
     /** Has no checkpoints but those that this saver writes. */
     private readonly emptyThread?: string,
-    private readonly beforeNextStep?: AttemptOptions["beforeNextStep"],
+    private readonly waitsFor: Pick<AttemptOptions, "beforeNextStep" | "beforeWrite"> = {},
   ) {
     super(parts, options);
     this.failed = this.failure.signal;
@@ -62,6 +62,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
         elements,
         shapes,
         valueCharactersAtMost,
+        beforeWrite: this.waitsFor.beforeWrite,
       });
       const { failed } = writer.queue;
       failed.addEventListener(
@@ -134,7 +135,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     // An update of a state is sent when it is complete: what waits for room before that would wait for ever.
     if (this.fence?.kind !== "attempt") return;
     await queue.room();
-    await this.beforeNextStep?.();
+    await this.waitsFor.beforeNextStep?.();
   }
 
   override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {

@@ -9,6 +9,7 @@ import {
   UNIQUE_VIOLATION,
 } from "../../domain/errors.ts";
 import { toBatch, type QueueItem } from "./batch.ts";
+import type { AttemptOptions } from "../types.ts";
 import type { ThreadElements } from "../lists/element-cache.ts";
 import type { ThreadLists } from "../lists/thread-lists.ts";
 import { isHeld, type Fence } from "./fences.ts";
@@ -29,6 +30,8 @@ export interface WriteQueueOptions {
    */
   elements: () => ThreadElements;
   shapes: KnownShapes;
+  /** See AttemptOptions. */
+  beforeWrite?: AttemptOptions["beforeWrite"];
 }
 
 /** Longer than a failover of the database or a restart of a pooler; a lease that ends meanwhile ends this, too. */
@@ -136,6 +139,7 @@ export class WriteQueue {
         const items = this.waiting;
         this.empty();
         this.underWay = items;
+        await this.options.beforeWrite?.();
         await this.send(items);
         this.underWay = [];
       }

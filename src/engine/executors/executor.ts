@@ -43,12 +43,16 @@ export interface AttemptEvents {
   /** Whether whoever emits should wait for `pause()` first. */
   readonly needsPause: boolean;
   pause(): Promise<void>;
+  /** Whether events go to the log. */
+  readonly hasLog: boolean;
+  /** Resolves when the log has what was emitted so far, or has refused it; undefined if it has. */
+  logged(): Promise<void> | undefined;
 }
 
 /** A sink whose readers come and go: what nobody wants need not be made, nor be sent. */
 export interface WatchedSink extends AttemptEvents {
   readonly wanted: boolean;
-  /** Calls back once, as soon as events are wanted that were not before. */
+  /** Calls back when events are wanted that were not before, and when they are to be logged. */
   onWanted(listener: () => void): void;
 }
 

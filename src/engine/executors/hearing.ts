@@ -59,6 +59,10 @@ export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): Atte
     return sink.needsPause;
   },
   pause: () => sink.pause(),
+  get hasLog() {
+    return sink.hasLog;
+  },
+  logged: () => sink.logged(),
 });
 
 const HIDDEN_TAG = "langsmith:hidden";
@@ -114,11 +118,21 @@ export const hearGraph = async (
 /** Checkpoints and writes of tasks after which a graph is asked to make room for others: most have ended by then. */
 const UNPACED_WRITES = 16;
 
-/** When a graph has to wait before its next step. */
+/** When a graph has to wait before its next step, and what it reached before it is stored. */
 export const createPauses = (sink: AttemptEvents, pacer: Pacer) => {
   /** While who streams the graph waits, the graph must, too: what it streams meanwhile is kept for it. */
   let pausing: Promise<void> | undefined;
   let unpaced = UNPACED_WRITES;
+
+  const logged = async (): Promise<void> => {
+    // LangGraph hands chunks on by promises alone: after a turn of the loop all were heard, unless hearing them pauses.
+    do {
+      await new Promise(setImmediate);
+      await pausing;
+    } while (pausing !== undefined);
+    await sink.logged();
+  };
+
   return {
     async pause(): Promise<void> {
       pausing = sink.pause();
@@ -130,5 +144,7 @@ export const createPauses = (sink: AttemptEvents, pacer: Pacer) => {
       unpaced -= 1;
       return undefined;
     },
+    /** What the graph streamed before this call has to be in the log, if there is one. */
+    beforeWrite: (): Promise<void> | undefined => (sink.hasLog ? logged() : undefined),
   };
 };

@@ -84,7 +84,7 @@ const startAttempt = (
   let saver: AttemptSaver | undefined;
   let graph: RunnableGraph | undefined;
 
-  const { pause, beforeNextStep } = createPauses(sink, pacer);
+  const { pause, beforeNextStep, beforeWrite } = createPauses(sink, pacer);
 
   /** What was reached before a failure or a stop stays; whether it could be stored shows when the run is ended. */
   const keepProgress = async (): Promise<void> => {
@@ -114,6 +114,7 @@ const startAttempt = (
       durability: kwargs.durability,
       threadIsEmpty: run.starts_empty === true,
       beforeNextStep,
+      beforeWrite,
       metadata: checkpointMetadata(run),
       searchableMetadata: Object.keys(run.metadata),
     });

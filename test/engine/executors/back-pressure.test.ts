@@ -19,6 +19,8 @@ const aSlowSink = () => {
     emit: (_, data) => void taken.push(data()),
     needsPause: true,
     pause: () => new Promise((resolve) => pausing.push(resolve)),
+    hasLog: false,
+    logged: () => undefined,
   };
   return { sink, taken, goOn: () => pausing.splice(0).forEach((resolve) => resolve()) };
 };
@@ -32,10 +34,13 @@ test("a graph that emits 50 MB faster than they are taken waits, and no event is
     { isSuspect: false, tellsProtocol: false, onGraphEnded: () => undefined },
     () => undefined,
   );
-  const pipe = createEventPipe((batches) => {
-    for (const { events } of batches) execution.emit(events as EventPair[]);
+  const pipe = createEventPipe({
+    send(batches) {
+      for (const { events } of batches) execution.emit(events as EventPair[]);
+    },
+    askForLog: () => undefined,
   });
-  const there = pipe.open(1, true);
+  const there = pipe.open(1, { wanted: true, logged: false });
   execution.placeAt({
     send: (message) => void (message.kind === "taken" && there.taken(message.characters)),
   });

@@ -11,6 +11,8 @@ const SINK: WatchedSink = {
   pause: () => Promise.resolve(),
   wanted: false,
   onWanted: () => undefined,
+  hasLog: false,
+  logged: () => undefined,
 };
 
 /** What the main process sees of a graph's end, by way of the messages that cross the pipe. */

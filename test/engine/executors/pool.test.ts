@@ -46,6 +46,8 @@ const SINK: WatchedSink = {
   pause: () => Promise.resolve(),
   wanted: false,
   onWanted: () => undefined,
+  hasLog: false,
+  logged: () => undefined,
 };
 
 const lines: string[] = [];

@@ -6,7 +6,9 @@ const BATCH_CHARACTERS = 256 * 1024;
 
 /** The sink of one execution, whose events go to the main process. */
 export interface PipedSink extends WatchedSink {
-  want(): void;
+  want(logged: boolean): void;
+  /** The log has what was sent before it was asked for; one answer for each time. */
+  hasLogged(): void;
   /** The main process has taken so many characters over. */
   taken(characters: number): void;
 }
@@ -16,12 +18,18 @@ interface Batch {
   events: EventPair[];
 }
 
+export interface EventPipeOptions {
+  send(batches: Batch[]): void;
+  /** Asks the main process to answer when the log has what was sent. */
+  askForLog(id: number): void;
+}
+
 /**
  * Sends the events of all executions of this process, one message for each turn of the loop: a message for each event
  * cost 9 microseconds of either process. An execution whose events are not taken over waits when WINDOW_CHARACTERS are
  * on their way, so that neither process keeps more than that of it.
  */
-export const createEventPipe = (send: (batches: Batch[]) => void) => {
+export const createEventPipe = ({ send, askForLog }: EventPipeOptions) => {
   let batches = new Map<number, Batch>();
   let characters = 0;
   let isDue = false;
@@ -48,8 +56,9 @@ export const createEventPipe = (send: (batches: Batch[]) => void) => {
   };
 
   return {
-    open(id: number, wantedAtOnce: boolean): PipedSink {
-      let wanted = wantedAtOnce;
+    open(id: number, atOnce: { wanted: boolean; logged: boolean }): PipedSink {
+      let { wanted, logged } = atOnce;
+      const awaitingLog: Array<() => void> = [];
       let onItsWay = 0;
       let goOn: (() => void) | undefined;
       return {
@@ -57,7 +66,19 @@ export const createEventPipe = (send: (batches: Batch[]) => void) => {
           return wanted;
         },
         onWanted: () => undefined,
-        want: () => void (wanted = true),
+        want(isLogged) {
+          wanted = true;
+          logged = isLogged;
+        },
+        get hasLog() {
+          return logged;
+        },
+        async logged() {
+          flush();
+          askForLog(id);
+          await new Promise<void>((resolve) => awaitingLog.push(resolve));
+        },
+        hasLogged: () => awaitingLog.shift()?.(),
         emit(event, data) {
           if (!wanted) return;
           const pair: EventPair = [event, data()];

@@ -95,8 +95,9 @@ export class ExecutionThere implements GraphExecution {
     this.#place = place;
     this.#isAwaited = acknowledged;
     const wantsValues = this.#wantsValues;
-    place.send({ kind: "execute", id, run, wanted: sink.wanted, wantsValues, tellsProtocol, acknowledged });
-    if (!sink.wanted) sink.onWanted(() => place.send({ kind: "wanted", id }));
+    const { wanted, hasLog: logged } = sink;
+    place.send({ kind: "execute", id, run, wanted, logged, wantsValues, tellsProtocol, acknowledged });
+    sink.onWanted(() => place.send({ kind: "wanted", id, logged: sink.hasLog }));
     if (this.stopReason !== undefined) place.send({ kind: "stop", id, reason: this.stopReason });
   }
 
@@ -125,6 +126,14 @@ export class ExecutionThere implements GraphExecution {
     const tell = (): void => this.#place?.send({ kind: "taken", id: this.id, characters });
     if (this.sink.needsPause) void this.sink.pause().then(tell);
     else tell();
+  }
+
+  /** Its process stores checkpoints as soon as the log has the events that it sent before. */
+  log(): void {
+    const answer = (): void => this.#place?.send({ kind: "logged", id: this.id });
+    const logged = this.sink.logged();
+    if (logged === undefined) answer();
+    else void logged.then(answer);
   }
 
   graphEnded(): void {

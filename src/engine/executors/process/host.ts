@@ -29,7 +29,10 @@ interface Hosted {
 /** The side of a graph process: does what the main process says, and tells what becomes of it. */
 export const createHost = ({ executor, send, isLoss, residentBytes, current, onClose }: HostOptions) => {
   const hosted = new Map<number, Hosted>();
-  const events = createEventPipe((batches) => send({ kind: "events", batches }));
+  const events = createEventPipe({
+    send: (batches) => send({ kind: "events", batches }),
+    askForLog: (id) => send({ kind: "log", id }),
+  });
 
   /**
    * A getter of the graph's own may throw while its values become JSON. Who waits for them is told; the run has succeeded,
@@ -60,12 +63,13 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
     id,
     run,
     wanted,
+    logged,
     wantsValues,
     tellsProtocol,
     acknowledged,
   }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
     if (acknowledged) send({ kind: "begun", id });
-    const sink = events.open(id, wanted);
+    const sink = events.open(id, { wanted, logged });
     const { run_id, thread_id, graph_id } = run;
     const execution = current.run({ id, run_id, thread_id, graph_id }, () =>
       executor.execute(run, sink, {
@@ -93,7 +97,9 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
         case "execute":
           return execute(message);
         case "wanted":
-          return hosted.get(message.id)?.sink.want();
+          return hosted.get(message.id)?.sink.want(message.logged);
+        case "logged":
+          return hosted.get(message.id)?.sink.hasLogged();
         case "values": {
           const here = hosted.get(message.id);
           if (here !== undefined) here.wantsValues = true;

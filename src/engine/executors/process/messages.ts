@@ -42,7 +42,7 @@ export type ToGraphProcess =
   /** See `packagesAhead`. */
   | { kind: "load" }
   /**
-   * `wanted`: somebody reads the events; `wantsValues`: somebody waits for the final values; `acknowledged`: the process is to
+   * `wanted`: somebody reads the events; `logged`: they go to the log; `wantsValues`: somebody waits for the final values; `acknowledged`: the process is to
    * say when it has begun. Dates of the row arrive as text; no graph is given them.
    */
   | {
@@ -50,12 +50,15 @@ export type ToGraphProcess =
       id: number;
       run: ClaimedRunRow;
       wanted: boolean;
+      logged: boolean;
       wantsValues: boolean;
       tellsProtocol: boolean;
       acknowledged: boolean;
     }
-  /** From now on somebody reads the events. */
-  | { kind: "wanted"; id: number }
+  /** From now on somebody reads the events, or they are logged. */
+  | { kind: "wanted"; id: number; logged: boolean }
+  /** Answers one `log`. */
+  | { kind: "logged"; id: number }
   /** Somebody waits for the final values from now on; if it comes too late, they are read from the thread. */
   | { kind: "values"; id: number }
   | { kind: "stop"; id: number; reason: StopReason }
@@ -103,6 +106,8 @@ export type FromGraphProcess =
   /** The events of one turn of the loop, by execution. */
   | { kind: "events"; batches: { id: number; events: EventPair[] }[] }
   | { kind: "begun"; id: number }
+  /** Is answered when the log has the events that were sent before. */
+  | { kind: "log"; id: number }
   | { kind: "graph-ended"; id: number }
   | { kind: "result"; id: number; result: SentResult }
   /** Answers `ping`; `residentBytes` is the memory that the process takes. */

@@ -156,6 +156,8 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
         return;
       case "begun":
         return member.here.get(message.id)?.begun();
+      case "log":
+        return member.here.get(message.id)?.log();
       case "graph-ended":
         return hearGraphEnd(member.here.get(message.id));
       case "result":
