@@ -8,9 +8,8 @@ import { isOfWire, isProtocolEvent, type Wire } from "./wires.ts";
  */
 const KEPT_BYTES = 8 * 1024 * 1024;
 /**
- * After so many bytes a graph that emits without a pause has to let others have a turn: the event log, and the sockets
- * of readers. Much less than KEPT_BYTES, or readers that keep up would be told that they are behind. So no more than
- * this and what the graph gives at once ever waits for the log, also while the database is away.
+ * After so many bytes a graph that emits without a pause lets the event log and the sockets have a turn. Much less than
+ * KEPT_BYTES, or readers that keep up would be told that they are behind. It also bounds what waits for the log.
  */
 const PAUSE_BYTES = 1024 * 1024;
 /** What an event costs in memory beside its data. */
@@ -31,10 +30,8 @@ export interface RunChannelOptions extends EventSource {
 }
 
 /**
- * The events of one attempt in the memory of the process that executes it, shared by all its readers there.
- *
- * Events cost nothing while nobody wants them: data are serialized only if `wanted`. Readers hold a position,
- * not a queue of their own, so a slow one holds up nothing and memory is bounded by KEPT_BYTES per run.
+ * The events of one attempt in the memory of the process that executes it, shared by all its readers there. Data are
+ * serialized only if `wanted`. Readers hold a position, so a slow one holds up nothing and KEPT_BYTES bound the memory.
  */
 export class RunChannel {
   readonly threadId: string;
@@ -98,7 +95,8 @@ export class RunChannel {
   /** Resolves when the log has what was emitted so far, or has refused it; undefined if it has. */
   logged(): Promise<void> | undefined {
     const upTo = this.#nextSeq;
-    const isSettled = (): boolean => !this.hasLog || this.#closed || this.#visibleSeq >= upTo;
+    const isSettled = (): boolean =>
+      !this.hasLog || this.#closed || (this.#visibleSeq >= upTo && this.#unlogged === undefined);
     if (isSettled()) return undefined;
     return new Promise((resolve) => {
       const look = (): void => {
@@ -203,19 +201,13 @@ export class RunChannel {
   }
 
   /**
-   * No event comes any more, and the run is about to end: whoever wants it logged from now on is too late, for the log
-   * takes nothing of a run that has ended. Resolves when every event is in the log, if there is one; rejects if the log
-   * refused one (the lease was lost).
+   * No event comes any more, and the run is about to end: it is too late to begin a log. Resolves when every event is in the
+   * log, if there is one; rejects if the log refused one (the lease was lost).
    */
   async seal(): Promise<void> {
     this.#sealed = true;
-    for (;;) {
-      while (this.#logging !== undefined) await this.#logging;
-      if (this.#logFailure !== undefined) throw this.#logFailure as Error;
-      if (this.#log === undefined || this.#visibleSeq === this.#nextSeq) return;
-      // Emitted after the last batch was gathered, and before its writing was seen to have ended.
-      this.#writeLog();
-    }
+    await this.logged();
+    if (this.#logFailure !== undefined) throw this.#logFailure as Error;
   }
 
   /** No more events. Readers get what there is and then the end. */
@@ -296,9 +288,9 @@ export class RunChannel {
       while (this.#visibleSeq < this.#nextSeq || this.#unlogged !== undefined) {
         const batch = this.#events.slice(this.#head + Math.max(0, this.#visibleSeq - this.firstKeptSeq));
         if (this.#unlogged !== undefined) batch.unshift(this.#unlogged);
-        this.#unlogged = undefined;
         const upTo = this.#nextSeq;
         await log(batch);
+        this.#unlogged = undefined;
         this.#show(upTo);
       }
     })()
