@@ -1,5 +1,6 @@
 import { threadOffset } from "./event-ids.ts";
-import type { EventSource, RunEvent } from "./log.ts";
+import type { RunChannelOptions } from "./channel-options.ts";
+import type { RunEvent } from "./log.ts";
 import { isOfWire, isProtocolEvent, type Wire } from "./wires.ts";
 
 /**
@@ -14,20 +15,6 @@ const KEPT_BYTES = 8 * 1024 * 1024;
 const PAUSE_BYTES = 1024 * 1024;
 /** What an event costs in memory beside its data. */
 const EVENT_OVERHEAD_BYTES = 120;
-
-export interface RunChannelOptions extends EventSource {
-  /** The id of the first event. */
-  firstSeq: number;
-  /** The user whose run it is: who may read what is kept when the run is gone. */
-  userId?: string | undefined;
-  /** Keep events also while nobody reads: the run's creator will, or they are logged. */
-  keep: boolean;
-  /**
-   * Makes events durable before readers see them, for a resumable run: what was delivered with an id can be
-   * read again by that id. Called with one batch at a time. Once it fails, readers are lost.
-   */
-  log?: (events: RunEvent[]) => Promise<void>;
-}
 
 /**
  * The events of one attempt in the memory of the process that executes it, shared by all its readers there. Data are
@@ -206,8 +193,12 @@ export class RunChannel {
    */
   async seal(): Promise<void> {
     this.#sealed = true;
-    await this.logged();
-    if (this.#logFailure !== undefined) throw this.#logFailure as Error;
+    for (;;) {
+      while (this.#logging !== undefined) await this.#logging;
+      if (this.#logFailure !== undefined) throw this.#logFailure as Error;
+      if (this.#log === undefined || this.#visibleSeq === this.#nextSeq) return;
+      this.#writeLog();
+    }
   }
 
   /** No more events. Readers get what there is and then the end. */
