@@ -1,7 +1,8 @@
 /**
  * A person has the last word: the graph writes a draft, stops with an interrupt that shows it, and goes on
  * when the run is resumed with a decision: `{"decision": "approve" | "reject"}` or
- * `{"decision": "edit", "text": "…"}`. A bare `true` means approve, a bare text edit.
+ * `{"decision": "edit", "text": "…"}`. A bare `true` or `false` approves or rejects, and so does an option of the question;
+ * any other bare text is an edit.
  */
 import { AIMessage } from "@langchain/core/messages";
 import { Command, END, interrupt, MessagesValue, START, StateGraph, StateSchema } from "@langchain/langgraph";
@@ -13,10 +14,13 @@ const State = new StateSchema({
   status: z.enum(["drafted", "sent", "rejected"]).default("drafted"),
 });
 
+const OPTIONS = ["approve", "reject"];
+
 const Decision = z.preprocess(
   (answer) => {
     if (typeof answer === "boolean") return { decision: answer ? "approve" : "reject" };
-    return typeof answer === "string" ? { decision: "edit", text: answer } : answer;
+    if (typeof answer !== "string") return answer;
+    return OPTIONS.includes(answer) ? { decision: answer } : { decision: "edit", text: answer };
   },
   z.discriminatedUnion("decision", [
     z.object({ decision: z.literal("approve") }),
@@ -41,7 +45,7 @@ function review(state: typeof State.State) {
   const question = {
     question: "Send this draft?",
     draft: state.draft,
-    options: ["approve", "edit", "reject"],
+    options: OPTIONS,
   };
   let parsed = Decision.safeParse(interrupt(question));
   while (!parsed.success) parsed = Decision.safeParse(interrupt({ ...question, problem: "Not a decision." }));

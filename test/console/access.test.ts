@@ -234,8 +234,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
     await page.keyboard.press("Enter");
     const waiting = page.getByRole("region", { name: "The graph waits for an answer" });
     await waiting.waitFor();
-    // An answer as JSON, `true` at first, which means yes.
-    await tabTo("Answer");
+    await tabTo("approve");
     await page.keyboard.press("Enter");
     await page
       .getByText(/^Sent: /)

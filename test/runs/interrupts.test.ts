@@ -4,7 +4,7 @@ import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { dataOf, namesOf, readStream } from "../helpers/server-sent-events.ts";
 
 const ASK = { assistant_id: "approval", input: saying("a refund") };
-const QUESTION = { question: "Send this draft?", options: ["approve", "edit", "reject"] };
+const QUESTION = { question: "Send this draft?", options: ["approve", "reject"] };
 const SENT = 'Sent: Dear customer, about your request "a refund": we take care of it.';
 
 let server: TestServer;
@@ -95,6 +95,9 @@ describe("an answer", () => {
     [{ decision: "reject" }, "rejected", "The draft was rejected; nothing was sent."],
     [true, "sent", SENT],
     [false, "rejected", "The draft was rejected; nothing was sent."],
+    ["approve", "sent", SENT],
+    ["reject", "rejected", "The draft was rejected; nothing was sent."],
+    ["Hello!", "sent", "Sent: Hello!"],
   ])("%j goes on where the graph stopped", async (answer, status, message) => {
     const threadId = await anAskingThread();
     const result = await resume(threadId, answer);
