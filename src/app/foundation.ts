@@ -9,6 +9,7 @@ import { acceleratorsOf } from "../database/accelerators.ts";
 import { tellOfClock } from "../database/clock.ts";
 import { openDatabase } from "../database/database.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../database/encryption-keys.ts";
+import { withoutJit } from "../database/jit.ts";
 import { migrate } from "../database/migrate.ts";
 import { assertSessions } from "../database/pooling.ts";
 import { openSignals } from "../database/signals.ts";
@@ -46,11 +47,13 @@ export interface FoundationParts {
 
 /** What everything else stands on: the database, what is stored in it beside runs, and the project's graphs. */
 export const openFoundation = async (parts: FoundationParts) => {
-  const { config, connectionString, processId, development, lifecycle, logger } = parts;
+  const { config, processId, development, lifecycle, logger } = parts;
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
   const { databasePreparedStatements: preparedStatements } = config;
   const accelerators = acceleratorsOf(config);
-  await assertSessions({ connectionString, directConnectionString, preparedStatements }, accelerators);
+  const addresses = { connectionString: parts.connectionString, directConnectionString, preparedStatements };
+  await assertSessions(addresses, accelerators);
+  const connectionString = await withoutJit(parts.connectionString);
   const sessionConnectionString = directConnectionString ?? connectionString;
   await migrate(sessionConnectionString, { schema, ...accelerators, logger });
   const database = lifecycle.closing(
