@@ -112,7 +112,7 @@ export const createServices = async (parts: ServiceParts) => {
     faults,
     logger,
   });
-  const streaming = createStreamingService({ database, authorize, hub, signals, runs, threads });
+  const streaming = createStreamingService({ database, authorize, hub, eventLog, signals, runs, threads });
 
   const ui = createUiService({
     config: foundation.ui,

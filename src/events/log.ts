@@ -77,6 +77,9 @@ const LAST_SEQ = `select coalesce(max(seq), -1)::float8 as seq from threadloom.r
 const OPENING = `select ${COLUMNS}, data from threadloom.run_events
   where thread_id = $1 and run_id = $2 and event = 'metadata' order by seq desc limit 1`;
 
+const NAMED = `select ${COLUMNS}, data from threadloom.run_events
+  where thread_id = $1 and run_id = $2 and event = $3 order by seq limit $4`;
+
 /** A row as it is answered; `data` is null of an event that was left out for its size. */
 type EventRow = Omit<RunEvent, "threadSeq" | "data"> & { threadSeq: number | null; data: string | null };
 
@@ -159,6 +162,13 @@ export const createEventLog = (database: Database) => ({
     return rows.some(({ data }) => data === null)
       ? "large"
       : rows.map((row) => toEvent(row, address, database));
+  },
+
+  /** The first events of a run with this name. */
+  async named(address: RunAddress, event: string, limit: number): Promise<RunEvent[]> {
+    const values = [address.threadId, address.runId, event, limit];
+    const rows = await database.query<EventRow>(NAMED, values);
+    return rows.map((row) => toEvent(row, address, database));
   },
 
   /** Whether all that came after the event with this id is kept; nothing came after one beyond the last. */

@@ -2,6 +2,7 @@ import type { Authorize } from "../access/authorize.ts";
 import type { Database } from "../database/database.ts";
 import type { Signals } from "../database/signals.ts";
 import type { Hub } from "../events/hub.ts";
+import type { EventLog } from "../events/log.ts";
 import { createTurns } from "../events/turns.ts";
 import type { RunService } from "../runs/service.ts";
 import type { ThreadService } from "../threads/service.ts";
@@ -14,6 +15,7 @@ export interface StreamingServiceParts {
   database: Database;
   authorize: Authorize;
   hub: Hub;
+  eventLog: Pick<EventLog, "named">;
   signals: Signals;
   runs: Pick<RunService, "creation">;
   threads: Pick<ThreadService, "states">;
@@ -29,6 +31,7 @@ export const createStreamingService = (parts: StreamingServiceParts) => {
     commands: createCommandService({
       authorize: parts.authorize,
       repository,
+      eventLog: parts.eventLog,
       creation: parts.runs.creation,
       states: parts.threads.states,
     }),

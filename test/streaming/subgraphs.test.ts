@@ -77,3 +77,28 @@ test("Python's connection for lifecycle and input is told of the root alone, and
   expect(paths(watcher)).toEqual(["lifecycle ", "input.requested outer/inner", "lifecycle "]);
   for (const stream of [javascript, ofSubgraphs]) expect(paths(stream)).toContain("lifecycle outer/inner");
 });
+
+test("the tree of a thread has the graphs within graphs, with what became of each", async () => {
+  const threadId = newId();
+  const { runId } = await started(server.url, threadId, NESTED);
+  await api.untilQuiet(threadId);
+  const treeOf = async (params: object): Promise<unknown> =>
+    (await command(server.url, threadId, "agent.getTree", params)).answer.result?.["tree"];
+  const paths = (node: unknown): unknown => {
+    const { namespace, status, children } = node as {
+      namespace: string[];
+      status: string;
+      children: unknown[];
+    };
+    return [named(namespace).join("/"), status, children.map(paths)];
+  };
+  const asking = ["", "interrupted", [["outer", "interrupted", [["outer/inner", "interrupted", []]]]]];
+  expect(paths(await treeOf({}))).toEqual(asking);
+  await started(server.url, threadId, { assistant_id: "nested", input: "yes" });
+  await api.untilQuiet(threadId);
+  const done = ["", "completed", [["outer", "completed", [["outer/inner", "completed", []]]]]];
+  expect(paths(await treeOf({}))).toEqual(done);
+  expect(await treeOf({ run_id: runId })).toMatchObject({
+    children: [{ graph_name: "outer", status: "interrupted", children: [{ graph_name: "inner" }] }],
+  });
+});

@@ -1,18 +1,22 @@
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import { threadNotFound } from "../../domain/errors.ts";
+import type { EventLog } from "../../events/log.ts";
+import { PROTOCOL_EVENT_PREFIX } from "../../events/wires.ts";
 import { validated } from "../../http/validation.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { WhenLarge } from "../../lib/large-answers.ts";
 import type { ThreadService } from "../../threads/service.ts";
 import type { StreamingRepository } from "../repository.ts";
 import { listCheckpointsParams, stateParams, treeParams } from "../schemas.ts";
+import { growTree } from "./agent-tree.ts";
 import { CommandError } from "./envelope.ts";
 import type { Done } from "./runs.ts";
 
 export interface StateCommandParts {
   authorize: Authorize;
   repository: StreamingRepository;
+  eventLog: Pick<EventLog, "named">;
   states: Pick<ThreadService["states"], "read" | "history">;
 }
 
@@ -24,6 +28,9 @@ interface StateText {
 }
 
 const PARAMS = "The params";
+const LIFECYCLE = `${PROTOCOL_EVENT_PREFIX}lifecycle`;
+/** A graph that has called thousands of others is shown with the first of them. */
+const LIFECYCLE_EVENTS_AT_MOST = 2_000;
 
 /** What the root of a thread's tree is, in the protocol's words. */
 const STATUS = { busy: "running", idle: "completed", interrupted: "interrupted", error: "failed" } as const;
@@ -37,7 +44,7 @@ const referenceOf = ({ checkpoint }: StateText): JsonObject | undefined =>
       };
 
 /** Commands that only look at a thread. */
-export const createStateCommands = ({ authorize, repository, states }: StateCommandParts) => ({
+export const createStateCommands = ({ authorize, repository, eventLog, states }: StateCommandParts) => ({
   /** `state.get`: the values of a graph, all of them or some. */
   async get(caller: Caller, threadId: string, params: JsonObject, whenLarge: WhenLarge): Promise<Done> {
     const { namespace, keys } = validated(stateParams, params, PARAMS);
@@ -85,7 +92,7 @@ export const createStateCommands = ({ authorize, repository, states }: StateComm
     return { result: { checkpoints } };
   },
 
-  /** `agent.getTree`: the root of a thread; what is below it, `lifecycle` tells. */
+  /** `agent.getTree`: the root of a thread, and below it the graphs that a run has called, as far as its events are kept. */
   async tree(caller: Caller, threadId: string, params: JsonObject): Promise<Done> {
     const { run_id: runId } = validated(treeParams, params, PARAMS);
     const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
@@ -99,11 +106,17 @@ export const createStateCommands = ({ authorize, repository, states }: StateComm
     ) {
       throw new CommandError("no_such_run", `Run '${runId}' not found.`);
     }
-    const graphName = newest?.graphId ?? "";
-    return {
-      result: {
-        tree: { namespace: [], status: STATUS[standing.status], graph_name: graphName, children: [] },
-      },
+    const shown = runId ?? newest?.runId;
+    const lifecycle =
+      shown === undefined
+        ? []
+        : await eventLog.named({ threadId, runId: shown }, LIFECYCLE, LIFECYCLE_EVENTS_AT_MOST);
+    const root = {
+      namespace: [],
+      status: STATUS[standing.status],
+      graph_name: newest?.graphId ?? "",
+      children: [],
     };
+    return { result: { tree: growTree(root, lifecycle) } };
   },
 });
