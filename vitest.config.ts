@@ -17,6 +17,7 @@ export const WITH_PROCESSES = [
   "test/readme/**/*.test.ts",
   "test/access/runs/runs.test.ts",
   "test/cli/image.test.ts",
+  "test/custom-app/own-server.test.ts",
   "test/database/awaiting.test.ts",
   "test/database/embedded.test.ts",
   "test/database/pooler.test.ts",

@@ -30,8 +30,6 @@ import { createStreamingRoutes } from "../streaming/routes.ts";
 import { createThreadRoutes } from "../threads/routes.ts";
 import { createUiRoutes } from "../ui/routes.ts";
 import { createWebhookRoutes } from "../webhooks/routes.ts";
-import { putAroundApi } from "../custom-app/around-api.ts";
-import { loadCustomApp } from "../custom-app/loading.ts";
 import { addressesOf } from "./addresses.ts";
 import { openExecution } from "./execution.ts";
 import { openFoundation, type Foundation } from "./foundation.ts";
@@ -40,6 +38,7 @@ import type { Development } from "./development.ts";
 import { readGraphConfig } from "../project/langgraph-json.ts";
 import { leaveRuns, type RunsLeft } from "./leaving-runs.ts";
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts";
+import { openCustomApp, openOwnServer, type OwnAddresses } from "./custom-app.ts";
 import { createServices, type Services } from "./services.ts";
 import { createWebhooks } from "./webhooks.ts";
 import { startSweeps } from "./sweeps.ts";
@@ -125,17 +124,6 @@ interface HttpParts {
   logger: Logger;
 }
 
-/** `http.app` of langgraph.json; a worker has no use for it. */
-const openCustomApp = async (
-  { role, bodyLimitBytes }: Config,
-  { app, authFirst, customRouteAuth }: Foundation["http"],
-  logger: Logger,
-): Promise<AroundApi | undefined> => {
-  if (app === undefined || role === "worker") return undefined;
-  const options = { bytesAtMost: bodyLimitBytes, authFirst, customRouteAuth };
-  return putAroundApi(await loadCustomApp(app, logger), options);
-};
-
 /** Nobody whom the server doesn't know may look at it from elsewhere. */
 const isConsoleOffered = (config: Config, { access }: Foundation): boolean =>
   access.isGuarded || isLoopback(config.host);
@@ -190,6 +178,8 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   const { connectionString, logger, faults = NO_FAULTS, environment = {} } = parts;
   const { answerRoom = createAnswerRoom() } = parts;
   let ready = false;
+  const own: OwnAddresses = {};
+  const ownServer = openOwnServer(config, own, lifecycle);
   const foundation = await openFoundation({
     config,
     connectionString,
@@ -199,7 +189,6 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     lifecycle,
     logger,
   });
-  const own: { address?: string } = {};
   const ownAddress = (): string | undefined => own.address;
   const webhooks = createWebhooks({ foundation, environment, ownAddress, faults, logger });
   const execution = await openExecution({
@@ -211,6 +200,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     lifecycle,
     logger,
   });
+  own.executes = (runId) => execution.worker.runIds.includes(runId);
   const isReady = (): boolean => ready;
   const callerLimits = callerLimitsOf(config, foundation.database.cipher, logger);
   const services = await createServices({
@@ -225,7 +215,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
   });
   startSweeps({ foundation, execution, services, deliveries: webhooks.deliveries, lifecycle, logger });
   if (config.role !== "worker") services.ui.prepare();
-  const around = await openCustomApp(config, foundation.http, logger);
+  const around = await openCustomApp(config, foundation.http, ownServer, logger);
   const httpParts = { answerRoom, callerLimits, foundation, around, lifecycle, logger };
   const app = lifecycle.closing(await createServerApp(config, services, httpParts));
   // After the runs, whose ends it is told of; before the routes, some of which are receivers.
@@ -260,6 +250,8 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
       ready = true;
       const addresses = addressesOf(app.server.address() as AddressInfo);
       own.address = addresses.called;
+      own.apiAddress = addresses.called + foundation.http.mountPrefix;
+      if (ownServer !== undefined) execution.graphProcesses?.listening(own.apiAddress);
       return { address: `${addresses.listening}${foundation.http.mountPrefix}` };
     },
     async renew(how) {

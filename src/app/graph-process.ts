@@ -17,6 +17,7 @@ import type { FromGraphProcess, ToGraphProcess } from "../engine/executors/proce
 import { createLogConsole } from "../graphs/console.ts";
 import { loadGraphs } from "../graphs/graphs.ts";
 import { logOrigin } from "../graphs/log-origin.ts";
+import { registerOwnServer } from "../graphs/own-server.ts";
 import { createSdkLogger, SDK_LOGGER } from "../graphs/sdk-logger.ts";
 import { createLogger, type Logger } from "../lib/logger.ts";
 import { loadPackages, traceModules } from "../lib/module-trace.ts";
@@ -162,11 +163,16 @@ const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: P
   };
 };
 
+/** Its graphs reach it by the SDK's `new Client()`; the process is for one server alone. */
+const ownServer: { address?: string } = {};
+registerOwnServer({ address: () => ownServer.address, executes: () => true });
+
 const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
   let askForLoad = (): void => undefined;
   const opening = open(message, new Promise<void>((resolve) => (askForLoad = resolve)));
   process.on("message", (next: ToGraphProcess) => {
     if (next.kind === "load") askForLoad();
+    else if (next.kind === "listening") ownServer.address = next.address;
     else
       opening.then(
         ({ receive }) => receive(next),

@@ -113,6 +113,7 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
           return send({ kind: "pong", residentBytes: residentBytes() });
         case "close":
           return onClose();
+        case "listening":
         case "setup":
         case "load":
           return;

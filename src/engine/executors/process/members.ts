@@ -30,6 +30,21 @@ export interface MemberEvents {
   onEnd(member: Member, reason: DeathReason, how: string): void;
 }
 
+/** Tells the processes where the API of the server is, once it listens. */
+const createApiAddress = (members: ReadonlySet<Member>) => {
+  let address: string | undefined;
+  const tell = ({ process }: Member): void => {
+    if (address !== undefined) process.send({ kind: "listening", address });
+  };
+  return {
+    tell,
+    listening(at: string): void {
+      address = at;
+      members.forEach(tell);
+    },
+  };
+};
+
 /** The processes of a pool: keeps as many as there are to be, one of them warm to take the place of another. */
 export const createMembers = (
   options: MembersOptions,
@@ -41,6 +56,7 @@ export const createMembers = (
   const ends = createEndTelling(logger);
   /** What graphs have loaded of packages, for processes that are to be ahead. */
   let packages: readonly string[] = [];
+  const api = createApiAddress(members);
   let pause: NodeJS.Timeout | undefined;
   let isClosing = false;
 
@@ -62,6 +78,7 @@ export const createMembers = (
       ...newMember(role),
     };
     members.add(member);
+    api.tell(member);
     if (isReloading && role !== "spare") member.process.load();
     return member;
   };
@@ -148,6 +165,8 @@ export const createMembers = (
       member.suspect = suspect;
       return member;
     },
+
+    listening: api.listening,
 
     /** As graphs have loaded them; for processes that are started from now on. */
     packagesLoaded(loaded: readonly string[]): void {

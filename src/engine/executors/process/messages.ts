@@ -65,6 +65,8 @@ export type ToGraphProcess =
   /** So many characters of events have been taken over. */
   | { kind: "taken"; id: number; characters: number }
   | { kind: "ping" }
+  /** The API of the server, for clients that graphs make. */
+  | { kind: "listening"; address: string }
   /** No execution is here any more: the process is to end. */
   | { kind: "close" };
 

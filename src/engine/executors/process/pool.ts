@@ -31,6 +31,8 @@ export interface GraphProcessFigures {
 
 export interface GraphProcesses extends GraphExecutor {
   figures(): GraphProcessFigures;
+  /** The server's API can be reached at this address from now on. */
+  listening(address: string): void;
   /** See createRenewal; where graphs are loaded anew. */
   renew(options: { isWhole: boolean }): Promise<void>;
   /** After everything that was executed has ended. */
@@ -187,6 +189,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
       placing.begin(execution);
       return execution;
     },
+    listening: (address) => members.listening(address),
     renew: (how) => renewal.renew(how),
     async close() {
       members.stopStarting();

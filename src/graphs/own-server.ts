@@ -1,0 +1,78 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { logOrigin } from "./log-origin.ts";
+
+/** Where the SDK's `new Client()` without an `apiUrl` looks on `globalThis`; whichever copy of the SDK it is. */
+const SDK_FETCH = Symbol.for("langgraph_api:fetch");
+const SDK_URL = Symbol.for("langgraph_api:url");
+/** The servers of this process. */
+const SERVERS = Symbol.for("threadloom.own-servers");
+
+/** A server that code of the project runs in. */
+export interface OwnServer {
+  /** Where its API is, with its prefix; undefined until it listens. */
+  address(): string | undefined;
+  /** Whether this server executes the run now. */
+  executes(runId: string): boolean;
+}
+
+export interface OwnServerRegistration {
+  /** Has a `Client` that `work` uses reach this server, where several live in the process. */
+  run<Result>(work: () => Result): Result;
+  close(): void;
+}
+
+interface Servers {
+  all: Set<OwnServer>;
+  current: AsyncLocalStorage<OwnServer>;
+}
+
+const own = globalThis as { [SERVERS]?: Servers; [SDK_FETCH]?: typeof fetch; [SDK_URL]?: string };
+
+const serverHere = ({ all, current }: Servers): OwnServer | undefined => {
+  const [first, ...others] = all;
+  if (others.length === 0) return first;
+  const { run_id: runId } = logOrigin();
+  const executing = runId === undefined ? undefined : [...all].find((server) => server.executes(runId));
+  return current.getStore() ?? executing ?? others.at(-1);
+};
+
+/** Sends the request to the API of the server here, over the network, as any client does: `Auth` and API keys are asked. */
+const ownFetch =
+  (servers: Servers): typeof fetch =>
+  async (input, init) => {
+    const address = serverHere(servers)?.address();
+    if (address === undefined)
+      throw new Error("This server does not listen yet. Call it later, or give the Client an 'apiUrl'.");
+    const asked = new URL(input instanceof Request ? input.url : input);
+    const target = new URL(address);
+    // A client that was made before the server listened does not know the prefix.
+    const prefix = target.pathname.replace(/\/$/, "");
+    target.pathname = asked.pathname.startsWith(`${prefix}/`) ? asked.pathname : prefix + asked.pathname;
+    target.search = asked.search;
+    return await fetch(input instanceof Request ? new Request(target, input) : target, init);
+  };
+
+const register = (): Servers => {
+  const servers: Servers = { all: new Set(), current: new AsyncLocalStorage() };
+  own[SERVERS] = servers;
+  own[SDK_FETCH] = ownFetch(servers);
+  Object.defineProperty(globalThis, SDK_URL, {
+    configurable: true,
+    get: () => serverHere(servers)?.address(),
+  });
+  return servers;
+};
+
+/** Has the SDK's `new Client()` without an `apiUrl` reach this server from graphs and from `http.app`, until it is closed. */
+export const registerOwnServer = (server: OwnServer): OwnServerRegistration => {
+  const servers = own[SERVERS] ?? register();
+  servers.all.add(server);
+  return {
+    run: (work) => servers.current.run(server, work),
+    close() {
+      servers.all.delete(server);
+      if (servers.all.size > 0 || own[SERVERS] !== servers) return;
+      for (const key of [SERVERS, SDK_FETCH, SDK_URL]) Reflect.deleteProperty(globalThis, key);
+    },
+  };
+};
