@@ -39,6 +39,8 @@ export interface GraphProcesses extends GraphExecutor {
   close(): Promise<void>;
 }
 
+const isSpareAndReady = ({ role, state }: Member): boolean =>
+  role === "spare" && (state === "ready" || state === "prepared");
 const isRegularAndReady = (member: Member): boolean => isRegular(member) && member.state === "ready";
 
 /** What is wrong, without the lines of the file. A compiler says it only behind its first line, which ends with a colon. */
@@ -177,9 +179,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     suspectsAtOnce: processes,
     figures: () => ({
       working: members.count(({ role, state }) => role !== "spare" && state !== "starting"),
-      spare: members.count(
-        ({ role, state }) => role === "spare" && (state === "ready" || state === "prepared"),
-      ),
+      spare: members.count(isSpareAndReady),
       starting: members.count(({ state }) => state === "starting"),
       deaths: { ...deaths },
     }),
