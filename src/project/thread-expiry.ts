@@ -12,8 +12,8 @@ export interface ThreadExpiry {
   /** For threads whose creator does not say; undefined: they stay for ever. */
   defaultTtl: ThreadTtl | undefined;
   sweepIntervalMinutes: number;
-  /** Threads that one sweep deletes or prunes at most. */
-  threadsPerSweep: number;
+  /** Threads that one sweep deletes or prunes at most; undefined: all that have expired. */
+  threadsPerSweep: number | undefined;
 }
 
 /**
@@ -23,5 +23,5 @@ export interface ThreadExpiry {
 export const DEFAULT_THREAD_EXPIRY: ThreadExpiry = {
   defaultTtl: undefined,
   sweepIntervalMinutes: 1,
-  threadsPerSweep: 1_000,
+  threadsPerSweep: undefined,
 };

@@ -2,8 +2,18 @@ import type { Metrics } from "./schemas.ts";
 
 /** What a collector reads, one group of lines per figure: name, kind, meaning, value. */
 export const toPrometheus = (metrics: Metrics): string => {
-  const { process, database, queue, crons, webhooks, event_streaming, limits, workers, graph_processes } =
-    metrics;
+  const {
+    process,
+    database,
+    queue,
+    threads,
+    crons,
+    webhooks,
+    event_streaming,
+    limits,
+    workers,
+    graph_processes,
+  } = metrics;
   const lines: string[] = [];
   const write = (name: string, kind: "gauge" | "counter", help: string, value: number, labels = ""): void => {
     const full = `threadloom_${name}`;
@@ -38,6 +48,13 @@ export const toPrometheus = (metrics: Metrics): string => {
     write("runs_unhosted", "gauge", unhosted, queue.num_unhosted);
     const suspects = "Runs that may have ended their processes, and wait to be executed alone.";
     write("runs_suspect", "gauge", suspects, queue.num_suspects);
+  }
+  if (threads !== undefined) {
+    const expired =
+      "Threads whose time is over and that are not removed yet, of all processes; 10000 are counted at most.";
+    const late = "For how long the time of the first of those threads has been over.";
+    write("threads_expired", "gauge", expired, threads.num_expired);
+    write("threads_expired_late_seconds", "gauge", late, threads.late_seconds);
   }
   if (crons !== undefined) {
     const late = "For how long the first cron is due that is not fired yet, of all processes.";

@@ -17,6 +17,21 @@ const COUNT_WEBHOOKS = `select pending.count::int as pending, failed.count::int 
     from threadloom.webhook_deliveries where state = 'pending') pending,
   (select count(*) from threadloom.webhook_deliveries where state = 'failed') failed`;
 
+/** Index: threads_by_expiry. Rows are looked at, too, so no more are counted than say enough. */
+const COUNTED_AT_MOST = 10_000;
+const COUNT_EXPIRED = `select count(*)::int as expired,
+  coalesce(greatest(0, extract(epoch from now() - min(expires_at))), 0)::float8 as late_seconds
+  from (select expires_at from threadloom.threads where expires_bin <= now() and expires_at <= now() and unfinished_runs = 0
+    order by expires_bin limit ${COUNTED_AT_MOST}) counted`;
+
+/** Of all deployments that share the tables. */
+export interface ExpiredCounts {
+  /** Threads whose time is over and that are not removed yet; 10,000 are counted at most. */
+  expired: number;
+  /** How long the time of the first of them has been over; 0: there is none. */
+  late_seconds: number;
+}
+
 /** Of all deployments that share the tables. */
 export interface WebhookCounts {
   pending: number;
@@ -78,6 +93,11 @@ export const createStatusRepository = (database: Database) => ({
   async countWebhooks(): Promise<WebhookCounts> {
     const [row] = await database.query<WebhookCounts>(COUNT_WEBHOOKS);
     return row ?? { pending: 0, failed: 0, oldest_seconds: 0 };
+  },
+
+  async countExpired(): Promise<ExpiredCounts> {
+    const [row] = await database.query<ExpiredCounts>(COUNT_EXPIRED);
+    return row ?? { expired: 0, late_seconds: 0 };
   },
 
   async countCrons(): Promise<CronCounts> {

@@ -67,6 +67,11 @@ export interface Metrics {
         num_suspects: number;
       }
     | undefined;
+  /**
+   * Of all processes; undefined while the database is away. Threads whose time is over and that are not removed yet: 10,000 are
+   * counted at most. `late_seconds`: since the time of the first of them was over.
+   */
+  threads: { num_expired: number; late_seconds: number } | undefined;
   /** Of all processes; undefined while the database is away. `late_seconds`: since the first one is due that is not fired. */
   crons: { num_scheduled: number; num_due: number; late_seconds: number } | undefined;
   /** Of all processes; undefined while the database is away. `oldest_seconds`: since the first run ended of which nobody was told. */

@@ -88,7 +88,9 @@ export const createStatusService = (options: StatusServiceOptions) => {
     const { pending, running } = await repository.countUnfinishedRuns();
     const { scheduled, due, late_seconds } = await repository.countCrons();
     const { pending: undelivered, failed, oldest_seconds } = await repository.countWebhooks();
+    const expired = await repository.countExpired();
     return {
+      threads: { num_expired: expired.expired, late_seconds: expired.late_seconds },
       queue: {
         num_pending: pending,
         num_running: running,
@@ -165,6 +167,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
           waiting: pool.waitingCount,
         },
         queue: counts?.queue,
+        threads: counts?.threads,
         crons: counts?.crons,
         webhooks: counts?.webhooks,
         webhook_tries: options.webhookTries?.(),

@@ -208,6 +208,28 @@ test("metrics count the runs that have not ended, in both formats", async () => 
   expect((await client.get("/metrics?format=xml")).status).toBe(422);
 });
 
+test("metrics count the threads whose time is over, and say for how long that of the first has been", async () => {
+  const { client, database } = await aStatus();
+  const figures = async () => (await client.get("/metrics?format=json")).body.threads;
+  expect(await figures()).toEqual({ num_expired: 0, late_seconds: 0 });
+  const add = async (expires: string, unfinished = 0) =>
+    await database.query(
+      `insert into threadloom.threads (thread_id, ttl_strategy, ttl_minutes, expires_at, unfinished_runs)
+       values (gen_random_uuid(), 'delete', 1, now() + $1::interval, $2)`,
+      [expires, unfinished],
+    );
+  await add("1 day");
+  await add("-2 days", 1);
+  await add("-1 hour");
+  await add("-2 hours");
+  const late = await figures();
+  expect(late.num_expired).toBe(2);
+  expect(late.late_seconds).toBeGreaterThanOrEqual(7_200);
+  expect((await client.get("/metrics")).text).toMatch(
+    /\nthreadloom_threads_expired 2\n[^]*\nthreadloom_threads_expired_late_seconds [\d.]+\n/,
+  );
+});
+
 test("metrics count the crons that will be fired, and say for how long one is due that nobody fires", async () => {
   const { client, database } = await aStatus();
   const figures = async () => (await client.get("/metrics?format=json")).body.crons;

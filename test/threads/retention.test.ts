@@ -222,6 +222,78 @@ describe("a sweep", () => {
     expect((await countRows()).threads).toBe(1);
   });
 
+  const manyExpired = (threads: number) =>
+    room.database.query(
+      `insert into threadloom.threads (thread_id, ttl_strategy, ttl_minutes, expires_at)
+       select gen_random_uuid(), 'delete', 1, now() - interval '1 hour' from generate_series(1, $1)`,
+      [threads],
+    );
+
+  it("goes on until nothing is left that has expired, in larger batches while these are quick", async () => {
+    await manyExpired(2_500);
+    const batches: number[] = [];
+    const quick = createRetention({
+      authorize,
+      database: room.database,
+      checkpoints: room.checkpoints,
+      onThreadsDeleted: (ids) => batches.push(ids.length),
+      now: () => 0,
+      logger,
+    });
+    expect(await quick.sweep()).toEqual({ deleted: 2_500, pruned: 0, failed: 0 });
+    expect(batches).toEqual([50, 100, 200, 400, 800, 800, 150]);
+  });
+
+  it("makes shorter transactions where a batch takes long", async () => {
+    await manyExpired(100);
+    const batches: number[] = [];
+    let clock = 0;
+    const slow = createRetention({
+      authorize,
+      database: room.database,
+      checkpoints: {
+        // As of threads with much state.
+        deleteThread: (id, queryable) => {
+          clock += 20;
+          return room.checkpoints.deleteThread(id, queryable);
+        },
+        keepLatest: (id, queryable) => room.checkpoints.keepLatest(id, queryable),
+      },
+      onThreadsDeleted: (ids) => batches.push(ids.length),
+      now: () => clock,
+      logger,
+    });
+    await slow.sweep();
+    expect(batches.slice(0, 5)).toEqual([50, 25, 12, 12, 1]);
+  });
+
+  it("finds a batch by the index, and sorts nothing, where many have expired", async () => {
+    await manyExpired(5_000);
+    await room.database.query("analyze threadloom.threads");
+    const plans: string[] = [];
+    const rollBack = new Error("rolled back");
+    const explaining: typeof room.database = {
+      ...room.database,
+      transaction: (work) =>
+        room.database.transaction((transaction) =>
+          work({
+            ...transaction,
+            async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
+              await transaction.query("set local plan_cache_mode = force_generic_plan");
+              const rows = await transaction.query<{ "QUERY PLAN": string }>(`explain ${text}`, values);
+              plans.push(rows.map((row) => row["QUERY PLAN"]).join("\n"));
+              throw rollBack;
+            },
+          }),
+        ),
+    };
+    const { checkpoints } = room;
+    const sweeping = createRetention({ authorize, database: explaining, checkpoints, logger }).sweep();
+    await expect(sweeping).rejects.toBe(rollBack);
+    expect(plans[0]).toContain("threads_by_expiry");
+    expect(plans[0]).not.toContain("Sort");
+  });
+
   it("goes on with the others when one thread can't be pruned", async () => {
     const stuck = await aConversation({ ttl: 2, strategy: "keep_latest" }, 1);
     const fine = await aConversation({ ttl: 3, strategy: "keep_latest" }, 1);

@@ -23,6 +23,8 @@ export interface RetentionOptions {
   checkpoints: Pick<CheckpointStorage, "deleteThread" | "keepLatest">;
   /** Told the ids of threads that are gone. */
   onThreadsDeleted?: (threadIds: readonly string[]) => void;
+  /** Milliseconds by a clock that only goes forward. */
+  now?: () => number;
   logger: Logger;
 }
 
@@ -35,18 +37,39 @@ export interface SweptThreads {
 }
 
 export interface Retention {
-  /** Deletes and prunes up to `limit` threads whose time has passed, until there are none or `signal` aborts. */
-  sweep(limit: number, signal?: AbortSignal): Promise<SweptThreads>;
+  /** Deletes and prunes threads whose time has passed, `limit` of them at most, until there are none or `signal` aborts. */
+  sweep(limit?: number, signal?: AbortSignal): Promise<SweptThreads>;
 }
 
-/** Deleted in one transaction: enough that its commit doesn't count, and few enough to be short. */
-const THREADS_PER_BATCH = 50;
+/** Deleted in one transaction at first: enough that its commit doesn't count. */
+const FIRST_BATCH = 50;
+const BATCH_AT_MOST = 800;
+/** A transaction gets shorter if it takes longer: the locks of threads with much state are not held for seconds. */
+const BATCH_MS = 250;
+/** A fault of all threads ends the sweep after so many. */
+const FAILED_AT_MOST = 1_000;
+
+/** The size of the next batch, after one of `size` threads that took so long. */
+const nextBatch = (size: number, tookMs: number): number =>
+  tookMs > BATCH_MS
+    ? Math.max(1, Math.trunc(size / 2))
+    : tookMs < BATCH_MS / 2
+      ? Math.min(BATCH_AT_MOST, size * 2)
+      : size;
+
 /** How soon after the start the first sweep is due, however rare they are: restarts must not keep them from happening. */
 const FIRST_SWEEP_WITHIN_MS = 60_000;
 const MS_PER_MINUTE = 60_000;
 
 export const createRetention = (options: RetentionOptions): Retention => {
-  const { database, authorize, checkpoints, onThreadsDeleted, logger } = options;
+  const {
+    database,
+    authorize,
+    checkpoints,
+    onThreadsDeleted,
+    logger,
+    now = () => performance.now(),
+  } = options;
 
   /** `picked` gets the ids of the threads that are deleted. */
   const deleteBatch = async (except: readonly string[], limit: number, picked: string[]): Promise<void> => {
@@ -71,21 +94,27 @@ export const createRetention = (options: RetentionOptions): Retention => {
   };
 
   return {
-    async sweep(limit, signal) {
+    async sweep(limit = Number.POSITIVE_INFINITY, signal) {
       const swept: SweptThreads = { deleted: 0, pruned: 0, failed: 0 };
       // Of this sweep: one thread that fails each time must not keep the others from their turn.
       const failed: string[] = [];
+      let batch = FIRST_BATCH;
       const steps = [
         [
           "deleted",
-          (picked: string[], left: number) => deleteBatch(failed, Math.min(left, THREADS_PER_BATCH), picked),
+          async (picked: string[], left: number) => {
+            const [size, startedAt] = [Math.min(left, batch), now()];
+            await deleteBatch(failed, size, picked);
+            // A last batch that is not full says nothing.
+            if (picked.length === size) batch = nextBatch(size, now() - startedAt);
+          },
         ],
         ["pruned", (picked: string[]) => pruneOne(failed, picked)],
       ] as const;
       for (const [what, work] of steps) {
         while (!signal?.aborted) {
           const left = limit - swept.deleted - swept.pruned - swept.failed;
-          if (left <= 0) break;
+          if (left <= 0 || failed.length >= FAILED_AT_MOST) break;
           const picked: string[] = [];
           const startedAt = performance.now();
           try {
@@ -99,6 +128,7 @@ export const createRetention = (options: RetentionOptions): Retention => {
               "expired threads could not be removed; tried again later",
             );
             failed.push(...picked);
+            batch = Math.min(batch, FIRST_BATCH);
             swept.failed += picked.length;
           }
           if (picked.length === 0) break;
