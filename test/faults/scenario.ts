@@ -7,6 +7,8 @@ export interface Finding {
   figure: string;
   /** What contradicts the criterion; none: it holds. */
   complaints: string[];
+  /** Why it can't run on this machine. */
+  skipped?: string;
 }
 
 export interface ScenarioParts {
