@@ -76,7 +76,8 @@ export interface Server {
   inputSchemaOf(graphId: string): Promise<JsonObject | undefined>;
   /** Ids of the runs in its hands, ten at most: one of them may be what ends the process. */
   runsInHand(): readonly string[];
-  listen(): Promise<{ address: string }>;
+  /** `readsAhead`: schemas of graphs are read from source before they are asked for. */
+  listen(options?: { readsAhead: boolean }): Promise<{ address: string }>;
   /**
    * In development: has new runs executed by the code of now, and reads langgraph.json and the graphs anew. What is being executed
    * goes on in the code that it began with. Throws what is wrong with the new code; then everything is as it was.
@@ -245,13 +246,14 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
       return graphs.isFactory(graphId) ? undefined : await graphs.declaredInput(graphId);
     },
     runsInHand: () => worker.runIds.slice(0, RUNS_NAMED),
-    async listen() {
+    async listen({ readsAhead } = { readsAhead: false }) {
       await app.listen({ host: config.host, port: config.port });
       ready = true;
       const addresses = addressesOf(app.server.address() as AddressInfo);
       own.address = addresses.called;
       own.apiAddress = addresses.called + foundation.http.mountPrefix;
       if (ownServer !== undefined) execution.graphProcesses?.listening(own.apiAddress);
+      if (readsAhead) graphs.readAhead();
       return { address: `${addresses.listening}${foundation.http.mountPrefix}` };
     },
     async renew(how) {

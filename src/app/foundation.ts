@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { createApiKeys } from "../access/api-keys.ts";
 import type { Authorize } from "../access/authorize.ts";
 import { THE_SERVER } from "../access/caller.ts";
@@ -115,17 +116,21 @@ export const openFoundation = async (parts: FoundationParts) => {
       visibility: await authorize(THE_SERVER, "store", "search", { namespace: [] }),
     }),
   };
+  const sourceOptions = {
+    configPath: config.graphConfigFile,
+    projectKeys: config.projectKeys,
+    cacheFolder: resolve(config.dataFolder),
+    logger,
+  };
   const missing = config.sourceSchemas === true ? missingCompiler() : undefined;
   const isUnread = missing !== undefined && entries.some(({ file }) => TYPESCRIPT.test(file));
-  if (isUnread && !(await areSchemasKept(config.graphConfigFile, entries)))
+  if (isUnread && !(await areSchemasKept(sourceOptions, entries)))
     logger.info(`the schemas of graphs leave out what only types say: ${missing}`);
   const openSource = () =>
     config.sourceSchemas !== false
       ? createSourceReader({
+          ...sourceOptions,
           entry: config.sourceSchemas === true && missing === undefined ? SCHEMA_PROCESS : undefined,
-          configPath: config.graphConfigFile,
-          projectKeys: config.projectKeys,
-          logger,
         })
       : undefined;
   const reloading = development && (await openReloadingGraphs(development, loading, openSource));

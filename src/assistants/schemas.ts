@@ -144,6 +144,10 @@ export const graphSchemas = z
     state_schema: jsonObject,
     config_schema: jsonObject,
     context_schema: jsonObject,
+    provisional: z
+      .literal(true)
+      .optional()
+      .describe("The graph's source is still being read: ask again in a moment for the types of its fields."),
   })
   .meta({ id: "GraphSchema" });
 export const subgraphSchemas = z.record(z.string(), graphSchemas).meta({ id: "Subgraphs" });

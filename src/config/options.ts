@@ -102,7 +102,7 @@ export const OPTIONS: {
     expected: "true, false or kept",
     schema: z.string().pipe(z.union([z.literal("kept"), z.stringbool()])),
     description:
-      "Whether the schemas of Annotation graphs are read from TypeScript source, by a process that starts when they are asked for; " +
+      "Whether the schemas of Annotation graphs are read from TypeScript source, by a process that is started after the server; " +
       "kept: only those that 'threadloom schemas' has kept are told, as in an image.",
   },
   host: {

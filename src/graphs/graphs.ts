@@ -43,11 +43,13 @@ export interface Graphs {
     accessContext?: AccessContext,
   ): Promise<RunnableGraph>;
   /**
-   * JSON schemas. The answer is shared: don't change it. For a graph whose state is declared by types it may wait until
-   * the source was read. Here and below the config matters to a factory only; one that can't build its graph from it is
+   * JSON schemas. The answer is shared: don't change it. For a graph whose state is declared by types it waits a moment
+   * for its source to be read, and is `provisional` before that. Here and below the config matters to a factory only; one that can't build its graph from it is
    * `invalid`.
    */
   schemas(id: string, config?: GraphConfiguration): Promise<GraphSchemas>;
+  /** Begins to read from source what graphs do not tell themselves; it takes seconds, in another process. */
+  readAhead(): void;
   /** The schema of its input as far as the graph itself tells it, without its source. */
   declaredInput(id: string): Promise<JsonObject>;
   /** @param xray `true` opens every subgraph, a number the first so many levels */
@@ -181,6 +183,9 @@ export async function loadGraphs({
   const sourceOf = async (id: string): Promise<GraphSourceSchemas | undefined> =>
     source === undefined ? NOTHING : await source.of(id);
 
+  const marked = (schemas: GraphSchemas, fromSource: GraphSourceSchemas | undefined): GraphSchemas =>
+    fromSource === undefined && source?.isReading === true ? { ...schemas, provisional: true } : schemas;
+
   return {
     ids: [...loaded.keys()],
     has: (id) => loaded.has(id),
@@ -194,10 +199,15 @@ export async function loadGraphs({
       if (known) return known;
       const graph = await resolveToDescribe(id, config);
       const fromSource = isDeclaredByTypes(graph) ? await sourceOf(id) : NOTHING;
-      const schemas = graphSchemas(id, graph, fromSource?.get(""));
+      const schemas = marked(graphSchemas(id, graph, fromSource?.get("")), fromSource);
       // A factory's graph may have another shape for another config.
       if (find(id).graph && fromSource !== undefined) schemasById.set(id, schemas);
       return schemas;
+    },
+
+    readAhead() {
+      const isUnknown = ({ graph }: LoadedGraph): boolean => graph === undefined || isDeclaredByTypes(graph);
+      if ([...loaded.values()].some(isUnknown)) source?.readAhead();
     },
 
     async declaredInput(id) {
@@ -210,13 +220,13 @@ export async function loadGraphs({
 
     async subgraphs(id, namespace, recurse = false, config) {
       const found: Record<string, GraphSchemas> = {};
-      let fromSource: GraphSourceSchemas | undefined;
+      let asked: Promise<GraphSourceSchemas | undefined> | undefined;
       const graph = await resolveToDescribe(id, config);
       // LangGraph goes down to a namespace of several names only when it recurses.
       const goDown = recurse || namespace?.includes("|");
       for await (const [name, subgraph] of graph.getSubgraphsAsync(namespace, goDown)) {
-        if (isDeclaredByTypes(subgraph)) fromSource ??= (await sourceOf(id)) ?? NOTHING;
-        found[name] = graphSchemas(id, subgraph, fromSource?.get(name));
+        const fromSource = isDeclaredByTypes(subgraph) ? await (asked ??= sourceOf(id)) : NOTHING;
+        found[name] = marked(graphSchemas(id, subgraph, fromSource?.get(name)), fromSource);
       }
       return found;
     },

@@ -23,6 +23,8 @@ export interface GraphSchemas {
   /** Keys of `config.configurable`: what a graph declares as its context is accepted there too. */
   config_schema: JsonObject;
   context_schema: JsonObject;
+  /** The source of the graph is being read: it may tell more. */
+  provisional?: true;
 }
 
 /** The parts of a `StateGraph` in which it keeps what it was declared with. */

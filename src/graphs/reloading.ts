@@ -23,6 +23,7 @@ export const createReloadingGraphs = async (
     classesOf: (id) => graphs.classesOf(id),
     resolve: (...asked) => graphs.resolve(...asked),
     schemas: (...asked) => graphs.schemas(...asked),
+    readAhead: () => graphs.readAhead(),
     declaredInput: (id) => graphs.declaredInput(id),
     drawing: (...asked) => graphs.drawing(...asked),
     subgraphs: (...asked) => graphs.subgraphs(...asked),

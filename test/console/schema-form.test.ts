@@ -115,6 +115,29 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("a form of a JSON schema", {
   }, SLOW_MS);
   afterAll(() => shown?.close());
 
+  test("says while the server still reads the types of the graph, and shows them when they are there", async () => {
+    const { page } = shown;
+    let isRead = false;
+    await page.route("**/schemas", (route) => {
+      const fields = (properties: object) => ({ context_schema: { type: "object", properties } });
+      const provisional = { ...fields({ tone: {} }), provisional: true };
+      return route.fulfill({ json: isRead ? fields({ tone: { enum: ["calm", "loud"] } }) : provisional });
+    });
+    await shown.go("/assistants");
+    await page.reload();
+    await page.getByRole("button", { name: "New assistant" }).click();
+    const notice = dialog().getByText("Still reading the types of this graph…");
+    await notice.waitFor();
+    await dialog().getByLabel("tone (JSON)").waitFor();
+    isRead = true;
+    await notice.waitFor({ state: "detached" });
+    await dialog().getByLabel("tone").selectOption("loud");
+    await page.unroute("**/schemas");
+    await page.route("**/schemas", (route) =>
+      route.fulfill({ json: { graph_id: "agent", context_schema: schema, config_schema: schema } }),
+    );
+  });
+
   test("shows every field with its words, and fills in nothing, not even defaults", async () => {
     await open(SCHEMA);
     await dialog().getByLabel("Who (required)").waitFor();

@@ -35,7 +35,14 @@ export const spawnServer = (
     [...(entry === undefined ? [...AHEAD, programOf(), command] : ["--import", "tsx", entry]), ...argv],
     {
       cwd: ROOT,
-      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], LOG_FORMAT: "json", ...environment },
+      env: {
+        PATH: process.env["PATH"],
+        HOME: process.env["HOME"],
+        LOG_FORMAT: "json",
+        // It would be read after each start.
+        SOURCE_SCHEMAS: "false",
+        ...environment,
+      },
       stdio: ["ignore", "pipe", "pipe"],
     },
   );

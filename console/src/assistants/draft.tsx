@@ -2,7 +2,7 @@ import type { Config } from "@langchain/langgraph-sdk";
 import { useId, useState, type FormEvent, type ReactNode } from "react";
 import { useSchemas } from "../parts/assistants.ts";
 import { JsonEditor } from "../parts/json.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
+import { FaultNotice, ReadingNotice } from "../parts/notice.tsx";
 import { UNTOUCHED, ValueEditor, type Validity } from "../parts/value-editor.tsx";
 import styles from "./assistants.module.css";
 
@@ -80,6 +80,7 @@ export const DraftForm = ({
       <section className="stack" aria-labelledby={`${id}context`}>
         <h3 id={`${id}context`}>Context</h3>
         <FaultNotice error={schemas.error} onRetry={() => void schemas.refetch()} />
+        <ReadingNotice schemas={schemas.data} />
         {!schemas.isPending && (
           <ValueEditor
             label="Context"

@@ -2,7 +2,7 @@ import { useId, useState, type FormEvent, type ReactNode } from "react";
 import { Dialog } from "../parts/dialog.tsx";
 import { useSchemas } from "../parts/assistants.ts";
 import { JsonEditor } from "../parts/json.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
+import { FaultNotice, ReadingNotice } from "../parts/notice.tsx";
 import { localTimeOf } from "../parts/time.tsx";
 import { ValueEditor, type Validity } from "../parts/value-editor.tsx";
 import type { Cron } from "./cron.ts";
@@ -69,6 +69,7 @@ const InputField = ({ assistantId, initial, onChange }: InputFieldProps) => {
   return (
     <section className="stack" aria-label="Input">
       <h3>Input</h3>
+      <ReadingNotice schemas={schemas.data} />
       <ValueEditor
         label="Input"
         schema={schema ?? {}}

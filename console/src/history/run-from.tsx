@@ -4,7 +4,7 @@ import { useEffect, useState } from "react";
 import { useSchemas } from "../parts/assistants.ts";
 import type { CheckpointPlace } from "../parts/checkpoints.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
+import { FaultNotice, ReadingNotice } from "../parts/notice.tsx";
 import { isOver, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
 import { UNTOUCHED, ValueEditor } from "../parts/value-editor.tsx";
@@ -192,6 +192,7 @@ const NewInput = ({ assistantId, isPending, error, onRun, onClose }: NewInputPro
   return (
     <Dialog title="Run from here with new input" onClose={onClose}>
       <FaultNotice error={schemas.error} />
+      <ReadingNotice schemas={schemas.data} />
       {!schemas.isPending && (
         <ValueEditor
           label="Input"

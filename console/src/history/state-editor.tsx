@@ -4,7 +4,7 @@ import type { AssistantGraph, ThreadState } from "@langchain/langgraph-sdk";
 import { useDrawing, useSchemas } from "../parts/assistants.ts";
 import type { CheckpointPlace } from "../parts/checkpoints.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
+import { FaultNotice, ReadingNotice } from "../parts/notice.tsx";
 import { UNTOUCHED, ValueEditor } from "../parts/value-editor.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { isObject } from "../parts/is-object.ts";
@@ -132,6 +132,7 @@ export const StateEditor = ({ threadId, assistantId, place, state, onStored, onC
         </select>
       </div>
       <FaultNotice error={schemas.error ?? graph.error} />
+      <ReadingNotice schemas={schemas.data} />
       <FaultNotice error={store.error} />
       <div className="row">
         <button

@@ -1,3 +1,4 @@
+import type { GraphSchema } from "@langchain/langgraph-sdk";
 import { useQuery } from "@tanstack/react-query";
 import { v5 } from "uuid";
 import { shortened } from "./shortened.ts";
@@ -44,14 +45,20 @@ export const useGraphIds = () => {
   });
 };
 
-/** What a graph takes and keeps, as JSON schemas. `reference`: an assistant's id, or a graph's; undefined asks for nothing. */
+/** As the server says it: the types of some fields are not known yet. */
+type Schemas = GraphSchema & { provisional?: true };
+const ASK_AGAIN_MS = 1_000;
+
+/** What a graph takes and keeps, as JSON schemas; asked for again while the server reads its source. `reference`: an assistant's id, or a graph's; undefined asks for nothing. */
 export const useSchemas = (reference: string | undefined) => {
   const { client } = useConnection();
   return useQuery({
     queryKey: ["assistants", "schemas", reference],
-    queryFn: ({ signal }) => client.assistants.getSchemas(reference ?? "", { signal }),
+    queryFn: async ({ signal }): Promise<Schemas> =>
+      await client.assistants.getSchemas(reference ?? "", { signal }),
     enabled: reference !== undefined,
     staleTime: 60_000,
+    refetchInterval: ({ state }) => (state.data?.provisional === true ? ASK_AGAIN_MS : false),
   });
 };
 

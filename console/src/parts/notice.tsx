@@ -14,5 +14,13 @@ export const FaultNotice = ({ error, onRetry }: { error: unknown; onRetry?: (() 
     </div>
   );
 
+/** Says above a form that some of its fields have no types yet. */
+export const ReadingNotice = ({ schemas }: { schemas: { provisional?: true } | undefined }) =>
+  schemas?.provisional === true ? (
+    <p className="faint" role="status">
+      Still reading the types of this graph…
+    </p>
+  ) : null;
+
 /** Stands where a list has nothing to show. */
 export const Empty = ({ children }: { children: ReactNode }) => <p className="faint">{children}</p>;

@@ -2,7 +2,7 @@ import type { Assistant } from "@langchain/langgraph-sdk";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useDrawing, useSchemas } from "../parts/assistants.ts";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, FaultNotice, ReadingNotice } from "../parts/notice.tsx";
 import { useBranches } from "./branches.ts";
 import { Composer } from "./composer.tsx";
 import type { InputSchema } from "./input-schema.ts";
@@ -97,6 +97,7 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
           />
         )}
         {(isRunning || record?.status === "busy") && <QueuedRuns threadId={threadId} />}
+        {!isAsked && <ReadingNotice schemas={schemas.data} />}
         {!isAsked && (
           <Composer
             key={`${assistant.assistant_id} ${returned === undefined}`}

@@ -4,7 +4,7 @@ import { lazy, Suspense, useState } from "react";
 import { Link, useLocation, useParams, useSearch } from "wouter";
 import { useSchemas } from "../parts/assistants.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { Empty, FaultNotice } from "../parts/notice.tsx";
+import { Empty, FaultNotice, ReadingNotice } from "../parts/notice.tsx";
 import { shortened } from "../parts/shortened.ts";
 import { Status } from "../parts/status.tsx";
 import { useConnection } from "../server/connection.tsx";
@@ -205,6 +205,7 @@ const NewThread = ({ assistant }: { assistant: Assistant | undefined }) => {
         )}
       </div>
       <FaultNotice error={begin.error} />
+      <ReadingNotice schemas={schemas.data} />
       {assistant !== undefined && (
         <Composer
           key={assistant.assistant_id}

@@ -2,7 +2,7 @@ import type { Assistant, AssistantGraph } from "@langchain/langgraph-sdk";
 import { useId, useState, type FormEvent } from "react";
 import { useDrawing, useSchemas } from "../parts/assistants.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { FaultNotice } from "../parts/notice.tsx";
+import { FaultNotice, ReadingNotice } from "../parts/notice.tsx";
 import { UNTOUCHED, ValueEditor, type Validity } from "../parts/value-editor.tsx";
 import { EVERY_NODE, NO_OPTIONS, type RunOptions } from "./run-options.ts";
 import styles from "./run-options.module.css";
@@ -81,6 +81,7 @@ export const RunOptionsForm = ({ assistant, options, onSave, onClose }: RunOptio
           {nodes.length > shown.length && <p className="faint">The first {shown.length} nodes.</p>}
         </section>
         <FaultNotice error={schemas.error} onRetry={() => void schemas.refetch()} />
+        <ReadingNotice schemas={schemas.data} />
         {!schemas.isPending && (
           <>
             <section className="stack" aria-labelledby={`${id}context`}>

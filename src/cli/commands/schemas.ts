@@ -17,8 +17,8 @@ Examples:
   $ threadloom schemas
   $ threadloom schemas --config packages/agent/langgraph.json
 
-A server reads them by itself when they are asked for, and keeps them in node_modules/.cache. This does so ahead, for images
-whose files can't be written any more once they run. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+A server reads them by itself after its start, and keeps them in .threadloom. This does so ahead, in node_modules/.cache, for
+images whose files can't be written any more once they run. Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 const fill = async (configPath: string, { write, tell }: CommandSurroundings): Promise<void> => {
   const { entries } = await readGraphConfig(configPath);
@@ -36,7 +36,7 @@ const fill = async (configPath: string, { write, tell }: CommandSurroundings): P
     tell(`threadloom schemas: graph '${id}' can't be read from source: ${message}\n`);
   if (!extraction.isComplete)
     throw new StartError("A module was not found, so nothing is kept: install the packages first.");
-  await createExtractionCache(kept).write(request, extraction);
+  await createExtractionCache([kept]).write(request, extraction);
   write(`Kept the schemas of ${extraction.graphs.length} of ${entries.length} graphs in ${kept}.\n`);
 };
 

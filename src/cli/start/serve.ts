@@ -109,7 +109,7 @@ const open = async (
     environment: process.env,
     development,
   });
-  return (await opened.server.listen()).address;
+  return (await opened.server.listen({ readsAhead: true })).address;
 };
 
 /** In reverse order, each though the other failed. `failed`: see Server. */

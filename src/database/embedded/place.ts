@@ -19,6 +19,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { StartError } from "../../domain/errors.ts";
 import { isThere } from "../../lib/is-there.ts";
+import { ensureOwnFolder } from "../../lib/own-folder.ts";
 
 /**
  * Where the embedded PostgreSQL lives and as whom it runs.
@@ -141,6 +142,7 @@ export const makePlace = async ({ folder, user }: ClusterPlace): Promise<void> =
         if (made === firstMade) break;
       }
     }
+    await ensureOwnFolder(parent);
     await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;
     });

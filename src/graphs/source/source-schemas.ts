@@ -11,11 +11,15 @@ export type GraphSourceSchemas = ReadonlyMap<string, SourceSchemas>;
 
 /** What TypeScript source says of the project's graphs. */
 export interface SourceReader {
+  /** Begins to read the source of all graphs in another process, or what was kept of it. */
+  readAhead(): void;
   /**
-   * Reads the source of all graphs when it is asked for the first time, in another process. Undefined if that is not known
-   * yet, or could not be found out; an empty map if the source says nothing of this graph. Never rejects.
+   * Reads as `readAhead` does, if it has not begun. Undefined if that is not known yet, or could not be found out; an empty map
+   * if the source says nothing of this graph. Never rejects.
    */
   of(graphId: string): Promise<GraphSourceSchemas | undefined>;
+  /** Whether the answer will be another one in a while. */
+  readonly isReading: boolean;
   close(): void;
 }
 
@@ -26,15 +30,15 @@ export interface SourceReaderOptions {
   configPath: string;
   /** What the environment says of it. */
   projectKeys?: ProjectKeys | undefined;
-  /** Where the last result is kept; beside the project's packages if left out, and nowhere if it has none. */
-  cacheFolder?: string;
-  /** How long questions wait, counted from the first: later ones get their answer at once, even if it is none yet. */
+  /** Where the last results are kept; beside the project's packages they are looked for, too. */
+  cacheFolder: string;
+  /** How long a question waits. */
   patienceMs?: number;
   logger: Logger;
 }
 
-/** Longer than the process takes on a machine that does something else, too; clients wait longer. */
-const PATIENCE_MS = 15_000;
+/** What somebody waits for a form. An answer that comes before the source was read says so. */
+const PATIENCE_MS = 2_000;
 /** What has failed will most likely fail again. */
 const RETRY_MS = 60_000;
 
@@ -46,24 +50,29 @@ export const requestOf = (folder: string, entries: readonly GraphEntry[]): Extra
   entries: entries.map(({ id, file, exportName }) => ({ id, file, exportName })),
 });
 
+const foldersOf = (folder: string, cacheFolder: string): string[] => [
+  cacheFolder,
+  ...[cacheFolderOf(folder)].filter((each) => each !== undefined),
+];
+
 /** Whether the schemas of these graphs were kept, so that they are known where nothing can read the source (`entry`). */
 export const areSchemasKept = async (
-  configPath: string,
+  { configPath, cacheFolder }: Pick<SourceReaderOptions, "configPath" | "cacheFolder">,
   entries: readonly GraphEntry[],
 ): Promise<boolean> => {
   const folder = dirname(resolve(configPath));
-  const cache = createExtractionCache(cacheFolderOf(folder));
+  const cache = createExtractionCache(foldersOf(folder, cacheFolder));
   return (await cache.read(requestOf(folder, entries), true)) !== undefined;
 };
 
 export const createSourceReader = (options: SourceReaderOptions): SourceReader => {
   const { entry, logger, patienceMs = PATIENCE_MS } = options;
   const folder = dirname(resolve(options.configPath));
-  const cache = createExtractionCache(options.cacheFolder ?? cacheFolderOf(folder));
+  const cache = createExtractionCache(foldersOf(folder, options.cacheFolder));
   let running: ExtractionProcess | undefined;
   let isClosed = false;
   let reading: Promise<ReadonlyMap<string, GraphSourceSchemas> | undefined> | undefined;
-  let patientUntil = 0;
+  let isReading = false;
   let failedAt: number | undefined;
 
   const extracted = async (request: ExtractionRequest): Promise<Extraction | undefined> => {
@@ -90,6 +99,18 @@ export const createSourceReader = (options: SourceReaderOptions): SourceReader =
     return extraction;
   };
 
+  const begin = (): Promise<ReadonlyMap<string, GraphSourceSchemas> | undefined> => {
+    if (failedAt !== undefined && Date.now() - failedAt > RETRY_MS) {
+      failedAt = undefined;
+      reading = undefined;
+    }
+    if (reading === undefined) {
+      isReading = true;
+      reading = read().finally(() => (isReading = false));
+    }
+    return reading;
+  };
+
   const read = async (): Promise<ReadonlyMap<string, GraphSourceSchemas> | undefined> => {
     try {
       const { entries } = await readGraphConfig(options.configPath, options.projectKeys);
@@ -103,16 +124,12 @@ export const createSourceReader = (options: SourceReaderOptions): SourceReader =
   };
 
   return {
+    readAhead: () => void begin(),
+    get isReading() {
+      return isReading;
+    },
     async of(graphId) {
-      if (failedAt !== undefined && Date.now() - failedAt > RETRY_MS) {
-        failedAt = undefined;
-        reading = undefined;
-      }
-      if (reading === undefined) {
-        reading = read();
-        patientUntil = Date.now() + patienceMs;
-      }
-      const graphs = await within(patientUntil - Date.now(), reading);
+      const graphs = await within(patienceMs, begin());
       return graphs && (graphs.get(graphId) ?? NOTHING);
     },
     close() {

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
@@ -13,7 +13,9 @@ import {
 } from "../../../src/graphs/source/source-schemas.ts";
 import { readGraphConfig } from "../../../src/project/langgraph-json.ts";
 import { startTestServer } from "../../helpers/app.ts";
+import { freshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
+import { spawnServer } from "../../helpers/server-process.ts";
 import { loadConfig, logger } from "../helpers.ts";
 import { aProject, graphText, SCHEMA_PROCESS } from "./project.ts";
 
@@ -128,7 +130,13 @@ test("what `npm run schemas` has kept, for an image, a server finds and starts n
   expect(stdout).toContain("Kept the schemas of 1 of 1 graphs");
   const entry = new URL("file:///no/such/program.js");
   const graphs = await loadConfig(configPath, {
-    source: createSourceReader({ entry, configPath, patienceMs: PATIENCE_MS, logger }),
+    source: createSourceReader({
+      entry,
+      configPath,
+      cacheFolder: join(folder, ".threadloom"),
+      patienceMs: PATIENCE_MS,
+      logger,
+    }),
   });
   expect((await graphs.schemas("one")).input_schema).toEqual({
     type: "object",
@@ -144,7 +152,7 @@ test("what was kept is told where nothing can read the source, without the packa
   const gone = join(folder, "node_modules/@types/gone/package.json");
   const { entries } = await readGraphConfig(configPath);
   const schemas = { state: { value: { type: "string" } }, input: {}, output: {}, context: {} };
-  await createExtractionCache(cacheFolder).write(requestOf(folder, entries), {
+  await createExtractionCache([cacheFolder]).write(requestOf(folder, entries), {
     graphs: [["one", [["", schemas]]]],
     failures: [],
     origins: [
@@ -163,6 +171,95 @@ test("what was kept is told where nothing can read the source, without the packa
   expect(await told(new URL("file:///no/such/program.js"))).toBeUndefined();
   await writeFile(source, graphText("boolean"));
   expect(await told(undefined)).toBeUndefined();
+});
+
+test("an answer from before the source was read says that it is provisional, and the later one does not", async () => {
+  const folder = await aProject({
+    "langgraph.json": LANGGRAPH_JSON,
+    "one.ts": graphText("string"),
+    "process.mjs": `
+      import { existsSync } from "node:fs";
+      const isLetGo = () => existsSync(new URL("./go", import.meta.url));
+      while (!isLetGo()) await new Promise((next) => setTimeout(next, 20));
+      ${ANSWERS}
+    `,
+  });
+  const configPath = join(folder, "langgraph.json");
+  const graphs = await loadConfig(configPath, {
+    source: createSourceReader({
+      entry: pathToFileURL(join(folder, "process.mjs")),
+      configPath,
+      cacheFolder: join(folder, ".threadloom"),
+      patienceMs: 10,
+      logger,
+    }),
+  });
+  graphs.readAhead();
+  expect(await graphs.schemas("one")).toMatchObject({
+    provisional: true,
+    state_schema: { properties: { value: {} } },
+  });
+  await writeFile(join(folder, "go"), "");
+  await expect
+    .poll(async () => await graphs.schemas("one"), { timeout: PATIENCE_MS })
+    .toMatchObject({ state_schema: { properties: { value: { type: "string" } } } });
+  expect(await graphs.schemas("one")).not.toHaveProperty("provisional");
+  // It is in a folder that git leaves out.
+  expect(await readFile(join(folder, ".threadloom/.gitignore"), "utf8")).toBe("*\n");
+});
+
+test("a failure to read is no reason to ask again", async () => {
+  const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON, "one.ts": graphText("string") });
+  const configPath = join(folder, "langgraph.json");
+  const entry = new URL("file:///no/such/program.js");
+  const cacheFolder = join(folder, "cache");
+  const graphs = await loadConfig(configPath, {
+    source: createSourceReader({ entry, configPath, cacheFolder, patienceMs: PATIENCE_MS, logger }),
+  });
+  expect(await graphs.schemas("one")).not.toHaveProperty("provisional");
+});
+
+test("the schemas of a few sources are kept, and a damaged file counts as none", async () => {
+  const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON });
+  const cacheFolder = join(folder, "cache");
+  const source = join(folder, "one.ts");
+  const cache = createExtractionCache([cacheFolder]);
+  const request = { folder, entries: [{ id: "one", file: source, exportName: "graph" }] };
+  const extractionOf = (text: string) => ({
+    graphs: [],
+    failures: [],
+    origins: [[source, digestOf(text)]] as [string, string][],
+    isComplete: true,
+  });
+  for (const text of ["1", "2", "3", "4", "5", "6"]) await cache.write(request, extractionOf(text));
+  const kept = await readdir(cacheFolder);
+  expect(kept).toHaveLength(4);
+  await writeFile(source, "5");
+  expect(await cache.read(request)).toEqual(extractionOf("5"));
+  await writeFile(source, "6");
+  expect(await cache.read(request)).toEqual(extractionOf("6"));
+  for (const name of kept) await writeFile(join(cacheFolder, name), "{");
+  expect(await cache.read(request)).toBeUndefined();
+  await cache.write(request, extractionOf("6"));
+  expect(await cache.read(request)).toEqual(extractionOf("6"));
+});
+
+test("'threadloom start' reads the source without being asked", async () => {
+  const folder = await aProject({ "langgraph.json": LANGGRAPH_JSON, "one.ts": graphText("string") });
+  const data = join(folder, ".threadloom");
+  const database = await freshDatabase();
+  onTestFinished(() => database.drop());
+  const server = spawnServer(["--config", join(folder, "langgraph.json"), "--port", "0"], {
+    DATABASE_URL: database.connectionString,
+    THREADLOOM_DATA: data,
+    SOURCE_SCHEMAS: "true",
+  });
+  onTestFinished(() => server.kill());
+  await server.address();
+  const kept = async (): Promise<string[]> => await readdir(data).catch(() => []);
+  await expect
+    .poll(kept, { timeout: PATIENCE_MS })
+    .toContainEqual(expect.stringMatching(/^schemas-.*\.json$/));
 });
 
 test("the log says once that schemas can't be kept", async () => {
@@ -195,6 +292,7 @@ test("servers with and without graph processes tell the fields of graphs and sub
     const server = await startTestServer({
       graphConfigFile: join(folder, "langgraph.json"),
       sourceSchemas: true,
+      dataFolder: join(folder, ".threadloom"),
       graphProcesses,
     });
     try {
