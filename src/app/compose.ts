@@ -70,13 +70,12 @@ export interface Server {
   readonly access: readonly string[];
   /** Whether there is a page at `/console`. */
   readonly hasConsole: boolean;
-  /** Ids of the graphs that it hosts. */
   readonly graphs: readonly string[];
   /** JSON schema of what a graph takes; undefined if that isn't known without building it, as of a factory. */
   inputSchemaOf(graphId: string): Promise<JsonObject | undefined>;
   /** Ids of the runs in its hands, ten at most: one of them may be what ends the process. */
   runsInHand(): readonly string[];
-  /** `readsAhead`: schemas of graphs are read from source before they are asked for. */
+  /** `readsAhead`: reads the schemas of graphs before they are asked for. */
   listen(options?: { readsAhead: boolean }): Promise<{ address: string }>;
   /**
    * In development: has new runs executed by the code of now, and reads langgraph.json and the graphs anew. What is being executed
