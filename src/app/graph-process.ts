@@ -2,6 +2,7 @@
  * A graph process: executes the graphs of runs for a main process, over connections of its own. The entry beside this
  * file loads it. It touches the process as serve.ts does: it is the process around its part of the server.
  */
+import { ofGraph } from "../lib/contents.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Worker } from "node:worker_threads";
 import { createAuthorize } from "../access/authorize.ts";
@@ -32,6 +33,7 @@ import { openItems } from "../store/semantic-search.ts";
 interface Blaming {
   current: AsyncLocalStorage<CurrentExecution>;
   logger: Logger;
+  logsContents: boolean;
 }
 
 /** The pipe that the main process reads the log from; what graphs write to standard output is something else. */
@@ -55,20 +57,20 @@ for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal
  * Says whose code ends this process, as far as it is known: the context of what called `process.exit`, or of the timer or
  * callback that threw. Nobody is named by a full heap, a signal, or a loop without an end.
  */
-const blameWhoEnds = ({ current, logger }: Blaming): void => {
+const blameWhoEnds = ({ current, logger, logsContents }: Blaming): void => {
   /** LangGraph names the node; it names no run where a factory makes the graph. */
   const originHere = () => {
     const { id: _id, ...run } = current.getStore() ?? {};
     return { ...logOrigin(), ...run };
   };
   process.on("unhandledRejection", (error) =>
-    logger.error({ ...originHere(), err: error }, "a rejection was not handled"),
+    logger.error({ ...originHere(), err: ofGraph(error) }, "a rejection was not handled"),
   );
   let how = "called process.exit";
   process.on("uncaughtException", (error) => {
-    logger.fatal({ ...originHere(), err: error }, "an exception was not caught in a graph process");
+    logger.fatal({ ...originHere(), err: ofGraph(error) }, "an exception was not caught in a graph process");
     const { name, message } = describeThrown(error);
-    how = `threw an exception that nothing caught (${name}: ${message})`;
+    how = `threw an exception that nothing caught (${logsContents ? `${name}: ${message}` : name})`;
     process.exit(1);
   });
   process.on("exit", () => {
@@ -82,10 +84,11 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
   new Worker(WATCH, { workerData: process.ppid, execArgv: [], resourceLimits: WATCH_LIMITS }).unref();
   const logger = createLogger({
     level: setup.logLevel,
+    contents: setup.logContents,
     destination: openTerminal(LOG_DESCRIPTOR),
   });
   const current = new AsyncLocalStorage<CurrentExecution>();
-  blameWhoEnds({ current, logger });
+  blameWhoEnds({ current, logger, logsContents: setup.logContents });
   // Both belong to the process, as this does.
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
   Object.assign(console, createLogConsole(logger));

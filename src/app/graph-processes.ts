@@ -95,6 +95,7 @@ export const openGraphExecutor = (
       eventCharactersAtMost,
       stateValueCharactersAtMost: config.stateValueCharactersAtMost,
       logLevel: config.logLevel,
+      logContents: config.logContents,
       encryption: encryptionOf(config),
     },
     heapMegabytes: graphProcessHeapMegabytes,

@@ -38,6 +38,8 @@ export interface Config
   /** Starts without the handlers that `auth` of langgraph.json names. */
   readonly unsafeIgnoreAuth: boolean;
   readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+  /** Whether messages of graphs' errors, which may hold what users say, are logged. */
+  readonly logContents: boolean;
   readonly logFormat: "pretty" | "json";
   /** Origins whose pages may call the API; `*` is all, `loopback` every one on this machine. */
   readonly corsAllowOrigins: readonly string[];
@@ -223,6 +225,13 @@ export const OPTIONS: {
       .transform((level) => PYTHON_LEVELS.get(level.toLowerCase()) ?? level.toLowerCase())
       .pipe(z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])),
     description: "The least severe log lines that are written.",
+  },
+  logContents: {
+    environment: ["LOG_CONTENTS"],
+    default: "false",
+    ...flag,
+    description:
+      "true logs the messages of graphs' errors, which may hold what users say; dev does. false: class, code and stack only.",
   },
   logFormat: {
     environment: ["LOG_FORMAT", "LOG_JSON"],

@@ -1,3 +1,5 @@
+import type { WithoutContents } from "../lib/contents.ts";
+
 /**
  * The error catalogue: every way in which a request can be refused, declared once.
  *
@@ -171,7 +173,8 @@ export const sqlState = (error: unknown): string | undefined =>
  * What is stored of a thread is not as it should be, or storing it failed: a fault of ours or of the database, not of
  * the caller or his graph. For the log, with its cause; callers get a neutral sentence.
  */
-export class StateStorageError extends Error {
+export class StateStorageError extends Error implements WithoutContents {
+  readonly saysNoContents = true;
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.name = "StateStorageError";
@@ -182,7 +185,8 @@ export class StateStorageError extends Error {
  * What is stored can't be opened with the keys of this server. For the log, whose reader can mend it; callers get a neutral
  * sentence.
  */
-export class EncryptionError extends Error {
+export class EncryptionError extends Error implements WithoutContents {
+  readonly saysNoContents = true;
   /** The id of the key that is missing. Undefined: it is there, and what is stored was damaged. */
   readonly missingKeyId: string | undefined;
 
@@ -197,7 +201,8 @@ export class EncryptionError extends Error {
 }
 
 /** The database has crashed and lost what an attempt had stored last: it begins anew from what is there. */
-export class StateLostError extends Error {
+export class StateLostError extends Error implements WithoutContents {
+  readonly saysNoContents = true;
   constructor(threadId: string) {
     super(`The database has lost what was last stored of the state of thread ${threadId}.`);
     this.name = "StateLostError";

@@ -95,7 +95,7 @@ export const createServer = async (options: ServerOptions = {}): Promise<Embedde
     terminal: false,
     readText: (path) => readFileSync(path, "utf8"),
   });
-  const logger = createLogger({ level: config.logLevel, destination: undefined });
+  const logger = createLogger({ level: config.logLevel, contents: config.logContents });
   const { createServer: compose } = await import("../app/compose.ts");
   let postgres: EmbeddedPostgres | undefined;
   if (config.databaseUrl === undefined) {

@@ -1,4 +1,5 @@
 import { pino, type DestinationStream, type Logger } from "pino";
+import { fieldsWithoutContents, markedError } from "./contents.ts";
 import { boundedFields, boundedText } from "./log-fields.ts";
 import { openTerminal } from "./terminal.ts";
 
@@ -6,6 +7,8 @@ export type { Logger };
 
 export interface LoggerOptions {
   level: string;
+  /** Whether messages of graphs' errors are written, which may hold what users say. */
+  contents?: boolean | undefined;
   /** Where the lines go, each as JSON; standard output if it is not given. For a person at a terminal: pretty-lines.ts. */
   destination?: DestinationStream | undefined;
 }
@@ -37,12 +40,18 @@ export const fieldsOfError = (error: unknown, causes = CAUSES_AT_MOST): unknown 
  * One logger per server. Request headers are never logged, and the paths below are redacted all the same:
  * keys must not reach a log line through an object's context either.
  */
-export const createLogger = ({ level, destination }: LoggerOptions): Logger =>
+export const createLogger = ({ level, contents = false, destination }: LoggerOptions): Logger =>
   pino(
     {
       level,
       base: null,
-      serializers: { err: (error: unknown) => boundedFields(fieldsOfError(error)) },
+      serializers: {
+        err(error: unknown) {
+          const marked = markedError(error);
+          if (marked === undefined) return boundedFields(fieldsOfError(error));
+          return boundedFields(contents ? fieldsOfError(marked.error) : fieldsWithoutContents(marked.error));
+        },
+      },
       formatters: { log: boundedFields },
       hooks: {
         logMethod(values, method) {

@@ -1,8 +1,17 @@
+import type { WithoutContents } from "./contents.ts";
+
+class LateError extends Error implements WithoutContents {
+  readonly saysNoContents = true;
+  constructor(milliseconds: number) {
+    super(`no answer within ${milliseconds} ms`);
+  }
+}
+
 /** What the work answers. Rejects if that takes longer than so many milliseconds; the work goes on, and nobody hears of its end. */
 export const within = async <Answer>(milliseconds: number, work: Promise<Answer>): Promise<Answer> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds);
+    timer = setTimeout(() => reject(new LateError(milliseconds)), milliseconds);
   });
   try {
     return await Promise.race([work, late]);

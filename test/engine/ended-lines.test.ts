@@ -74,7 +74,7 @@ describe("a run that ended is told of in one line", () => {
       (text) => text.includes("the graph failed") && text.includes(run.run_id),
     );
     expect(failures.map((text) => JSON.parse(text) as Line)).toMatchObject([
-      { graph_id: "failing", err: { message: error?.message } },
+      { graph_id: "failing", err: { type: "Error", stack: expect.stringContaining("failing.ts:") } },
     ]);
   });
 

@@ -46,6 +46,7 @@ const TEST_CONFIG: Config = {
   unsafeIgnoreAuth: false,
   logLevel: "trace",
   logFormat: "json",
+  logContents: false,
   corsAllowOrigins: ["*"],
   allowedHosts: [],
   bodyLimitBytes: 4 * 1024 * 1024,

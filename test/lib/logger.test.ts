@@ -2,6 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
+import { ofGraph } from "../../src/lib/contents.ts";
 import { createLogger } from "../../src/lib/logger.ts";
 import { prettyLines } from "../../src/lib/pretty-lines.ts";
 import { openTerminal } from "../../src/lib/terminal.ts";
@@ -137,4 +138,38 @@ test("a terminal that takes nothing any more ends nothing", () => {
   } finally {
     closeSync(unwritable);
   }
+});
+
+test.each([
+  ["a message", (secret: string) => new Error(secret)],
+  [
+    "a message of several lines",
+    (secret: string) => new Error(`one\n    at ${secret} (/app/a.ts:1:2)\nthree`),
+  ],
+  ["a cause", (secret: string) => new Error("outer", { cause: new Error(secret, { cause: secret }) })],
+  ["errors of errors", (secret: string) => new AggregateError([new Error(secret), secret], secret)],
+  ["a name and a code", (secret: string) => Object.assign(new Error("x"), { name: secret, code: secret })],
+  ["a text that was thrown", (secret: string) => secret],
+  ["an object that was thrown", (secret: string) => ({ message: secret })],
+])("a graph's error is logged without what it says, unless contents are logged: %s", (name, throwing) => {
+  const secret = "my number is 4711";
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  for (const contents of [false, true])
+    createLogger({ level: "info", contents, destination }).warn({ err: ofGraph(throwing(secret)) }, "failed");
+  expect(lines[0]).not.toContain("4711");
+  if (name !== "an object that was thrown") expect(lines[1]).toContain("4711");
+});
+
+test("a graph's error without its message still says its class, its code and where it was thrown", () => {
+  const { logger, lines } = listeningLogger();
+  const error = Object.assign(new TypeError("secret"), { code: "ERR_OF_GRAPH" });
+  logger.warn({ err: ofGraph(new RangeError("secret", { cause: error })) }, "failed");
+  expect(JSON.parse(lines[0] ?? "")).toMatchObject({
+    err: {
+      type: "RangeError",
+      stack: expect.stringContaining("logger.test.ts:"),
+      cause: { type: "TypeError", code: "ERR_OF_GRAPH", stack: expect.stringContaining("logger.test.ts:") },
+    },
+  });
 });

@@ -1,3 +1,4 @@
+import { ofGraph } from "../../lib/contents.ts";
 import { isPassing } from "../../database/passing-faults.ts";
 import type { Database } from "../../database/database.ts";
 import { isUuid } from "../../lib/ids.ts";
@@ -119,7 +120,7 @@ const storedOf = async (
     } catch (error) {
       if (isPassing(error)) throw error;
       const { thread_id, checkpoint_id } = loaded.row;
-      logger.error({ err: error, thread_id, checkpoint_id }, "a stored state can't be read");
+      logger.error({ err: ofGraph(error), thread_id, checkpoint_id }, "a stored state can't be read");
       return withoutValues(threadId, loaded.row);
     }
   }

@@ -4,6 +4,7 @@
  * Whatever brings LangChain along is imported dynamically, after the environment is complete; and at the same
  * time as the embedded PostgreSQL starts, because both take most of the start's time.
  */
+import { ofGraph } from "../../lib/contents.ts";
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { resolve } from "node:path";
@@ -151,6 +152,7 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
   const terminal = openTerminal(process.stdout.fd, onUnread);
   const logger = createLogger({
     level: config.logLevel,
+    contents: config.logContents,
     destination: pretty ? prettyLines(terminal) : terminal,
   });
   tellWarnings({
@@ -209,11 +211,13 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
     opened.postgres?.abandon();
   });
   // A graph that forgets to await a promise must not take the runs of all others with it.
-  process.on("unhandledRejection", (error) => logger.error({ err: error }, "a rejection was not handled"));
+  process.on("unhandledRejection", (error) =>
+    logger.error({ err: ofGraph(error) }, "a rejection was not handled"),
+  );
   // After this nobody knows what state the process is in: the runs continue elsewhere.
   process.on("uncaughtException", (error) => {
-    if (stopping) return logger.debug({ err: error }, "another exception was not caught");
-    logger.fatal({ err: error, runs: runsInHand() }, "an exception was not caught; stopping");
+    if (stopping) return logger.debug({ err: ofGraph(error) }, "another exception was not caught");
+    logger.fatal({ err: ofGraph(error), runs: runsInHand() }, "an exception was not caught; stopping");
     void stop(1, { failed: true, keepsDatabase: false });
   });
 

@@ -1,3 +1,4 @@
+import { ofGraph } from "../../lib/contents.ts";
 import type { CheckpointStorage } from "../../checkpoints/types.ts";
 import type { Database } from "../../database/database.ts";
 import type { ClaimedRunRow, ExecutedRunRow } from "../../database/tables.ts";
@@ -166,7 +167,7 @@ export const createExecutor = (parts: ExecutorParts) => {
           log.warn({ err: result.error }, "the database was away; the run goes back to the queue");
           result = { kind: "stopped", reason: { kind: "shutdown" } };
         }
-        if (result.kind === "failed") log.warn({ err: result.error }, "the graph failed");
+        if (result.kind === "failed") log.warn({ err: ofGraph(result.error) }, "the graph failed");
         if (result.kind === "lost") log.warn(`the process of the graph ${result.how}`);
         let ending: RunEnding | undefined;
         let isLeft = false;

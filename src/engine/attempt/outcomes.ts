@@ -1,3 +1,4 @@
+import { ofGraph } from "../../lib/contents.ts";
 import type { StateSnapshot } from "@langchain/langgraph";
 import type { CheckpointStorage } from "../../checkpoints/types.ts";
 import type { ExecutedRunRow } from "../../database/tables.ts";
@@ -108,7 +109,7 @@ export const createOutcomes = ({
     } catch (error) {
       // Ours alone: a factory whose own database is away would keep the run from ending for ever.
       if (database.isLoss(error)) throw error;
-      logger.warn({ err: error, run_id: run.run_id }, "what a thread waits for could not be read");
+      logger.warn({ err: ofGraph(error), run_id: run.run_id }, "what a thread waits for could not be read");
       return { threadStatus, interrupts: "{}" };
     }
   };
@@ -122,7 +123,10 @@ export const createOutcomes = ({
       return toWireJson((await stateOf(run)).values);
     } catch (error) {
       if (database.isLoss(error)) throw error;
-      logger.warn({ err: error, run_id: run.run_id }, "the values of a run that ended could not be read");
+      logger.warn(
+        { err: ofGraph(error), run_id: run.run_id },
+        "the values of a run that ended could not be read",
+      );
       return undefined;
     }
   };

@@ -14,6 +14,7 @@
  * test/threads/state-equality.test.ts holds 1 and 2 against 3.
  */
 
+import { ofGraph } from "../../lib/contents.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../../checkpoints/types.ts";
 import { isPassing } from "../../database/passing-faults.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
@@ -131,7 +132,10 @@ export const createStateReader = ({
       return await valuesOf(written, await graphOf(written), stored);
     } catch (error) {
       if (error === refusal || isPassing(error)) throw error;
-      logger.error({ err: error, thread_id: thread.threadId }, "the values of a thread can't be read");
+      logger.error(
+        { err: ofGraph(error), thread_id: thread.threadId },
+        "the values of a thread can't be read",
+      );
       return null;
     }
   };
@@ -194,7 +198,10 @@ export const createStateReader = ({
           (error: unknown) => {
             if (isPassing(error)) throw error;
             const { threadId, checkpointId: checkpoint_id } = stored;
-            logger.error({ err: error, thread_id: threadId, checkpoint_id }, "a state can't be read");
+            logger.error(
+              { err: ofGraph(error), thread_id: threadId, checkpoint_id },
+              "a state can't be read",
+            );
             return unreadableFields(stored);
           },
         );
@@ -218,7 +225,10 @@ export const createStateReader = ({
           values = await valuesOf(written, graph, stored);
         } catch (error) {
           if (isPassing(error)) throw error;
-          logger.error({ err: error, thread_id: stored.threadId }, "the values of a thread can't be read");
+          logger.error(
+            { err: ofGraph(error), thread_id: stored.threadId },
+            "the values of a thread can't be read",
+          );
           continue;
         }
         yield [stored.threadId, values];

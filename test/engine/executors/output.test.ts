@@ -97,7 +97,7 @@ const lostAttempts = async ({ run_id }: { run_id: string }): Promise<number | un
 
 test.each([
   ["calls exit", "exit", "called process.exit"],
-  ["throws in a timer", "throw", "threw an exception that nothing caught (Error: from a timer)"],
+  ["throws in a timer", "throw", "threw an exception that nothing caught (Error)"],
 ])(
   "of all runs in a process that ends, the one that %s is named, and it alone has lost an attempt",
   async (_what, harm, how) => {

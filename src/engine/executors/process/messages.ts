@@ -27,6 +27,7 @@ export interface GraphProcessSetup {
   eventCharactersAtMost: number;
   stateValueCharactersAtMost: number;
   logLevel: string;
+  logContents: boolean;
   /** Over the pipe, and not in the environment, which graphs and their own processes see. */
   encryption: EncryptionSetup;
   /**

@@ -1,0 +1,68 @@
+/** Of errors of causes, as many as the log writes of any error. */
+const CAUSES_AT_MOST = 5;
+const MESSAGE_AT_MOST = 200;
+const FRAMES_AT_MOST = 30;
+const FRAME = /^\s+at .{1,500}:\d+:\d+\)?$/;
+/** Of classes and codes; any other text may be what somebody said. */
+const WORD = /^[\w$.:-]{1,100}$/;
+
+/** An error of a graph or of a library in it: its message may hold what users say. */
+class GraphError {
+  readonly error: unknown;
+  constructor(error: unknown) {
+    this.error = error;
+  }
+}
+
+/** Marks an error for the logger, which writes its message only if the server logs contents. */
+export const ofGraph = (error: unknown): object => new GraphError(error);
+
+/** The error in a mark; undefined for anything else. */
+export const markedError = (value: unknown): { error: unknown } | undefined =>
+  value instanceof GraphError ? value : undefined;
+
+/** An error of this server whose message holds nothing that users say. */
+export interface WithoutContents {
+  readonly saysNoContents: true;
+}
+
+const isOwn = (error: Error): boolean => (error as Partial<WithoutContents>).saysNoContents === true;
+
+const wordIn = (value: unknown): string | undefined =>
+  typeof value === "string" && WORD.test(value) ? value : undefined;
+
+/** The lines of a stack that name places in code. Its beginning repeats the message, which may look like such a line. */
+const framesOf = ({ stack, message }: Error): string => {
+  const text = String(stack ?? "");
+  const end = message === "" ? -1 : text.lastIndexOf(message);
+  return text
+    .slice(end < 0 ? 0 : end + message.length)
+    .split("\n")
+    .filter((line) => FRAME.test(line))
+    .slice(0, FRAMES_AT_MOST)
+    .join("\n");
+};
+
+/** What can be said of an error without its message: the classes of it and of its causes, their codes, and places in code. */
+export const fieldsWithoutContents = (error: unknown, causes = CAUSES_AT_MOST): unknown => {
+  if (!(error instanceof Error)) return { type: typeof error, message: withheld(textLength(error)) };
+  const { code, lc_error_code: langChainCode } = error as { code?: unknown; lc_error_code?: unknown };
+  const further = (one: unknown): unknown => fieldsWithoutContents(one, causes - 1);
+  const known = wordIn(code) ?? wordIn(langChainCode);
+  return {
+    type: wordIn(error.name) ?? "Error",
+    message: isOwn(error) ? error.message.slice(0, MESSAGE_AT_MOST) : withheld(String(error.message).length),
+    stack: framesOf(error),
+    ...(known === undefined ? {} : { code: known }),
+    ...(error.cause !== undefined && causes > 0 ? { cause: further(error.cause) } : {}),
+    ...(error instanceof AggregateError && causes > 0
+      ? { errors: error.errors.slice(0, causes).map(further) }
+      : {}),
+  };
+};
+
+/** Of what was thrown and is no error. */
+const textLength = (thrown: unknown): number => (typeof thrown === "string" ? thrown.length : 0);
+
+const withheld = (characters: number): string =>
+  `(withheld, ${characters} characters: LOG_CONTENTS=true logs what users say)`;
