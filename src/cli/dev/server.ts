@@ -23,12 +23,8 @@ import { createTelling, type Telling } from "./telling.ts";
 import { tsconfigFilesOf } from "./tsconfig-files.ts";
 
 /** Below what variables say. Closing has to be quick: what runs goes on at the next start. */
-const DEFAULTS = {
-  WORKERS: "1",
-  LOG_FORMAT: "pretty",
-  LOG_CONTENTS: "true",
-  BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "2",
-};
+const LOG = { LOG_FORMAT: "pretty", LOG_CONTENTS: "true" };
+const DEFAULTS = { WORKERS: "1", ...LOG, BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "2" };
 /** What the server has taken out of its environment stays out of that of graphs. */
 const KEPT_FROM_GRAPHS = new Set(["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]);
 const FILES_NAMED = 3;

@@ -89,6 +89,8 @@ export interface StateReaderOptions {
   logger: Logger;
 }
 
+const unread = (error: unknown, threadId: string) => ({ err: ofGraph(error), thread_id: threadId });
+
 export const createStateReader = ({
   checkpoints,
   graphs,
@@ -132,10 +134,7 @@ export const createStateReader = ({
       return await valuesOf(written, await graphOf(written), stored);
     } catch (error) {
       if (error === refusal || isPassing(error)) throw error;
-      logger.error(
-        { err: ofGraph(error), thread_id: thread.threadId },
-        "the values of a thread can't be read",
-      );
+      logger.error(unread(error, thread.threadId), "the values of a thread can't be read");
       return null;
     }
   };
@@ -198,10 +197,7 @@ export const createStateReader = ({
           (error: unknown) => {
             if (isPassing(error)) throw error;
             const { threadId, checkpointId: checkpoint_id } = stored;
-            logger.error(
-              { err: ofGraph(error), thread_id: threadId, checkpoint_id },
-              "a state can't be read",
-            );
+            logger.error({ ...unread(error, threadId), checkpoint_id }, "a state can't be read");
             return unreadableFields(stored);
           },
         );
@@ -225,10 +221,7 @@ export const createStateReader = ({
           values = await valuesOf(written, graph, stored);
         } catch (error) {
           if (isPassing(error)) throw error;
-          logger.error(
-            { err: ofGraph(error), thread_id: stored.threadId },
-            "the values of a thread can't be read",
-          );
+          logger.error(unread(error, stored.threadId), "the values of a thread can't be read");
           continue;
         }
         yield [stored.threadId, values];
