@@ -44,7 +44,9 @@ export interface ReadThreadOptions {
  */
 export interface Hub {
   /** Called by the executor when an attempt starts. */
-  open(options: Omit<RunChannelOptions, "log"> & { resumable: boolean; logged: boolean }): RunChannel;
+  open(
+    options: Omit<RunChannelOptions, "log"> & { graphId: string; resumable: boolean; logged: boolean },
+  ): RunChannel;
   /** Called by the executor after the run's terminal status is committed. */
   end(channel: RunChannel): void;
   /** Called by the executor when the run goes on elsewhere: its readers here are `lost` and resume there. */
@@ -132,7 +134,7 @@ export const createHub = (options: HubOptions): Hub => {
   const read = createReading({ ...options, channels, watchers, isStopped: () => stopped });
 
   return {
-    open({ resumable, logged, ...attempt }) {
+    open({ graphId, resumable, logged, ...attempt }) {
       const { threadId, runId, turn } = attempt;
       channels.supersede(runId);
       const channel = new RunChannel({
@@ -144,7 +146,7 @@ export const createHub = (options: HubOptions): Hub => {
         channel.startLogging(logOf(attempt));
       channels.hold(channel);
       watchers.notify(runId);
-      followed.wake(threadId, { threadId, runId, turn, attempt: attempt.attempt, resumable });
+      followed.wake(threadId, { threadId, runId, graphId, turn, attempt: attempt.attempt, resumable });
       return channel;
     },
 

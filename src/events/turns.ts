@@ -3,6 +3,7 @@ import type { RunAddress } from "./log.ts";
 
 /** The newest attempt of a run that has begun. */
 export interface BegunRun extends RunAddress {
+  graphId: string;
   attempt: number;
   turn: number;
   resumable: boolean;
@@ -31,11 +32,16 @@ const HEADS = `select t.thread_id, t.turns - t.unfinished_runs as over, extract(
  * runs_by_thread: which takes 8 ms for 10,000 of them, so it is asked only if something has begun or ended (0.1 ms). Also
  * run_events_pkey.
  */
-const NEXT = `select r.run_id, r.turn, r.attempt, r.resumable from threadloom.runs r
+const NEXT = `select r.run_id, r.graph_id, r.turn, r.attempt, r.resumable from threadloom.runs r
   where r.thread_id = $1 and r.turn >= $2 and (r.status = 'running' or (r.status <> 'pending' and (
     r.run_id = any($3::uuid[])
     or r.attempt = 0 or exists (select from threadloom.run_events e where e.thread_id = r.thread_id and e.run_id = r.run_id))))
   order by r.turn limit 1`;
+
+interface NextRow extends Pick<BegunRun, "turn" | "attempt" | "resumable"> {
+  run_id: string;
+  graph_id: string;
+}
 
 /** Threads that one look is for at most. */
 const HEADS_AT_ONCE = 1_000;
@@ -72,13 +78,10 @@ export const createTurns = (database: Database) => ({
 
   /** The run with the lowest turn from `from` on of which there are events to be read. `here`: runs in memory. */
   async next(threadId: string, from: number, here: readonly string[]): Promise<BegunRun | undefined> {
-    const [row] = await database.query<{ run_id: string; turn: number; attempt: number; resumable: boolean }>(
-      NEXT,
-      [threadId, Math.max(from, 1), here],
-    );
+    const [row] = await database.query<NextRow>(NEXT, [threadId, Math.max(from, 1), here]);
     if (row === undefined) return undefined;
-    const { run_id: runId, turn, attempt, resumable } = row;
-    return { threadId, runId, turn, attempt, resumable };
+    const { run_id: runId, graph_id: graphId, turn, attempt, resumable } = row;
+    return { threadId, runId, graphId, turn, attempt, resumable };
   },
 });
 

@@ -15,6 +15,7 @@ const runOf = (turn: number): BegunRun => ({
   runId: `run ${turn}`,
   turn,
   attempt: 1,
+  graphId: "test",
   resumable: true,
 });
 

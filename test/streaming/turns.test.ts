@@ -39,8 +39,12 @@ describe("a turn", () => {
       type: "event",
       event_id: `synth:${runId}:running`,
       method: "lifecycle",
+      params: { data: { event: "running", graph_name: "two-step" } },
     });
-    expect(frames.at(-1)).toMatchObject({ event_id: `synth:${runId}:completed` });
+    expect(frames.at(-1)).toMatchObject({
+      event_id: `synth:${runId}:completed`,
+      params: { data: { event: "completed", graph_name: "two-step" } },
+    });
     expect(frames.filter(({ method }) => method === "values").length).toBeGreaterThan(1);
     expect(frames.map(({ seq }) => seq)).toEqual(frames.map(({ seq }) => seq).sort((a, b) => a - b));
     expect(new Set(frames.map(({ event_id }) => event_id)).size).toBe(frames.length);
@@ -92,7 +96,7 @@ describe("a turn", () => {
       expect(answered.params).toMatchObject({ namespace: [], data: { interrupt_ids: [asked[0]] } });
     }
     const seen = tabs[0]?.seen ?? [];
-    expect(seen.at(-2)?.params.data).toEqual({ event: "running" });
+    expect(seen.at(-2)?.params.data).toMatchObject({ event: "running" });
     await tabs[0]?.until(isRoot("completed"));
   });
 

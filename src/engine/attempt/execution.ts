@@ -129,6 +129,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         attempt: run.attempt,
         turn: run.turn,
         firstSeq: (run.attempt - 1) * SEQ_PER_ATTEMPT,
+        graphId: run.graph_id,
         userId: userIdOf(run),
         keep: run.reader_id === processId,
         resumable: run.resumable,

@@ -1,3 +1,4 @@
+import type { BegunRun } from "../../events/turns.ts";
 import type { EndedRow } from "../repository.ts";
 import type { EndedRun, Interrupt } from "./ends.ts";
 
@@ -7,17 +8,22 @@ const interruptsOf = (told: string | undefined, { waiting }: EndedRow): Interrup
 };
 
 /**
- * A run at its end. `turn`: the one that its reader knows, for a run that is gone. `told`: what the run has told itself of what
+ * A run at its end; of one that is gone, what its reader knows. `told`: what the run has told itself of what
  * it left waiting, as JSON; of a run that told nothing over this wire, what its thread waits for counts.
  */
-export const endedRun = (runId: string, turn: number, row: EndedRow | undefined, told?: string): EndedRun => {
+export const endedRun = (
+  { runId, graphId, turn }: BegunRun,
+  row: EndedRow | undefined,
+  told?: string,
+): EndedRun => {
   if (row === undefined) {
-    return { runId, turn, status: "gone", error: null, endedAt: Date.now(), interrupts: undefined };
+    return { runId, graphId, turn, status: "gone", error: null, endedAt: Date.now(), interrupts: undefined };
   }
   const { status, error, endedAt } = row;
   if (status === "pending" || status === "running") throw new Error(`Run ${runId} has not ended.`);
   return {
     runId,
+    graphId,
     turn: row.turn,
     status,
     error,

@@ -13,6 +13,7 @@ export interface Interrupt {
 /** A run at its end. */
 export interface EndedRun {
   runId: string;
+  graphId: string;
   /** Of its newest attempt. */
   turn: number;
   /** `gone`: rolled back, or deleted with its thread. */
@@ -54,13 +55,6 @@ interface End {
   data: unknown;
 }
 
-const lifecycle = (event: string, more: object = {}): End => ({
-  what: event,
-  method: "lifecycle",
-  namespace: [],
-  data: { event, ...more },
-});
-
 const namespaceOfInterrupt = ({ ns }: Interrupt): string[] =>
   Array.isArray(ns) && ns.every((segment) => typeof segment === "string") ? ns : [];
 
@@ -77,12 +71,9 @@ const request = (interrupt: Interrupt, index: number): End => {
 };
 
 /** Of a strict resume that was refused, too, what the SDK reads: `reason`, `interrupt_ids`, `pending_ids`. */
-const failed = ({ error, message, ...more }: JsonObject): End => {
+const failure = ({ error, message, ...more }: JsonObject): object => {
   const name = typeof error === "string" ? error : "Error";
-  return lifecycle("failed", {
-    error: typeof message === "string" && message !== "" ? message : name,
-    ...more,
-  });
+  return { error: typeof message === "string" && message !== "" ? message : name, ...more };
 };
 
 /**
@@ -91,7 +82,13 @@ const failed = ({ error, message, ...more }: JsonObject): End => {
  * comes is the one that counts for JavaScript, and the second is the only one that Python looks at. See
  * docs/decisions/027-replay-and-ends-of-event-streaming.md.
  */
-const endsIn = ({ status, error, interrupts }: EndedRun): End[] => {
+const endsIn = ({ status, error, interrupts, graphId }: EndedRun): End[] => {
+  const lifecycle = (event: string, more: object = {}): End => ({
+    what: event,
+    method: "lifecycle",
+    namespace: [],
+    data: { event, graph_name: graphId, ...more },
+  });
   const requests = (interrupts ?? []).slice(0, END_EVENTS_AT_MOST - 2).map(request);
   switch (status) {
     case "success":
@@ -107,7 +104,7 @@ const endsIn = ({ status, error, interrupts }: EndedRun): End[] => {
     case "gone":
       return [lifecycle("interrupted"), lifecycle("failed", { error: "The run was rolled back." })];
     default:
-      return [failed(error ?? {})];
+      return [lifecycle("failed", failure(error ?? {}))];
   }
 };
 

@@ -34,20 +34,24 @@ export interface SubscriptionReaderOptions {
   onClose(): void;
 }
 
-const running = (runId: string, attempt: number, seq: number): ThreadEvent => ({
+const running = ({ runId, graphId }: BegunRun, attempt: number, seq: number): ThreadEvent => ({
   seq,
   eventId: runningId(runId, attempt),
   method: "lifecycle",
   namespace: [],
-  params: JSON.stringify({ namespace: [], timestamp: Date.now(), data: { event: "running" } }),
+  params: JSON.stringify({
+    namespace: [],
+    timestamp: Date.now(),
+    data: { event: "running", graph_name: graphId },
+  }),
 });
 
 /** An event of a run as this wire tells it; undefined if it does not. */
 const toThreadEvent = (
-  runId: string,
+  run: BegunRun,
   { event, data, seq, threadSeq = 0 }: RunEvent,
 ): ThreadEvent | undefined => {
-  if (event === "metadata") return running(runId, attemptOf(seq), threadSeq);
+  if (event === "metadata") return running(run, attemptOf(seq), threadSeq);
   if (!event.startsWith(PROTOCOL_EVENT_PREFIX) || event === INTERRUPTED_EVENT) return undefined;
   return {
     seq: threadSeq,
@@ -94,7 +98,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   const wanted = (events: readonly ThreadEvent[]): ThreadEvent[] =>
     events.filter((event) => filter.matches(event));
 
-  const ownEventsOf = ({ runId, events }: ThreadEvents, opening: Opening): ThreadEvent[] => {
+  const ownEventsOf = ({ runId, run, events }: ThreadEvents, opening: Opening): ThreadEvent[] => {
     const told: ThreadEvent[] = [];
     for (const event of events) {
       const { threadSeq = 0 } = event;
@@ -103,7 +107,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
       if (event.event === INTERRUPTED_EVENT) interrupted = { runId, told: event.data };
       if (threadSeq <= opening.since) continue;
       if (event.event === "metadata" && !isTold(turnOf(threadSeq), opening, filter)) continue;
-      const made = toThreadEvent(runId, event);
+      const made = toThreadEvent(run, event);
       if (made !== undefined) told.push(made);
     }
     return wanted(told);
@@ -112,7 +116,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   const endOf = async ({ runId, run }: ThreadEvents): Promise<EndedRun> => {
     const told = interrupted?.runId === runId ? interrupted.told : undefined;
     interrupted = undefined;
-    const ended = endedRun(runId, run.turn, await rowOf(runId), told);
+    const ended = endedRun(run, await rowOf(runId), told);
     seat?.reached(ended.turn);
     return ended;
   };
@@ -127,7 +131,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     ends: EndTelling,
   ): Promise<ThreadEvent[] | undefined> => {
     if (run === undefined || (await rowOf(run.runId)) !== undefined) return undefined;
-    return ends.of(endedRun(run.runId, run.turn, undefined), opening);
+    return ends.of(endedRun(run, undefined), opening);
   };
 
   async function* read(): AsyncGenerator<Told, "ended" | "lost", undefined> {
