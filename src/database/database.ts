@@ -6,7 +6,7 @@ import type { Logger } from "../lib/logger.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
 import { createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
 import { createOutages } from "./outages.ts";
-import { isPassing } from "./passing-faults.ts";
+import { isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
 import { nameStatements } from "./statement-names.ts";
 
 export interface DatabaseOptions {
@@ -58,7 +58,6 @@ export interface Database extends Records, BoundedReads {
   readonly connectionString: string;
   /**
    * `answerMs`: for how long the answer is waited for, instead of the usual time; the connection that owes it is given up.
-   * Such a statement is not prepared, so it is for what is rarely asked.
    */
   query<Row>(text: string, values?: unknown[], options?: { answerMs?: number }): Promise<Row[]>;
   /**
@@ -78,11 +77,16 @@ const LOSS_TOLD_EVERY_MS = 10_000;
 /** How long a request may wait for a connection before it is refused as `unavailable`. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /**
- * No statement of ours takes this long. Without an end, whoever asks over a connection that is dead and does not
- * say so (a firewall that forgot it, a machine that vanished) waits for a quarter of an hour. Set here and not as
- * `statement_timeout`, which poolers refuse at the start of a connection.
+ * A connection that is dead and does not say so (a firewall that forgot it, a machine that vanished) is given up after this
+ * time without an answer. Statements of runs take milliseconds. Set here and not as `statement_timeout`, which poolers
+ * refuse at the start of a connection.
  */
-const ANSWER_TIMEOUT_MS = 60_000;
+const ANSWER_TIMEOUT_MS = 15_000;
+/** Within a transaction, whose first statement has shown that the connection lives: threads are deleted and copied there. */
+const LONG_ANSWER_TIMEOUT_MS = 60_000;
+/** What a statement carries may take as long again on a slow line. */
+const BYTES_PER_MS = 1_000;
+const LARGE_BYTES = 1_000_000;
 /** SQLSTATE: a statement that writes was sent to a standby. */
 const READ_ONLY = "25006";
 
@@ -94,6 +98,15 @@ const KEEP_ALIVE_MS = 10_000;
 
 /** A new connection costs 2 ms of this process and plans every statement anew: keep them between bursts. */
 const IDLE_TIMEOUT_MS = 300_000;
+
+/** `pg` says it only in words. */
+const isUnanswered = (error: unknown): boolean =>
+  error instanceof Error && error.message === "Query read timeout";
+
+const bytesOf = (value: unknown): number => {
+  if (typeof value === "string" || Buffer.isBuffer(value)) return value.length;
+  return Array.isArray(value) ? value.reduce<number>((bytes, item) => bytes + bytesOf(item), 0) : 0;
+};
 
 /** As usual, but for JSON, whose sealed values are opened before it is parsed. */
 const openingTypes = (cipher: Cipher): pg.CustomTypesConfig => ({
@@ -107,6 +120,8 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   const { connectionString, poolSize, applicationName, preparedStatements, timeoutMs, logger } = options;
   const { schema = DEFAULT_SCHEMA, cipher } = options;
   const qualified = inSchema(schema);
+  const answerTimeoutMs = timeoutMs ?? ANSWER_TIMEOUT_MS;
+  const longAnswerTimeoutMs = timeoutMs ?? LONG_ANSWER_TIMEOUT_MS;
   // Once: a caller may have written a thousand texts that look sealed.
   cipher?.onDamaged((error) =>
     logger.warn(
@@ -120,7 +135,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     application_name: applicationName,
     connectionTimeoutMillis: timeoutMs ?? CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
-    query_timeout: timeoutMs ?? ANSWER_TIMEOUT_MS,
+    query_timeout: answerTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...(cipher && { types: openingTypes(cipher) }),
@@ -151,6 +166,14 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   });
   const outages = createOutages(logger);
   const losses = new WeakSet<Error>();
+  /** What swallowed one connection has swallowed others: each would cost a run the same wait. */
+  const renewIdle = (): void => {
+    for (let left = pool.idleCount; left > 0 && !pool.ending; left -= 1)
+      pool.connect().then(
+        (client) => client.release(true),
+        () => undefined,
+      );
+  };
   const noting = async <Result>(work: Promise<Result>): Promise<Result> => {
     try {
       const result = await work;
@@ -158,28 +181,42 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       return result;
     } catch (error) {
       if (error instanceof Error && isPassing(error)) losses.add(error);
+      if (isUnanswered(error)) renewIdle();
       outages.failed(error);
       throw error;
     }
   };
-  const recordsOver = (connection: pg.Pool | pg.PoolClient): Omit<Records, "query"> => ({
+  const ask = (
+    connection: pg.Pool | pg.PoolClient,
+    text: string,
+    values: unknown[],
+    usualMs: number,
+  ): Promise<pg.QueryResult> => {
+    const bytes = bytesOf(values);
+    const answerMs = bytes > LARGE_BYTES ? usualMs + bytes / BYTES_PER_MS : usualMs;
+    if (answerMs === answerTimeoutMs) return noting(connection.query(qualified(text), values));
+    const bounded: pg.QueryConfig & pg.ClientConfig = {
+      text: qualified(text),
+      values,
+      query_timeout: answerMs,
+    };
+    return noting(connection.query(bounded));
+  };
+  const recordsOver = (connection: pg.Pool | pg.PoolClient, usualMs: number): Omit<Records, "query"> => ({
     schema,
     cipher,
     async execute<Row>(text: string, values: unknown[]) {
-      const { rows, rowCount } = await noting(connection.query(qualified(text), values));
+      const { rows, rowCount } = await ask(connection, text, values, usualMs);
       return { rows: rows as Row[], rowCount };
     },
   });
 
   const database: Omit<Database, keyof BoundedReads> = {
-    ...recordsOver(pool),
+    ...recordsOver(pool, answerTimeoutMs),
     pool,
     connectionString,
     async query<Row>(text: string, values: unknown[] = [], { answerMs }: { answerMs?: number } = {}) {
-      const statement = qualified(text);
-      if (answerMs === undefined) return (await noting(pool.query(statement, values))).rows as Row[];
-      const bounded: pg.QueryConfig & pg.ClientConfig = { text: statement, values, query_timeout: answerMs };
-      return (await noting(pool.query(bounded))).rows as Row[];
+      return (await ask(pool, text, values, answerMs ?? answerTimeoutMs)).rows as Row[];
     },
     isLoss: (error) => error instanceof Error && losses.has(error),
     onConnectionLost(listener) {
@@ -192,9 +229,9 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       try {
         await noting(client.query(opening));
         const result = await work({
-          ...recordsOver(client),
+          ...recordsOver(client, longAnswerTimeoutMs),
           async query<Row>(text: string, values: unknown[] = []) {
-            return (await noting(client.query(qualified(text), values))).rows as Row[];
+            return (await ask(client, text, values, longAnswerTimeoutMs)).rows as Row[];
           },
         });
         await noting(client.query("commit"));
@@ -202,11 +239,12 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       } catch (error) {
         // The server behind the connection is no longer the primary; only a new connection finds the one that is.
         if (sqlState(error) === READ_ONLY) broken = error as Error;
-        try {
-          await client.query("rollback");
-        } catch (rollbackError) {
-          broken = rollbackError as Error; // the connection is gone: don't give it back to the pool
-        }
+        // Without an answer to one statement there is none to the next: the connection is gone, not given back.
+        if (mayHaveBeenCommitted(error)) broken = error as Error;
+        else
+          await client.query("rollback").catch((rollbackError: unknown) => {
+            broken = rollbackError as Error;
+          });
         throw error;
       } finally {
         client.release(broken);
