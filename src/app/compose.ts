@@ -246,7 +246,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     },
     runsInHand: () => worker.runIds.slice(0, RUNS_NAMED),
     async listen({ readsAhead } = { readsAhead: false }) {
-      await app.listen({ host: config.host, port: config.port });
+      await app.listen({ host: config.host, port: config.port, backlog: config.listenBacklog });
       ready = true;
       const addresses = addressesOf(app.server.address() as AddressInfo);
       own.address = addresses.called;

@@ -30,6 +30,8 @@ export interface LimitConfig {
   readonly accessCheckSeconds: number;
   /** Connections that this process takes. */
   readonly connectionsAtMost: number;
+  /** Connections that the kernel holds until this process takes them. */
+  readonly listenBacklog: number;
   /** Characters of the JSON of one value of a state, and of one event. */
   readonly stateValueCharactersAtMost: number;
   readonly eventCharactersAtMost: number;
@@ -135,6 +137,13 @@ export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitC
     default: "15000",
     ...wholeNumber(10, 1_000_000),
     description: "Connections that this process takes; further ones are closed at once.",
+  },
+  listenBacklog: {
+    environment: ["LISTEN_BACKLOG"],
+    default: "4096", // Linux's own bound since 5.4; Node's 511 refused 304 to 444 of 2,000 at once
+    ...wholeNumber(1, 65_535),
+    description:
+      "New connections that the kernel holds until this process takes them; Linux holds no more than net.core.somaxconn.",
   },
   stateValueCharactersAtMost: {
     environment: ["STATE_VALUE_MAX_MB"],

@@ -67,6 +67,7 @@ const TEST_CONFIG: Config = {
   streamsAtMost: 10_000,
   accessCheckSeconds: 60,
   connectionsAtMost: 15_000,
+  listenBacklog: 4_096,
   stateValueCharactersAtMost: 64_000_000,
   eventCharactersAtMost: 64_000_000,
   trustedProxies: [],
