@@ -15,6 +15,7 @@ import {
   terminatedBackends,
 } from "./scenarios/database.ts";
 import { killedWorkers, lethalRun, namedPoints, stoppedWorker } from "./scenarios/deaths.ts";
+import { deathsBeforeEnds } from "./scenarios/deaths-before-ends.ts";
 import { idleStreams, slowReaders } from "./scenarios/readers.ts";
 import { changedGraphs } from "./scenarios/deployments.ts";
 import { harmfulRuns, killedGraphProcesses, killedMainProcess } from "./scenarios/graph-processes.ts";
@@ -66,6 +67,7 @@ const SCENARIOS: Scenario[] = [
   killedScheduler({ crons: 1_000 }),
   killedSenders({ runs: 6 }),
   steppingClocks({ threads: 9, turns: 6 }),
+  deathsBeforeEnds(),
 ];
 
 /** Lines of the servers' logs that are shown with a criterion that was not met. */
