@@ -5,20 +5,32 @@ import { openText, type Cipher } from "../encryption/cipher.ts";
 /** Bytes of a run's last values that are kept for those who are told of its end. Whoever needs more reads the thread. */
 const BYTES_AT_MOST = 4_000_000;
 
+const LINE_BREAK = Buffer.from("\n");
+/** In the place of interrupts that are larger than that. */
+const TOO_LARGE = Buffer.from("null");
+
 /** A run's last values, to be stored with its end. */
 export interface FinalValues {
-  /** UTF-8 of their JSON. Null: the run has none, or they are too large. */
+  /** UTF-8 of their JSON; behind it, on a line of its own, the interrupts at which the run stopped. Null: neither. */
   values: Buffer | null;
-  /** They are too large. */
+  /** The values are too large. */
   omitted: boolean;
 }
 
-export const toFinalValues = (json: string | undefined): FinalValues => {
-  if (json === undefined) return { values: null, omitted: false };
-  // Two bytes of memory and one to three of the text: the length says at once what is far too long.
-  if (json.length > BYTES_AT_MOST) return { values: null, omitted: true };
-  const values = Buffer.from(json, "utf8");
-  return values.length > BYTES_AT_MOST ? { values: null, omitted: true } : { values, omitted: false };
+/** Undefined: it is too large. The length says at once what is far too long: a character takes one to three bytes. */
+const bounded = (text: string, bytesAtMost: number): Buffer | undefined => {
+  if (text.length > bytesAtMost) return undefined;
+  const bytes = Buffer.from(text, "utf8");
+  return bytes.length > bytesAtMost ? undefined : bytes;
+};
+
+/** Both are JSON, which has no line break. `interrupts`: a list; undefined if the run did not stop at one. */
+export const toFinalValues = (json: string | undefined, interrupts?: string): FinalValues => {
+  const asked = interrupts === undefined ? undefined : (bounded(interrupts, BYTES_AT_MOST) ?? TOO_LARGE);
+  const values = json === undefined ? undefined : bounded(json, BYTES_AT_MOST - (asked?.length ?? 0));
+  const omitted = json !== undefined && values === undefined;
+  if (asked === undefined) return { values: values ?? null, omitted };
+  return { values: Buffer.concat([values ?? Buffer.alloc(0), LINE_BREAK, asked]), omitted };
 };
 
 const placeOf = (threadId: string): string => `values ${threadId}`;
@@ -41,5 +53,10 @@ export const openFinalValues = (
 ): Buffer | null =>
   stored === null ? null : Buffer.from(openText(cipher, stored.toString("utf8"), placeOf(threadId)));
 
-/** The JSON of values that are open. */
-export const fromFinalValues = (values: Buffer | null): string | undefined => values?.toString("utf8");
+/** The JSON of values that are open, and of the interrupts: `null` if these were too large. */
+export const fromFinalValues = (
+  stored: Buffer | null,
+): { values: string | undefined; interrupts: string | undefined } => {
+  const [values = "", interrupts] = stored?.toString("utf8").split("\n") ?? [];
+  return { values: values === "" ? undefined : values, interrupts };
+};

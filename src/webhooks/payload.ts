@@ -18,7 +18,7 @@ const kwargsOf = ({ kwargs: asked, ...row }: SentDelivery): { kwargs: JsonObject
 };
 
 /**
- * What a receiver is sent, as JSON: the run's record with `values`, named as the hosted service names them
+ * What a receiver is sent, as JSON: the run's record with `values` and, if it stopped at one, `interrupts`, named as the hosted service names them
  * (docs/decisions/037-webhooks.md). `omitted` names what was too large, if anything was.
  */
 export const payloadOf = (
@@ -26,7 +26,9 @@ export const payloadOf = (
   { sentAt, allowedFields }: { sentAt: Date; allowedFields: readonly string[] | undefined },
 ): Buffer => {
   const { kwargs, omitted } = kwargsOf(row);
+  const { values, interrupts } = fromFinalValues(row.final_values);
   if (row.values_omitted) omitted.push("values");
+  if (interrupts === "null") omitted.push("interrupts");
   const fields: Record<string, unknown> = {
     run_id: row.run_id,
     thread_id: row.thread_id,
@@ -48,6 +50,7 @@ export const payloadOf = (
     .filter(([field]) => isWanted(field))
     .map(([field, value]) => `${JSON.stringify(field)}:${JSON.stringify(value)}`);
   // As text, as the graph's values were stored: they may be megabytes.
-  if (isWanted("values")) texts.push(`"values":${fromFinalValues(row.final_values) ?? "null"}`);
+  if (isWanted("values")) texts.push(`"values":${values ?? "null"}`);
+  if (interrupts !== undefined && isWanted("interrupts")) texts.push(`"interrupts":${interrupts}`);
   return Buffer.from(`{${texts.join(",")}}`, "utf8");
 };

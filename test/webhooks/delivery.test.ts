@@ -85,6 +85,24 @@ const expectSigned = ({ headers, body }: Received): void => {
 const COUNT = { assistant_id: "counter", input: saying("hello") };
 const LONG = { assistant_id: "sleep", input: { milliseconds: 600_000 } };
 
+test("of a run that stops at an interrupt it is sent what waits for an answer", async () => {
+  const threadId = await api.aThread();
+  const webhook = `${receiver.url}/hook`;
+  const asking = { assistant_id: "approval", input: { request: "fly to the moon" }, webhook };
+  const asked = await api.aFinishedRun(threadId, asking);
+  const [run] = (await api.get<{ run_id: string }[]>(`/threads/${threadId}/runs`)).body;
+  await untilDelivered(run!.run_id);
+  const { values, interrupts, status } = JSON.parse(only(receiver.received).body) as Record<string, unknown>;
+  const { __interrupt__: waiting, ...shown } = asked;
+  expect(waiting).toHaveLength(1);
+  expect({ values, interrupts, status }).toEqual({ values: shown, interrupts: waiting, status: "success" });
+
+  await api.aFinishedRun(threadId, { ...asking, input: undefined, command: { resume: "yes" } });
+  const [second] = (await api.get<{ run_id: string }[]>(`/threads/${threadId}/runs`)).body;
+  await untilDelivered(second!.run_id);
+  expect(JSON.parse(receiver.received[1]!.body)).not.toHaveProperty("interrupts");
+});
+
 test("the receiver is sent the run's record with its values, signed", async () => {
   const threadId = await api.aThread();
   const webhook = `${receiver.url}/hook?token=abc`;

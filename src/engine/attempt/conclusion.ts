@@ -29,8 +29,8 @@ export interface RunEnding {
 
 /** What takes the ends of runs that have a webhook. */
 export interface EndsOutbox {
-  /** What is stored of a run's last values. */
-  toFinalValues(json: string | undefined): NonNullable<RunOutcome["told"]>;
+  /** What is stored of a run's last values, and of the interrupts at which it stopped. */
+  toFinalValues(json: string | undefined, interrupts: string | undefined): NonNullable<RunOutcome["told"]>;
   /** An end was stored that may have to be told. */
   onRecorded(): void;
 }
@@ -166,7 +166,7 @@ export const createConclusion = (parts: ConclusionParts) => {
     const told = outbox !== undefined && run.kwargs.webhook !== undefined ? outbox : undefined;
     if (told !== undefined) {
       const last = values() ?? (await persist(() => outcomes.valuesOf(run), isMine));
-      outcome = { ...outcome, told: told.toFinalValues(last) };
+      outcome = { ...outcome, told: told.toFinalValues(last, completed?.interrupts?.()) };
     }
     const { error } = outcome;
     faults.reached("before-finish");
