@@ -157,11 +157,14 @@ export async function loadGraphs({
     const { graph, factory, classes } = find(id);
     const all = withClasses(bindings ? { ...own, ...bindings } : own, classes);
     if (graph) return bindings ? boundCopy(graph, all) : graph;
+    const { configurable = {} } = config;
     const made: unknown = await factory?.(
-      { ...config, configurable: config.configurable ?? {} },
+      { ...config, configurable },
       {
         accessContext,
         executionRuntime: accessContext === "threads.create_run" ? { context: config.context } : null,
+        store: all.store,
+        user: configurable["langgraph_auth_user"] ?? null,
       },
     );
     const compiled = await compiledGraph(made);

@@ -89,6 +89,10 @@ export type AccessContext = "threads.create_run" | "threads.read" | "threads.upd
 export interface ServerRuntime {
   accessContext: AccessContext;
   executionRuntime: { context: unknown } | null;
+  /** The server's store, as nodes get it. */
+  store: BaseStore | undefined;
+  /** Who the graph is made for, as `authenticate` said; null: no user. */
+  user: unknown;
 }
 
 /** What the server puts in the place of a graph's own checkpointer and store. */

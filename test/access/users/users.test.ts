@@ -178,7 +178,13 @@ test("what a run leaves behind when its thread is gone is its user's, and not of
 test("the assistants of graphs are everybody's to read, and nobody's to change", async () => {
   const bob = clientOf("bob");
   const found = await bob.assistants.search({ limit: 100 });
-  expect(found.map(({ graph_id }) => graph_id).toSorted()).toEqual(["agent", "approval", "sleep", "who"]);
+  expect(found.map(({ graph_id }) => graph_id).toSorted()).toEqual([
+    "agent",
+    "approval",
+    "made",
+    "sleep",
+    "who",
+  ]);
   const [first] = found;
   await expect(
     bob.assistants.update(first?.assistant_id ?? "", { metadata: { owner: "bob" } }),
@@ -187,6 +193,15 @@ test("the assistants of graphs are everybody's to read, and nobody's to change",
   expect(own.metadata).toMatchObject({ owner: "alice" });
   await expect(bob.assistants.get(own.assistant_id)).rejects.toThrow(/404/);
   await expect(bob.runs.wait(null, own.assistant_id, { input: {} })).rejects.toThrow(/404/);
+});
+
+test("a factory is told its user, and has the store", async () => {
+  const alice = clientOf("alice");
+  const values = await alice.runs.wait(null, "made", { input: {} });
+  const user = expect.objectContaining({ identity: "alice", team: "blue" }) as object;
+  expect(values).toEqual({ user, stored: { user } });
+  const byKey = new Client({ apiUrl: server.url, apiKey: KEY });
+  expect(await byKey.runs.wait(null, "made", { input: {} })).toEqual({ user: null, stored: { user: null } });
 });
 
 test("items of the store lie where the handler puts them", async () => {
