@@ -12,6 +12,7 @@ import { graphSchemas, isDeclaredByTypes, type GraphSchemas } from "./json-schem
 import { createModuleLoader } from "./modules.ts";
 import {
   boundCopy,
+  runtimeFor,
   compiledGraph,
   type AccessContext,
   type GraphBindings,
@@ -157,16 +158,8 @@ export async function loadGraphs({
     const { graph, factory, classes } = find(id);
     const all = withClasses(bindings ? { ...own, ...bindings } : own, classes);
     if (graph) return bindings ? boundCopy(graph, all) : graph;
-    const { configurable = {} } = config;
-    const made: unknown = await factory?.(
-      { ...config, configurable },
-      {
-        accessContext,
-        executionRuntime: accessContext === "threads.create_run" ? { context: config.context } : null,
-        store: all.store,
-        user: configurable["langgraph_auth_user"] ?? null,
-      },
-    );
+    const given = { ...config, configurable: config.configurable ?? {} };
+    const made: unknown = await factory?.(given, runtimeFor(accessContext, given, all.store));
     const compiled = await compiledGraph(made);
     // A run may show this to its caller, who has no business with our paths.
     if (!compiled) throw new Error(`The factory of graph '${id}' returned ${kindOf(made)}, not a graph.`);

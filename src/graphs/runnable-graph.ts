@@ -95,6 +95,18 @@ export interface ServerRuntime {
   user: unknown;
 }
 
+/** What a factory is told of the graph that it is to make. */
+export const runtimeFor = (
+  accessContext: AccessContext,
+  { context, configurable }: GraphConfiguration,
+  store: BaseStore | undefined,
+): ServerRuntime => ({
+  accessContext,
+  executionRuntime: accessContext === "threads.create_run" ? { context } : null,
+  store,
+  user: configurable?.["langgraph_auth_user"] ?? null,
+});
+
 /** What the server puts in the place of a graph's own checkpointer and store. */
 export interface GraphBindings {
   checkpointer?: BaseCheckpointSaver;
