@@ -24,7 +24,7 @@ const isExpired = (strategy: ThreadTtl["strategy"], visible: string): string =>
      and not thread_id = any($1::uuid[]) and ${visible}`;
 
 /**
- * Raw for its CTE. A literal limit: behind a parameter the planner expects a tenth of all that have expired, and sorts them.
+ * Raw for its CTE. A literal limit: behind a parameter the planner expects a tenth of all that have expired, and may sort them.
  * Index: threads_by_expiry. Runs and events hang on the thread and go with it.
  */
 const deletingExpired = (visible: string, limit: number): string => `
