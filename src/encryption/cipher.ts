@@ -16,9 +16,9 @@ import type { EncryptionKey } from "./keys.ts";
  * holds JSON or lines of it shows by its first letter which of the two it has. Of characters that JSON need not escape,
  * and without those that texts are joined by.
  */
-const PREFIX = "enc1:";
+export const SEALED_PREFIX = "enc1:";
 const SEALED = /^enc1:([\w-]{6}):([A-Za-z0-9+/]+={0,2})$/;
-const HEAD_CHARACTERS = PREFIX.length + 7;
+const HEAD_CHARACTERS = SEALED_PREFIX.length + 7;
 const SALT_BYTES = 6;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -63,7 +63,7 @@ export interface Cipher {
 }
 
 /** Whether a text of a column that holds JSON or lines of JSON is sealed. */
-export const isSealed = (text: string): boolean => text.startsWith(PREFIX);
+export const isSealed = (text: string): boolean => text.startsWith(SEALED_PREFIX);
 
 /** The first key seals; all of them open. */
 export const createCipher = (
@@ -108,7 +108,7 @@ export const createCipher = (
       cipher.final(),
       cipher.getAuthTag(),
     ]);
-    return `${PREFIX}${current.id}:${sealed.toString("base64")}`;
+    return `${SEALED_PREFIX}${current.id}:${sealed.toString("base64")}`;
   };
 
   let tellDamaged: ((error: EncryptionError) => void) | undefined;
@@ -134,7 +134,7 @@ export const createCipher = (
     },
     open(text, place) {
       if (!isSealed(text)) return text;
-      const id = text.slice(PREFIX.length, HEAD_CHARACTERS - 1);
+      const id = text.slice(SEALED_PREFIX.length, HEAD_CHARACTERS - 1);
       const key = ring.get(id);
       if (key === undefined) throw missingKey(id);
       const sealed = Buffer.from(text.slice(HEAD_CHARACTERS), "base64");
@@ -191,7 +191,7 @@ const kindOf = (place: string): string => place.split(" ", 1)[0] ?? "";
 /** A text from the database as it was before it was sealed, where the server may have no keys. */
 export const openText = (cipher: Cipher | undefined, text: string, place: string): string => {
   if (cipher !== undefined) return cipher.open(text, place);
-  if (isSealed(text)) throw missingKey(text.slice(PREFIX.length, HEAD_CHARACTERS - 1));
+  if (isSealed(text)) throw missingKey(text.slice(SEALED_PREFIX.length, HEAD_CHARACTERS - 1));
   return text;
 };
 

@@ -1,7 +1,7 @@
 import { isSealed, openText, type Cipher } from "../encryption/cipher.ts";
 
 /** Of the row of a run, and of that of its delivery, which is a copy: both have the run's id. */
-const placeOf = (runId: string): string => `webhook ${runId}`;
+export const webhookPlace = (runId: string): string => `webhook ${runId}`;
 
 /**
  * The host of an address, whatever its port, as one may listen on thousands; empty for a path of this server. Deliveries to
@@ -18,7 +18,7 @@ export const sealedAddress = (
 ): { url: string; receiver: string } => {
   const receiver = receiverOf(webhook);
   return {
-    url: cipher.seal(webhook, placeOf(runId)),
+    url: cipher.seal(webhook, webhookPlace(runId)),
     receiver: receiver === "" ? "" : cipher.digest(`receiver ${receiver}`),
   };
 };
@@ -43,7 +43,7 @@ export const webhookParts = (webhook: string): { url: string; receiver: string }
 
 /** The address that `storedWebhook` was given. */
 export const openStoredWebhook = (cipher: Cipher, stored: string, runId: string): string =>
-  isSealed(stored) ? cipher.open(stored.split(" ", 1)[0] ?? "", placeOf(runId)) : stored;
+  isSealed(stored) ? cipher.open(stored.split(" ", 1)[0] ?? "", webhookPlace(runId)) : stored;
 
 /** What a delivery says of its webhook, its address and why the last try failed, which may name the host. */
 interface Told {
@@ -57,11 +57,11 @@ export const openWebhook = <Row extends Told>(cipher: Cipher | undefined, row: R
   if (!isSealed(url) && (error === null || !isSealed(error))) return row;
   return {
     ...row,
-    url: openText(cipher, url, placeOf(runId)),
-    last_error: error === null ? null : openText(cipher, error, placeOf(runId)),
+    url: openText(cipher, url, webhookPlace(runId)),
+    last_error: error === null ? null : openText(cipher, error, webhookPlace(runId)),
   };
 };
 
 /** Why a try failed, as it is stored. */
 export const storedReason = (cipher: Cipher | undefined, reason: string, runId: string): string =>
-  cipher === undefined ? reason : cipher.seal(reason, placeOf(runId));
+  cipher === undefined ? reason : cipher.seal(reason, webhookPlace(runId));

@@ -8,7 +8,7 @@ import {
 } from "../checkpoints/rows/sealing.ts";
 import { openKnownJson, sealEach, sealMetadata } from "../encryption/json.ts";
 import type { JsonObject } from "../lib/json.ts";
-import { each, inPlace, textOf, type Reseal, type SealedRow, type SealedTable } from "./columns.ts";
+import { inPlace, textOf, type Reseal, type SealedRow, type SealedTable } from "./columns.ts";
 
 const HOLDS_SEALED = '"enc1:';
 
@@ -58,11 +58,11 @@ export const CHECKPOINT_TABLES: readonly SealedTable[] = [
       ["position", "int"],
     ],
     columns: [["elements", "text"]],
-    reseal: each((row) => {
+    reseals(row) {
       const place = elementsPlace({ list: Number(row.list_id), position: Number(row.position) });
       // Of what was pruned nothing is left but its place.
       return { elements: (text, cipher) => (text === "" ? text : inPlace(place)(text, cipher)) };
-    }),
+    },
   },
   {
     name: "checkpoint_contents",
@@ -71,7 +71,7 @@ export const CHECKPOINT_TABLES: readonly SealedTable[] = [
       ["hash", "uuid"],
     ],
     columns: [["content", "text"]],
-    reseal: each((row) => ({ content: inPlace(contentPlace(textOf(row, "hash"))) })),
+    reseals: (row) => ({ content: inPlace(contentPlace(textOf(row, "hash"))) }),
   },
   {
     name: "checkpoints",
@@ -85,7 +85,7 @@ export const CHECKPOINT_TABLES: readonly SealedTable[] = [
       searchable: `(select json_agg(key) from threadloom.runs r, jsonb_object_keys(r.metadata) as key
         where r.run_id = t.run_id)`,
     },
-    reseal: each((row) => {
+    reseals(row) {
       const { checkpointNs, checkpointId } = task(row);
       const place = checkpointPlace(checkpointNs, checkpointId);
       return {
@@ -93,13 +93,13 @@ export const CHECKPOINT_TABLES: readonly SealedTable[] = [
         metadata_text: checkpointMetadata(row.searchable),
         record: (text, cipher) => resealRecord(cipher, text, place),
       };
-    }),
+    },
   },
   {
     name: "checkpoint_writes",
     key: [...CHECKPOINT_KEY, ["task_id", "uuid"], ["run_id", "uuid"]],
     columns: [["writes", "text"]],
     also: { task: "coalesce(t.task_name, t.task_id::text)" },
-    reseal: each((row) => ({ writes: (text, cipher) => resealWrites(cipher, text, task(row)) })),
+    reseals: (row) => ({ writes: (text, cipher) => resealWrites(cipher, text, task(row)) }),
   },
 ];

@@ -23,15 +23,13 @@ export interface SealedTable {
   columns: readonly (readonly [column: string, type: "text" | "json" | "jsonb" | "bytea"])[];
   /** SQL of what else `reseal` has to know, as text, by its name; `t` is the row. */
   also?: Readonly<Record<string, string>>;
-  /** The columns sealed with the newest key, whatever they were sealed with, if with any; what needs no seal stays. */
-  reseal(row: SealedRow, cipher: Cipher): SealedRow;
+  /** How each column is encrypted with the newest key, whatever key encrypted it before. Text that needs no encryption stays. */
+  reseals(row: SealedRow): Readonly<Record<string, Reseal>>;
 }
 
 export type Reseal = (text: string, cipher: Cipher) => string;
 
 export const textOf = (row: SealedRow, column: string): string => row[column] ?? "";
-export const given = (text: string | null | undefined, reseal: (text: string) => string): string | null =>
-  text == null ? null : reseal(text);
 const objectIn = (text: string, cipher: Cipher): JsonObject =>
   JSON.parse(openUndamagedJson(cipher, text)) as JsonObject;
 
@@ -54,14 +52,3 @@ export const inPlace =
   (place: string): Reseal =>
   (text, cipher) =>
     cipher.seal(cipher.open(text, place), place);
-
-/** Columns of JSON that need nothing but themselves. */
-export const each =
-  (reseals: (row: SealedRow) => Readonly<Record<string, Reseal>>): SealedTable["reseal"] =>
-  (row, cipher) =>
-    Object.fromEntries(
-      Object.entries(reseals(row)).map(([column, reseal]) => [
-        column,
-        given(row[column], (text) => reseal(text, cipher)),
-      ]),
-    );

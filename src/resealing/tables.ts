@@ -1,19 +1,11 @@
 import { payloadPlace, userPlace } from "../crons/repository.ts";
 import { eventPlace } from "../events/log.ts";
 import { openFinalValues, storedFinalValues } from "../queue/final-values.ts";
-import {
-  openStoredWebhook,
-  openWebhook,
-  sealedAddress,
-  storedReason,
-  storedWebhook,
-} from "../queue/webhook-address.ts";
+import { openStoredWebhook, sealedAddress, storedWebhook, webhookPlace } from "../queue/webhook-address.ts";
 import { CHECKPOINT_TABLES } from "./checkpoint-tables.ts";
 import {
   config,
   context,
-  each,
-  given,
   inPlace,
   interrupts,
   kwargs,
@@ -33,7 +25,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["context", "jsonb"],
       ["metadata", "jsonb"],
     ],
-    reseal: each(() => ({ config: config(), context: context(), metadata })),
+    reseals: () => ({ config: config(), context: context(), metadata }),
   },
   {
     name: "assistant_versions",
@@ -46,7 +38,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["context", "jsonb"],
       ["metadata", "jsonb"],
     ],
-    reseal: each(() => ({ config: config(), context: context(), metadata })),
+    reseals: () => ({ config: config(), context: context(), metadata }),
   },
   {
     name: "crons",
@@ -57,12 +49,12 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["user_id", "text"],
       ["auth_user", "jsonb"],
     ],
-    reseal: each((row) => ({
+    reseals: (row) => ({
       metadata,
       payload: inPlace(payloadPlace(textOf(row, "cron_id"))),
       user_id: inPlace(userPlace(textOf(row, "cron_id"))),
       auth_user: whole,
-    })),
+    }),
   },
   {
     name: "store_items",
@@ -71,7 +63,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["key", "text"],
     ],
     columns: [["value", "jsonb"]],
-    reseal: each(() => ({ value: whole })),
+    reseals: () => ({ value: whole }),
   },
   {
     name: "threads",
@@ -82,12 +74,12 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["interrupts", "jsonb"],
       ["error", "jsonb"],
     ],
-    reseal: each((row) => ({
+    reseals: (row) => ({
       metadata,
       config: config(textOf(row, "thread_id")),
       interrupts,
       error: whole,
-    })),
+    }),
   },
   {
     name: "runs",
@@ -104,22 +96,18 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["webhook", "text"],
     ],
     also: { thread_id: "t.thread_id" },
-    reseal(row, cipher) {
+    reseals(row) {
       const [runId, threadId] = [textOf(row, "run_id"), textOf(row, "thread_id")];
       return {
-        ...each(() => ({
-          metadata,
-          config: config(threadId),
-          context: context(threadId),
-          kwargs,
-          error: whole,
-          replaced_metadata: metadata,
-          replaced_config: config(threadId),
-          auth_user: whole,
-        }))(row, cipher),
-        webhook: given(row.webhook, (text) =>
-          storedWebhook(cipher, openStoredWebhook(cipher, text, runId), runId),
-        ),
+        metadata,
+        config: config(threadId),
+        context: context(threadId),
+        kwargs,
+        error: whole,
+        replaced_metadata: metadata,
+        replaced_config: config(threadId),
+        auth_user: whole,
+        webhook: (text, cipher) => storedWebhook(cipher, openStoredWebhook(cipher, text, runId), runId),
       };
     },
   },
@@ -131,9 +119,9 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["seq", "bigint"],
     ],
     columns: [["data", "text"]],
-    reseal: each((row) => ({
+    reseals: (row) => ({
       data: inPlace(eventPlace({ runId: textOf(row, "run_id") }, Number(row.seq))),
-    })),
+    }),
   },
   {
     name: "webhook_deliveries",
@@ -150,22 +138,23 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["final_values", "bytea"],
     ],
     also: { thread_id: "t.thread_id" },
-    reseal(row, cipher) {
+    reseals(row) {
       const [runId, threadId] = [textOf(row, "run_id"), textOf(row, "thread_id")];
-      const opened = openWebhook(cipher, {
-        run_id: runId,
-        url: textOf(row, "url"),
-        last_error: row.last_error ?? null,
-      });
-      const sealed = each(() => ({ error: whole, metadata, config: config(), context: context(), kwargs }));
+      const place = webhookPlace(runId);
       return {
-        ...sealed(row, cipher),
-        ...sealedAddress(cipher, opened.url, runId),
-        last_error: given(opened.last_error, (reason) => storedReason(cipher, reason, runId)),
-        final_values: given(row.final_values, (text) => {
+        error: whole,
+        metadata,
+        config: config(),
+        context: context(),
+        kwargs,
+        url: inPlace(place),
+        receiver: (_, cipher) =>
+          sealedAddress(cipher, cipher.open(textOf(row, "url"), place), runId).receiver,
+        last_error: inPlace(place),
+        final_values(text, cipher) {
           const values = openFinalValues(cipher, Buffer.from(text, "base64"), threadId);
           return (storedFinalValues(cipher, values, threadId) ?? Buffer.alloc(0)).toString("base64");
-        }),
+        },
       };
     },
   },

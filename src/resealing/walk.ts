@@ -1,15 +1,16 @@
 import type { Queryable } from "../database/database.ts";
 import { retryPassing } from "../database/passing-faults.ts";
 import { EncryptionError } from "../domain/errors.ts";
-import type { Cipher } from "../encryption/cipher.ts";
+import { SEALED_PREFIX, type Cipher } from "../encryption/cipher.ts";
 import type { SealedRow, SealedTable } from "./columns.ts";
+import { createKeyUse } from "./key-use.ts";
 import { SEALED_TABLES } from "./tables.ts";
 
 /** What was found in a table, in rows. */
 export interface TableCount {
   table: string;
   rows: number;
-  /** Rows by the id of the key that has sealed something in them; one may be counted under several. */
+  /** Rows by the id of the key that decrypted something in them. A row may be counted under several keys. */
   byKey: Map<string, number>;
   /** Rows that hold something that was stored before there was a key. */
   plain: number;
@@ -19,7 +20,7 @@ export interface TableCount {
   busy: number;
   /** Rows that can't be opened, though their keys are there. */
   unreadable: number;
-  /** Rows that can't be opened by the id of the key that is not there; each under the first of them. They are never stored. */
+  /** Rows by the ids of the keys that they lack. A column that lacks a key is never stored. */
   byMissingKey: Map<string, number>;
 }
 
@@ -119,28 +120,44 @@ const createTableWalk = (table: SealedTable, { database, cipher, writes }: WalkO
     rowsOf(table),
     storing(table),
   ];
-  /** The ids of the keys that have sealed something in each of the columns. */
-  const sealedBy = (row: SealedRow): string[][] =>
-    table.columns.map(([column, type]) => {
-      const stored = row[column] ?? "";
-      const text = type === "bytea" ? Buffer.from(stored, "base64").toString("latin1") : stored;
-      const ids = [...text.matchAll(/enc1:([\w-]{6}):/g)].map(([, id]) => id ?? "");
-      return ids.filter((id) => cipher.keyIds.includes(id));
-    });
   const turned = (keys: readonly Key[]): string[][] =>
     table.key.map((_, index) => keys.map((key) => key[index] ?? ""));
 
-  /** Undefined: it can't be opened, and is counted. */
-  const resealed = (row: SealedRow, count: TableCount): SealedRow | undefined => {
-    try {
-      return table.reseal(row, cipher);
-    } catch (error) {
-      const missing = error instanceof EncryptionError ? error.missingKeyId : undefined;
-      if (missing !== undefined) increment(count.byMissingKey, missing);
-      else if (error instanceof EncryptionError || error instanceof SyntaxError) count.unreadable += 1;
-      else throw error;
-      return undefined;
+  const use = createKeyUse(cipher);
+
+  /** Each column for itself: one that can't be decrypted stays as it is, and keeps no other from the newest key. */
+  const resealed = (row: SealedRow) => {
+    const anew: Record<string, string | null> = { ...row };
+    const found = {
+      ids: new Set<string>(),
+      missing: new Set<string>(),
+      isUnreadable: false,
+      isPlain: false,
+      isOpened: false,
+    };
+    const reseals = table.reseals(row);
+    for (const [column, type] of table.columns) {
+      const text = row[column];
+      const reseal = reseals[column];
+      if (text == null || reseal === undefined) continue;
+      try {
+        const { result, openedWith, sealed } = use.during((cipher) => reseal(text, cipher));
+        anew[column] = result;
+        for (const id of openedWith) found.ids.add(id);
+        if (sealed > openedWith.length) found.isPlain = true;
+        // Metadata that are no longer chosen.
+        if (sealed < openedWith.length) found.isOpened = true;
+      } catch (error) {
+        const missing = error instanceof EncryptionError ? error.missingKeyId : undefined;
+        if (missing !== undefined) found.missing.add(missing);
+        else if (error instanceof EncryptionError || error instanceof SyntaxError) found.isUnreadable = true;
+        else throw error;
+        // The rest of the column was not decrypted: it may need any key that it names.
+        const readable = type === "bytea" ? Buffer.from(text, "base64").toString("latin1") : text;
+        for (const id of cipher.keyIds) if (readable.includes(`${SEALED_PREFIX}${id}:`)) found.ids.add(id);
+      }
     }
+    return { anew, ...found };
   };
 
   const stored = async (changes: readonly { row: SealedRow; anew: SealedRow }[]): Promise<Set<string>> => {
@@ -157,18 +174,16 @@ const createTableWalk = (table: SealedTable, { database, cipher, writes }: WalkO
   const part = async (keys: readonly Key[], count: TableCount, isFirst: boolean): Promise<Key[]> => {
     const changes: { row: SealedRow; anew: SealedRow }[] = [];
     for (const row of await query(read, turned(keys))) {
-      const before = sealedBy(row);
-      const ids = new Set(before.flat());
-      if (isFirst) for (const id of ids) increment(count.byKey, id);
-      const anew = resealed(row, count);
-      if (anew === undefined) continue;
-      const sealed = sealedBy(anew).map((after, index) => ({ before: before[index] ?? [], after }));
-      const isPlain = sealed.some(({ before, after }) => after.length > before.length);
-      // Metadata that are no longer chosen.
-      const isOpened = sealed.some(({ before, after }) => after.length < before.length);
-      if (isFirst && isPlain) count.plain += 1;
+      const { anew, ids, missing, isUnreadable, isPlain, isOpened } = resealed(row);
+      if (isFirst) {
+        for (const id of ids) increment(count.byKey, id);
+        for (const id of missing) increment(count.byMissingKey, id);
+        if (isUnreadable) count.unreadable += 1;
+        if (isPlain) count.plain += 1;
+      }
       const isOlder = [...ids].some((id) => id !== cipher.keyId);
-      if (isPlain || isOpened || isOlder) changes.push({ row, anew });
+      const isAnew = table.columns.some(([column]) => anew[column] !== (row[column] ?? null));
+      if (isAnew && (isPlain || isOpened || isOlder)) changes.push({ row, anew });
     }
     if (!writes || changes.length === 0) return [];
     const done = await stored(changes);

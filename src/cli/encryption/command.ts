@@ -160,6 +160,16 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
             "Add the keys behind the one that encrypts, and run it again.",
         );
       }
+      if (left.unreadable > 0)
+        throw new StartError(
+          `${left.unreadable} rows can't be decrypted, though their keys are configured: they were changed outside the server.`,
+        );
+      const needed = left.keys.filter(({ encrypts, rows }) => !encrypts && rows > 0);
+      if (needed.length > 0)
+        throw new StartError(
+          `${needed.map(({ id, rows }) => `${rows} rows need the key '${id}'`).join(", ")}: a server stored them meanwhile. ` +
+            "Put the newest key in front on every server, and run it again.",
+        );
     });
 
   answering(encryption.command("forget"))
