@@ -38,7 +38,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
     "a constant of LangGraph's",
   "checkpoints/saver/difference-saver.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)":
     "a constant of LangGraph's",
-  "graphs/graphs.ts: found[name] = graphSchemas(id, subgraph, fromSource?.get(name))":
+  "graphs/graphs.ts: found[name] = marked(graphSchemas(id, subgraph, fromSource?.get(name)), fromSource)":
     "a node of the operator's graph",
   "graphs/json-schemas.ts: properties[key] = { ...messagesSchema(), ...schema }":
     "a channel of the operator's graph",
