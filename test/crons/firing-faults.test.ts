@@ -269,7 +269,7 @@ test("the run of a cron is like one that was asked for, whatever its assistant a
   expect(await stored("r.thread_id", threads[1]!)).toEqual(wanted);
   const { metadata, thread_metadata, ...rest } = await stored("r.metadata ->> 'cron_id'", alone);
   const { t: _, ...ofThread } = wanted["thread_metadata"];
-  expect(thread_metadata).toEqual(ofThread);
+  expect(thread_metadata).toEqual({ ...asked.metadata, cron_id: alone, ...ofThread });
   const { t: __, ...ofRun } = wanted["metadata"];
   expect(metadata).toEqual({ ...ofRun, cron_id: alone });
   // A thread that is made with its run has nothing that could be put back.
