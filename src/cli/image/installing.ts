@@ -127,6 +127,11 @@ export const installationOf = async (
     chosen,
   });
   if (lockFile === undefined) return by(WITHOUT_LOCK);
+  if (!(await readFile(join(folder, lockFile), "utf8")).includes("threadloom"))
+    throw new StartError(
+      `${lockFile} does not name threadloom, so an image by it would have no server: install threadloom with the program that writes ` +
+        `${lockFile}, or remove ${lockFile} if another program installs your packages.`,
+    );
   if (lockFile === "package-lock.json") return by(NPM);
   if (lockFile === "pnpm-lock.yaml") {
     const version = pinnedVersion("pnpm", packageManager) ?? USUAL_PNPM;
