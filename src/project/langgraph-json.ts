@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { z } from "zod";
 import type { StoreExpiry } from "./item-expiry.ts";
@@ -7,6 +7,7 @@ import type { ThreadExpiry } from "./thread-expiry.ts";
 import type { GraphDefaults } from "./assistant-defaults.ts";
 import { authConfigOf, authSchema, type AuthConfig } from "./auth.ts";
 import { httpRulesOf, httpSchema, httpWarnings, type HttpRules } from "./http.ts";
+import { isThere } from "../lib/is-there.ts";
 import { JsonFileError, readJsonFile } from "./json-file.ts";
 import { keyWarning, reviewKeys } from "./known-keys.ts";
 import { withKeys } from "./keys-given.ts";
@@ -147,12 +148,18 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
     throw new GraphLoadError(`${path}: no graph can be called '__proto__'; name it otherwise.`);
   if (entries.length === 0) throw new GraphLoadError(`${path} names no graphs.`);
   const keys = keyWarning(review);
-  const warnings = [...(keys === undefined ? [] : [keys]), ...httpWarnings(parsed.data.http)];
+  const { env } = parsed.data;
+  const environmentFile = typeof env === "string" ? resolve(folder, env) : undefined;
+  const warnings = [
+    ...(keys === undefined ? [] : [keys]),
+    ...httpWarnings(parsed.data.http),
+    ...(await missingEnvironment(environmentFile)),
+  ];
   return {
     path,
     entries,
     environment: await readEnvironment(folder, parsed.data.env),
-    environmentFile: typeof parsed.data.env === "string" ? resolve(folder, parsed.data.env) : undefined,
+    environmentFile,
     threadExpiry: threadExpiryOf(parsed.data.checkpointer),
     storeExpiry: storeExpiryOf(parsed.data.store?.ttl),
     storeIndex: storeIndexOf(parsed.data.store?.index, folder),
@@ -179,6 +186,12 @@ async function readJson(path: string, { mayBeMissing }: { mayBeMissing: boolean 
     throw new GraphLoadError(`${error.message}${advice}`, { cause: error });
   }
 }
+
+/** A fresh checkout has no `.env`; a file of another name that is missing may be a typing error. */
+const missingEnvironment = async (file: string | undefined): Promise<string[]> =>
+  file === undefined || basename(file) === ".env" || (await isThere(file))
+    ? []
+    : [`env names ${file}, which is not there`];
 
 /**
  * A missing env file counts as an empty one: it is where the keys are, so it is not in the repository, and
