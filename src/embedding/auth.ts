@@ -1,0 +1,2 @@
+/** The official `Auth` as `threadloom/auth`: package managers that hide packages of packages (pnpm) find it there. */
+export * from "@langchain/langgraph-sdk/auth";
