@@ -1,12 +1,15 @@
-import { expect, test } from "vitest";
-import { dirname } from "node:path";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import { readGraphConfig } from "../../src/project/langgraph-json.ts";
-import { aProject } from "../helpers/project.ts";
 
 const warningFor = async (env: string): Promise<string | undefined> => {
-  const project = await aProject({ "langgraph.json": { graphs: { a: "./a.ts:graph" }, env } });
-  const file = project.path("langgraph.json");
-  return (await readGraphConfig(file)).warning?.replace(dirname(file), "");
+  const folder = await mkdtemp(join(tmpdir(), "threadloom-env-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, "langgraph.json");
+  await writeFile(file, JSON.stringify({ graphs: { a: "./a.ts:graph" }, env }));
+  return (await readGraphConfig(file)).warning?.replace(folder, "");
 };
 
 test("a file of variables that is not there is told, but for .env, which a fresh checkout lacks", async () => {
