@@ -52,6 +52,7 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
   [/thread_id = any ?\(\$1::uuid\[\]\)/, "several threads are deleted, pruned or locked"],
   [/^select \(select count\(\*\) from threadloom\.runs/, "figures"],
   [/^select count\(\*\) as total/, "counts"],
+  [/^select count\(\*\)::int as expired/, "figures"],
   [/^select page\.\*|^select candidate\.\*|^select (total, )?thread_id, metadata ->> 'graph_id'/, "searches"],
   [/threadloom\.assistants a on a\.assistant_id/, "searches"],
   [
