@@ -95,3 +95,44 @@ test("a server starts before its database, says that --data is not used, and Ctr
   expect((await fetch(`${await server?.address()}/ok`)).status).toBe(200);
   expect(server?.output()).toContain("--data is not used");
 });
+
+test.each(["threadloom migrate", "threadloom\\0", "threadloom listener"])(
+  "a database that dies when a start connects as '%s' is waited for, as one that is not there yet",
+  async (application) => {
+    const { connectionString, drop } = await freshDatabase();
+    const target = new URL(connectionString);
+    let deaths = 0;
+    const port = createServer((client) => {
+      client.on("error", () => client.destroy());
+      client.once("data", (packet: Buffer) => {
+        const name = application.replace("\\0", "\0");
+        if (deaths < 2 && packet.includes(`application_name\0${name}`)) {
+          deaths += 1;
+          return void client.destroy();
+        }
+        const database = connect(Number(target.port), target.hostname);
+        database.on("error", () => client.destroy());
+        client.on("close", () => database.destroy());
+        database.write(packet);
+        client.pipe(database).pipe(client);
+      });
+    }).listen(0, "127.0.0.1");
+    await once(port, "listening");
+    const url = new URL(connectionString);
+    url.port = String((port.address() as AddressInfo).port);
+    const folder = await temporaryFolder();
+    const graph = fileURLToPath(new URL("../fixtures/process.ts", import.meta.url));
+    const config = join(folder.path, "langgraph.json");
+    await writeFile(config, JSON.stringify({ graphs: { process: `${graph}:graph` } }));
+    const server = spawnServer(["--config", config, "--port", "0"], { DATABASE_URL: url.href });
+    onTestFinished(async () => {
+      await server.kill();
+      port.close();
+      await folder.remove();
+      await drop();
+    });
+    expect((await fetch(`${await server.address()}/ok`)).status).toBe(200);
+    expect(deaths).toBe(2);
+    expect(server.output()).toContain("the database was lost during the start; starting again");
+  },
+);

@@ -32,6 +32,7 @@ import type { RunsLeft } from "../../app/leaving-runs.ts";
 import type { Development } from "../../app/development.ts";
 import { signInOf } from "../../http/sign-in.ts";
 import { exitCodeOf } from "../run-command.ts";
+import { buildBesideDatabase } from "./building.ts";
 import type { InDevelopment } from "./in-development.ts";
 import { assertPortIsFree, explainListening } from "./listening.ts";
 import { tellWarnings } from "./warnings.ts";
@@ -103,13 +104,16 @@ const open = async (
   // The SDK finds it on globalThis only, and graphs ask while they are loaded. It belongs to the process, as this does.
   Reflect.set(globalThis, logging.value.SDK_LOGGER, logging.value.createSdkLogger(logger));
   Object.assign(console, printing.value.createLogConsole(logger));
-  opened.server = await module.value.createServer(config, {
-    connectionString: database.value,
-    logger,
-    endsBlockedProcess: true,
-    environment: process.env,
-    development,
-  });
+  const createServer = (): Promise<Server> =>
+    module.value.createServer(config, {
+      connectionString: database.value,
+      logger,
+      endsBlockedProcess: true,
+      environment: process.env,
+      development,
+    });
+  const forMs = config.databaseUrl === undefined ? 0 : config.databaseWaitSeconds * 1_000;
+  opened.server = await buildBesideDatabase(createServer, { forMs, signal, logger });
   return (await opened.server.listen({ readsAhead: true })).address;
 };
 
