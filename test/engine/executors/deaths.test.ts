@@ -78,13 +78,13 @@ test("a run whose output is too large fails with a sentence, and its process goe
     graphConfigFile: HOSTILE_GRAPHS,
     graphProcesses: 1,
     graphProcessHeapMegabytes: 96,
-    stateValueCharactersAtMost: 4_000_000,
+    stateValueCharactersAtMost: 12_000_000,
     blockedLoopSeconds: 300,
   });
   try {
     const { body } = await apiOf(other).post("/runs/wait", {
       assistant_id: "numbers",
-      input: { count: 2_000_000 },
+      input: { count: 4_000_000 },
     });
     expect(body).toMatchObject({ __error__: { error: "ValueTooLargeError" } });
     expect(await (await fetch(`${other.url}/metrics`)).text()).not.toMatch(/process_deaths_total.* [1-9]/);
