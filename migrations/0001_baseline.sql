@@ -412,6 +412,13 @@ create table encryption_keys (
   created_at timestamptz not null default now()
 );
 
+-- Which server encrypts with which key: `encryption forget` refuses a key that a server may still encrypt with.
+create table encrypting_servers (
+  server_id uuid primary key,
+  key_id    text not null,
+  until     timestamptz not null           -- each server moves it on; in the past: when the server stopped
+);
+
 -- Pages of records ----------------------------------------------------------------------------------------------------
 
 -- What a page of records weighs, up to the row with which it is full: see src/database/bounded-reads.ts. Only writing a

@@ -22,6 +22,7 @@ const WRITERS: Record<string, readonly string[]> = {
   checkpoint_shapes: ["checkpoints"],
   checkpoint_writes: ["checkpoints"],
   crons: ["crons"],
+  encrypting_servers: ["database"],
   encryption_keys: ["database"],
   migrations: ["database"],
   // queue/ removes the events of a run in the statement that removes the run.

@@ -70,7 +70,7 @@ export const openFoundation = async (parts: FoundationParts) => {
   );
   await tellOfClock(database, logger);
   await assertEncryptionKeys(database);
-  const notedKey = keepKeyNoted(database, logger);
+  const notedKey = await keepKeyNoted(database, processId, logger);
   if (notedKey !== undefined) lifecycle.closing(notedKey);
   const stored = lifecycle.closing(await openKeyBook({ repository: createKeyRepository(database), logger }));
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);

@@ -2,11 +2,15 @@ import { StartError } from "../domain/errors.ts";
 import type { Cipher } from "../encryption/cipher.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
-import type { Queryable } from "./database.ts";
+import type { Database, Queryable } from "./database.ts";
 import { isPassing } from "./passing-faults.ts";
 
 const PROOF = "threadloom";
 const placeOf = (keyId: string): string => `proof ${keyId}`;
+
+const NOTED_EVERY_MS = 5_000;
+/** Much longer than a server takes to be seen again, as what it stores without being seen can be lost. */
+const ENCRYPTS_SECONDS = 60;
 
 /** The ids of all keys that something may be sealed with, the oldest first. */
 export const listEncryptionKeys = async (database: Queryable): Promise<string[]> =>
@@ -16,9 +20,39 @@ export const listEncryptionKeys = async (database: Queryable): Promise<string[]>
     )
   ).map((row) => row.key_id);
 
-/** From now on a start needs this key no more. Nothing may be sealed with it. */
-export const forgetEncryptionKey = async (database: Queryable, keyId: string): Promise<void> => {
-  await database.query("delete from threadloom.encryption_keys where key_id = $1", [keyId]);
+/** Index: none; a row for each server of the last day. */
+const assertNoServerEncrypts = async (database: Queryable, keyId: string, since: string): Promise<void> => {
+  const [found] = await database.query<{ servers: number }>(
+    "select count(*)::int as servers from threadloom.encrypting_servers where key_id = $1 and until > $2::timestamptz",
+    [keyId, since],
+  );
+  const servers = found?.servers ?? 0;
+  if (servers === 0) return;
+  throw new StartError(
+    `${servers} servers encrypt with the key '${keyId}', or did so until now. Put a newer key in front of it on every server, ` +
+      `then 'reseal' and 'forget' again. A server that was killed counts for ${ENCRYPTS_SECONDS} s.`,
+  );
+};
+
+/**
+ * From now on a start does not need this key. `assertUnneeded` looks through all rows and throws if one needs the key. Throws
+ * StartError if a server encrypted with it since that look began.
+ */
+export const forgetEncryptionKey = async (
+  database: Database,
+  keyId: string,
+  assertUnneeded: () => Promise<void>,
+): Promise<void> => {
+  const [clock] = await database.query<{ now: string }>("select now()::text as now");
+  const since = clock?.now ?? "";
+  await assertNoServerEncrypts(database, keyId, since);
+  await assertUnneeded();
+  await database.transaction(async (transaction) => {
+    // A server that starts notes itself, then its key: either it is seen here, or it notes the key behind this lock.
+    await transaction.query("lock table threadloom.encryption_keys in exclusive mode");
+    await assertNoServerEncrypts(transaction, keyId, since);
+    await transaction.query("delete from threadloom.encryption_keys where key_id = $1", [keyId]);
+  });
 };
 
 /**
@@ -62,19 +96,37 @@ const noteKey = async (database: Queryable, cipher: Cipher): Promise<boolean> =>
   return noted.length > 0;
 };
 
-const NOTED_EVERY_MS = 5_000;
+/** Index: encrypting_servers_pkey. Servers that stopped long ago go with it. */
+const noteServer = async (database: Queryable, serverId: string, keyId: string): Promise<void> => {
+  await database.query(
+    `with gone as (delete from threadloom.encrypting_servers where until < now() - interval '1 day')
+     insert into threadloom.encrypting_servers (server_id, key_id, until)
+     values ($1, $2, now() + make_interval(secs => ${ENCRYPTS_SECONDS}))
+     on conflict (server_id) do update set until = excluded.until`,
+    [serverId, keyId],
+  );
+};
 
 /**
- * Notes the key that this process seals with again if it was forgotten meanwhile: what it has stored since needs the key, so a
- * start without it has to be refused.
+ * Notes that this server encrypts with its key, so that the key is not forgotten, and notes a key again that was: a start
+ * without it has to be refused. When it resolves, the server may encrypt.
  */
-export const keepKeyNoted = (database: Queryable, logger: Logger): { close(): Promise<void> } | undefined => {
+export const keepKeyNoted = async (
+  database: Queryable,
+  serverId: string,
+  logger: Logger,
+): Promise<{ close(): Promise<void> } | undefined> => {
   const { cipher } = database;
   if (cipher === undefined) return undefined;
-  return startPeriodic({
+  const note = async (): Promise<boolean> => {
+    await noteServer(database, serverId, cipher.keyId);
+    return await noteKey(database, cipher);
+  };
+  await note();
+  const noting = startPeriodic({
     everyMs: NOTED_EVERY_MS,
     async work() {
-      if (await noteKey(database, cipher))
+      if (await note())
         logger.warn(
           { key_id: cipher.keyId },
           "the encryption key was forgotten while this server encrypts with it; it is needed again: reseal and forget when no server has it in front",
@@ -85,4 +137,17 @@ export const keepKeyNoted = (database: Queryable, logger: Logger): { close(): Pr
       else logger.error({ err: error }, "the look whether the encryption key is noted failed");
     },
   });
+  return {
+    async close() {
+      await noting.close();
+      try {
+        await database.query("update threadloom.encrypting_servers set until = now() where server_id = $1", [
+          serverId,
+        ]);
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        logger.debug({ err: error }, "the database can't be told that this server encrypts no more");
+      }
+    },
+  };
 };

@@ -183,15 +183,16 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
           throw new StartError(`The key '${id}' is the one that encrypts; put a newer one in front of it.`);
         const known = await listEncryptionKeys(database);
         if (!known.includes(id)) throw new StartError(`No start needs the key '${id}'.`);
-        const { keys, unreadable } = statusOf(await look(database, cipher), known, cipher);
-        const rows = keys.find((key) => key.id === id)?.rows ?? 0;
-        if (rows > 0)
-          throw new StartError(`${rows} rows are still encrypted with the key '${id}'; run 'reseal' first.`);
-        if (unreadable > 0)
-          throw new StartError(
-            `${unreadable} rows can't be decrypted, so nobody knows whether they need it.`,
-          );
-        await forgetEncryptionKey(database, id);
+        await forgetEncryptionKey(database, id, async () => {
+          const { keys, unreadable } = statusOf(await look(database, cipher), known, cipher);
+          const rows = keys.find((key) => key.id === id)?.rows ?? 0;
+          if (rows > 0)
+            throw new StartError(
+              `${rows} rows are still encrypted with the key '${id}'; run 'reseal' first.`,
+            );
+          if (unreadable > 0)
+            throw new StartError(`${unreadable} rows can't be decrypted, and may need the key '${id}'.`);
+        });
       });
       if (flags.json) write(`${JSON.stringify({ forgotten: id })}\n`);
       else tell(`No start needs the key '${id}' any more: take it out of LANGGRAPH_AES_KEY.\n`);
