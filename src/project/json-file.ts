@@ -6,8 +6,8 @@ export class JsonFileError extends Error {
 
   constructor(
     message: string,
-    readonly kind: "unreadable" | "missing" | "not JSON",
-    options: ErrorOptions,
+    readonly kind: "unreadable" | "missing" | "not JSON" | "duplicate key",
+    options?: ErrorOptions,
   ) {
     super(message, options);
   }
@@ -29,11 +29,43 @@ const faultIn = async (text: string): Promise<Fault | undefined> => {
   }
 };
 
+/** A string, or what opens, closes or names a member. */
+const TOKEN = /"(?:[^"\\]+|\\.)*"|[{}[\]:]/g;
+
+interface Duplicate {
+  key: string;
+  /** Of the second one, from 1. */
+  line: number;
+  column: number;
+}
+
+/** The first key that an object of this text has twice. The text has to be valid JSON. */
+const duplicateIn = (json: string): Duplicate | undefined => {
+  const open: Set<string>[] = [];
+  let last = { token: "", index: 0 };
+  for (const { 0: token, index } of json.matchAll(TOKEN)) {
+    if (token === "{" || token === "[") open.push(new Set());
+    else if (token === "}" || token === "]") open.pop();
+    else if (token === ":") {
+      const key = JSON.parse(last.token) as string;
+      const keys = open.at(-1);
+      if (keys?.has(key) === true) {
+        const before = json.slice(0, last.index).split(/\r?\n/);
+        return { key, line: before.length, column: [...(before.at(-1) ?? "")].length + 1 };
+      }
+      keys?.add(key);
+    }
+    last = { token, index };
+  }
+  return undefined;
+};
+
 /**
  * What a JSON file of the project holds; a byte order mark, which some editors write, is none of it.
+ * @param options.uniqueKeys refuses an object with the same key twice, of which `JSON.parse` silently takes the last
  * @throws JsonFileError
  */
-export const readJsonFile = async (path: string): Promise<unknown> => {
+export const readJsonFile = async (path: string, { uniqueKeys = false } = {}): Promise<unknown> => {
   const text = await readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === "ENOENT") throw new JsonFileError(`There is no ${path}.`, "missing", { cause });
     throw new JsonFileError(`${path} can't be read: ${cause.name}: ${cause.message}.`, "unreadable", {
@@ -41,8 +73,9 @@ export const readJsonFile = async (path: string): Promise<unknown> => {
     });
   });
   const json = text.replace(/^\uFEFF/, "");
+  let value: unknown;
   try {
-    return JSON.parse(json);
+    value = JSON.parse(json);
   } catch (cause) {
     const fault = await faultIn(json);
     const { line, column, lineText } = fault?.location ?? {};
@@ -52,4 +85,11 @@ export const readJsonFile = async (path: string): Promise<unknown> => {
     const reason = fault?.text ?? (cause as Error).message;
     throw new JsonFileError(`${path}${place} is not JSON: ${reason}.`, "not JSON", { cause });
   }
+  const duplicate = uniqueKeys ? duplicateIn(json) : undefined;
+  if (duplicate === undefined) return value;
+  const { key, line, column } = duplicate;
+  throw new JsonFileError(
+    `${path}:${line}:${column} repeats the key ${JSON.stringify(key)} of the same object: remove or rename one of the two.`,
+    "duplicate key",
+  );
 };

@@ -175,7 +175,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
 
 async function readJson(path: string, { mayBeMissing }: { mayBeMissing: boolean }): Promise<unknown> {
   try {
-    return await readJsonFile(path);
+    return await readJsonFile(path, { uniqueKeys: true });
   } catch (error) {
     if (!(error instanceof JsonFileError)) throw error;
     if (mayBeMissing && error.kind === "missing") return {};

@@ -39,7 +39,7 @@ export const checkProject = async (file: string, given: ProjectKeys): Promise<Ch
     return { project, checks };
   } catch (error) {
     if (!(error instanceof GraphLoadError)) throw error;
-    const isSyntax = error.cause instanceof JsonFileError && error.cause.kind === "not JSON";
+    const isSyntax = error.cause instanceof JsonFileError && error.cause.kind !== "missing";
     const advice = `${isSyntax ? "Correct it" : "Make it name your graphs"}, or name another file with --config.`;
     return { project: undefined, checks: [fail("langgraph.json", error.message, advice)] };
   }
