@@ -238,16 +238,6 @@ describe("what a deployment says of the assistant of a graph", () => {
     await server.client.post(`/assistants/${GRAPH}/latest`).send({ version: 2 });
     expect(await told()).toMatchObject({ context: { tone: "mine" } });
   });
-
-  test("is compared with the first version of an assistant from before that was noted", async () => {
-    await start(FIRST);
-    const forget = () =>
-      server.database.query("update threadloom.assistants set defaults = null where graph_id = $1", [GRAPH]);
-    await forget();
-    expect(await start(FIRST)).toEqual([]);
-    await forget();
-    expect(await start({ ...FIRST, context: {} })).toEqual([GRAPH]);
-  });
 });
 
 test("a graph id with a slash or a space is a reference too, percent-encoded", async () => {
