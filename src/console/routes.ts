@@ -85,6 +85,10 @@ export const createConsoleRoutes =
       return reply.redirect(`console/${query === undefined ? "" : `?${query}`}`);
     });
     app.get("/console/sign-in.json", { schema: { hide: true } }, () => signIn);
+    // Not open: the page asks it whether the server wants to know who calls, and lets in these credentials.
+    app.get("/console/caller", { schema: { hide: true } }, (_request, reply) =>
+      reply.code(204).header("cache-control", "no-store").send(),
+    );
     app.get("/console/*", { schema: { hide: true } }, (request, reply) => {
       const [, place, query = ""] = PAGE_WITHOUT_HASH.exec(request.url) ?? [];
       if (place === undefined) return reply.sendFile((request.params as { "*": string })["*"]);

@@ -6,6 +6,8 @@ export type Openness =
   | "probe"
   /** Of a browser, which can send no key with what it loads by an address: what these answer is the same for everybody. */
   | "page"
+  /** Of a client that has not signed in yet: it tells the same to all, versions and abilities, and nothing of what is stored. */
+  | "greeting"
   /** Asks whether the request that follows it may be made; that one carries the key. */
   | "preflight";
 
@@ -16,6 +18,7 @@ export type Openness =
  */
 export const OPEN_ROUTES: ReadonlyMap<string, Openness> = new Map([
   ["GET /ok", "probe"],
+  ["GET /info", "greeting"],
   ["GET /", "page"],
   ["GET /docs", "page"],
   ["GET /docs/static/index.html", "page"],

@@ -37,7 +37,7 @@ const metaRoutes =
   async (app) => {
     app.get(
       "/info",
-      { schema: { tags, summary: "Versions and abilities", response: { 200: serverInfo } } },
+      { schema: { tags, summary: "Versions and abilities", security: [], response: { 200: serverInfo } } },
       () => service.info(),
     );
 

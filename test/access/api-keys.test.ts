@@ -34,7 +34,7 @@ test.each([
   ["authorization", `Bearer ${KEYS[0]}`],
   ["authorization", `bearer ${KEYS[1]}`],
 ])("each configured key opens, as %s: %s", async (name, value) => {
-  const answer = await fetch(`${server.url}/info`, { headers: { [name]: value } });
+  const answer = await fetch(`${server.url}/openapi.json`, { headers: { [name]: value } });
   expect(answer.status).toBe(200);
 });
 
@@ -46,12 +46,12 @@ test.each([
   "undefined",
   "null",
 ])("what is only like a key does not: %s", async (key) => {
-  const answer = await fetch(`${server.url}/info`, { headers: { "x-api-key": key } });
+  const answer = await fetch(`${server.url}/openapi.json`, { headers: { "x-api-key": key } });
   expect(answer.status).toBe(403);
 });
 
 test("an empty key is none", async () => {
-  const answer = await fetch(`${server.url}/info`, {
+  const answer = await fetch(`${server.url}/openapi.json`, {
     headers: { "x-api-key": "", authorization: "Bearer " },
   });
   expect(answer.status).toBe(401);
@@ -65,7 +65,7 @@ test("an unauthorized request is refused before its body is read", async () => {
 test("no key is ever written to a log line, whatever goes wrong", async () => {
   for (const key of [...KEYS, WRONG]) {
     const headers = { "x-api-key": key, authorization: `Bearer ${key}` };
-    for (const path of ["/boom", "/nope", "/assistants/nope", "/names/%", "/info"]) {
+    for (const path of ["/boom", "/nope", "/assistants/nope", "/names/%", "/openapi.json"]) {
       await fetch(`${server.url}${path}`, { headers });
     }
     await fetch(`${server.url}/assistants`, { method: "POST", headers, body: "{" });

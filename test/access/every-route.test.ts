@@ -36,9 +36,9 @@ const everyRoute = (): { method: string; path: string }[] => {
   return [...described, ...further.map((path) => ({ method: "GET", path }))];
 };
 
-/** Health probes, and what a page loads by an address, carry no key. The page of the API is empty without one. */
+/** Health probes, clients before they sign in, and what a page loads by an address carry no key. The page of the API is empty without one. */
 const isOpen = (method: string, path: string): boolean =>
-  path === "/ok" || (method === "GET" && /^\/ui\/|^\/docs$|^\/docs\/static\//.test(path));
+  ["/ok", "/info"].includes(path) || (method === "GET" && /^\/ui\/|^\/docs$|^\/docs\/static\//.test(path));
 
 test("without a key every route but open ones is a 401, with a wrong one a 403", async () => {
   const routes = everyRoute();

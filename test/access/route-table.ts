@@ -34,6 +34,7 @@ export const ROUTES: Record<string, Expected> = {
   "GET /openapi.json": NOTHING,
   "GET /console": NOTHING,
   "GET /console/sign-in.json": NOTHING,
+  "GET /console/caller": NOTHING,
   "GET /console/*": NOTHING,
   "OPTIONS *": NOTHING,
   "GET /ok": NOTHING,
@@ -135,7 +136,7 @@ export const WITHOUT_EVENTS: Record<string, "open" | "any key"> = {
   "GET /docs/json": "any key",
   "GET /docs/yaml": "any key",
   "GET /openapi.json": "any key",
-  "GET /info": "any key",
+  "GET /console/caller": "any key",
   "GET /metrics": "any key",
   "GET /queue": "any key",
   // A WebSocket asks as it is used; any other request finds nothing there.

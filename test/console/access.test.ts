@@ -73,7 +73,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
       keys.insert({ keyId: idOf(hash), keyHash: hash, name, scopes, expiresInSeconds: undefined }),
     );
     await eventually("the key is known", async () => {
-      const { status } = await fetch(`${shown.server.url}/info`, { headers: { "x-api-key": key } });
+      const { status } = await fetch(`${shown.server.url}/openapi.json`, { headers: { "x-api-key": key } });
       return status === 200 || undefined;
     });
     return key;

@@ -24,7 +24,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
   test("says why a server refuses whoever calls, where a key is not what it wants", async () => {
     const page = await shown.browser.newPage();
     const detail = "This server has no API keys, so it is called by the names of this machine only.";
-    await page.route("**/info", (route) => route.fulfill({ status: 403, json: { detail } }));
+    await page.route("**/console/caller", (route) => route.fulfill({ status: 403, json: { detail } }));
     await page.goto(`${shown.server.url}/console/`);
     await page.getByRole("alert").getByText(detail).waitFor();
     await page.close();

@@ -57,7 +57,7 @@ test("a key is made, listed and revoked while a server runs, which knows it at o
   expect(told).toMatchObject({ name: "ci", scopes: ["read", "run"], status: "active", last_used_at: null });
   expect((Date.parse(told.expires_at) - Date.now()) / 86_400_000).toBeCloseTo(30, 1);
   const statusWith = async (headers: Record<string, string>) =>
-    (await fetch(`${server.url}/info`, { headers })).status;
+    (await fetch(`${server.url}/openapi.json`, { headers })).status;
   await eventually("the server knows the key", async () => (await statusWith({})) === 401);
   expect(await statusWith({ "x-api-key": key })).toBe(200);
 

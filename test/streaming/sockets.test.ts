@@ -273,7 +273,7 @@ describe("who has to bring a key", () => {
     expect(client.socket.protocol).toBe("events");
     expect(locked.lines.join("")).not.toMatch(/canary-77aa/);
     // Of a WebSocket alone.
-    expect((await fetch(`${locked.url}/info?api_key=${secret}`)).status).toBe(401);
+    expect((await fetch(`${locked.url}/openapi.json?api_key=${secret}`)).status).toBe(401);
   });
 });
 

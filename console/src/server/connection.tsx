@@ -125,8 +125,9 @@ export const connect = async (signIn: SignIn, key: string | undefined): Promise<
     const items = JSON.parse(text) as Item[];
     return { items, total: numberOf("x-pagination-total"), next: numberOf("x-pagination-next") };
   };
+  await request("GET", "/console/caller");
   const info = await request<ServerInfo>("GET", "/info").catch((error: unknown) => {
-    // `http.disable_meta`: nothing is said of the server, and nobody is asked for credentials.
+    // `http.disable_meta`: nothing is said of the server.
     if (statusOf(error) === 404) return {};
     throw error;
   });

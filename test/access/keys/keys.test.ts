@@ -42,7 +42,7 @@ const create = async (name: string, scopes: KeyScope[], expiresInSeconds?: numbe
   await repository.insert({ keyId: idOf(hash), keyHash: hash, name, scopes, expiresInSeconds });
   return key;
 };
-const ask = async (at: TestServer, key: string | undefined, path = "/info"): Promise<number> => {
+const ask = async (at: TestServer, key: string | undefined, path = "/openapi.json"): Promise<number> => {
   const answer = await fetch(`${at.url}${path}`, key === undefined ? {} : { headers: { "x-api-key": key } });
   await answer.arrayBuffer();
   return answer.status;
@@ -54,7 +54,7 @@ const becomes = async (status: number, ...asked: Parameters<typeof ask>): Promis
 describe("a server whose first key is made while it runs", () => {
   test("is open before, to pages of this machine alone", async () => {
     expect(await ask(server, undefined)).toBe(200);
-    const page = await fetch(`${server.url}/info`, { headers: { origin: "https://app.example" } });
+    const page = await fetch(`${server.url}/openapi.json`, { headers: { origin: "https://app.example" } });
     expect(page.status).toBe(403);
   });
 
@@ -65,10 +65,12 @@ describe("a server whose first key is made while it runs", () => {
     expect([await ask(server, key), await ask(replica, key), await ask(server, "wrong")]).toEqual([
       200, 200, 403,
     ]);
-    const page = await fetch(`${server.url}/info`, {
+    const page = await fetch(`${server.url}/openapi.json`, {
       headers: { origin: "https://app.example", "x-api-key": key },
     });
     expect([page.status, page.headers.get("access-control-allow-origin")]).toEqual([200, "*"]);
+    const asked = await fetch(`${server.url}/info`, { headers: { origin: "https://app.example" } });
+    expect([asked.status, asked.headers.get("access-control-allow-origin")]).toEqual([200, "*"]);
   });
 
   test("does not open when the last key is revoked or has expired", async () => {

@@ -38,8 +38,8 @@ beforeAll(async () => {
   await insert("expired", KEYS.expired, ["admin"], "now() - interval '1 second', null");
   await insert("revoked", KEYS.revoked, ["admin"], "null, now()");
   await eventually("the server knows the keys", async () => {
-    const { status } = await fetch(`${server.url}/info`, { headers: { "x-api-key": KEYS.admin } });
-    return status === 200 && (await fetch(`${server.url}/info`)).status === 401;
+    const { status } = await fetch(`${server.url}/openapi.json`, { headers: { "x-api-key": KEYS.admin } });
+    return status === 200 && (await fetch(`${server.url}/openapi.json`)).status === 401;
   });
 });
 afterAll(async () => {
@@ -201,7 +201,7 @@ test("a key that is revoked while its socket is open is refused its next command
       [idOf(hashOf(one)), hashOf(one), name],
     );
   const statusWith = async () =>
-    (await fetch(`${server.url}/info`, { headers: { "x-api-key": key } })).status;
+    (await fetch(`${server.url}/openapi.json`, { headers: { "x-api-key": key } })).status;
   await eventually("the key is known", async () => (await statusWith()) === 200);
   const { default: WebSocket } = await import("ws");
   const socket = new WebSocket(`${server.url.replace("http", "ws")}${SOCKET}`, {

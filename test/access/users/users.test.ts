@@ -35,22 +35,22 @@ const send = async (token: string | undefined, method: string, path: string, bod
 
 describe("authentication", () => {
   test("whoever is refused is told so in the handler's own words and headers", async () => {
-    const { status, headers, text } = await send(undefined, "GET", "/info");
+    const { status, headers, text } = await send(undefined, "GET", "/openapi.json");
     expect([status, headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="test"']);
     expect(JSON.parse(text)).toEqual({ detail: "Show who you are." });
   });
 
   test("an answer without identity is a 401, and the log says what is missing", async () => {
-    const { status, text } = await send("nobody", "GET", "/info");
+    const { status, text } = await send("nobody", "GET", "/openapi.json");
     expect([status, text]).toEqual([401, '{"detail":"The request could not be authenticated."}']);
     expect(server.lines.some((line) => line.includes("no 'identity'"))).toBe(true);
   });
 
   test("any other error of the handler is a 401, and logged", async () => {
-    const { status, text } = await send("broken", "GET", "/info?token=canary-of-a-query");
+    const { status, text } = await send("broken", "GET", "/openapi.json?token=canary-of-a-query");
     expect([status, text]).toEqual([401, '{"detail":"The request could not be authenticated."}']);
     const line = server.lines.find((one) => one.includes("a canary of the handler"));
-    expect(JSON.parse(line ?? "{}")).toMatchObject({ method: "GET", path: "/info" });
+    expect(JSON.parse(line ?? "{}")).toMatchObject({ method: "GET", path: "/openapi.json" });
     expect(line).not.toContain("canary-of-a-query");
   });
 
@@ -74,18 +74,25 @@ describe("authentication", () => {
       const answer = await fetch(`${server.url}${path}`, { headers: { "x-api-key": KEY } });
       expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("uptime_seconds")]);
     }
-    expect((await send("alice-token", "GET", "/info")).status).toBe(200);
   });
 
   test("probes and preflights need nobody, and a key of the operator's is let in", async () => {
     expect((await send(undefined, "GET", "/ok")).status).toBe(200);
     expect((await send(undefined, "OPTIONS", "/threads")).status).toBeLessThan(300);
-    const answer = await fetch(`${server.url}/info`, { headers: { "x-api-key": KEY } });
+    const answer = await fetch(`${server.url}/openapi.json`, { headers: { "x-api-key": KEY } });
     expect(answer.status).toBe(200);
   });
 
+  test("versions and abilities are told before anybody signs in, and the same to all", async () => {
+    const stranger = await send(undefined, "GET", "/info");
+    expect(stranger.status).toBe(200);
+    expect(JSON.parse(stranger.text)).toMatchObject({ context: "js", flags: { assistants: true } });
+    for (const token of ["alice-token", "nobody", "broken"])
+      expect(await send(token, "GET", "/info")).toMatchObject({ status: 200, text: stranger.text });
+  });
+
   test("a page that says to be Studio is nobody", async () => {
-    const answer = await fetch(`${server.url}/info`, { headers: { "x-auth-scheme": "langsmith" } });
+    const answer = await fetch(`${server.url}/openapi.json`, { headers: { "x-auth-scheme": "langsmith" } });
     expect(answer.status).toBe(401);
   });
 });

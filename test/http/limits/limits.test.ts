@@ -39,7 +39,7 @@ const run = { assistant_id: "counter", input: {} };
 test("a caller who asks too often is a 429 that says when to come back, and others are served", async () => {
   let refused: Response | undefined;
   for (let count = 0; count <= READS * 10 && refused === undefined; count += 1) {
-    const answer = await ask("a", "GET", "/info");
+    const answer = await ask("a", "GET", "/assistants/counter");
     if (answer.status === 429) refused = answer;
     else expect(answer.headers.get("ratelimit-limit")).toBe(String(READS));
   }
@@ -50,7 +50,7 @@ test("a caller who asks too often is a 429 that says when to come back, and othe
       /^At most 40 reading requests of one caller are taken in a minute; try again in (a second|2 seconds)\.$/,
     ),
   });
-  expect((await ask("b", "GET", "/info")).status).toBe(200);
+  expect((await ask("b", "GET", "/assistants/counter")).status).toBe(200);
   const told = server.lines.filter((line) => line.includes('"limit":"reads"'));
   expect(told).toHaveLength(1);
   expect(JSON.parse(told[0] ?? "")).toMatchObject({ caller_kind: "key", caller: expect.any(String) });
