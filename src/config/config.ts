@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { list, type Option, type Translation } from "./option.ts";
 import { OPTIONS, type Config } from "./options.ts";
 import { StartError, UsageError } from "../domain/errors.ts";
-import { PROJECT_VARIABLES, projectKeysIn } from "./project-keys.ts";
+import { projectKeysIn } from "./project-keys.ts";
 import { nearestWord } from "../lib/nearest-word.ts";
 
 export type { Config };
@@ -10,7 +10,7 @@ export type { Config };
 /**
  * Environment and command line -> one typed, frozen Config. Pure: `main` hands in what it needs to know.
  *
- * Every option is one row of a table in options.ts; parser, checks and `--help` come from there.
+ * Every option is one row of a table in options.ts; parser and checks come from there, and `--help` (help.ts).
  */
 
 /** What the parser has to know beside the command line and the environment. */
@@ -23,10 +23,13 @@ export interface Surroundings {
 
 /** Whole-program switches, which are no part of the Config. */
 const HELP = "help";
+const ENVIRONMENT = "environment";
 const VERSION = "version";
 
 export interface CommandLine {
   help: boolean;
+  /** The help lists the variables of the environment, too. */
+  helpWithEnvironment: boolean;
   version: boolean;
   /** Flag -> text. */
   values: ReadonlyMap<string, string>;
@@ -44,8 +47,13 @@ const adviceFor = (name: string, names: readonly string[]): string => {
 /** Reads flags; throws UsageError for one that doesn't exist, naming the nearest that does. */
 export const readCommandLine = (argv: readonly string[]): CommandLine => {
   const rows = Object.values(OPTIONS).filter((option) => option.flag !== undefined);
-  const switches = new Set([HELP, VERSION, ...rows.filter((row) => row.switch).map((row) => row.flag)]);
-  const names = [...rows.map((row) => row.flag!), HELP, VERSION];
+  const switches = new Set([
+    HELP,
+    ENVIRONMENT,
+    VERSION,
+    ...rows.filter((row) => row.switch).map((row) => row.flag),
+  ]);
+  const names = [...rows.map((row) => row.flag!), HELP, ENVIRONMENT, VERSION];
   const shortNames = new Map([
     ...rows.map((row) => [row.flag, row.shortFlag] as const),
     [HELP, "h"],
@@ -82,7 +90,13 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
       throw new UsageError(`${rawName} needs a value, for example: ${rawName} ${exampleOf(name)}`);
     } else values.set(name, value);
   }
-  return { help: values.has(HELP), version: values.has(VERSION), values };
+  const helpWithEnvironment = values.has(ENVIRONMENT);
+  return {
+    help: values.has(HELP) || helpWithEnvironment,
+    helpWithEnvironment,
+    version: values.has(VERSION),
+    values,
+  };
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -247,51 +261,4 @@ const readKeys = (path: string, { readText }: Surroundings): string[] => {
   }
   if (keys.length === 0) throw new StartError(`API_KEYS_FILE (${path}) holds no key; write one per line.`);
   return keys;
-};
-
-const COLUMN = 28;
-
-/** The text of `--help`. */
-export const helpText = (): string => {
-  const line = (left: string, description: string) =>
-    left.length < COLUMN - 2
-      ? `  ${left.padEnd(COLUMN - 2)}${description}`
-      : `  ${left}\n${" ".repeat(COLUMN)}${description}`;
-  const withDefault = (option: Option<unknown>) =>
-    option.switch || (option.default ?? "") === ""
-      ? option.description
-      : `${option.description} Default: ${option.default}`;
-  const rows = Object.values(OPTIONS) as Option<unknown>[];
-  return [
-    "threadloom: the open, self-hosted Agent Server for LangGraph.js graphs",
-    "",
-    "Usage: threadloom start [options]",
-    "",
-    "Examples",
-    "  $ threadloom start --port 8124",
-    "  $ DATABASE_URL=postgresql://… threadloom start --workers auto",
-    "",
-    "Options (each may be given in the environment instead, by the name in brackets)",
-    ...rows
-      .filter((row) => row.flag !== undefined)
-      .map((row) =>
-        line(
-          `--${row.flag}${row.shortFlag === undefined ? "" : `, -${row.shortFlag}`}${row.switch ? "" : " <value>"}`,
-          `${withDefault(row)} [${row.environment.join(", ")}]`,
-        ),
-      ),
-    line("--help, -h", "Print this."),
-    line("--version, -v", "Print the version."),
-    "",
-    "Environment",
-    ...rows
-      .filter((row) => row.flag === undefined)
-      .map((row) => line(row.environment.join(", "), withDefault(row))),
-    line(
-      PROJECT_VARIABLES.join(", "),
-      "As JSON, keys of langgraph.json (MOUNT_PREFIX: a path); they win over the file.",
-    ),
-    line("API_KEYS_FILE", "File with API keys, one per line; added to API_KEYS."),
-    "",
-  ].join("\n");
 };

@@ -242,6 +242,6 @@ export const OPTIONS: {
       },
     },
     ...oneOf(["pretty", "json"]),
-    description: "pretty or json. Not set: pretty on a terminal, otherwise json.",
+    description: "pretty or json. Not set: pretty on a terminal and in dev, otherwise json.",
   },
 };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createProgram } from "../../src/cli/program.ts";
-import { helpText } from "../../src/config/config.ts";
+import { helpText } from "../../src/config/help.ts";
 import { runProgram } from "../../src/cli/run-command.ts";
 import { serverVersion } from "../../src/lib/package-versions.ts";
 
@@ -62,6 +62,26 @@ test("the help of dev has its own options and those of start, asked for in eithe
   expect(out).toContain("  --port, -p <value> ");
   expect((await within("dev", "--help")).out).toBe(out);
 });
+
+test("the help of dev tells the defaults that dev has", async () => {
+  const { out } = await within("dev", "--help", "--environment");
+  expect(out).toMatch(/--workers <value> .* Default: 1 \[WORKERS\]/);
+  expect(out).toMatch(/BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS\n.* Default: 2\n/);
+  expect(out).toMatch(/LOG_CONTENTS .* Default: true\n/);
+});
+
+test.each(["dev", "start"])(
+  "the help of %s lists the environment only if that is asked for",
+  async (name) => {
+    const { out } = await within(name, "--help");
+    expect(out).not.toContain("RATE_LIMIT_READS");
+    expect(out.split("\n").length).toBeLessThan(40);
+    expect(out).toContain("--help --environment");
+    const { code, out: whole } = await within(name, "--help", "--environment");
+    expect(code).toBe(0);
+    expect(whole).toContain("  RATE_LIMIT_READS ");
+  },
+);
 
 test("the help of the server's own command is that of its options", async () => {
   const { code, out } = await within("help", "start");

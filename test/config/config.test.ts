@@ -5,12 +5,12 @@ import {
   assertMayListen,
   type Config,
   graphConfigFileOf,
-  helpText,
   isExposed,
   parseConfig,
   readCommandLine,
   type Surroundings,
 } from "../../src/config/config.ts";
+import { helpText } from "../../src/config/help.ts";
 
 const SURROUNDINGS: Surroundings = {
   terminal: false,
@@ -266,7 +266,7 @@ describe("help", () => {
   });
 
   test("the help names every flag and every variable", () => {
-    const help = helpText();
+    const help = helpText({ listsEnvironment: true });
     for (const { flag, environment, description } of Object.values(OPTIONS)) {
       if (flag !== undefined) expect(help).toContain(`--${flag}`);
       for (const name of environment) expect(help).toContain(name);

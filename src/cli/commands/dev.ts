@@ -1,9 +1,11 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { graphConfigFileOf, helpText, readCommandLine } from "../../config/config.ts";
+import { graphConfigFileOf, readCommandLine } from "../../config/config.ts";
+import { optionsText } from "../../config/help.ts";
 import { projectKeysIn } from "../../config/project-keys.ts";
 import { StartError } from "../../domain/errors.ts";
 import { isThere } from "../../lib/is-there.ts";
+import { DEFAULTS } from "../dev/defaults.ts";
 import { isAttended, openingIn } from "../dev/opening.ts";
 import { EXIT_CODES, NotDoneError } from "../run-command.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
@@ -26,23 +28,28 @@ Starts the server as 'threadloom start' does, with graphs in a process of their 
 were loaded from, langgraph.json, the file of its 'env', and tsconfig.json. When one is written, new runs begin in the new code; what
 runs goes on in the code that it began with. Code that can't be loaded is told, and changes nothing.
 
-The console opens in your browser, where there is one: at a terminal, but not in CI, nor over SSH. --no-open leaves that out, --open
-opens it whatever the surroundings.
-
-Examples:
+Examples
   $ threadloom dev
   $ threadloom dev --no-open
   $ threadloom dev --port 8124 --workers 2
 
-Options are those of 'start', with its defaults but for --workers:
-
 `;
 
-const wholeHelp = (): string => HELP + helpText().replace(/^[^]*?\nOptions[^\n]*\n/, "");
+const OWN_OPTIONS = [
+  [
+    "--open",
+    "Open the console in your browser. Default: at a terminal of this machine, but not in CI or over SSH.",
+  ],
+  ["--no-open", "Do not open the console."],
+] as const;
+
+const wholeHelp = (listsEnvironment = false): string =>
+  HELP + optionsText({ listsEnvironment, defaults: DEFAULTS, own: OWN_OPTIONS });
 
 const run = async (given: string[], { environment, terminal, write }: CommandSurroundings): Promise<void> => {
   const { opens, others: argv } = openingIn(given);
-  if (readCommandLine(argv).help) return write(wholeHelp());
+  const { help, helpWithEnvironment } = readCommandLine(argv);
+  if (help) return write(wholeHelp(helpWithEnvironment));
   const file = graphConfigFileOf(argv, environment);
   if (projectKeysIn(environment)["graphs"] === undefined && !(await isThere(file)))
     throw new StartError(NO_CONFIG(resolve(file)));
@@ -59,7 +66,7 @@ export const createDev: CreateCommand = (surroundings) =>
   new Command("dev")
     .description("Starts the server for development: graphs are loaded anew as their files are written.")
     .helpOption(false)
-    .configureHelp({ formatHelp: wholeHelp })
+    .configureHelp({ formatHelp: () => wholeHelp() })
     .allowUnknownOption()
     .passThroughOptions()
     .argument("[options...]")

@@ -1,17 +1,20 @@
 import { Command } from "commander";
-import { helpText } from "../../config/config.ts";
+import { readCommandLine } from "../../config/config.ts";
+import { helpText } from "../../config/help.ts";
 import type { CreateCommand } from "./command.ts";
 
 /** The options come from the tables of `config/`, which read them, check them and print their help. */
-export const createStart: CreateCommand = () =>
+export const createStart: CreateCommand = ({ write }) =>
   new Command("start")
     .description("Starts the server.")
     .helpOption(false)
-    .configureHelp({ formatHelp: helpText })
+    .configureHelp({ formatHelp: () => helpText() })
     .allowUnknownOption()
     .passThroughOptions()
     .argument("[options...]")
     .action(async (argv: string[]) => {
+      const { help, helpWithEnvironment } = readCommandLine(argv);
+      if (help) return write(helpText({ listsEnvironment: helpWithEnvironment }));
       const { serve } = await import("../start/serve.ts");
       await serve(argv);
     });

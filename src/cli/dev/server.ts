@@ -14,6 +14,7 @@ import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project
 import type { RunningServer } from "../start/in-development.ts";
 import { failureText, serve } from "../start/serve.ts";
 import { needsNewServer, ownFilesOf, type Basis } from "./changes.ts";
+import { DEFAULTS } from "./defaults.ts";
 import { createFileWatch, type FileWatch } from "./file-watch.ts";
 import { START_AGAIN, type Ready } from "./launch.ts";
 import { exitCodeOf } from "../run-command.ts";
@@ -22,9 +23,6 @@ import { missingFiles } from "./missing-files.ts";
 import { createTelling, type Telling } from "./telling.ts";
 import { tsconfigFilesOf } from "./tsconfig-files.ts";
 
-/** Below what variables say. Closing has to be quick: what runs goes on at the next start. */
-const LOG = { LOG_FORMAT: "pretty", LOG_CONTENTS: "true" };
-const DEFAULTS = { WORKERS: "1", ...LOG, BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "2" };
 /** What the server has taken out of its environment stays out of that of graphs. */
 const KEPT_FROM_GRAPHS = new Set(["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]);
 const FILES_NAMED = 3;

@@ -11,7 +11,6 @@ import { resolve } from "node:path";
 import { bannerText, callable, databaseName } from "../banner.ts";
 import {
   graphConfigFileOf,
-  helpText,
   ownEncryption,
   parseConfig,
   readCommandLine,
@@ -131,7 +130,6 @@ const close = async (
 
 const main = async (argv: readonly string[], development: InDevelopment | undefined): Promise<void> => {
   const commandLine = readCommandLine(argv);
-  if (commandLine.help) return void process.stdout.write(helpText());
   if (commandLine.version) return void process.stdout.write(`${serverVersion()}\n`);
 
   const configFile = graphConfigFileOf(argv, process.env);
