@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { createServer, type AddressInfo } from "node:net";
 import { writeFile, mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -19,6 +20,20 @@ const aDatabase = async (): Promise<string> => {
   return database.connectionString;
 };
 
+/** The address of the same database for a role that may do what a server does, and no more. */
+const asOrdinaryRole = async (url: string): Promise<string> => {
+  const role = `threadloom_test_${randomBytes(6).toString("hex")}`;
+  const sql = (text: string) => query({ connectionString: url }, text);
+  await sql(`create role ${role} login password 'secret'`);
+  onTestFinished(async () => {
+    await sql(`drop owned by ${role}`);
+    await sql(`drop role ${role}`);
+  });
+  await sql(`grant usage on schema threadloom to ${role}`);
+  await sql(`grant select, insert, update, delete on all tables in schema threadloom to ${role}`);
+  return Object.assign(new URL(url), { username: role, password: "secret" }).href;
+};
+
 const doctor = async (
   project: Project,
   url: string,
@@ -36,7 +51,7 @@ const doctor = async (
 test("where nothing is missing every line is OK, and the exit code 0", async () => {
   const project = await aProject(GOOD);
   await project.linkPackages();
-  const url = await aDatabase();
+  const url = await asOrdinaryRole(await aDatabase());
   const { code, checks, of } = await doctor(project, url);
   expect(checks.filter(({ level }) => level !== "ok")).toEqual([]);
   expect(code).toBe(0);
@@ -53,6 +68,18 @@ test("where nothing is missing every line is OK, and the exit code 0", async () 
   expect(of("langgraph")?.text).toMatch(/^@langchain\/langgraph 1\./);
 });
 
+test("a superuser is warned of, since a server needs none", async () => {
+  const project = await aProject(GOOD);
+  await project.linkPackages();
+  const { code, of } = await doctor(project, await aDatabase());
+  expect(code).toBe(0);
+  expect(of("Rights")).toMatchObject({
+    level: "warn",
+    text: expect.stringMatching(/^\S+ is a superuser, /),
+    advice: expect.stringContaining("docs/database-role.md"),
+  });
+});
+
 test("for people each check is a line that begins with a word, and says what to do below", async () => {
   const project = await aProject({ "langgraph.json": "{" });
   const { code, out } = await commandOf(["doctor", "--port", "0"], {
@@ -63,7 +90,7 @@ test("for people each check is a line that begins with a word, and says what to 
   expect(out).toMatch(
     /^FAIL {2}langgraph\.json +\S*langgraph\.json:1:2 is not JSON: .*\n +-> Correct it, or name another file/m,
   );
-  expect(out).toMatch(/\n\d+ checks, 1 failed, 0 warned\.\n$/);
+  expect(out).toMatch(/\n\d+ checks, 1 failed, 1 warned\.\n$/);
   // eslint-disable-next-line no-control-regex
   expect(out).not.toMatch(/\u001b/);
 });

@@ -47,14 +47,27 @@ const checkClock = async (client: pg.Client): Promise<Check> => {
     : ok("Clock", text);
 };
 
-const checkRights = async (client: pg.Client, schema: string, needsOwner: boolean): Promise<Check> => {
+interface RightsNeeded {
+  schema: string;
+  /** Tables are still to be made. */
+  needsOwner: boolean;
+  /** The embedded PostgreSQL has one role, its superuser, and listens for this server alone. */
+  isEmbedded: boolean;
+}
+
+const checkRights = async (
+  client: pg.Client,
+  { schema, needsOwner, isEmbedded }: RightsNeeded,
+): Promise<Check> => {
   const { rows } = await client.query<{
     role: string;
+    is_superuser: boolean;
     found: boolean;
     may_create: boolean;
     denied: string[];
   }>(
     `select current_user as role,
+            (select rolsuper from pg_roles where rolname = current_user) as is_superuser,
             exists (select from pg_namespace where nspname = $1) as found,
             case when exists (select from pg_namespace where nspname = $1)
                  then has_schema_privilege($1, 'create')
@@ -67,8 +80,20 @@ const checkRights = async (client: pg.Client, schema: string, needsOwner: boolea
                    order by 1) as denied`,
     [schema],
   );
-  const { role = "", found = false, may_create: mayCreate = false, denied = [] } = rows[0] ?? {};
+  const {
+    role = "",
+    is_superuser: isSuperuser = false,
+    found = false,
+    may_create: mayCreate = false,
+    denied = [],
+  } = rows[0] ?? {};
   const advice = "Let an administrator run what docs/database-role.md says.";
+  if (isSuperuser && !isEmbedded)
+    return warn(
+      "Rights",
+      `${role} is a superuser, with rights over every database of that PostgreSQL and its files`,
+      "Give the server a role of its own, as docs/database-role.md says.",
+    );
   if (denied.length > 0)
     return fail(
       "Rights",
@@ -111,6 +136,7 @@ const look = async (
   client: pg.Client,
   schema: string,
   where: string,
+  isEmbedded: boolean,
   cipher: Cipher | undefined,
 ): Promise<DatabaseFindings> => {
   const version = await checkVersion(client, where);
@@ -118,7 +144,7 @@ const look = async (
   const checks = [
     version,
     await checkClock(client),
-    await checkRights(client, schema, isPending),
+    await checkRights(client, { schema, needsOwner: isPending, isEmbedded }),
     migrations,
   ];
   const has = async (table: string): Promise<boolean> =>
@@ -174,7 +200,7 @@ export const checkDatabase = async (
     client.on("error", () => undefined);
     try {
       await client.connect();
-      const found = await look(client, schema, where, cipher);
+      const found = await look(client, schema, where, url === undefined, cipher);
       return { ...found, checks: [...found.checks, ...disk] };
     } finally {
       await client.end().catch(() => undefined);
