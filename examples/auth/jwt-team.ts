@@ -31,10 +31,13 @@ export const auth = new Auth()
   .on("threads:delete", ({ user, permissions }) =>
     permissions.includes("administer") ? { team: user.team } : false,
   )
-  // Those that graph ids stand for belong to no team.
-  .on("assistants", ({ action, permissions }) =>
-    permissions.includes(needed(action) === "read" ? "read" : "administer"),
-  )
+  // The assistants that graph ids stand for belong to no team: every user may read them, whatever is answered here.
+  .on("assistants", ({ action, value, user, permissions }) => {
+    if (!permissions.includes(needed(action) === "read" ? "read" : "administer")) return false;
+    const asked = value as { metadata?: Record<string, unknown> };
+    asked.metadata = { ...asked.metadata, team: user.team };
+    return { team: user.team };
+  })
   .on("store", ({ action, value, user, permissions }) => {
     if (!permissions.includes(needed(action))) return false;
     const asked = value as { namespace?: string[] };

@@ -4,6 +4,10 @@ import { agentToken, sessionOf } from "./agent-token.ts";
 
 /** Lets in who has signed in here, and tells the agent server who that is. */
 const authorize = async (request: Request, response: Response, next: NextFunction): Promise<void> => {
+  if (request.headers["sec-fetch-site"] === "cross-site") {
+    response.status(403).json({ detail: "Pages of other sites may not call this." });
+    return;
+  }
   const session = sessionOf(request.headers.cookie);
   if (session === undefined) {
     response.status(401).json({ detail: "Sign in first." });

@@ -4,6 +4,8 @@ import { agentToken, sessionOf } from "./agent-token.ts";
 
 /** Lets in who has signed in here, and tells the agent server who that is. */
 const authorize = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+  if (request.headers["sec-fetch-site"] === "cross-site")
+    return reply.code(403).send({ detail: "Pages of other sites may not call this." });
   const session = sessionOf(request.headers.cookie);
   if (session === undefined) return reply.code(401).send({ detail: "Sign in first." });
   // The browser's own are for this application: the agent server gets none of them.

@@ -14,6 +14,8 @@ const NOT_HANDED_BACK = [
 ];
 
 const handle = async (request: Request): Promise<Response> => {
+  if (request.headers.get("sec-fetch-site") === "cross-site")
+    return Response.json({ detail: "Pages of other sites may not call this." }, { status: 403 });
   const session = sessionOf(request.headers.get("cookie"));
   if (session === undefined) return Response.json({ detail: "Sign in first." }, { status: 401 });
   const asked = new URL(request.url);

@@ -252,7 +252,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
       own.address = addresses.called;
       own.apiAddress = addresses.called + foundation.http.mountPrefix;
       if (ownServer !== undefined) execution.graphProcesses?.listening(own.apiAddress);
-      if (readsAhead) graphs.readAhead();
+      if (readsAhead && config.role !== "worker") graphs.readAhead();
       return { address: `${addresses.listening}${foundation.http.mountPrefix}` };
     },
     async renew(how) {

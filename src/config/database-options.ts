@@ -95,5 +95,5 @@ export const unusedDataWarning = (
   databaseUrl: string | undefined,
 ): string | undefined =>
   namesFolder && databaseUrl !== undefined
-    ? "--data is not used: the database is named by its address, as by DATABASE_URL"
+    ? "The database is not in --data: it is named by its address, as by DATABASE_URL. Only schemas of graphs are kept there."
     : undefined;

@@ -50,12 +50,14 @@ export const megabytes = (from: number, to: number) => ({
     .transform((number) => Math.round(number * BYTES_PER_MEGABYTE)),
 });
 /** Numbers by the ids of graphs. `unit`: what they count. */
-export const byGraph = (unit: string, example: string, from: number, to: number) => ({
-  expected: `a list like ${example} of graph ids and numbers of ${unit} from ${from} to ${to}`,
+export const byGraph = (unit: "seconds" | "runs", example: string, from: number, to: number) => ({
+  expected: `a list like ${example} of graph ids and ${unit === "runs" ? "whole " : ""}numbers of ${unit} from ${from} to ${to}`,
   schema: z.string().transform((textOfAll, context) => {
     const pairs = list(textOfAll).map((pair) => /^(.+?)\s*=\s*(\d+(?:\.\d+)?)$/.exec(pair));
     const numbers = pairs.map((pair) => [pair?.[1] ?? "", Number(pair?.[2])] as const);
-    if (numbers.every(([, number]) => number >= from && number <= to)) return new Map(numbers);
+    const isAllowed = (number: number): boolean =>
+      number >= from && number <= to && (unit === "seconds" || Number.isInteger(number));
+    if (numbers.every(([, number]) => isAllowed(number))) return new Map(numbers);
     context.addIssue({ code: "custom", message: `no list of graphs and ${unit}` });
     return z.NEVER;
   }),

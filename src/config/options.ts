@@ -127,7 +127,8 @@ export const OPTIONS: {
     environment: ["THREADLOOM_DATA"],
     default: ".threadloom",
     ...text("a path"),
-    description: "Folder of the embedded PostgreSQL, when DATABASE_URL is not set.",
+    description:
+      "Folder of the embedded PostgreSQL, when DATABASE_URL is not set, and of the schemas that were read from source.",
   },
   role: {
     flag: "role",

@@ -16,7 +16,10 @@ const ALIVE = "(item.expires_at is null or item.expires_at > now())";
 /** What filters of `Auth` hold for: the fields of the value, `namespace` and `key`. Encrypted values have no fields here. */
 export const filterable = (item: "item" | "wanted", isEncrypted: boolean): string => {
   const address = `jsonb_build_object('namespace', ${item}.namespace, 'key', ${item}.key)`;
-  return isEncrypted ? address : `(${item}.value || ${address})`;
+  // A graph may store a list, which `||` would make longer.
+  return isEncrypted
+    ? address
+    : `(case when jsonb_typeof(${item}.value) = 'object' then ${item}.value || ${address} else ${address} end)`;
 };
 
 const get = (value: string, visible: string): string => `

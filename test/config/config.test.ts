@@ -136,6 +136,11 @@ describe("refusals", () => {
     [["--port", "eighty"], {}, "--port must be a whole number from 0 to 65535, not 'eighty'."],
     [[], { PORT: "70000" }, "PORT must be a whole number from 0 to 65535, not '70000'."],
     [[], { ROLE: "boss" }, "ROLE must be one of all, api, worker, not 'boss'."],
+    [
+      [],
+      { MAX_RUNNING_RUNS_BY_GRAPH: "agent=1.5" },
+      "whole numbers of runs from 1 to 1000000, not 'agent=1.5'.",
+    ],
     [[], { DATABASE_PREPARED_STATEMENTS: "perhaps" }, "must be true or false, not 'perhaps'."],
     [["--port"], {}, "--port needs a value, for example: --port 8123"],
     [["--port", "--host", "::1"], {}, "--port needs a value"],

@@ -2,7 +2,7 @@ import pg from "pg";
 import { Client } from "@langchain/langgraph-sdk";
 import { request as nodeRequest } from "node:http";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import WebSocket from "ws";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { newId } from "../../src/lib/ids.ts";
@@ -168,6 +168,7 @@ describe("an application of Hono", () => {
     const before = seen.length;
     const holder = new pg.Client({ connectionString: server.connectionString });
     await holder.connect();
+    onTestFinished(() => holder.end());
     await holder.query("begin; lock table threadloom.threads");
     const waiting = fetch(`${server.url}/threads/${threadId}`, { signal: leaving.signal }).catch(
       () => undefined,
@@ -176,7 +177,7 @@ describe("an application of Hono", () => {
     leaving.abort();
     await waiting;
     await expect.poll(() => server.lines.join("\n")).toContain("a caller has left the application");
-    await holder.end();
+    await holder.query("rollback");
     const faults = server.lines.filter(
       (line) => line.includes("CallerGoneError") && /"level":[45]0/.test(line),
     );

@@ -73,7 +73,7 @@ test("nothing is waited for any more when who waits is to end", async () => {
   await refused;
 });
 
-test("a server starts before its database, says that --data is not used, and Ctrl-C ends the waiting", async () => {
+test("a server starts before its database, says that it is not in --data, and Ctrl-C ends the waiting", async () => {
   const { connectionString, arrives } = await aDatabaseToCome();
   const folder = await temporaryFolder();
   onTestFinished(() => folder.remove());
@@ -93,7 +93,7 @@ test("a server starts before its database, says that --data is not used, and Ctr
   expect(await ended?.exit()).toBe(0);
   arrives();
   expect((await fetch(`${await server?.address()}/ok`)).status).toBe(200);
-  expect(server?.output()).toContain("--data is not used");
+  expect(server?.output()).toContain("The database is not in --data");
 });
 
 test.each(["threadloom migrate", "threadloom\\0", "threadloom listener"])(

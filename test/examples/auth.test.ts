@@ -219,6 +219,14 @@ describe("jwt-team.ts", () => {
     await admin.threads.delete(thread_id);
     expect(await viewer.threads.count()).toBe(0);
 
+    const { assistant_id } = await admin.assistants.create({ graphId: "agent", metadata: { team: "blue" } });
+    expect((await viewer.assistants.get(assistant_id)).metadata).toMatchObject({ team: "red" });
+    await expect(other.assistants.get(assistant_id)).rejects.toThrow(/404/);
+    await expect(other.assistants.update(assistant_id, { name: "ours" })).rejects.toThrow(/404/);
+    await expect(other.assistants.delete(assistant_id)).rejects.toThrow(/404/);
+    expect((await other.assistants.search()).map((one) => one.assistant_id)).not.toContain(assistant_id);
+    expect((await other.assistants.get("agent")).graph_id).toBe("agent");
+
     await member.store.putItem(["notes"], "one", { text: "red" });
     expect((await viewer.store.getItem(["notes"], "one"))?.value).toEqual({ text: "red" });
     await expect(viewer.store.putItem(["notes"], "two", {})).rejects.toThrow(/403/);

@@ -141,6 +141,9 @@ describe.each(Object.entries(FRONT_ENDS))("%s in front of the server", (_name, s
     const strangers: Record<string, string>[] = [{}, foreign, { cookie: "session=nobody" }];
     for (const headers of strangers)
       expect((await fetch(`${front.url}/threads/search`, { method: "POST", headers })).status).toBe(401);
+    const elsewhere = { ...cookie("alice"), "sec-fetch-site": "cross-site" };
+    const forged = await fetch(`${front.url}/threads/search`, { method: "POST", headers: elsewhere });
+    expect(forged.status).toBe(403);
     // With the key all threads would be found, those of the other team among them.
     await clientOf("alice").threads.create();
     const found = await fetch(`${front.url}/threads/search`, {

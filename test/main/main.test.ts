@@ -191,7 +191,12 @@ describe("the end", () => {
         ["bin/threadloom.js", "start", "--config", config, "--port", `${port}`],
         {
           cwd: fileURLToPath(new URL("../../", import.meta.url)),
-          env: { ...process.env, LOG_FORMAT: "json", DATABASE_URL: database.connectionString },
+          env: {
+            ...process.env,
+            LOG_FORMAT: "json",
+            DATABASE_URL: database.connectionString,
+            SOURCE_SCHEMAS: "false",
+          },
           stdio: ["ignore", full, full],
         },
       );
