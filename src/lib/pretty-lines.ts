@@ -9,6 +9,26 @@ const FIRST_FIELDS = ["status", "text"];
 const harmless = (text: string): string =>
   text.replace(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1));
 
+/** A colour, or a control character that is no line break and no tab. */
+// eslint-disable-next-line no-control-regex -- it is what terminals read colours by
+const COLOUR_OR_CONTROL = /\u001b\[[\d;]*m|(?![\n\t])\p{Cc}/gu;
+
+/** What a graph printed, with its lines and colours. Nothing else of it steers the terminal. */
+const printedText = (text: string): string =>
+  text.replace(COLOUR_OR_CONTROL, (found) => (found.length > 1 ? found : harmless(found)));
+
+/** The text of a line that holds what a graph printed; undefined for any other line. */
+const printedIn = (line: string): string | undefined => {
+  if (!line.includes('"msg":"printed"')) return undefined;
+  const { msg, text } = JSON.parse(line) as Record<string, unknown>;
+  return msg === "printed" && typeof text === "string" ? text : undefined;
+};
+
+export interface PrettyOptions {
+  /** Writes what a graph printed without time, level and ids. A caller's text may then look like a line of the log. */
+  printsPlainly?: boolean;
+}
+
 /** "run ended: success", 'printed "hello"'. */
 const messageOf = (line: Record<string, unknown>, messageKey: string): string => {
   const { [messageKey]: message, status, text } = line;
@@ -24,7 +44,10 @@ const messageOf = (line: Record<string, unknown>, messageKey: string): string =>
  * more. Written at once and in this process, so that the last words before an exit are not lost. A file apart from
  * logger.ts, because a graph process needs no pino-pretty.
  */
-export const prettyLines = (destination?: DestinationStream): DestinationStream => {
+export const prettyLines = (
+  destination?: DestinationStream,
+  { printsPlainly = false }: PrettyOptions = {},
+): DestinationStream => {
   const terminal = destination ?? openTerminal();
   const toLine = prettyFactory({
     ignore: ["pid", "hostname", ...FIRST_FIELDS].join(","),
@@ -32,5 +55,10 @@ export const prettyLines = (destination?: DestinationStream): DestinationStream 
     singleLine: true,
     messageFormat: messageOf,
   });
-  return { write: (line) => terminal.write(toLine(line)) };
+  return {
+    write(line) {
+      const printed = printsPlainly ? printedIn(line) : undefined;
+      terminal.write(printed === undefined ? toLine(line) : `${printedText(printed)}\n`);
+    },
+  };
 };

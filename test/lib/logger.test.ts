@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { ofGraph } from "../../src/lib/contents.ts";
 import { createLogger } from "../../src/lib/logger.ts";
-import { prettyLines } from "../../src/lib/pretty-lines.ts";
+import { prettyLines, type PrettyOptions } from "../../src/lib/pretty-lines.ts";
 import { openTerminal } from "../../src/lib/terminal.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
@@ -87,7 +87,7 @@ test("an error is told with its cause, and nothing that hangs on it", () => {
 });
 
 /** What a terminal shows. */
-const terminal = () => {
+const terminal = (options?: PrettyOptions) => {
   let shown = "";
   const destination = new Writable({
     write(chunk: Buffer, _encoding, done) {
@@ -95,8 +95,8 @@ const terminal = () => {
       done();
     },
   });
-  const logger = createLogger({ level: "info", destination: prettyLines(destination) });
-  return { logger, lines: () => stripVTControlCharacters(shown).trimEnd().split("\n") };
+  const logger = createLogger({ level: "info", destination: prettyLines(destination, options) });
+  return { logger, shown: () => shown, lines: () => stripVTControlCharacters(shown).trimEnd().split("\n") };
 };
 
 test("a terminal gets one line for an end of a run: how it ended first, the rest behind that", () => {
@@ -117,6 +117,17 @@ test("a terminal gets what a graph printed in one line, before the ids, and no l
       /WARN: printed "hello\\n\[00:00:00\] FATAL: forged\\u001b\[31m" \{"run_id":"r1"\}$/,
     ),
   ]);
+});
+
+test("where that is wanted, a terminal gets what a graph printed as it was, but for what would steer it", () => {
+  const { logger, shown, lines } = terminal({ printsPlainly: true });
+  const text = "{ a: 1,\n\tb: \u001b[33m2\u001b[39m }";
+  logger.info({ run_id: "r1", text }, "printed");
+  expect(shown()).toBe(`${text}\n`);
+  logger.info({ text: "gone\u001b[2J\r\u001b]0;title\u0007" }, "printed");
+  expect(shown()).toBe(`${text}\ngone\\u001b[2J\\r\\u001b]0;title\\u0007\n`);
+  logger.info({ text: "of the server" }, "told");
+  expect(lines().at(-1)).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: told "of the server"$/);
 });
 
 test("a terminal gets an error with its stack, line by line", () => {

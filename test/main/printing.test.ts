@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { apiOf } from "../helpers/api.ts";
+import { PATIENTLY } from "../helpers/conditions.ts";
 import { aProject, fixture, logOf } from "../helpers/project.ts";
 
 test("what a graph prints is a field of the server's log: it forges no line, is bounded, and a warning of Node's is no error", async () => {
@@ -31,4 +32,20 @@ test("what a graph prints is a field of the server's log: it forges no line, is 
   ]);
   expect(printed[1]).toMatchObject({ graph_id: "printing", node: "print", run_id: expect.any(String) });
   for (const line of printed) expect(JSON.stringify(line).length).toBeLessThan(20_000);
+});
+
+test("dev shows what a graph prints as it was printed", async () => {
+  const project = await aProject({
+    "langgraph.json": { graphs: { printing: `${fixture("printing.ts")}:graph` } },
+  });
+  const server = await project.develop([], { LOG_FORMAT: "pretty" });
+  const url = await vi.waitFor(() => /Address +(http\S+)/.exec(server.output())![1]!, PATIENTLY);
+  await apiOf({ url }).post("/runs/wait", {
+    assistant_id: "printing",
+    input: { text: "one line\n  and another" },
+  });
+  await vi.waitFor(
+    () => expect(server.output()).toContain("\none line\n  and another\nan object { list: [ 1, 2 ] }\n"),
+    PATIENTLY,
+  );
 });

@@ -155,7 +155,7 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
   const logger = createLogger({
     level: config.logLevel,
     contents: config.logContents,
-    destination: pretty ? prettyLines(terminal) : terminal,
+    destination: pretty ? prettyLines(terminal, { printsPlainly: development !== undefined }) : terminal,
   });
   tellWarnings({
     project,
