@@ -3,6 +3,7 @@ import { sqlState } from "../domain/errors.ts";
 import type { Cipher } from "../encryption/cipher.ts";
 import { openJson } from "../encryption/json.ts";
 import type { Logger } from "../lib/logger.ts";
+import { boundAnswers, isUnanswered, type BoundedStatement } from "./answer-bound.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
 import { createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
 import { createOutages } from "./outages.ts";
@@ -99,10 +100,6 @@ const KEEP_ALIVE_MS = 10_000;
 /** A new connection costs 2 ms of this process and plans every statement anew: keep them between bursts. */
 const IDLE_TIMEOUT_MS = 300_000;
 
-/** `pg` says it only in words. */
-const isUnanswered = (error: unknown): boolean =>
-  error instanceof Error && error.message === "Query read timeout";
-
 const bytesOf = (value: unknown): number => {
   if (typeof value === "string" || Buffer.isBuffer(value)) return value.length;
   return Array.isArray(value) ? value.reduce<number>((bytes, item) => bytes + bytesOf(item), 0) : 0;
@@ -135,7 +132,6 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     application_name: applicationName,
     connectionTimeoutMillis: timeoutMs ?? CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
-    query_timeout: answerTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...(cipher && { types: openingTypes(cipher) }),
@@ -163,6 +159,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       lost(error);
     });
     if (preparedStatements) nameStatements(client);
+    boundAnswers(client, answerTimeoutMs);
   });
   const outages = createOutages(logger);
   const losses = new WeakSet<Error>();
@@ -195,11 +192,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     const bytes = bytesOf(values);
     const answerMs = bytes > LARGE_BYTES ? usualMs + bytes / BYTES_PER_MS : usualMs;
     if (answerMs === answerTimeoutMs) return noting(connection.query(qualified(text), values));
-    const bounded: pg.QueryConfig & pg.ClientConfig = {
-      text: qualified(text),
-      values,
-      query_timeout: answerMs,
-    };
+    const bounded: BoundedStatement = { text: qualified(text), values, answerMs };
     return noting(connection.query(bounded));
   };
   const recordsOver = (connection: pg.Pool | pg.PoolClient, usualMs: number): Omit<Records, "query"> => ({

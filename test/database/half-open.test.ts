@@ -1,16 +1,20 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openDatabase, type Database } from "../../src/database/database.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { startTcpProxy, type TcpProxy } from "../helpers/tcp-proxy.ts";
 
-/** Connections through which nothing gets any more, and of which nobody is told. */
+/** Connections through which nothing gets any more without a word, and those that only seem so. */
 
 const CONNECTIONS = 4;
 const closers: (() => Promise<unknown>)[] = [];
 let proxy: TcpProxy;
+/** The way to the database without the proxy, which stands in this process. */
+let directly: string;
 beforeEach(async () => {
   const fresh = await freshDatabase();
+  directly = fresh.connectionString;
   closers.push(() => fresh.drop());
   proxy = await startTcpProxy(fresh.connectionString);
   closers.push(() => proxy.close());
@@ -19,10 +23,9 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** A pool whose connections were all used, and are half-open now. */
-const aHalfOpenPool = async (timeoutMs?: number): Promise<Database> => {
+const aPool = (connectionString: string, timeoutMs?: number): Database => {
   const database = openDatabase({
-    connectionString: proxy.connectionString,
+    connectionString,
     poolSize: CONNECTIONS,
     applicationName: "threadloom test",
     preparedStatements: true,
@@ -30,6 +33,12 @@ const aHalfOpenPool = async (timeoutMs?: number): Promise<Database> => {
     logger: listeningLogger().logger,
   });
   closers.push(() => database.close());
+  return database;
+};
+
+/** A pool whose connections were all used, and are half-open now. */
+const aHalfOpenPool = async (timeoutMs?: number): Promise<Database> => {
+  const database = aPool(proxy.connectionString, timeoutMs);
   const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => database.pool.connect()));
   for (const client of clients) client.release();
   expect(proxy.swallow()).toBe(CONNECTIONS);
@@ -54,4 +63,21 @@ test("when one connection does not answer, the next statements get connections t
   await expect(database.query("select 1")).rejects.toThrow("Query read timeout");
   for (let statement = 0; statement < 2 * CONNECTIONS; statement += 1)
     expect(await database.query("select 1 as one")).toEqual([{ one: 1 }]);
+});
+
+test("answers that arrive while the event loop is blocked for longer than they are waited for are read", async () => {
+  const database = aPool(directly, 3_000);
+  const statement = "select 1 as one from pg_sleep(0.5)";
+  await Promise.all([database.query(statement), database.query(statement), database.query(statement)]);
+  const rows = await database.transaction(async (transaction) => {
+    const answers = [
+      transaction.query(statement),
+      database.query(statement),
+      database.query(statement, [], { answerMs: 2_000 }),
+    ];
+    await turn();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_000);
+    return Promise.all(answers);
+  });
+  expect(rows).toEqual([[{ one: 1 }], [{ one: 1 }], [{ one: 1 }]]);
 });
