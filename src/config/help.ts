@@ -1,3 +1,4 @@
+import { ownField } from "../lib/names.ts";
 import type { Option } from "./option.ts";
 import { OPTIONS } from "./options.ts";
 import { PROJECT_VARIABLES } from "./project-keys.ts";
@@ -29,7 +30,7 @@ export const optionsText = ({
 }: HelpOptions = {}): string => {
   const rows = Object.values(OPTIONS) as Option<unknown>[];
   const described = (row: Option<unknown>): string => {
-    const usual = row.environment.map((name) => defaults[name]).find(Boolean) ?? row.default ?? "";
+    const usual = row.environment.map((name) => ownField(defaults, name)).find(Boolean) ?? row.default ?? "";
     const hasDefault = !row.switch && row.default !== undefined && usual !== "";
     return hasDefault ? `${row.description} Default: ${usual}` : row.description;
   };
