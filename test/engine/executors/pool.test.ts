@@ -416,6 +416,19 @@ describe("with a spare that is ready", () => {
       });
     });
 
+    test("one that leaves ends when the last runs that it has were handed back", () => {
+      const pool = aReadyPool();
+      const [fake] = started as [FakeProcess];
+      begin(pool, "first");
+      begin(pool, "awaited");
+      fake.options.onMessage({ kind: "pong", residentBytes: 1.4e9 });
+      const result = { kind: "stopped", reason: { kind: "timeout" } } as const;
+      fake.options.onMessage({ kind: "result", id: idOf(fake, "first"), result });
+      expect(fake.isClosed).toBe(false);
+      silence(fake);
+      expect(fake.isClosed).toBe(true);
+    });
+
     test("no more processes are started for it than there are to be", () => {
       const pool = aReadyPool();
       for (let silent = 0; silent < 3; silent += 1) {

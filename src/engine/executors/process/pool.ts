@@ -59,7 +59,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   const { processes, runsAtMost } = options;
   const members = createMembers(options, {
     onMessage: (member, message) => hear(member, message),
-    onUnresponsive: (member) => takeBackAwaited(member, (execution) => stopTimers.forget(execution)),
+    onUnresponsive: (member) => takeBackAwaited(members, member, (execution) => stopTimers.forget(execution)),
     onEnd: (member, reason, how) => hasEnded(member, reason, how),
   });
   const placing = createPlacing(members, options);

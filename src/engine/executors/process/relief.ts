@@ -26,14 +26,18 @@ export const relieve = (members: Members, processes: number, logger: Logger): vo
  * @param forget called with each
  */
 export const takeBackAwaited = (
-  { here, process }: Member,
+  members: Pick<Members, "leave">,
+  member: Member,
   forget: (execution: ExecutionThere) => void,
 ): void => {
-  for (const execution of here.values()) {
-    if (!execution.isAwaited) continue;
+  const { here, process } = member;
+  const awaited = [...here.values()].filter(({ isAwaited }) => isAwaited);
+  for (const execution of awaited) {
     here.delete(execution.id);
     forget(execution);
     process.send({ kind: "stop", id: execution.id, reason: { kind: "lease-lost" } });
     execution.handedBack();
   }
+  // No result will come that would end it.
+  if (awaited.length > 0 && here.size === 0 && member.state === "leaving") members.leave(member);
 };
