@@ -416,6 +416,18 @@ describe("with a spare that is ready", () => {
       });
     });
 
+    test("a run that was handed back is answered when its process begins it all the same and asks for the log", () => {
+      const pool = aReadyPool();
+      const [fake] = started as [FakeProcess];
+      begin(pool, "hanging");
+      begin(pool, "awaited");
+      const id = idOf(fake, "awaited");
+      silence(fake);
+      expect(fake.received).not.toContainEqual({ kind: "logged", id });
+      fake.options.onMessage({ kind: "log", id });
+      expect(fake.received).toContainEqual({ kind: "logged", id });
+    });
+
     test("one that leaves ends when the last runs that it has were handed back", () => {
       const pool = aReadyPool();
       const [fake] = started as [FakeProcess];

@@ -5,7 +5,7 @@ import { isRegular, type Member } from "./member.ts";
 import { createMembers, type MembersOptions } from "./members.ts";
 import type { FromGraphProcess } from "./messages.ts";
 import { createPlacing } from "./placing.ts";
-import { takeBackAwaited } from "./relief.ts";
+import { hearLog, takeBackAwaited } from "./relief.ts";
 import { createRenewal } from "./renewal.ts";
 import { createStopTimers } from "./stop-timers.ts";
 
@@ -161,7 +161,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
       case "begun":
         return member.here.get(message.id)?.begun();
       case "log":
-        return member.here.get(message.id)?.log();
+        return hearLog(member, message.id);
       case "graph-ended":
         return hearGraphEnd(member.here.get(message.id));
       case "result":

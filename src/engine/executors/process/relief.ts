@@ -41,3 +41,10 @@ export const takeBackAwaited = (
   // No result will come that would end it.
   if (awaited.length > 0 && here.size === 0 && member.state === "leaving") members.leave(member);
 };
+
+/** The process asks for the log of a run that may have been taken back: its flush there must not wait for ever. */
+export const hearLog = ({ here, process }: Member, id: number): void => {
+  const execution = here.get(id);
+  if (execution === undefined) process.send({ kind: "logged", id });
+  else execution.log();
+};
