@@ -5,6 +5,7 @@ import type { ClaimedRunRow } from "../../database/tables.ts";
 import { EXECUTED_COLUMNS } from "../columns.ts";
 import { candidates } from "./lanes.ts";
 import {
+  BEGIN_COUNTING,
   fullOnes,
   LIMIT_PARAMETERS,
   LOCK_FOR_COUNTING,
@@ -96,4 +97,4 @@ export const claimWithin = async (
   await database.transaction(async (transaction) => {
     await transaction.query(LOCK_FOR_COUNTING);
     return await CLAIM_WITHIN.query<ClaimedRunRow>(transaction, { ...claim, limit: 1 });
-  });
+  }, BEGIN_COUNTING);

@@ -42,7 +42,14 @@ export const MAY_START = {
 } as const;
 
 /**
- * Held until the claim is committed, so that no other counts before that. A table, since not every engine has advisory locks;
- * it is written every few seconds.
+ * A server that vanishes between lock and commit would keep the lock until TCP gives its connection up, after hours. Who waits
+ * for the lock waits longer than that server may keep it.
  */
-export const LOCK_FOR_COUNTING = "lock table threadloom.workers in share row exclusive mode";
+export const BEGIN_COUNTING =
+  "begin; set local idle_in_transaction_session_timeout = '5s'; set local lock_timeout = '10s'";
+
+/**
+ * Held until the claim is committed, so that no other counts before that. A table, since not every engine has advisory locks;
+ * the mode excludes itself, and no sign of life that is written there.
+ */
+export const LOCK_FOR_COUNTING = "lock table threadloom.workers in share update exclusive mode";
