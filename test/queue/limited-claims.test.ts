@@ -7,6 +7,8 @@ import { openQueue, type OpenQueue } from "./open-queue.ts";
 
 /** Claims that count what runs, one after the other. */
 
+/** From this cost on PostgreSQL compiles a plan, which takes longer than a thousand claims. */
+const JIT_ABOVE_COST = 100_000;
 const LIMITS = { perCaller: 1, keyFactor: 1, byGraph: new Map<string, number>() };
 
 let opened: OpenQueue;
@@ -67,3 +69,77 @@ test("signs of life are written while a claim counts", async () => {
     ]);
   });
 });
+
+const fill = async (runs: number, caller: string, { status = "pending", laterSeconds = 0 } = {}) => {
+  await database.query(
+    `with thread as (
+      insert into threadloom.threads (thread_id, unfinished_runs, turns)
+      select gen_random_uuid(), 1, 1 from generate_series(1, $1) returning thread_id)
+    insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, caller,
+      created_at, available_at)
+    select gen_random_uuid(), thread_id, gen_random_uuid(), 'test', $2, '{}', 'enqueue', $3,
+      now() - interval '1 hour', now() - make_interval(secs => 10 - $4) from thread`,
+    [runs, status, caller, laterSeconds],
+  );
+};
+const callersClaimed = async (): Promise<string[]> => {
+  const claimed = await queueOn(database).claim(newId(), 10, 1);
+  const rows = await database.query<{ caller: string }>(
+    "select caller from threadloom.runs where run_id = any($1::uuid[])",
+    [claimed.map((run) => run.run_id)],
+  );
+  return rows.map(({ caller }) => caller);
+};
+
+interface Node {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Total Cost": number;
+  "Actual Rows": number;
+  Plans?: Node[];
+}
+const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+/** Of a claim, for any parameters; it takes nothing. */
+const claimPlan = async (): Promise<Node> => {
+  let plan: Node | undefined;
+  const transaction: Database["transaction"] = (work, opening) =>
+    database.transaction(
+      (over) =>
+        work({
+          ...over,
+          async query<Row>(text: string, values?: unknown[]): Promise<Row[]> {
+            if (values === undefined) return await over.query<Row>(text);
+            await over.query("set local plan_cache_mode = force_generic_plan");
+            const [row] = await over.query<{ "QUERY PLAN": { Plan: Node }[] }>(
+              `explain (analyze, buffers, format json) ${text}`,
+              values,
+            );
+            plan = row?.["QUERY PLAN"][0]?.Plan;
+            throw new Error("rolled back");
+          },
+        }),
+      opening,
+    );
+  const claim = queueOn({ ...database, transaction }).claim(newId(), 10, 1);
+  await expect(claim).rejects.toThrow("rolled back");
+  return plan ?? expect.fail("no plan");
+};
+
+test.each(["without statistics", "after analyze"])(
+  "runs for later of a caller that has enough keep no other's from their time, %s",
+  async (statistics) => {
+    await fill(1, "user:full", { status: "running" });
+    await fill(1_500, "user:full");
+    await fill(1, "user:one", { laterSeconds: 5 });
+    if (statistics === "after analyze") await database.query("analyze");
+    const plan = await claimPlan();
+    expect(plan["Total Cost"]).toBeLessThan(JIT_ABOVE_COST);
+    for (const node of nodesOf(plan)) {
+      expect(`${node["Node Type"]} ${node["Relation Name"]}`).not.toBe("Seq Scan runs");
+      // Only lanes are sorted.
+      if (node["Node Type"] === "Sort") expect(node["Actual Rows"]).toBe(1);
+    }
+    expect(await callersClaimed()).toEqual(["user:one"]);
+    expect(await callersClaimed()).toEqual([]);
+  },
+);

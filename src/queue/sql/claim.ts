@@ -82,7 +82,10 @@ const CLAIM = nameParameters(LANE_PARAMETERS, (sql) =>
 
 /** The same, where a caller or a graph may have so many runs at the same time. One run at a time, since none is counted before. */
 const CLAIM_WITHIN = nameParameters({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS }, (sql) =>
-  taking(`${fullOnes(sql)},\n${candidates(sql, MAY_START)},\nnext as (${next(sql, MAY_START.run)})`, sql),
+  taking(
+    `${fullOnes(sql)},\n${candidates(sql, MAY_START)},\nnext as (${next(sql, MAY_START.run("r"))})`,
+    sql,
+  ),
 );
 
 /** Throws `unique_violation` (23505) if another claimer was faster on a thread; the caller tries again. */

@@ -25,6 +25,35 @@ export const LANES_AT_MOST = 20;
 /** Runs beyond the limit that a claim looks at: other claimers hold them, or an older run of their thread is to start. */
 const SPARE_CANDIDATES = 200;
 
+/** Runs of a lane that a claim passes over, since their callers have enough: twice what one has waiting, unless that limit is changed. */
+const PASSED_AT_MOST = 2_000;
+
+const RUN_COLUMNS = "r.available_at, r.created_at, r.run_id, r.lost_attempts";
+/** The run of the lane in the row `lane` that comes after the one in the row `row`. */
+const runAfter = (
+  lane: string,
+  row = lane,
+  columns = RUN_COLUMNS,
+): string => `(select ${columns} from threadloom.runs r
+      where r.graph_id = ${lane}.graph_id and ${LANE} = ${lane}.lane and r.available_at <= now()
+        and (r.available_at, r.created_at, r.run_id) > (${row}.available_at, ${row}.created_at, ${row}.run_id)
+      order by r.available_at, r.created_at, r.run_id limit 1)`;
+
+/** The first after `lane` that may start: the lane of later runs has runs of callers that have enough, and of others. */
+const startableAfter = (lane: string, may: (run: string) => string): string => `(
+    with recursive passed as (
+      select first.*, 1 as looked_at from ${runAfter(lane, lane, `${RUN_COLUMNS}, r.caller`)} as first
+      union all
+      select following.*, passed.looked_at + 1 from passed
+      cross join lateral ${runAfter(lane, "passed", `${RUN_COLUMNS}, r.caller`)} as following
+      where passed.looked_at < ${PASSED_AT_MOST} and not ${may("passed")})
+    select ${RUN_COLUMNS} from passed r where ${may("r")} limit 1)`;
+
+/** Each lane, before its first run. */
+const BEGINNINGS = `(select graph_id, lane, '-infinity'::timestamptz, '-infinity'::timestamptz,
+    '00000000-0000-0000-0000-000000000000'::uuid, null::integer from lanes order by random())`;
+const PICKED = "(graph_id, lane, available_at, created_at, run_id, lost_attempts)";
+
 const firstLane = (condition: string): string => `(select ${LANE} as lane from threadloom.runs r
         where r.graph_id = hosted.graph_id and ${LANE} ${condition} order by ${LANE} limit 1)`;
 
@@ -37,10 +66,12 @@ interface LaneSql {
   suspectFrom: string;
 }
 
-/** Conditions on graphs and on lanes that may be looked at. */
+/** Conditions on graphs, lanes and runs that may be looked at. */
 export interface LaneConditions {
   graph: string;
   lane: string;
+  /** For the first run that is looked at in each lane; undefined: any. `run`: its name in SQL. */
+  run?: (run: string) => string;
 }
 const ALL_LANES: LaneConditions = { graph: "true", lane: "true" };
 
@@ -65,15 +96,13 @@ export const candidates = (sql: LaneSql, may: LaneConditions = ALL_LANES): strin
       select 1 from threadloom.runs r where r.graph_id = hosted.graph_id and ${IS_LATER} and r.available_at <= now()
       limit 1) is not null)) as walk
   limit ${LANES_AT_MOST}),
-picked(graph_id, lane, available_at, created_at, run_id, lost_attempts) as (
-  (select graph_id, lane, '-infinity'::timestamptz, '-infinity'::timestamptz,
-    '00000000-0000-0000-0000-000000000000'::uuid, null::integer from lanes order by random())
+picked${PICKED} as (
+  ${
+    may.run === undefined
+      ? BEGINNINGS
+      : `select b.graph_id, b.lane, r.* from ${BEGINNINGS} as b${PICKED} cross join lateral ${startableAfter("b", may.run)} as r`
+  }
   union all
-  select picked.graph_id, picked.lane, r.available_at, r.created_at, r.run_id, r.lost_attempts
-  from picked cross join lateral (
-    select r.available_at, r.created_at, r.run_id, r.lost_attempts from threadloom.runs r
-    where r.graph_id = picked.graph_id and ${LANE} = picked.lane and r.available_at <= now()
-      and (r.available_at, r.created_at, r.run_id) > (picked.available_at, picked.created_at, picked.run_id)
-    order by r.available_at, r.created_at, r.run_id limit 1) as r),
+  select picked.graph_id, picked.lane, r.* from picked cross join lateral ${runAfter("picked")} as r),
 candidates as (
   select run_id from picked where lost_attempts < ${sql.suspectFrom} limit ${sql.limit} + ${SPARE_CANDIDATES})`;

@@ -34,11 +34,12 @@ full_graphs as materialized (
   select graph_id from unnest(${sql.limitedGraphs}, ${sql.graphLimits}) as limited(graph_id, at_most)
   where (select count(*) from running where running.graph_id = limited.graph_id) >= at_most)`;
 
-/** Conditions for what `candidates` looks at, and for a run `r` that is to start. */
+/** Conditions for what `candidates` looks at, and for a run that is to start. `run`: its name in SQL. */
 export const MAY_START = {
   graph: "graph_id <> all (array(select graph_id from full_graphs))",
   lane: "lane <> all (array(select lane from full_callers))",
-  run: "(r.caller is null or r.caller <> all (array(select caller from full_callers)))",
+  run: (run: string) =>
+    `(${run}.caller is null or ${run}.caller <> all (array(select caller from full_callers)))`,
 } as const;
 
 /**
