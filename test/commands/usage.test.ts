@@ -3,7 +3,7 @@ import { commandOf } from "../helpers/command-process.ts";
 import { aProject, fixture } from "../helpers/project.ts";
 
 test.each([
-  [["start", "--prot", "1"], {}, 2, "threadloom: There is no option --prot. Did you mean --port?"],
+  [["start", "--prot", "1"], {}, 2, "threadloom start: There is no option --prot. Did you mean --port?"],
   [["start", "graph.ts"], {}, 2, "Unexpected argument 'graph.ts'"],
   [["start", "--port", "abc"], {}, 2, "--port must be"],
   [["dev", "--wrong"], {}, 2, "There is no option --wrong"],
