@@ -92,9 +92,9 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await streamsAre(0);
     });
 
-    test("that a proxy keeps open when the server behind it is gone do not hide how the run has ended", async () => {
-      const { server } = shown;
-      const proxy = await startDeafProxy(server.url);
+    /** Opens the console through a proxy that notices nothing, begins a run that waits, and lets it end unheard. */
+    const endUnheard = async (listen: (page: Page) => Promise<void>): Promise<void> => {
+      const proxy = await startDeafProxy(shown.server.url);
       const page = await shown.page.context().newPage();
       try {
         await page.goto(`${proxy.url}/console/#/?assistant=held`);
@@ -103,6 +103,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
         await page.keyboard.press("Enter");
         const messages = page.getByRole("log", { name: "Messages" });
         await messages.getByText("the first answer").waitFor();
+        await listen(page);
         expect(proxy.loseStreams()).toBeGreaterThan(0);
         await eventually("the graph waits at the gate", () => openGate() === 1 || undefined);
         await messages.getByText("the second answer").waitFor();
@@ -112,7 +113,19 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
         await page.close();
         await proxy.close();
       }
-    });
+    };
+
+    test("that a proxy keeps open when the server behind it is gone do not hide how the run has ended", () =>
+      endUnheard(async () => undefined));
+
+    test("nor how a run has ended that was joined", () =>
+      endUnheard(async (page) => {
+        await streamsAre(2);
+        await page.reload();
+        await page.getByRole("button", { name: "Stop" }).waitFor();
+        await page.getByRole("log", { name: "Messages" }).getByText("the first answer").waitFor();
+        await streamsAre(2);
+      }));
 
     test("has thrown nothing, asked nobody else, and broken no rule of its content policy", () => {
       expect(shown.faults).toEqual([]);

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../helpers/conditions.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 import { playgroundOf } from "./playground-person.ts";
 
@@ -141,6 +142,31 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.getByRole("button", { name: "Try again" }).click();
       await expect.poll(runs).toBe(before + 1);
       await page.getByRole("alert").getByText("This graph always fails.").waitFor();
+    });
+
+    test("shows why a run failed also where what is stored is read slowly", async () => {
+      const { page, server } = shown;
+      let release: () => void = () => undefined;
+      const released = new Promise<void>((resolve) => (release = resolve));
+      const state = /\/threads\/[^/]+\/state(\?.*)?$/;
+      const asked = page.waitForRequest(state);
+      await page.route(state, async (route) => {
+        await released;
+        await route.fulfill({ response: await route.fetch() });
+      });
+      await begin("failing");
+      await say("Go!");
+      const threadId = /threads\/([^/]+)\/state/.exec((await asked).url())?.[1] ?? "";
+      // By its third look at the record the page has done all that it does before the state is read.
+      for (let look = 0; look < 3; look += 1) await page.waitForResponse(/\/threads\/search$/);
+      await eventually("no run goes on", async () => {
+        const { body } = await server.client.get(`/threads/${threadId}/runs`);
+        return (body as { status: string }[]).every(({ status }) => status === "error");
+      });
+      release();
+      await messages().getByText("prepared").waitFor();
+      await page.getByRole("alert").getByText("This graph always fails.").waitFor();
+      await page.unrouteAll({ behavior: "wait" });
     });
 
     test("takes an input as a form of the graph's schema, and as JSON", async () => {

@@ -127,6 +127,13 @@ export const useLiveThread = (
         await renewThread(queries, threadId);
       }
     };
+    /** While the hook reads what is stored, it takes a run of which it reads for one that goes on, though its end was told meanwhile. */
+    const whenRead = async (): Promise<void> => {
+      for (let read: unknown; read !== current.current.stream.hydrationPromise;) {
+        read = current.current.stream.hydrationPromise;
+        await current.current.stream.hydrationPromise.catch(() => undefined);
+      }
+    };
     /** Resolves as soon as the run has begun. What the server refuses is not kept by the hook, as if it had been said. */
     const submitted = async (input: Input | null): Promise<void> => {
       const said = kept.current;
@@ -142,6 +149,7 @@ export const useLiveThread = (
     return {
       send: (input: Input | null) =>
         trying(async () => {
+          await whenRead();
           begunIn.current = shownGeneration.current;
           if (!current.current.stream.isLoading) await submitted(input);
           else
@@ -169,9 +177,10 @@ export const useLiveThread = (
           }
         }),
       answer: (responses: Record<string, unknown>) =>
-        trying(() => {
+        trying(async () => {
+          await whenRead();
           begunIn.current = shownGeneration.current;
-          return current.current.stream.respondAll(responses);
+          await current.current.stream.respondAll(responses);
         }),
       stop: () =>
         trying(async () => {

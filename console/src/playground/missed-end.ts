@@ -31,9 +31,9 @@ export const useMissedEnd = (
     let { heard } = gate;
     let silence = 0;
     const timer = setInterval(() => {
-      silence = gate.isOpen && gate.heard === heard ? silence + 1 : 0;
+      silence = gate.heard === heard ? silence + 1 : 0;
       heard = gate.heard;
-      if (silence >= PATIENCE) readAnew();
+      if (silence >= PATIENCE || !gate.isOpen) readAnew();
     }, LISTENED_EVERY_MS);
     return () => clearInterval(timer);
   }, [gate, isBusy, isLoading, readAnew, standing]);
