@@ -5,6 +5,7 @@
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { access } from "./access.ts";
+import { compareAgainst } from "./against.ts";
 import { createBareLibraries, OFFICIAL_DATABASE } from "./bare-library.ts";
 import { background } from "./burst.ts";
 import { CHARTS, drawCharts } from "./charts/draw.ts";
@@ -58,6 +59,8 @@ const HELP = `npm run bench -- [options]
   --charts folder  Write them there as results.json, and the charts that are drawn of them (SVG).
   --draw file      Measure nothing: draw the charts of a file that --json wrote, into --charts or beside it.
   --profile folder Write a CPU profile of the server there (open it in a browser's developer tools).
+  --against commit What a run costs here and in another commit, by turns (of wait, stream, ten-steps).
+                   Also a folder with a checkout of it.
   --statements     After each scenario, show what the server asked of the database.
 
 Scenarios:
@@ -78,6 +81,7 @@ const { values: options } = parseArgs({
     charts: { type: "string" },
     draw: { type: "string" },
     profile: { type: "string" },
+    against: { type: "string" },
     statements: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
@@ -125,14 +129,11 @@ const commandLine = (): string =>
 /** Starts after the first, that are measured. */
 const LATER_STARTS = 3;
 
-const main = async (): Promise<void> => {
-  // As src/cli/start/serve.ts does, before any graph runs: otherwise tokens get lost without a saver, too.
-  process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] = "false";
-  process.env["LANGSMITH_TRACING"] = "false";
-  const { start, scenarios } = chosenScenarios();
-  const loadBefore = currentLoad();
-  const figures = createFigures();
-  const closers: (() => Promise<void>)[] = [];
+type Closers = (() => Promise<void>)[];
+
+/** Does `work`, and then closes what it opened, the last first; also on Ctrl-C. */
+const closingAll = async (work: (closers: Closers) => Promise<void>): Promise<void> => {
+  const closers: Closers = [];
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> =>
     (closing ??= (async () => {
@@ -145,8 +146,31 @@ const main = async (): Promise<void> => {
   };
   process.on("SIGINT", onSignal);
   process.on("SIGTERM", onSignal);
-
   try {
+    await work(closers);
+  } finally {
+    await close();
+  }
+};
+
+const against = (commit: string): Promise<void> =>
+  closingAll(async (closers) => {
+    const profileFolder = options.profile === undefined ? undefined : await makeFolder(options.profile);
+    const { quick } = options;
+    const only = options.only?.split(",").map((name) => name.trim());
+    const loadBefore = currentLoad();
+    console.log(`\n${await compareAgainst({ commit, only, quick, profileFolder, closers, progress })}`);
+    console.log(`Load before: ${loadBefore.toFixed(1)}.`);
+  });
+
+const main = (): Promise<void> =>
+  closingAll(async (closers) => {
+    // As src/cli/start/serve.ts does, before any graph runs: otherwise tokens get lost without a saver, too.
+    process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] = "false";
+    process.env["LANGSMITH_TRACING"] = "false";
+    const { start, scenarios } = chosenScenarios();
+    const loadBefore = currentLoad();
+    const figures = createFigures();
     const profileFolder = options.profile === undefined ? undefined : await makeFolder(options.profile);
     const chartFolder = options.charts === undefined ? undefined : await makeFolder(options.charts);
     const server = await createServerUnderTest({
@@ -235,14 +259,12 @@ const main = async (): Promise<void> => {
       await draw(results, chartFolder);
     }
     if (profileFolder !== undefined) progress(`the profiles are in ${profileFolder}, one per start`);
-  } finally {
-    await close();
-  }
-};
+  });
 
 const drawOnly = async (file: string): Promise<void> =>
   draw(await readResults(file), await makeFolder(options.charts ?? dirname(file)));
 
 if (options.help) console.log(HELP);
 else if (options.draw !== undefined) await drawOnly(options.draw);
+else if (options.against !== undefined) await against(options.against);
 else await main();

@@ -11,8 +11,8 @@ import { clusterCpuMs, processCpuMs, processMemory, type CpuSample } from "./cpu
 import { createHttpClient, type HttpClient } from "./http-client.ts";
 import { now, pause } from "./load.ts";
 
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const GRAPH_CONFIG = join(import.meta.dirname, "graphs/langgraph.json");
+/** The folder of this project. */
+export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 const START_SECONDS = 60;
 const STOP_SECONDS = 30;
@@ -47,6 +47,8 @@ export interface ReplicaOptions {
 export interface ServerOptions {
   /** Node's own options, e.g. `--cpu-prof`. */
   nodeOptions: readonly string[];
+  /** Another checkout of this project, whose server and graphs run instead of those of this one. */
+  root?: string;
 }
 
 /** The environment of a server: what this process was given, without what would make it another server. */
@@ -103,7 +105,7 @@ export const spawnProcess = (
   };
 };
 /** The server under test, in a process of its own, with its own embedded PostgreSQL in a temporary folder. */
-export const createServerUnderTest = async (options: ServerOptions) => {
+export const createServerUnderTest = async ({ nodeOptions, root = ROOT }: ServerOptions) => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-bench-"));
   // As root the database runs as another user, who has to get through.
   if (process.getuid?.() === 0) await chmod(folder, 0o755);
@@ -162,11 +164,18 @@ export const createServerUnderTest = async (options: ServerOptions) => {
     const child = spawnProcess(
       [
         process.execPath,
-        ...["--import", "tsx", ...options.nodeOptions, "src/main.ts", "start"],
-        ...["--config", GRAPH_CONFIG, "--port", "0", "--data", join(folder, "data")],
+        ...["--import", "tsx", ...nodeOptions, "src/main.ts", "start"],
+        ...[
+          "--config",
+          join(root, "test/bench/graphs/langgraph.json"),
+          "--port",
+          "0",
+          "--data",
+          join(folder, "data"),
+        ],
         ...argv,
       ],
-      { environment: { LOG_FORMAT: "json", ...environment } },
+      { cwd: root, environment: { LOG_FORMAT: "json", ...environment } },
     );
     const clients: HttpClient[] = [];
     const stop = async (): Promise<void> => {

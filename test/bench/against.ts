@@ -1,0 +1,251 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { median, run, WIDTH } from "./load.ts";
+import { formatNumber } from "./report.ts";
+import { createThreads, HELLO } from "./scenario.ts";
+import { createServerUnderTest, ROOT, type ServerUnderTest } from "./server-process.ts";
+import { readEvents } from "./server-sent-events.ts";
+
+/*
+ * `--against COMMIT`: what a run costs here, beside what it costs in another commit. Both servers run on fresh databases of
+ * their own and take short turns, so that what else the machine does hits both.
+ */
+
+/** Before that V8 has not compiled everything, and the connections of the pool still plan their statements. */
+const WARM_UP_RUNS = 1_500;
+const RUNS_PER_TURN = 200;
+const TURNS = 20;
+
+/** What a client does with a thread that has been created before. */
+type Work = (server: ServerUnderTest, threadId: string) => Promise<void>;
+
+const waiting =
+  (graph: string): Work =>
+  async ({ remote }, threadId) => {
+    const { body } = await remote.http.post(`/threads/${threadId}/runs/wait`, {
+      assistant_id: graph,
+      input: HELLO,
+    });
+    if (body.includes("__error__")) throw new Error(`A run of ${graph} failed: ${body}`);
+  };
+
+const streaming: Work = async ({ remote }, threadId) => {
+  let updates = 0;
+  const body = { assistant_id: "two-step", input: HELLO, stream_mode: ["updates"] };
+  const onData = readEvents((name) => (updates += name === "updates" ? 1 : 0));
+  await remote.http.stream(`/threads/${threadId}/runs/stream`, body, onData);
+  if (updates !== 2) throw new Error(`A stream had ${updates} updates instead of 2.`);
+};
+
+const COMPARED: Readonly<Record<string, Work>> = {
+  wait: waiting("two-step"),
+  stream: streaming,
+  "ten-steps": waiting("ten-steps"),
+};
+const COMPARED_BY_DEFAULT = ["wait", "stream"];
+
+/** What a run costs, each per run. */
+interface Cost {
+  server: number;
+  database: number;
+  together: number;
+  statements: number;
+  rows: number;
+  wal: number;
+  walWithoutImages: number;
+}
+
+const LABELS: Readonly<Record<keyof Cost, string>> = {
+  together: "CPU together, ms",
+  server: "CPU of the server, ms",
+  database: "CPU of the database, ms",
+  statements: "statements",
+  rows: "rows written",
+  wal: "WAL, KB",
+  walWithoutImages: "WAL without full-page images, KB",
+};
+
+/** A row is written by one of these records, whether it has a table's name in a statement or not. */
+const ROW_RECORDS = "^Heap/(INSERT|UPDATE|HOT_UPDATE|DELETE)|^Heap2/MULTI_INSERT";
+
+const EXTENSIONS = ["pg_stat_statements", "pg_walinspect"];
+
+interface Sample {
+  server: number;
+  database: number;
+  statements: number;
+  position: string;
+}
+
+const sample = async (server: ServerUnderTest): Promise<Sample> => {
+  const [row] = await server.query<{ statements: number; position: string }>(
+    `select (select sum(calls)::float8 from pg_stat_statements s join pg_database d on d.oid = s.dbid and d.datname = 'threadloom') as statements,
+       pg_current_wal_insert_lsn()::text as position`,
+  );
+  const cpu = await server.remote.cpu();
+  return { ...cpu, statements: row?.statements ?? NaN, position: row?.position ?? "0/0" };
+};
+
+const walBetween = async (server: ServerUnderTest, from: string, to: string) => {
+  // Only what has been flushed can be read: the commit of this record flushes all before it.
+  await server.query("select pg_logical_emit_message(true, 'benchmark', '')");
+  const [row] = await server.query<{ bytes: number; images: number; rows: number }>(
+    `select sum(combined_size) as bytes, sum(fpi_size)::float8 as images,
+       coalesce(sum(count) filter (where "resource_manager/record_type" ~ '${ROW_RECORDS}'), 0)::float8 as rows
+     from pg_get_wal_stats('${from}', '${to}', true)`,
+  );
+  return row ?? { bytes: NaN, images: NaN, rows: NaN };
+};
+
+const measureTurn = async (server: ServerUnderTest, work: Work, runs: number): Promise<Cost> => {
+  const threads = await createThreads(server.remote, runs);
+  const before = await sample(server);
+  await run(WIDTH, runs, (index) => work(server, threads[index]!));
+  const after = await sample(server);
+  const { bytes, images, rows } = await walBetween(server, before.position, after.position);
+  const per = (total: number): number => total / runs;
+  const cpu = { server: after.server - before.server, database: after.database - before.database };
+  return {
+    server: per(cpu.server),
+    database: per(cpu.database),
+    together: per(cpu.server + cpu.database),
+    // One of the two samples is counted, too.
+    statements: per(after.statements - before.statements - 1),
+    rows: per(rows),
+    wal: per(Number(bytes)) / 1_000,
+    walWithoutImages: per(Number(bytes) - images) / 1_000,
+  };
+};
+
+const range = (values: readonly number[]): string =>
+  `${formatNumber(median(values))} (${formatNumber(Math.min(...values))} to ${formatNumber(Math.max(...values))})`;
+
+const report = (name: string, commit: string, there: readonly Cost[], here: readonly Cost[]): string => {
+  const lines = (Object.keys(LABELS) as (keyof Cost)[]).map((key) => {
+    const values = (costs: readonly Cost[]): number[] => costs.map((cost) => cost[key]);
+    const ratios = values(here).map((value, turn) => value / values(there)[turn]!);
+    return [LABELS[key], range(values(there)), range(values(here)), range(ratios)];
+  });
+  const heading = [`${name}, per run`, commit, "here", "here ÷ there, by turns"];
+  const widths = heading.map((text, column) =>
+    Math.max(text.length, ...lines.map((cells) => cells[column]!.length)),
+  );
+  const format = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join(" | ")} |`;
+  const rule = `|${widths.map((width, column) => (column === 0 ? "-".repeat(width + 2) : `${"-".repeat(width + 1)}:`)).join("|")}|`;
+  return [format(heading), rule, ...lines.map(format)].join("\n");
+};
+
+const git = (...args: string[]): string =>
+  execFileSync("git", args, { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }).trim();
+
+interface Checkout {
+  root: string;
+  close(): Promise<void>;
+}
+
+/** Puts a commit into a folder of its own, with the packages that its lock file names. A folder is taken as it is. */
+const checkOut = async (commit: string, progress: (text: string) => void): Promise<Checkout> => {
+  if (existsSync(join(commit, "package.json")))
+    return { root: resolve(commit), close: async () => undefined };
+  const parent = await mkdtemp(join(tmpdir(), "threadloom-against-"));
+  const root = join(parent, "commit");
+  git("worktree", "add", "--detach", root, commit);
+  const close = async (): Promise<void> => {
+    git("worktree", "remove", "--force", root);
+    await rm(parent, { recursive: true, force: true });
+  };
+  try {
+    if (git("diff", "--name-only", commit, "--", "package-lock.json") === "")
+      await symlink(join(ROOT, "node_modules"), join(root, "node_modules"));
+    else {
+      progress(`against: installing the packages of ${commit}`);
+      execFileSync("npm", ["ci", "--no-audit", "--no-fund"], {
+        cwd: root,
+        stdio: ["ignore", "ignore", "inherit"],
+      });
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { root, close };
+};
+
+const start = async (root: string, nodeOptions: readonly string[]): Promise<ServerUnderTest> => {
+  const server = await createServerUnderTest({ nodeOptions, root });
+  try {
+    await server.start();
+    await server.prepareStatements();
+    for (const name of EXTENSIONS) await server.query(`create extension if not exists ${name}`);
+    await server.stop();
+    await server.start();
+    return server;
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+};
+
+export interface AgainstOptions {
+  /** Or the folder of a checkout with its packages. */
+  commit: string;
+  /** Of `COMPARED`; the usual ones if left out. */
+  only: readonly string[] | undefined;
+  /** A quarter of the turns. */
+  quick: boolean;
+  /** Where each server writes a CPU profile, in a folder of its own. */
+  profileFolder: string | undefined;
+  /** Takes what has to be closed at the end, also on Ctrl-C. */
+  closers: (() => Promise<void>)[];
+  progress(text: string): void;
+}
+
+/** Compares the cost of runs here and in another commit. Returns what is to be printed. */
+export const compareAgainst = async (options: AgainstOptions): Promise<string> => {
+  const { commit, only = COMPARED_BY_DEFAULT, quick, profileFolder, closers, progress } = options;
+  const unknown = only.find((name) => !(name in COMPARED));
+  if (unknown !== undefined)
+    throw new Error(`--against has no scenario '${unknown}'. It has: ${Object.keys(COMPARED).join(", ")}.`);
+  const turns = quick ? Math.ceil(TURNS / 4) : TURNS;
+
+  const other = await checkOut(commit, progress);
+  closers.push(() => other.close());
+  const servers: ServerUnderTest[] = [];
+  for (const [name, root] of [
+    ["there", other.root],
+    ["here", ROOT],
+  ] as const) {
+    const nodeOptions =
+      profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${join(profileFolder, name)}`];
+    const server = await start(root, nodeOptions);
+    closers.push(() => server.close());
+    servers.push(server);
+  }
+  const [there, here] = servers as [ServerUnderTest, ServerUnderTest];
+
+  const tables: string[] = [];
+  for (const name of only) {
+    const work = COMPARED[name]!;
+    for (const server of servers) {
+      progress(`${name}: ${WARM_UP_RUNS} runs to warm up`);
+      const threads = await createThreads(server.remote, WARM_UP_RUNS);
+      await run(WIDTH, WARM_UP_RUNS, (index) => work(server, threads[index]!));
+    }
+    const costs = new Map<ServerUnderTest, Cost[]>(servers.map((server) => [server, []]));
+    for (let turn = 0; turn < turns; turn += 1) {
+      // Each is the first of a pair as often as the other.
+      for (const server of turn % 2 === 0 ? [there, here] : [here, there])
+        costs.get(server)!.push(await measureTurn(server, work, RUNS_PER_TURN));
+      const [before, after] = [costs.get(there)!.at(-1)!, costs.get(here)!.at(-1)!];
+      progress(
+        `${name}: turn ${turn + 1} of ${turns}: ${before.together.toFixed(2)} and ${after.together.toFixed(2)} ms`,
+      );
+    }
+    tables.push(report(name, commit, costs.get(there)!, costs.get(here)!));
+  }
+  return `${tables.join("\n\n")}\n\nMedians (and ranges) of ${turns} turns of ${RUNS_PER_TURN} runs, ${WIDTH} at a time, after ${WARM_UP_RUNS} runs each; Node ${process.version}.`;
+};
