@@ -27,6 +27,9 @@ export interface GraphSchemas {
   provisional?: true;
 }
 
+/** What every document says of itself; all that its parts are made of is asked for in this draft. */
+const DRAFT = "http://json-schema.org/draft-07/schema#";
+
 /** The parts of a `StateGraph` in which it keeps what it was declared with. */
 interface StateBuilder {
   /** Channels by key: always there. */
@@ -157,7 +160,7 @@ function objectSchema(
     }
     if (field?.schema !== undefined && !acceptsNothing(field.schema)) required.push(key);
   }
-  return { type: "object", properties, ...(required.length > 0 ? { required } : {}) };
+  return { $schema: DRAFT, type: "object", properties, ...(required.length > 0 ? { required } : {}) };
 }
 
 function fieldSchema(key: string, schema: unknown, direction: Direction): JsonObject {
@@ -174,7 +177,9 @@ function convert(schema: unknown, direction: Direction): JsonObject {
   const io = direction === "update" ? "input" : "output";
   if (isInteropZodSchema(schema)) {
     // What JSON schema has no word for (a class, a date, a custom check) becomes "anything", not an error.
-    const options = isZodSchemaV4(schema) ? ({ unrepresentable: "any", io } as const) : undefined;
+    const options = isZodSchemaV4(schema)
+      ? ({ unrepresentable: "any", io, target: "draft-7" } as const)
+      : undefined;
     return withoutNothing(toJsonSchema(schema, options) as JsonObject);
   }
   const standard = isStandardSchema(schema) ? schema["~standard"] : undefined;

@@ -5,6 +5,9 @@ import { load } from "./helpers.ts";
 const schemasOf = async (path: string): Promise<GraphSchemas> =>
   (await load({ graph: path })).schemas("graph");
 
+/** The draft of each document. */
+const $schema = "http://json-schema.org/draft-07/schema#";
+
 /** What front ends look for in a key that holds messages. */
 const messages = expect.objectContaining({
   type: "array",
@@ -17,6 +20,7 @@ describe("the JSON schemas of a graph", () => {
     const schemas = await schemasOf("forms/states.ts:zod4");
     expect(schemas.graph_id).toBe("graph");
     expect(schemas.state_schema).toEqual({
+      $schema,
       type: "object",
       properties: {
         messages,
@@ -33,6 +37,7 @@ describe("the JSON schemas of a graph", () => {
     expect(schemas.input_schema).toMatchObject({ properties: { messages, list: { type: "string" } } });
     expect(schemas.input_schema).not.toHaveProperty("required");
     expect(schemas.context_schema).toEqual({
+      $schema,
       type: "object",
       properties: {
         model: { type: "string", enum: ["small", "large"], default: "small" },
@@ -46,6 +51,7 @@ describe("the JSON schemas of a graph", () => {
   it("come from zod 3", async () => {
     const schemas = await schemasOf("forms/states.ts:zod3");
     expect(schemas.state_schema).toEqual({
+      $schema,
       type: "object",
       properties: {
         messages,
@@ -81,17 +87,29 @@ describe("the JSON schemas of a graph", () => {
   it("come from the channels where the types exist in TypeScript only", async () => {
     const schemas = await schemasOf("forms/states.ts:annotation");
     expect(schemas.state_schema).toEqual({
+      $schema,
       type: "object",
       properties: { messages, topic: {}, tags: { type: "array" }, count: { type: "number" } },
     });
-    expect(schemas.input_schema).toEqual({ type: "object", properties: { topic: {} } });
-    expect(schemas.output_schema).toEqual({ type: "object", properties: { count: { type: "number" } } });
-    expect(schemas.context_schema).toEqual({ type: "object", properties: {} });
+    expect(schemas.input_schema).toEqual({ $schema, type: "object", properties: { topic: {} } });
+    expect(schemas.output_schema).toEqual({
+      $schema,
+      type: "object",
+      properties: { count: { type: "number" } },
+    });
+    expect(schemas.context_schema).toEqual({ $schema, type: "object", properties: {} });
+  });
+
+  it("name their draft, and are written in it, whatever draft the library of a schema prefers", async () => {
+    const { input_schema, state_schema } = await schemasOf("forms/states.ts:pair");
+    const pair = { type: "array", items: [{ type: "string" }, { type: "number" }] };
+    expect(state_schema).toMatchObject({ $schema, properties: { pair } });
+    expect(input_schema).toMatchObject({ $schema, properties: { pair } });
   });
 
   it("know messages whose reducer was written by hand", async () => {
     const { input_schema } = await schemasOf("forms/states.ts:handWritten");
-    expect(input_schema).toEqual({ type: "object", properties: { messages } });
+    expect(input_schema).toEqual({ $schema, type: "object", properties: { messages } });
   });
 
   it("of an agent hold its messages and its context", async () => {

@@ -20,6 +20,8 @@ import { loadConfig, logger } from "../helpers.ts";
 import { aProject, graphText, SCHEMA_PROCESS } from "./project.ts";
 
 const LANGGRAPH_JSON = JSON.stringify({ graphs: { one: "./one.ts:graph" } });
+/** The draft of each document. */
+const $schema = "http://json-schema.org/draft-07/schema#";
 
 /** A program in the place of the one that reads: it writes down that it was started, and then does what the test says. */
 const STAND_IN = `
@@ -101,8 +103,8 @@ test("the loop turns while source is read; a restart asks no process; a change o
       source: createSourceReader({ entry, configPath, cacheFolder, patienceMs: PATIENCE_MS, logger }),
     });
   const noProcess = new URL("file:///no/such/program.js");
-  const choice = { type: "object", properties: { value: { type: "string", enum: ["a", "b"] } } };
-  const unknown = { type: "object", properties: { value: {} } };
+  const choice = { $schema, type: "object", properties: { value: { type: "string", enum: ["a", "b"] } } };
+  const unknown = { $schema, type: "object", properties: { value: {} } };
 
   const first = await started(SCHEMA_PROCESS);
   let turns = 0;
@@ -139,6 +141,7 @@ test("what `npm run schemas` has kept, for an image, a server finds and starts n
     }),
   });
   expect((await graphs.schemas("one")).input_schema).toEqual({
+    $schema,
     type: "object",
     properties: { value: { type: "number" } },
   });
