@@ -16,6 +16,7 @@ export const WITH_PROCESSES = [
   "test/main/**/*.test.ts",
   "test/readme/**/*.test.ts",
   "test/access/runs/runs.test.ts",
+  "test/app/ready-with-graphs.test.ts",
   "test/cli/image.test.ts",
   "test/custom-app/own-server.test.ts",
   "test/database/awaiting.test.ts",

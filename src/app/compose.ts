@@ -32,6 +32,7 @@ import { createUiRoutes } from "../ui/routes.ts";
 import { createWebhookRoutes } from "../webhooks/routes.ts";
 import { addressesOf } from "./addresses.ts";
 import { openExecution } from "./execution.ts";
+import { awaitLoaded } from "./graph-processes.ts";
 import { openFoundation, type Foundation } from "./foundation.ts";
 import { callerLimitsOf, connectionLimitsOf, failedLoginsOf } from "./limits.ts";
 import type { Development } from "./development.ts";
@@ -75,8 +76,11 @@ export interface Server {
   inputSchemaOf(graphId: string): Promise<JsonObject | undefined>;
   /** Ids of the runs in its hands, ten at most: one of them may be what ends the process. */
   runsInHand(): readonly string[];
-  /** `readsAhead`: reads the schemas of graphs before they are asked for. */
-  listen(options?: { readsAhead: boolean }): Promise<{ address: string }>;
+  /**
+   * Answers requests at once. Is ready, and resolves, when a graph process has loaded the graphs, or has had its time for that.
+   * `readsAhead`: reads the schemas of graphs before they are asked for. `signal`: stops waiting.
+   */
+  listen(options?: { readsAhead?: boolean; signal?: AbortSignal }): Promise<{ address: string }>;
   /**
    * In development: has new runs executed by the code of now, and reads langgraph.json and the graphs anew. What is being executed
    * goes on in the code that it began with. Throws what is wrong with the new code; then everything is as it was.
@@ -177,7 +181,7 @@ const createServerApp = (config: Config, services: Services, parts: HttpParts): 
 const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): Promise<Server> => {
   const { connectionString, logger, faults = NO_FAULTS, environment = {} } = parts;
   const { answerRoom = createAnswerRoom() } = parts;
-  let ready = false;
+  let phase: "starting" | "ready" | "closing" = "starting";
   const own: OwnAddresses = {};
   const ownServer = openOwnServer(config, own, lifecycle);
   const foundation = await openFoundation({
@@ -201,7 +205,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     logger,
   });
   own.executes = (runId) => execution.worker.runIds.includes(runId);
-  const isReady = (): boolean => ready;
+  const isReady = (): boolean => phase === "ready";
   const callerLimits = callerLimitsOf(config, foundation.database.cipher, logger);
   const services = await createServices({
     foundation,
@@ -245,14 +249,15 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
       return graphs.isFactory(graphId) ? undefined : await graphs.declaredInput(graphId);
     },
     runsInHand: () => worker.runIds.slice(0, RUNS_NAMED),
-    async listen({ readsAhead } = { readsAhead: false }) {
+    async listen({ readsAhead = false, signal } = {}) {
       await app.listen({ host: config.host, port: config.port, backlog: config.listenBacklog });
-      ready = true;
       const addresses = addressesOf(app.server.address() as AddressInfo);
       own.address = addresses.called;
       own.apiAddress = addresses.called + foundation.http.mountPrefix;
       if (ownServer !== undefined) execution.graphProcesses?.listening(own.apiAddress);
-      if (readsAhead && config.role !== "worker") graphs.readAhead();
+      await awaitLoaded(execution.graphProcesses, { signal, logger });
+      if (phase === "starting") phase = "ready";
+      if (readsAhead && isReady() && config.role !== "worker") graphs.readAhead();
       return { address: `${addresses.listening}${foundation.http.mountPrefix}` };
     },
     async renew(how) {
@@ -267,7 +272,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
         await services.assistants.records.remove(THE_SERVER, systemAssistantId(id), { withThreads: false });
     },
     async close(options) {
-      ready = false;
+      phase = "closing";
       await lifecycle.close(options);
       return left;
     },

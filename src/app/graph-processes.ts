@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "../config/config.ts";
 import type { GraphExecutor } from "../engine/executors/executor.ts";
 import { encryptionOf } from "./encryption.ts";
@@ -15,6 +16,9 @@ const ENTRY = new URL("./graph-process-entry.js", import.meta.url);
 const SPARES = 1;
 /** A statement of a checkpoint, and a read beside it. */
 const CONNECTIONS_AT_LEAST = 2;
+
+/** Less than the HEALTHCHECK of our images allows a start: 20 s, and three failures after them. */
+const LOADED_WITHIN_MS = 20_000;
 
 /** Graph processes, and the connections of DATABASE_POOL_SIZE that each of them and the main process may hold. */
 export interface GraphProcessPlan {
@@ -107,4 +111,24 @@ export const openGraphExecutor = (
     logger,
   });
   return { graphExecutor: graphProcesses, graphProcesses };
+};
+
+/**
+ * Waits until the first graph process has loaded the graphs, for `LOADED_WITHIN_MS` at most: a graph that never loads there must
+ * not keep the server from answering. The log tells that.
+ */
+export const awaitLoaded = async (
+  graphProcesses: Pick<GraphProcesses, "loaded"> | undefined,
+  { forMs = LOADED_WITHIN_MS, signal, logger }: { forMs?: number; signal?: AbortSignal; logger: Logger },
+): Promise<void> => {
+  if (graphProcesses === undefined) return;
+  const over = new AbortController();
+  const ends = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
+  const inTime = graphProcesses.loaded.then(() => false);
+  const isLate = await Promise.race([inTime, delay(forMs, true, { signal: ends })]).catch(() => false);
+  over.abort();
+  if (isLate)
+    logger.warn(
+      `no graph process has loaded the graphs within ${forMs / 1_000} seconds: the server takes requests, and runs wait for one`,
+    );
 };

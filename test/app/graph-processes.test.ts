@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { openGraphExecutor, type GraphExecutorParts } from "../../src/app/graph-processes.ts";
+import { awaitLoaded, openGraphExecutor, type GraphExecutorParts } from "../../src/app/graph-processes.ts";
 import type { Config } from "../../src/config/config.ts";
 import { createLogger } from "../../src/lib/logger.ts";
 
@@ -23,4 +23,17 @@ test("a start with more processes than DATABASE_POOL_SIZE has connections for sa
     "WORKERS=15 is 15 graph processes, which hold up to 34 database connections with the server, though DATABASE_POOL_SIZE is 20",
   );
   expect(warningsOf(8, 20)).toBe("");
+});
+
+test("a server whose graph processes never load the graphs is ready without them, and says so", async () => {
+  const lines: string[] = [];
+  const logger = createLogger({ level: "warn", destination: { write: (line) => void lines.push(line) } });
+  const never = { loaded: new Promise<void>(() => undefined) };
+  await awaitLoaded(never, { forMs: 10, logger });
+  expect(lines.join("")).toContain("no graph process has loaded the graphs within 0.01 seconds");
+  lines.length = 0;
+  await awaitLoaded(never, { signal: AbortSignal.abort(), logger });
+  await awaitLoaded({ loaded: Promise.resolve() }, { logger });
+  await awaitLoaded(undefined, { logger });
+  expect(lines).toEqual([]);
 });

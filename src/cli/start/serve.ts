@@ -113,7 +113,7 @@ const open = async (
     });
   const forMs = config.databaseUrl === undefined ? 0 : config.databaseWaitSeconds * 1_000;
   opened.server = await buildBesideDatabase(createServer, { forMs, signal, logger });
-  return (await opened.server.listen({ readsAhead: true })).address;
+  return (await opened.server.listen({ readsAhead: true, signal })).address;
 };
 
 /** In reverse order, each though the other failed. `failed`: see Server. */

@@ -653,3 +653,30 @@ describe("new code of graphs", () => {
     expect(spare.isClosed).toBe(true);
   });
 });
+
+describe("a start that waits for the graphs", () => {
+  const hasLoaded = async ({ loaded }: ReturnType<typeof aPool>): Promise<boolean> => {
+    let isOver = false;
+    void loaded.then(() => (isOver = true));
+    await vi.advanceTimersByTimeAsync(0);
+    return isOver;
+  };
+
+  test("goes on when the first process has loaded them, though one before it has died", async () => {
+    const pool = aPool();
+    started[0]!.options.onEnd("exit", "exited with 1");
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    expect(await hasLoaded(pool)).toBe(false);
+    ready(started.at(-1)!);
+    expect(await hasLoaded(pool)).toBe(true);
+  });
+
+  test("goes on when code that is being written can't be loaded, and when the server stops", async () => {
+    const broken = aPool({ isReloading: true });
+    started[0]!.options.onMessage({ kind: "failed", message: "a bracket is missing" });
+    expect(await hasLoaded(broken)).toBe(true);
+    const stopped = aPool();
+    await stopped.close();
+    expect(await hasLoaded(stopped)).toBe(true);
+  });
+});

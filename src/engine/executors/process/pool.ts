@@ -2,7 +2,7 @@ import type { GraphExecutor } from "../executor.ts";
 import { NO_DEATHS, type DeathReason } from "./deaths.ts";
 import { ExecutionThere } from "./execution-there.ts";
 import { isRegular, type Member } from "./member.ts";
-import { createMembers, type MembersOptions } from "./members.ts";
+import { createMembers, type Members, type MembersOptions } from "./members.ts";
 import type { FromGraphProcess } from "./messages.ts";
 import { createPlacing } from "./placing.ts";
 import { hearLog, takeBackAwaited } from "./relief.ts";
@@ -30,6 +30,8 @@ export interface GraphProcessFigures {
 }
 
 export interface GraphProcesses extends GraphExecutor {
+  /** Resolves when a process has loaded the graphs, has found that it can't (in development), or none will: at the end. */
+  readonly loaded: Promise<void>;
   figures(): GraphProcessFigures;
   /** The server's API can be reached at this address from now on. */
   listening(address: string): void;
@@ -42,6 +44,12 @@ export interface GraphProcesses extends GraphExecutor {
 const isSpareAndReady = ({ role, state }: Member): boolean =>
   role === "spare" && (state === "ready" || state === "prepared");
 const isRegularAndReady = (member: Member): boolean => isRegular(member) && member.state === "ready";
+
+const countsOf = ({ count }: Members): Omit<GraphProcessFigures, "deaths"> => ({
+  working: count(({ role, state }) => role !== "spare" && state !== "starting"),
+  spare: count(isSpareAndReady),
+  starting: count(({ state }) => state === "starting"),
+});
 
 /** What is wrong, without the lines of the file. A compiler says it only behind its first line, which ends with a colon. */
 const sentenceOf = (message: string): string => {
@@ -67,6 +75,8 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   const stopTimers = createStopTimers();
   const deaths = { ...NO_DEATHS };
   let nextId = 1;
+  let hasLoaded = (): void => undefined;
+  const loaded = new Promise<void>((resolve) => (hasLoaded = resolve));
 
   const hasEnded = (member: Member, reason: DeathReason, how: string): void => {
     deaths[reason] += 1;
@@ -99,6 +109,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     renewal.hasStarted(member);
     members.hasStarted();
     placing.placeWaiting();
+    hasLoaded();
   };
 
   const hearPrepared = (member: Member): void => {
@@ -115,8 +126,8 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
       member.suspect = undefined;
     }
     member.process.kill("start", `can't load its graphs: ${sentence}`);
-    const isHopeless = !renewal.isUnderWay() && members.count(isRegularAndReady) === 0;
-    if (isHopeless) placing.refuseWaiting(sentence);
+    if (!renewal.isUnderWay() && members.count(isRegularAndReady) === 0) placing.refuseWaiting(sentence);
+    hasLoaded();
   };
 
   const hearGraphEnd = (execution: ExecutionThere | undefined): void => {
@@ -176,13 +187,9 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   members.startMissing();
 
   return {
+    loaded,
     suspectsAtOnce: processes,
-    figures: () => ({
-      working: members.count(({ role, state }) => role !== "spare" && state !== "starting"),
-      spare: members.count(isSpareAndReady),
-      starting: members.count(({ state }) => state === "starting"),
-      deaths: { ...deaths },
-    }),
+    figures: () => ({ ...countsOf(members), deaths: { ...deaths } }),
     execute(run, sink, executionOptions) {
       const execution = new ExecutionThere(nextId, run, sink, executionOptions, enforceStop);
       nextId += 1;
@@ -192,6 +199,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     listening: (address) => members.listening(address),
     renew: (how) => renewal.renew(how),
     async close() {
+      hasLoaded();
       members.stopStarting();
       renewal.close();
       placing.close();
