@@ -11,6 +11,8 @@ const WARM_UP_RUNS = 1_500;
 const RUNS = 600;
 /** Short rounds by turns: what else the machine does hits all contenders. */
 const ROUNDS = 4;
+/** A configuration whose `Auth` shows to each user what is theirs. */
+export const AUTH_CONFIG = join(import.meta.dirname, "graphs/langgraph-auth.json");
 const KEY = "benchmark-benchmark-benchmark";
 
 const counted = (limit: string): Record<string, string> => ({
@@ -20,7 +22,8 @@ const counted = (limit: string): Record<string, string> => ({
   RATE_LIMIT_RUNS: limit,
   RATE_LIMIT_STREAMS: limit,
 });
-const UNLIMITED = { ...counted("0"), STREAMS_PER_CALLER: "0" };
+/** The environment of a server that counts no requests. */
+export const UNLIMITED = { ...counted("0"), STREAMS_PER_CALLER: "0" };
 /** Out of reach, but counted. */
 const LIMITED = counted("1000000000");
 
@@ -34,7 +37,7 @@ const CONTENDERS: readonly ({ name: string } & ReplicaOptions)[] = [
   },
   {
     name: "Auth, filters, limits",
-    argv: ["--config", join(import.meta.dirname, "graphs/langgraph-auth.json")],
+    argv: ["--config", AUTH_CONFIG],
     environment: LIMITED,
     headers: { authorization: "Bearer alice" },
   },

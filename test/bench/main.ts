@@ -18,6 +18,7 @@ import { createFigures, formatTable } from "./report.ts";
 import { replicas } from "./replicas.ts";
 import { readResults, writeResults, type Results } from "./results.ts";
 import { tenSteps, wait } from "./runs.ts";
+import { scale } from "./scale/scale.ts";
 import type { Bench, Scenario } from "./scenario.ts";
 import { createServerUnderTest, makeFolder, type RemoteServer } from "./server-process.ts";
 import { formatStatements, resetStatements } from "./statements.ts";
@@ -44,6 +45,7 @@ const SCENARIOS: readonly Scenario[] = [
   replicas,
   workers,
   access,
+  scale,
   dev,
   firstAnswer,
 ];
@@ -54,6 +56,7 @@ const HELP = `npm run bench -- [options]
   --quick          A quarter of the work, once: to see that it runs, not to compare.
   --all            Also what is done on request only: some minutes more.
   --turns 200,1000 How long the long threads get.
+  --database url   Measure 'scale' on this PostgreSQL of this machine, as a superuser, instead of on the embedded one.
   --peer           Measure @langchain/langgraph-api (in memory), too; it is installed in a folder apart.
   --json file      Write all values, of every repeat, as JSON.
   --charts folder  Write them there as results.json, and the charts that are drawn of them (SVG).
@@ -77,6 +80,7 @@ const { values: options } = parseArgs({
     all: { type: "boolean", default: false },
     turns: { type: "string", default: DEFAULT_TURNS },
     peer: { type: "boolean", default: false },
+    database: { type: "string" },
     json: { type: "string" },
     charts: { type: "string" },
     draw: { type: "string" },
@@ -218,6 +222,8 @@ const main = (): Promise<void> =>
       repeats: options.quick ? 1 : 3,
       scale: options.quick ? 0.25 : 1,
       turns: options.turns.split(",").map(Number),
+      database: options.database,
+      atEnd: (closer) => closers.push(closer),
       progress,
     };
     const traces: string[] = [];

@@ -16,6 +16,10 @@ export interface Bench {
   scale: number;
   /** Turns of the long threads. */
   turns: readonly number[];
+  /** Address of another PostgreSQL on this machine, for what `--database` is about. */
+  database: string | undefined;
+  /** Is called at the end of the benchmark, also when it is stopped early. */
+  atEnd(closer: () => Promise<void>): void;
   /** Says what is being done. */
   progress(text: string): void;
 }

@@ -33,6 +33,7 @@ export interface RemoteServer {
 /** One process of this project's server. */
 export interface Replica {
   readonly pid: number;
+  readonly address: string;
   readonly http: HttpClient;
   stop(): Promise<void>;
 }
@@ -188,7 +189,7 @@ export const createServerUnderTest = async ({ nodeOptions, root = ROOT }: Server
     const http = createHttpClient(address, headers);
     clients.push(http);
     await http.post("/assistants/search", {});
-    return { pid: child.pid, http, stop };
+    return { pid: child.pid, address, http, stop };
   };
 
   const stop = async (): Promise<void> => {
