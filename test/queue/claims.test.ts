@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Database } from "../../src/database/database.ts";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import type { Database, Records } from "../../src/database/database.ts";
 import { openDatabase } from "../../src/database/database.ts";
 import { createQueue } from "../../src/queue/queue.ts";
 import { newId } from "../../src/lib/ids.ts";
@@ -15,6 +15,7 @@ import { listeningLogger } from "../helpers/parts.ts";
 const BLOCKS_AT_MOST = 1_000;
 const WAITING = 5_000;
 const SLOTS = 10;
+const WAIT = { timeout: 60_000, interval: 100 };
 
 let fresh: FreshDatabase;
 let database: Database;
@@ -32,7 +33,8 @@ afterAll(async () => {
   await database.close();
   await fresh.drop();
 });
-beforeEach(() => database.query("delete from threadloom.threads"));
+// Not `delete`, which leaves dead rows in the indexes.
+beforeEach(() => database.query("truncate threadloom.threads cascade"));
 
 interface Plan {
   Plan: { "Shared Hit Blocks": number; "Shared Read Blocks": number; "Actual Rows": number };
@@ -41,28 +43,31 @@ interface Plan {
 /** What the claim of a worker would read; it takes nothing. */
 const readByClaim = async (): Promise<{ blocks: number; runs: number }> => {
   let plan: Plan | undefined;
-  const explaining: Pick<Database, "query"> = {
-    async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
-      await database
-        .transaction(async (transaction) => {
-          const [row] = await transaction.query<{ "QUERY PLAN": Plan[] }>(
-            `explain (analyze, buffers, format json) ${text}`,
-            values,
-          );
-          plan = row?.["QUERY PLAN"][0];
-          throw new Error("rolled back");
-        })
-        .catch((error: Error) => {
-          if (error.message !== "rolled back") throw error;
-        });
-      return [];
+  const rollBack = new Error("rolled back");
+  const explaining: Pick<Database, "transaction"> = {
+    async transaction<T>(work: (transaction: Records) => Promise<T>, opening?: string): Promise<T> {
+      return await database.transaction(
+        (transaction) =>
+          work({
+            ...transaction,
+            async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
+              const [row] = await transaction.query<{ "QUERY PLAN": Plan[] }>(
+                `explain (analyze, buffers, format json) ${text}`,
+                values,
+              );
+              plan = row?.["QUERY PLAN"][0];
+              throw rollBack;
+            },
+          }),
+        opening,
+      );
     },
   };
   const claims = createQueue(
     { ...database, ...explaining },
     { maxAttempts: 3, graphIds: ["agent", "other"] },
   );
-  await claims.claim(newId(), 10, SLOTS);
+  await expect(claims.claim(newId(), 10, SLOTS)).rejects.toBe(rollBack);
   const top = plan?.Plan;
   if (top === undefined) throw new Error("No plan.");
   return { blocks: top["Shared Hit Blocks"] + top["Shared Read Blocks"], runs: top["Actual Rows"] };
@@ -163,10 +168,10 @@ test("runs for later that are due behind a thread that runs are put out of the w
     );
     return row?.runs;
   };
-  // The last look passes over what the one before it has left dead in the index.
-  for (let looks = 0; looks < 4; looks += 1) await claims.putBehind();
+  for (let looks = 0; looks < 3; looks += 1) await claims.putBehind();
   expect(await countInTheWay()).toBe(0);
-  expect((await readByClaim()).blocks).toBeLessThan(BLOCKS_AT_MOST);
+  // Claims pass over what is dead in the index while a transaction, such as one of autovacuum, may still read it.
+  await vi.waitFor(async () => expect((await readByClaim()).blocks).toBeLessThan(BLOCKS_AT_MOST), WAIT);
 
   await database.query("update threadloom.runs set status = 'success' where status = 'running'");
   const [oldest] = await database.query<{ run_id: string; thread_id: string }>(

@@ -16,7 +16,7 @@ const SUSPECT_PARAMETERS = {
 
 const nextSuspects = (
   sql: Readonly<Record<keyof typeof SUSPECT_PARAMETERS, string>>,
-): string => `next as (select r.run_id, 1 as one from threadloom.runs r
+): string => `next as (select r.run_id from threadloom.runs r
   where r.status = 'pending' and r.available_at <= now() and r.lost_attempts > 0 and r.lost_attempts >= ${sql.suspectFrom}
     and r.graph_id = any(${sql.graphIds}) and r.updated_at <= now() - make_interval(secs => ${sql.restSeconds})
     and ${IS_NEXT_OF_THREAD}

@@ -1,16 +1,16 @@
 import { randomInt } from "node:crypto";
-import type { Database, Queryable } from "../../database/database.ts";
+import type { Database } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
 import type { ClaimedRunRow } from "../../database/tables.ts";
 import { EXECUTED_COLUMNS } from "../columns.ts";
 import { candidates } from "./lanes.ts";
 import {
-  BEGIN_COUNTING,
   fullOnes,
   LIMIT_PARAMETERS,
   LOCK_FOR_COUNTING,
   MAY_START,
   type RunningLimits,
+  WAIT_BRIEFLY,
 } from "./running-limits.ts";
 import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 
@@ -45,7 +45,7 @@ type Sql = Readonly<Record<keyof typeof CLAIM_PARAMETERS, string>>;
  * The runs that are taken, locked one by one until there are `limit`. Nothing is sorted, so no row is looked at that is not
  * needed. The status is hidden from the planner, which otherwise may walk through an index of pending runs to find one.
  */
-const next = (sql: Sql, may = "true"): string => `select taken.run_id, 1 as one
+const next = (sql: Sql, may = "true"): string => `select taken.run_id
   from candidates cross join lateral (
     select r.run_id from threadloom.runs r
     where r.run_id = candidates.run_id and r.status || '' = 'pending' and ${may} and ${IS_NEXT_OF_THREAD}
@@ -56,8 +56,9 @@ const next = (sql: Sql, may = "true"): string => `select taken.run_id, 1 as one
  * Takes the runs that the CTE `next` selects. That two claimers can't both start runs of one thread is not left to this statement,
  * which reads a snapshot: the unique index runs_one_running_per_thread refuses the second, and its claimer tries again.
  * `starts_empty`: the thread has had a run that has not ended since before this snapshot, so only that run can write to
- * its state; a first attempt has not done so yet. `one`: the planner expects a single row and looks it up by its key, also
- * in a plan that it keeps from when the table was small. Indexes: runs_pkey, checkpoints_pkey, threads_pkey (`turn`).
+ * its state; a first attempt has not done so yet. The array leaves the planner one way, to look up each run by its key: by
+ * plain equality it merges with all runs where it takes the table for empty. Indexes: runs_pkey, checkpoints_pkey,
+ * threads_pkey (`turn`).
  */
 export const taking = (
   ctes: string,
@@ -67,7 +68,7 @@ update threadloom.runs r set status = 'running', attempt = r.attempt + 1, worker
   turn = (select t.turns - t.unfinished_runs + 1 from threadloom.threads t where t.thread_id = r.thread_id),
   started_at = coalesce(r.started_at, now()),
   lease_until = now() + make_interval(secs => ${sql.leaseSeconds}), updated_at = now()
-from next where r.run_id = next.run_id and next.one = 1
+from next where r.run_id = any(array[next.run_id])
 returning ${EXECUTED_COLUMNS}, r.attempt = 1
     and (select 1 from threadloom.checkpoints c where c.thread_id = r.thread_id limit 1) is null as starts_empty`;
 
@@ -88,9 +89,15 @@ const CLAIM_WITHIN = nameParameters({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS },
   ),
 );
 
+/**
+ * Without these settings the planner reads and sorts whole lanes while it takes the table for empty: after a vacuum that
+ * found no runs, until the next `analyze`.
+ */
+const BEGIN_CLAIM = "begin; set local enable_bitmapscan = off; set local enable_seqscan = off";
+
 /** Throws `unique_violation` (23505) if another claimer was faster on a thread; the caller tries again. */
-export const claim = async (queryable: Queryable, claim: Claim): Promise<ClaimedRunRow[]> =>
-  await CLAIM.query<ClaimedRunRow>(queryable, claim);
+export const claim = async (database: Database, claim: Claim): Promise<ClaimedRunRow[]> =>
+  await database.transaction((transaction) => CLAIM.query<ClaimedRunRow>(transaction, claim), BEGIN_CLAIM);
 
 /** One run, of a caller and a graph that have not as many running as they may. Throws like `claim`. */
 export const claimWithin = async (
@@ -100,4 +107,4 @@ export const claimWithin = async (
   await database.transaction(async (transaction) => {
     await transaction.query(LOCK_FOR_COUNTING);
     return await CLAIM_WITHIN.query<ClaimedRunRow>(transaction, { ...claim, limit: 1 });
-  }, BEGIN_COUNTING);
+  }, `${BEGIN_CLAIM}; ${WAIT_BRIEFLY}`);
