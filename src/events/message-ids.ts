@@ -1,4 +1,5 @@
 import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
+import { STREAMED_MESSAGES } from "../graphs/model-chunks.ts";
 import { newId } from "../lib/ids.ts";
 import { isMessage } from "../values/types/message.ts";
 
@@ -33,6 +34,8 @@ class MessageIdsHandler extends BaseCallbackHandler {
   override ignoreLLM = true;
   override ignoreRetriever = true;
   override ignoreAgent = true;
+  /** Has models that stream without a word to callbacks give them their chunks. */
+  readonly [STREAMED_MESSAGES] = new Set<string>();
   private readonly nodes = new Set<string>();
 
   override handleChainStart(

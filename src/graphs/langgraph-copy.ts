@@ -2,16 +2,20 @@ import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { resolve } from "import-meta-resolve";
 import { classesIn, PLAIN_CLASSES, type LangGraphModules, type ValueClasses } from "../values/classes.ts";
+import { giveChunks } from "./model-chunks.ts";
 
 const LANGGRAPH = "@langchain/langgraph";
 /** What its graphs are instances of. */
 const PREGEL = "@langchain/langgraph/pregel";
+const CHAT_MODELS = "@langchain/core/language_models/chat_models";
 
 type Module<Name extends keyof LangGraphModules> = LangGraphModules[Name];
 type Load = (specifier: string) => Promise<unknown> | unknown;
 
 const modulesBy = async (load: Load): Promise<LangGraphModules> => {
   const loading = (await load("@langchain/core/load")) as Pick<LangGraphModules, "load">;
+  // `load` above has loaded it already.
+  giveChunks(await load(CHAT_MODELS));
   return {
     langgraph: (await load(LANGGRAPH)) as Module<"langgraph">,
     checkpoint: (await load("@langchain/langgraph-checkpoint")) as Module<"checkpoint">,

@@ -3,20 +3,14 @@ import type { Block, Slice } from "./slices.ts";
 /** One event of a message's content, without the message's id. */
 export type BlockEvent =
   | { event: "content-block-start"; index: number; content: Block }
-  | { event: "content-block-delta"; index: number; delta: Block }
+  | { event: "content-block-delta"; index: number; delta: Block; content?: Block }
   | { event: "content-block-finish"; index: number; content: Block };
-
-/** Arguments of a call that are this long are told again only when they have grown by a part of themselves. */
-const ARGUMENTS_TOLD_EACH_TIME = 512;
-const ARGUMENTS_GROWN_BY = 1.06;
 
 interface OpenBlock {
   key: string;
   index: number;
   /** All that was told of it so far. */
   block: Block;
-  /** Length of a call's arguments when they were told last. */
-  toldArguments: number;
 }
 
 const textIn = (value: unknown): string => (typeof value === "string" ? value : "");
@@ -97,21 +91,41 @@ const skeletonOf = (block: Block): Block => {
 };
 
 /** What is told of a slice at once; undefined of a block that comes whole, or if nothing is new. */
-const deltaOf = (slice: Block, open: OpenBlock): Block | undefined => {
+const deltaOf = (slice: Block): Block | undefined => {
   if (slice.type === "text" && slice["text"]) return { type: "text-delta", text: slice["text"] };
   if (slice.type === "reasoning" && slice["reasoning"])
     return { type: "reasoning-delta", reasoning: slice["reasoning"] };
   if (slice.type === "audio" && typeof slice["data"] === "string")
     return { type: "data-delta", data: slice["data"], encoding: "base64" };
-  if (!isCall(slice)) return undefined;
-  // Clients replace what they have by these fields, so they are all arguments so far. Told each time, a call with 50 KB of
-  // arguments in pieces of 4 took 300 MB.
-  const { length } = textIn(open.block["args"]);
-  const isWorth = length < ARGUMENTS_TOLD_EACH_TIME || length > open.toldArguments * ARGUMENTS_GROWN_BY;
-  if (!isWorth) return undefined;
-  open.toldArguments = length;
-  const { index: _, ...fields } = withoutUndefined(open.block);
-  return { type: "block-delta", fields: { ...fields, type: slice.type } };
+  return undefined;
+};
+
+/** What a slice of a call says for the first time, without its arguments. Its index is the provider's, and none of clients. */
+const newFields = (slice: Block, known: Block): [string, unknown][] => {
+  const before = new Map<string, unknown>(Object.entries(known));
+  return Object.entries(slice).filter(
+    ([field, value]) =>
+      field !== "type" &&
+      field !== "index" &&
+      field !== "args" &&
+      value != null &&
+      value !== before.get(field),
+  );
+};
+
+/** The deltas of a slice of a call. `known`: what was told of the call before. */
+const callDeltas = (slice: Block, known: Block): { delta: Block; content?: Block }[] => {
+  const { type, args } = slice;
+  const fields = newFields(slice, known);
+  return [
+    ...(fields.length > 0
+      ? [{ delta: { type: "block-delta", fields: { ...Object.fromEntries(fields), type } } }]
+      : []),
+    // The SDK for JavaScript before 1.15 throws at this delta, and where there is a `content` does not look at it: it appends that.
+    ...(typeof args === "string" && args !== ""
+      ? [{ delta: { type: "tool-call-delta", args }, content: { type, args } }]
+      : []),
+  ];
 };
 
 /** Whether more of the same block can come in pieces. */
@@ -136,18 +150,22 @@ export const createBlocks = (tell: (event: BlockEvent) => void) => {
     tell({ event: "content-block-finish", index: open.index, content: finished(open.block) });
     open = undefined;
   };
-  const tellSlice = (slice: Block, into: OpenBlock): void => {
-    const delta = deltaOf(slice, into);
-    if (delta !== undefined) tell({ event: "content-block-delta", index: into.index, delta });
+  const tellSlice = (slice: Block, index: number, known: Block): void => {
+    if (isCall(slice)) {
+      for (const deltas of callDeltas(slice, known)) tell({ event: "content-block-delta", index, ...deltas });
+      return;
+    }
+    const delta = deltaOf(slice);
+    if (delta !== undefined) tell({ event: "content-block-delta", index, delta });
   };
   const start = (key: string, block: Block): void => {
     finish();
     const index = next;
     next += 1;
-    tell({ event: "content-block-start", index, content: skeletonOf(block) });
-    const opened: OpenBlock = { key, index, block: added({ type: block.type }, block), toldArguments: 0 };
-    open = opened;
-    tellSlice(block, opened);
+    const content = skeletonOf(block);
+    tell({ event: "content-block-start", index, content });
+    open = { key, index, block: added({ type: block.type }, block) };
+    tellSlice(block, index, content);
     if (!goesOn(block)) finish();
   };
   const startHeld = (): void => {
@@ -161,9 +179,10 @@ export const createBlocks = (tell: (event: BlockEvent) => void) => {
   return {
     add({ key, block }: Slice): void {
       if (open !== undefined && open.block.type === block.type && (open.key === key || key === "tool ")) {
+        const known = open.block;
         if (isText(block)) open.block["text"] = textIn(open.block["text"]) + block.text;
         else open.block = added(open.block, block);
-        tellSlice(block, open);
+        tellSlice(block, open.index, known);
         if (held.size > 0) startHeld();
         return;
       }

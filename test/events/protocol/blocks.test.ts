@@ -73,15 +73,49 @@ test.each(["[1]", "1", '"text"', "{", "null"])(
   },
 );
 
-test("what is told of long arguments grows with their length, not with its square", () => {
-  const size = 50_000;
+const deltas = (told: readonly BlockEvent[]) =>
+  told.flatMap((event) => (event.event === "content-block-delta" ? [event] : []));
+
+test("each piece of a call's arguments is told once, in the form of either generation of clients", () => {
+  const pieces = ['{"x":"', ...Array.from({ length: 1_000 }, () => "abcd"), '"}'];
+  const told = tellBlocks(
+    pieces.map((args, place) => call(0, args, place === 0 ? { id: "1", name: "f" } : {})),
+  );
+  expect(deltas(told)).toEqual(
+    pieces.map((args) => ({
+      event: "content-block-delta",
+      index: 0,
+      delta: { type: "tool-call-delta", args },
+      content: { type: "tool_call_chunk", args },
+    })),
+  );
+  expect(finished(told)).toMatchObject([{ args: { x: "abcd".repeat(1_000) } }]);
+});
+
+test("an id or a name that comes behind the first piece is told as it comes, without arguments", () => {
   const told = tellBlocks([
-    call(0, '{"x":"', { id: "1", name: "f" }),
-    ...Array.from({ length: size / 4 }, () => call(0, "abcd")),
-    call(0, '"}'),
+    call(0, "{", { id: "1" }),
+    call(0, "}", { id: "1", name: "f", index: 3 }),
+    call(0, ""),
   ]);
-  expect(JSON.stringify(told).length).toBeLessThan(30 * size);
-  expect(finished(told)).toMatchObject([{ args: { x: "abcd".repeat(size / 4) } }]);
+  expect(deltas(told).map(({ delta }) => delta)).toEqual([
+    { type: "tool-call-delta", args: "{" },
+    { type: "block-delta", fields: { type: "tool_call_chunk", name: "f" } },
+    { type: "tool-call-delta", args: "}" },
+  ]);
+  expect(finished(told)).toEqual([{ type: "tool_call", id: "1", name: "f", args: {} }]);
+});
+
+test("a call of a tool that the provider executes itself is told in the same pieces", () => {
+  const told = tellBlocks([
+    { key: "tool 0", block: { type: "server_tool_call_chunk", id: "1", name: "f", args: '{"x":' } },
+    { key: "tool 0", block: { type: "server_tool_call_chunk", args: "1}" } },
+  ]);
+  expect(deltas(told).map(({ delta, content }) => [delta, content?.type])).toEqual([
+    [{ type: "tool-call-delta", args: '{"x":' }, "server_tool_call_chunk"],
+    [{ type: "tool-call-delta", args: "1}" }, "server_tool_call_chunk"],
+  ]);
+  expect(finished(told)).toEqual([{ type: "server_tool_call", id: "1", name: "f", args: { x: 1 } }]);
 });
 
 test("a block that comes whole is told with its finish, and begins without what is heavy", () => {
