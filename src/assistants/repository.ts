@@ -4,7 +4,7 @@ import { whereVisible } from "../access/where-visible.ts";
 import type { Database } from "../database/database.ts";
 import { compileOnce } from "../database/compile-once.ts";
 import type { AssistantRow } from "../database/tables.ts";
-import { storedConfig, storedContext, storedMetadata } from "../encryption/json.ts";
+import { ASSISTANT_JSON, openRow } from "../encryption/columns.ts";
 import { COLUMNS, contains, SNAPSHOT } from "./columns.ts";
 
 export interface NewAssistant {
@@ -30,6 +30,7 @@ select ${COLUMNS.join(", ")} from assistant`;
  */
 export const createAssistantRepository = (database: Database) => {
   const kysely = queriesOver(database);
+  const { cipher } = database;
   const findOne = compileOnce(
     { assistantId: ({ assistantId }: { assistantId: string }) => assistantId },
     ({ assistantId }, visibility: Visibility<"assistants">) =>
@@ -46,20 +47,22 @@ export const createAssistantRepository = (database: Database) => {
       { value: granted }: Permission<"assistants", "create">,
       assistant: NewAssistant,
     ): Promise<AssistantRow | undefined> {
-      const rows = await database.query<AssistantRow>(CREATE, [
+      const key = { assistant_id: assistant.assistantId };
+      const [row] = await database.query<AssistantRow>(CREATE, [
         assistant.assistantId,
         assistant.graphId,
         granted.name ?? DEFAULT_NAME,
         granted.description ?? null,
-        storedConfig(database.cipher, granted.config ?? {}),
-        storedContext(database.cipher, granted.context ?? {}),
-        storedMetadata(database.cipher, granted.metadata),
+        ASSISTANT_JSON.config.stored(cipher, granted.config ?? {}, key),
+        ASSISTANT_JSON.context.stored(cipher, granted.context ?? {}, key),
+        ASSISTANT_JSON.metadata.stored(cipher, granted.metadata, key),
       ]);
-      return rows[0];
+      return row && openRow(cipher, ASSISTANT_JSON, row);
     },
 
     async find(visibility: Visibility<"assistants">, assistantId: string): Promise<AssistantRow | undefined> {
-      return (await findOne(database, visibility, { assistantId }))[0];
+      const [row] = await findOne(database, visibility, { assistantId });
+      return row && openRow(cipher, ASSISTANT_JSON, row);
     },
 
     /** With all its versions. False if there was none. */

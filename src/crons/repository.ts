@@ -4,7 +4,7 @@ import { whereVisible } from "../access/where-visible.ts";
 import type { Database, Queryable, Records } from "../database/database.ts";
 import type { CronRow } from "../database/tables.ts";
 import { openText } from "../encryption/cipher.ts";
-import { sealJson, storedMetadata } from "../encryption/json.ts";
+import { CRON_JSON, openRow } from "../encryption/columns.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { CreationRights } from "../queue/sql/create.ts";
 
@@ -61,22 +61,19 @@ const stored = (
   cronId: string,
   { metadata, payload }: Pick<CronRow, "metadata" | "payload">,
 ): { metadata: string; payload: string } => ({
-  metadata: storedMetadata(cipher, metadata),
+  metadata: CRON_JSON.metadata.stored(cipher, metadata, { cron_id: cronId }),
   payload: cipher === undefined ? payload : cipher.seal(payload, payloadPlace(cronId)),
 });
 
-const storedUser = ({ cipher }: Queryable, user: JsonObject | null): string | null => {
-  if (user === null) return null;
-  const text = JSON.stringify(user);
-  return cipher === undefined ? text : sealJson(cipher, text);
-};
+const storedUser = ({ cipher }: Queryable, cronId: string, user: JsonObject | null): string | null =>
+  user === null ? null : CRON_JSON.auth_user.stored(cipher, JSON.stringify(user), { cron_id: cronId });
 
 /** A row as it was before it was sealed. */
 export const openCron = <Row extends Pick<CronRow, "cron_id" | "payload" | "user_id">>(
   { cipher }: Queryable,
   row: Row,
 ): Row => ({
-  ...row,
+  ...openRow(cipher, CRON_JSON, row),
   payload: openText(cipher, row.payload, payloadPlace(row.cron_id)),
   user_id: row.user_id === null ? null : openText(cipher, row.user_id, userPlace(row.cron_id)),
 });
@@ -111,7 +108,7 @@ export const createCronRepository = (database: Database) => ({
       .values({
         ...cron,
         ...stored(database, cron.cron_id, cron),
-        auth_user: storedUser(database, cron.auth_user),
+        auth_user: storedUser(database, cron.cron_id, cron.auth_user),
         user_id:
           cron.user_id === null || database.cipher === undefined
             ? cron.user_id
@@ -170,7 +167,7 @@ export const createCronRepository = (database: Database) => ({
       .set((expression) => ({
         ...fields,
         ...stored(transaction, cronId, fields),
-        ...(user && { caller: user.caller, auth_user: storedUser(transaction, user.auth_user) }),
+        ...(user && { caller: user.caller, auth_user: storedUser(transaction, cronId, user.auth_user) }),
         updated_at: expression.fn<Date>("now"),
       }))
       .where("cron_id", "=", cronId)

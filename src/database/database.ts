@@ -1,7 +1,7 @@
 import pg from "pg";
 import { sqlState } from "../domain/errors.ts";
 import type { Cipher } from "../encryption/cipher.ts";
-import { openJson } from "../encryption/json.ts";
+import { parseStoredJson } from "../encryption/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import { boundAnswers, isUnanswered, type BoundedStatement } from "./answer-bound.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
@@ -30,8 +30,8 @@ export interface DatabaseOptions {
 /** Runs one statement with positional parameters; what a pool, a client and a transaction have in common. */
 export interface Queryable {
   /**
-   * Whoever writes what users gave seals it with this, if it is there. Sealed values within `json` and `jsonb` are opened as
-   * they are read (encryption/json.ts); texts are opened by those who know their place.
+   * Whoever writes what users gave seals it with this, if it is there. Whoever reads a row opens it (encryption/columns.ts):
+   * `json` and `jsonb` that hold sealed values are read as `SealedJson`.
    */
   readonly cipher?: Cipher | undefined;
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
@@ -105,13 +105,13 @@ const bytesOf = (value: unknown): number => {
   return Array.isArray(value) ? value.reduce<number>((bytes, item) => bytes + bytesOf(item), 0) : 0;
 };
 
-/** As usual, but for JSON, whose sealed values are opened before it is parsed. */
-const openingTypes = (cipher: Cipher): pg.CustomTypesConfig => ({
+/** As usual, but for JSON that holds sealed values: only who knows the row can open them. */
+const TYPES_WITH_SEALED: pg.CustomTypesConfig = {
   getTypeParser: ((id: number, format?: "text" | "binary") =>
     JSON_TYPES.has(id) && format !== "binary"
-      ? (text: string): unknown => JSON.parse(openJson(cipher, text))
+      ? parseStoredJson
       : (pg.types.getTypeParser(id, format as "text") as unknown)) as pg.CustomTypesConfig["getTypeParser"],
-});
+};
 
 export const openDatabase = (options: DatabaseOptions): Database => {
   const { connectionString, poolSize, applicationName, preparedStatements, timeoutMs, logger } = options;
@@ -134,7 +134,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    ...(cipher && { types: openingTypes(cipher) }),
+    ...(cipher && { types: TYPES_WITH_SEALED }),
   });
   // Without these listeners a terminated backend ends the process: an idle client emits on the pool, a client
   // in a transaction on itself.

@@ -1,5 +1,6 @@
 import type { Database } from "../database/database.ts";
 import type { WebhookDeliveryRow } from "../database/tables.ts";
+import { DELIVERY_JSON, openRow } from "../encryption/columns.ts";
 import { openFinalValues } from "../queue/final-values.ts";
 import { openWebhook, storedReason } from "../queue/webhook-address.ts";
 import { claimDeliveries, type ClaimOptions, type HeldDelivery } from "./claim.ts";
@@ -60,9 +61,10 @@ export const createDeliveries = (database: Database) => ({
   async read({ runId, attempt }: Attempt): Promise<SentDelivery | undefined> {
     const [row] = await database.query<SentDelivery>(READ, [runId, attempt]);
     if (row === undefined) return row;
-    const opened = openWebhook(database.cipher, row);
-    if (database.cipher === undefined) return opened;
-    return { ...opened, final_values: openFinalValues(database.cipher, row.final_values, row.thread_id) };
+    const { cipher } = database;
+    const opened = openWebhook(cipher, openRow(cipher, DELIVERY_JSON, row));
+    if (cipher === undefined) return opened;
+    return { ...opened, final_values: openFinalValues(cipher, row.final_values, row.thread_id) };
   },
 
   async delivered({ runId, attempt }: Attempt, status: number): Promise<void> {

@@ -1,4 +1,6 @@
+import type { Queryable } from "../database/database.ts";
 import type { RunRow } from "../database/tables.ts";
+import { openRows, RUN_JSON, type RunKey } from "../encryption/columns.ts";
 
 const OF_A_RUN = [
   "run_id",
@@ -40,3 +42,7 @@ export const EXECUTED_COLUMNS = `${RUN_COLUMNS}, r.auth_user`;
 /** Those of an `EndedRun`, of `threadloom.runs r`. */
 export const ENDED_COLUMNS =
   "r.run_id, r.thread_id, r.graph_id, r.assistant_id, r.attempt, r.available_at, r.started_at";
+
+/** Rows of `threadloom.runs`, sealed values open. */
+export const openRuns = <Row extends RunKey>({ cipher }: Queryable, rows: Row[]): Row[] =>
+  openRows(cipher, RUN_JSON, rows);

@@ -1,7 +1,5 @@
-import type { Cipher } from "../encryption/cipher.ts";
-import { sealLookalikes, sealValue } from "../encryption/json.ts";
+import { SEALED_KWARGS } from "../encryption/columns.ts";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
-import { setProperty } from "../values/properties.ts";
 
 /** A jump to a node, with an input of its own or without. */
 export type Goto = string | { node: string; input?: unknown };
@@ -47,21 +45,5 @@ export interface RunKwargs {
   event_streaming?: true;
 }
 
-/** What of it holds what users say; the rest says how to run. */
-const SEALED = [
-  "input",
-  "command",
-  "webhook",
-  "feedback_keys",
-  "headers",
-] as const satisfies readonly (keyof RunKwargs)[];
-
-/** The JSON of kwargs as it is stored where the database is given keys. */
-export const sealKwargs = (cipher: Cipher, json: string): string => {
-  const sealed: JsonObject = {};
-  for (const [key, value] of Object.entries(JSON.parse(json) as Record<string, JsonValue>)) {
-    const isSealed = (SEALED as readonly string[]).includes(key);
-    setProperty(sealed, key, isSealed ? sealValue(cipher, value) : sealLookalikes(cipher, value));
-  }
-  return JSON.stringify(sealed);
-};
+/** Fails to compile if what is sealed of it (encryption/columns.ts) is not its. */
+SEALED_KWARGS satisfies readonly (keyof RunKwargs)[];

@@ -6,6 +6,7 @@ import {
   resealRecord,
   resealWrites,
 } from "../checkpoints/rows/sealing.ts";
+import { CHECKPOINT_JSON, type CheckpointKey } from "../encryption/columns.ts";
 import { openKnownJson, sealEach, sealMetadata } from "../encryption/json.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { inPlace, textOf, type Reseal, type SealedRow, type SealedTable } from "./columns.ts";
@@ -18,22 +19,26 @@ const HOLDS_SEALED = '"enc1:';
  * run has in its metadata; where the run is gone, nobody knows, so all of it.
  */
 const checkpointMetadata =
-  (searchable: string | null | undefined): Reseal =>
+  (searchable: string | null | undefined, checkpoint: CheckpointKey): Reseal =>
   (text, cipher) => {
+    const places = CHECKPOINT_JSON.metadata.places(checkpoint);
+    const [place] = places;
     const stored = JSON.parse(text) as JsonObject;
     if (text.includes(HOLDS_SEALED)) {
       const anew = Object.entries(stored).map(([key, value]) => {
         const before = JSON.stringify({ [key]: value });
-        const after = openKnownJson(cipher, before);
+        const after = openKnownJson(cipher, before, places);
         const wasSealed = typeof value === "string" && after !== before;
         const opened = JSON.parse(after) as JsonObject;
         const isChosen = cipher.metadataKeys.has(key);
-        return wasSealed && !isChosen ? sealEach(cipher, opened) : sealMetadata(cipher, opened);
+        return wasSealed && !isChosen
+          ? sealEach(cipher, opened, { place })
+          : sealMetadata(cipher, opened, place);
       });
       return JSON.stringify(Object.fromEntries(anew.flatMap((entry) => Object.entries(entry))));
     }
     const keys = searchable == null ? [] : (JSON.parse(searchable) as string[]);
-    return JSON.stringify(sealOwnMetadata(cipher, stored, new Set(keys)));
+    return JSON.stringify(sealOwnMetadata(cipher, stored, new Set(keys), checkpoint));
   };
 
 const task = (row: SealedRow) => ({
@@ -88,9 +93,13 @@ export const CHECKPOINT_TABLES: readonly SealedTable[] = [
     reseals(row) {
       const { checkpointNs, checkpointId } = task(row);
       const place = checkpointPlace(checkpointNs, checkpointId);
+      const anew = checkpointMetadata(row.searchable, {
+        checkpoint_ns: checkpointNs,
+        checkpoint_id: checkpointId,
+      });
       return {
-        metadata: checkpointMetadata(row.searchable),
-        metadata_text: checkpointMetadata(row.searchable),
+        metadata: anew,
+        metadata_text: anew,
         record: (text, cipher) => resealRecord(cipher, text, place),
       };
     },

@@ -1,16 +1,7 @@
 /** How a column is sealed anew, by what stands in it. */
 
 import type { Cipher } from "../encryption/cipher.ts";
-import {
-  openKnownJson,
-  openUndamagedJson,
-  sealConfig,
-  sealEach,
-  sealJson,
-  sealMetadata,
-} from "../encryption/json.ts";
-import type { JsonObject } from "../lib/json.ts";
-import { sealKwargs } from "../queue/kwargs.ts";
+import type { JsonColumn } from "../encryption/columns.ts";
 
 /** Texts of a row's columns by their names; null: nothing is stored. */
 export type SealedRow = Readonly<Record<string, string | null>>;
@@ -30,24 +21,18 @@ export interface SealedTable {
 export type Reseal = (text: string, cipher: Cipher) => string;
 
 export const textOf = (row: SealedRow, column: string): string => row[column] ?? "";
-const objectIn = (text: string, cipher: Cipher): JsonObject =>
-  JSON.parse(openUndamagedJson(cipher, text)) as JsonObject;
+/** How the columns of a row that are declared in encryption/columns.ts are sealed anew. */
+export const declared = <Key>(
+  columns: Readonly<Record<string, Pick<JsonColumn<Key, never>, "resealed">>>,
+  key: Key,
+): Readonly<Record<string, Reseal>> =>
+  Object.fromEntries(
+    Object.entries(columns).map(([name, { resealed }]) => [
+      name,
+      (text: string, cipher: Cipher) => resealed(cipher, text, key),
+    ]),
+  );
 
-/** They stand open, so what looks sealed and is not may be what somebody wrote. */
-export const metadata: Reseal = (text, cipher) =>
-  JSON.stringify(sealMetadata(cipher, JSON.parse(openKnownJson(cipher, text)) as JsonObject));
-export const config =
-  (among?: string): Reseal =>
-  (text, cipher) =>
-    JSON.stringify(sealConfig(cipher, objectIn(text, cipher), among));
-export const context =
-  (among?: string): Reseal =>
-  (text, cipher) =>
-    JSON.stringify(sealEach(cipher, objectIn(text, cipher), among));
-export const kwargs: Reseal = (text, cipher) => sealKwargs(cipher, openUndamagedJson(cipher, text));
-export const whole: Reseal = (text, cipher) => sealJson(cipher, openUndamagedJson(cipher, text));
-/** The database asks for `{}`. */
-export const interrupts: Reseal = (text, cipher) => (text === "{}" ? text : whole(text, cipher));
 export const inPlace =
   (place: string): Reseal =>
   (text, cipher) =>

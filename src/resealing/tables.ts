@@ -2,18 +2,26 @@ import { payloadPlace, userPlace } from "../crons/repository.ts";
 import { eventPlace } from "../events/log.ts";
 import { openFinalValues, storedFinalValues } from "../queue/final-values.ts";
 import { openStoredWebhook, sealedAddress, storedWebhook, webhookPlace } from "../queue/webhook-address.ts";
-import { CHECKPOINT_TABLES } from "./checkpoint-tables.ts";
 import {
-  config,
-  context,
-  inPlace,
-  interrupts,
-  kwargs,
-  metadata,
-  textOf,
-  whole,
-  type SealedTable,
-} from "./columns.ts";
+  ASSISTANT_JSON,
+  CRON_JSON,
+  DELIVERY_JSON,
+  ITEM_JSON,
+  REPLACED_JSON,
+  RUN_JSON,
+  THREAD_JSON,
+  type AssistantKey,
+  type RunKey,
+} from "../encryption/columns.ts";
+import { CHECKPOINT_TABLES } from "./checkpoint-tables.ts";
+import { declared, inPlace, textOf, type SealedRow, type SealedTable } from "./columns.ts";
+
+const assistantOf = (row: SealedRow): AssistantKey => ({ assistant_id: textOf(row, "assistant_id") });
+const runOf = (row: SealedRow): RunKey => ({
+  ...assistantOf(row),
+  thread_id: textOf(row, "thread_id"),
+  run_id: textOf(row, "run_id"),
+});
 
 /** All that may be sealed. Those that others are copied from stand first: a run's configuration comes from its assistant and its thread. */
 export const SEALED_TABLES: readonly SealedTable[] = [
@@ -25,7 +33,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["context", "jsonb"],
       ["metadata", "jsonb"],
     ],
-    reseals: () => ({ config: config(), context: context(), metadata }),
+    reseals: (row) => declared(ASSISTANT_JSON, assistantOf(row)),
   },
   {
     name: "assistant_versions",
@@ -38,7 +46,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["context", "jsonb"],
       ["metadata", "jsonb"],
     ],
-    reseals: () => ({ config: config(), context: context(), metadata }),
+    reseals: (row) => declared(ASSISTANT_JSON, assistantOf(row)),
   },
   {
     name: "crons",
@@ -50,10 +58,9 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["auth_user", "jsonb"],
     ],
     reseals: (row) => ({
-      metadata,
+      ...declared(CRON_JSON, { cron_id: textOf(row, "cron_id") }),
       payload: inPlace(payloadPlace(textOf(row, "cron_id"))),
       user_id: inPlace(userPlace(textOf(row, "cron_id"))),
-      auth_user: whole,
     }),
   },
   {
@@ -63,7 +70,12 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["key", "text"],
     ],
     columns: [["value", "jsonb"]],
-    reseals: () => ({ value: whole }),
+    also: { labels: "to_json(t.namespace)" },
+    reseals: (row) =>
+      declared(ITEM_JSON, {
+        namespace: JSON.parse(textOf(row, "labels")) as string[],
+        key: textOf(row, "key"),
+      }),
   },
   {
     name: "threads",
@@ -74,12 +86,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["interrupts", "jsonb"],
       ["error", "jsonb"],
     ],
-    reseals: (row) => ({
-      metadata,
-      config: config(textOf(row, "thread_id")),
-      interrupts,
-      error: whole,
-    }),
+    reseals: (row) => declared(THREAD_JSON, { thread_id: textOf(row, "thread_id") }),
   },
   {
     name: "runs",
@@ -95,19 +102,14 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["auth_user", "jsonb"],
       ["webhook", "text"],
     ],
-    also: { thread_id: "t.thread_id" },
+    also: { thread_id: "t.thread_id", assistant_id: "t.assistant_id" },
     reseals(row) {
-      const [runId, threadId] = [textOf(row, "run_id"), textOf(row, "thread_id")];
+      const run = runOf(row);
       return {
-        metadata,
-        config: config(threadId),
-        context: context(threadId),
-        kwargs,
-        error: whole,
-        replaced_metadata: metadata,
-        replaced_config: config(threadId),
-        auth_user: whole,
-        webhook: (text, cipher) => storedWebhook(cipher, openStoredWebhook(cipher, text, runId), runId),
+        ...declared(RUN_JSON, run),
+        ...declared(REPLACED_JSON, run),
+        webhook: (text, cipher) =>
+          storedWebhook(cipher, openStoredWebhook(cipher, text, run.run_id), run.run_id),
       };
     },
   },
@@ -137,23 +139,19 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       ["last_error", "text"],
       ["final_values", "bytea"],
     ],
-    also: { thread_id: "t.thread_id" },
+    also: { thread_id: "t.thread_id", assistant_id: "t.assistant_id" },
     reseals(row) {
-      const [runId, threadId] = [textOf(row, "run_id"), textOf(row, "thread_id")];
-      const place = webhookPlace(runId);
+      const run = runOf(row);
+      const place = webhookPlace(run.run_id);
       return {
-        error: whole,
-        metadata,
-        config: config(),
-        context: context(),
-        kwargs,
+        ...declared(DELIVERY_JSON, run),
         url: inPlace(place),
         receiver: (_, cipher) =>
-          sealedAddress(cipher, cipher.open(textOf(row, "url"), place), runId).receiver,
+          sealedAddress(cipher, cipher.open(textOf(row, "url"), place), run.run_id).receiver,
         last_error: inPlace(place),
         final_values(text, cipher) {
-          const values = openFinalValues(cipher, Buffer.from(text, "base64"), threadId);
-          return (storedFinalValues(cipher, values, threadId) ?? Buffer.alloc(0)).toString("base64");
+          const values = openFinalValues(cipher, Buffer.from(text, "base64"), run.thread_id);
+          return (storedFinalValues(cipher, values, run.thread_id) ?? Buffer.alloc(0)).toString("base64");
         },
       };
     },

@@ -1,10 +1,11 @@
 import type { Visibility } from "../access/visibility.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import type { ExecutedRunRow, RunRow, RunStatus } from "../database/tables.ts";
+import { openOf, openRow, RUN_JSON, THREAD_JSON } from "../encryption/columns.ts";
 import type { RunPhase } from "../events/log.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../lib/large-answers.ts";
-import { RUN_COLUMNS } from "../queue/columns.ts";
+import { openRuns, RUN_COLUMNS } from "../queue/columns.ts";
 import type { RunSelector } from "../queue/attempts.ts";
 import { runVisible } from "../queue/run-visible.ts";
 
@@ -81,11 +82,13 @@ const createSurroundings = (database: Database) => ({
   async interrupts(visibility: Visibility<"threads">, threadId: string): Promise<JsonObject> {
     const values: unknown[] = [threadId];
     const visible = visibility.condition("metadata", values);
-    const rows = await database.query<{ interrupts: JsonObject }>(
+    const [row] = await database.query<{ interrupts: JsonObject }>(
       `select interrupts from threadloom.threads where thread_id = $1 and ${visible}`,
       values,
     );
-    return rows[0]?.interrupts ?? {};
+    return row === undefined
+      ? {}
+      : openOf(database.cipher, THREAD_JSON, { thread_id: threadId }, row).interrupts;
   },
 });
 
@@ -108,7 +111,7 @@ export const createRunRepository = (database: Database) => ({
       `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
       values,
     );
-    return rows[0];
+    return openRuns(queryable, rows)[0];
   },
 
   /** As `find`, for who goes on with its execution. */
@@ -122,7 +125,7 @@ export const createRunRepository = (database: Database) => ({
       `select ${RUN_COLUMNS}, r.auth_user from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
       values,
     );
-    return rows[0];
+    return openRuns(database, rows)[0];
   },
 
   /** As `find`. An input over a megabyte is read by a second statement, when `whenLarge` has found room for it. */
@@ -137,7 +140,8 @@ export const createRunRepository = (database: Database) => ({
       `select ${BOUNDED_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
       values,
     );
-    if (row === undefined || row.kwargs_bytes <= LARGE_ANSWER_BYTES) return row;
+    if (row === undefined || row.kwargs_bytes <= LARGE_ANSWER_BYTES)
+      return row && openRow(database.cipher, RUN_JSON, row);
     await whenLarge(row.kwargs_bytes);
     return await this.find(visibility, selector);
   },
@@ -148,23 +152,24 @@ export const createRunRepository = (database: Database) => ({
   ): Promise<AwaitedRunRow | undefined> {
     const values: unknown[] = [runId, threadId];
     const visible = runVisible(visibility, values);
-    const rows = await database.query<AwaitedRunRow>(
+    const [row] = await database.query<AwaitedRunRow>(
       `select status, error, worker_id, reader_id, delete_thread from threadloom.runs r
        where run_id = $1 and thread_id = $2 and ${visible}`,
       values,
     );
-    return rows[0];
+    return row && openOf(database.cipher, { error: RUN_JSON.error }, { run_id: runId }, row);
   },
 
   /** In the order of the ids; those that are gone are missing. */
   async findAll(visibility: Visibility<"threads">, runIds: readonly string[]): Promise<RunRow[]> {
     const values: unknown[] = [runIds];
     const visible = runVisible(visibility, values);
-    return await database.query<RunRow>(
+    const rows = await database.query<RunRow>(
       `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = any($1::uuid[]) and ${visible}
        order by array_position($1::uuid[], r.run_id)`,
       values,
     );
+    return openRuns(database, rows);
   },
 
   /** For the engine, which asks for no caller. */

@@ -1,5 +1,6 @@
 import type { Visibility } from "../access/visibility.ts";
 import type { Database } from "../database/database.ts";
+import { openOf, RUN_JSON, THREAD_JSON } from "../encryption/columns.ts";
 import { firstSeqOf } from "../events/event-ids.ts";
 import type { RunStatus, ThreadStatus } from "../database/tables.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -121,17 +122,23 @@ export const createStreamingRepository = (database: Database) => ({
   async standing(visibility: Visibility<"threads">, threadId: string): Promise<ThreadStanding | undefined> {
     const values: unknown[] = [threadId];
     const visible = visibility.condition("t.metadata", values);
-    return (await database.query<ThreadStanding>(STANDING + visible, values))[0];
+    const [row] = await database.query<ThreadStanding>(STANDING + visible, values);
+    return row && openOf(database.cipher, THREAD_JSON, { thread_id: threadId }, row);
   },
 
   /** For a caller who sees the thread. */
   async newestRun(threadId: string): Promise<NewestRun | undefined> {
-    return (await database.query<NewestRun>(NEWEST, [threadId]))[0];
+    const [row] = await database.query<NewestRun>(NEWEST, [threadId]);
+    return row && openOf(database.cipher, { error: RUN_JSON.error }, { run_id: row.runId }, row);
   },
 
   /** Undefined if the run is gone. */
   async ended(threadId: string, runId: string): Promise<EndedRow | undefined> {
-    return (await database.query<EndedRow>(ENDED, [threadId, runId]))[0];
+    const [row] = await database.query<EndedRow>(ENDED, [threadId, runId]);
+    if (row === undefined) return undefined;
+    const { cipher } = database;
+    const opened = openOf(cipher, { error: RUN_JSON.error }, { run_id: runId }, row);
+    return openOf(cipher, { waiting: THREAD_JSON.interrupts }, { thread_id: threadId }, opened);
   },
 
   /** The id within the thread of the first event to be told; undefined if none is kept in the log. */

@@ -1,5 +1,5 @@
 import type { Queryable } from "../database/database.ts";
-import { storedInterrupts, storedMetadata } from "../encryption/json.ts";
+import { THREAD_JSON } from "../encryption/columns.ts";
 import { toJsonb } from "../lib/jsonb.ts";
 import type { JsonObject } from "../lib/json.ts";
 
@@ -33,11 +33,13 @@ const MERGE = `update threadloom.threads set metadata = metadata || $2::jsonb, v
 
 /** Makes the thread, or brings the one that is there up to date; not while a run is on it. */
 export const storeImported = async (queryable: Queryable, thread: ImportedThread): Promise<void> => {
+  const { cipher } = queryable;
+  const key = { thread_id: thread.threadId };
   await queryable.query(STORE, [
     thread.threadId,
     thread.status,
-    toJsonb(storedMetadata(queryable.cipher, thread.metadata)).jsonb,
-    storedInterrupts(queryable.cipher, thread.interrupts),
+    toJsonb(THREAD_JSON.metadata.stored(cipher, thread.metadata, key)).jsonb,
+    THREAD_JSON.interrupts.stored(cipher, thread.interrupts, key),
     thread.firstTime,
     thread.lastTime,
   ]);
@@ -49,5 +51,6 @@ export const mergeImported = async (
   threadId: string,
   metadata: JsonObject,
 ): Promise<void> => {
-  await queryable.query(MERGE, [threadId, toJsonb(storedMetadata(queryable.cipher, metadata)).jsonb]);
+  const stored = THREAD_JSON.metadata.stored(queryable.cipher, metadata, { thread_id: threadId });
+  await queryable.query(MERGE, [threadId, toJsonb(stored).jsonb]);
 };

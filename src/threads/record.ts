@@ -1,6 +1,8 @@
 import { sql } from "kysely";
 import type { Queryable } from "../database/database.ts";
+import { THREAD_JSON } from "../encryption/columns.ts";
 import { openJson } from "../encryption/json.ts";
+import type { Cipher } from "../encryption/cipher.ts";
 import type { ThreadField } from "./schemas.ts";
 
 /**
@@ -93,9 +95,25 @@ export const RECORD_SELECTION = [
   sql.raw<string | null>(TTL).as("ttl"),
 ] as const;
 
-/** Rows with sealed values of their records open: those are text, which nobody else opens. */
+/** Where a long column of a record begins. PostgreSQL writes a space behind the colons within `jsonb`, and a text has its quotes escaped. */
+const LONG_PART = /(?=,"(?:metadata|config|interrupts|error)":)/;
+const NAME_OF_PART = /^,"(metadata|config|interrupts|error)":/;
+
+/** The text of a record, each of its long columns opened where it was sealed. */
+const openRecord = (cipher: Cipher, { thread_id, record }: ThreadRecordRow): string =>
+  record
+    .split(LONG_PART)
+    .map((part) => {
+      const column = NAME_OF_PART.exec(part)?.[1] as LongColumn | undefined;
+      return column === undefined ? part : openJson(cipher, part, THREAD_JSON[column].places({ thread_id }));
+    })
+    .join("");
+
+/** Rows with sealed values of their records open: those are text. */
 export const openRecords = <Row extends ThreadRecordRow>({ cipher }: Queryable, rows: Row[]): Row[] =>
-  cipher === undefined ? rows : rows.map((row) => ({ ...row, record: openJson(cipher, row.record) }));
+  cipher === undefined
+    ? rows
+    : rows.map((row) => (row.record.includes("enc1:") ? { ...row, record: openRecord(cipher, row) } : row));
 
 export interface RecordOptions {
   /** JSON text of the newest checkpoint's values; null for a thread that never ran. */

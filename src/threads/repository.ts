@@ -5,7 +5,7 @@ import { whereVisible } from "../access/where-visible.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import { compileOnce } from "../database/compile-once.ts";
 import { hasRoomFor } from "../database/merging.ts";
-import { storedMetadata } from "../encryption/json.ts";
+import { THREAD_JSON } from "../encryption/columns.ts";
 import { threadNotFound } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -19,6 +19,7 @@ import {
 } from "./record.ts";
 
 export interface NewThread {
+  /** A new one if undefined. */
   threadId?: string | undefined;
   ttl?: ThreadTtl | undefined;
 }
@@ -69,9 +70,9 @@ export const createThreadRepository = (database: Database) => {
 
   const insertOne = compileOnce(
     {
-      threadId: ({ threadId }: NewThread) => threadId ?? newId(),
-      metadata: ({ metadata }: NewThread & { metadata: JsonObject }) =>
-        storedMetadata(database.cipher, metadata),
+      threadId: ({ threadId }: { threadId: string }) => threadId,
+      metadata: ({ metadata, threadId }: { metadata: JsonObject; threadId: string }) =>
+        THREAD_JSON.metadata.stored(database.cipher, metadata, { thread_id: threadId }),
       strategy: ({ ttl }: NewThread) => ttl?.strategy ?? null,
       minutes: ({ ttl }: NewThread) => ttl?.minutes ?? null,
     },
@@ -101,10 +102,10 @@ export const createThreadRepository = (database: Database) => {
      */
     async insert(
       permission: Permission<"threads", "create">,
-      thread: NewThread,
+      { threadId = newId(), ttl }: NewThread,
     ): Promise<ThreadRecordRow | undefined> {
       const { metadata } = permission.value;
-      return open(await insertOne(database, permission, { ...thread, metadata }))[0];
+      return open(await insertOne(database, permission, { threadId, ttl, metadata }))[0];
     },
 
     find,
@@ -128,7 +129,7 @@ export const createThreadRepository = (database: Database) => {
     ): Promise<ThreadRecordRow | undefined> {
       const values: unknown[] = [
         threadId,
-        storedMetadata(database.cipher, visibility.value.metadata),
+        THREAD_JSON.metadata.stored(database.cipher, visibility.value.metadata, { thread_id: threadId }),
         ttl?.strategy,
         ttl?.minutes,
       ];
@@ -147,11 +148,11 @@ export const createThreadRepository = (database: Database) => {
       creatable: Permission<"threads", "create">,
       threadId: string,
     ): Promise<(ThreadRecordRow & { was_busy: boolean }) | undefined> {
-      const values: unknown[] = [
-        threadId,
-        newId(),
-        storedMetadata(database.cipher, creatable.value.metadata),
-      ];
+      const copyId = newId();
+      const given = THREAD_JSON.metadata.stored(database.cipher, creatable.value.metadata, {
+        thread_id: copyId,
+      });
+      const values: unknown[] = [threadId, copyId, given];
       const text = insertCopy(readable.condition("metadata", values));
       return open(await transaction.query<ThreadRecordRow & { was_busy: boolean }>(text, values))[0];
     },

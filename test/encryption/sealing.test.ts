@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { isSealed, openText, type Cipher } from "../../src/encryption/cipher.ts";
+import { CHECKPOINT_JSON, RUN_JSON } from "../../src/encryption/columns.ts";
 import {
   assertSearchable,
   openJson,
@@ -7,17 +8,20 @@ import {
   sealJson,
   sealMetadata,
   sealValue,
+  type Places,
 } from "../../src/encryption/json.ts";
 import { parseKeys } from "../../src/encryption/keys.ts";
 import { openCipher } from "../../src/encryption/setup.ts";
 import { sealOwnMetadata } from "../../src/checkpoints/rows/metadata.ts";
 import type { JsonObject } from "../../src/lib/json.ts";
-import { sealKwargs } from "../../src/queue/kwargs.ts";
 import { cipherOf } from "../helpers/encryption.ts";
 
 const OLD = "an old key of a test, 32 bytes .";
 const NEW = "a key of a test, of 32 bytes ...";
 const PLACE = "elements 1 2";
+const ROW = "json runs config 1";
+const RUN = { run_id: "1" };
+const CHECKPOINT = { checkpoint_ns: "", checkpoint_id: "1" };
 const TEXTS = ["", "said", '{"a":"ü€😀"}', "line\nline", "a\u0000b", "x".repeat(100_000)];
 
 describe("a sealed text", () => {
@@ -109,12 +113,13 @@ describe("keys", () => {
 
 describe("sealed values in JSON", () => {
   const cipher = cipherOf(NEW, ["secret"]);
-  const parsed = (text: string): unknown => JSON.parse(openJson(cipher, text));
+  const parsed = (text: string, places: Places = [ROW]): unknown =>
+    JSON.parse(openJson(cipher, text, places));
 
   test("are opened wherever they stand, and may be of any type", () => {
     for (const value of ["said", 'a "quote"\\', 1, null, [1, { deep: true }], { a: "ü" }]) {
-      expect(parsed(sealJson(cipher, JSON.stringify(value)))).toEqual(value);
-      const around = JSON.stringify({ a: [sealValue(cipher, value)], b: "open" });
+      expect(parsed(sealJson(cipher, JSON.stringify(value), ROW))).toEqual(value);
+      const around = JSON.stringify({ a: [sealValue(cipher, value, ROW)], b: "open" });
       expect(parsed(around)).toEqual({ a: [value], b: "open" });
     }
   });
@@ -124,16 +129,16 @@ describe("sealed values in JSON", () => {
       tags: ["said"],
       configurable: { model: "said", constructor: 1, ["__proto__"]: "said" },
     };
-    const sealed = sealConfig(cipher, config, "thread");
+    const sealed = sealConfig(cipher, config, { place: ROW, alike: true });
     expect(JSON.stringify(sealed)).not.toContain("said");
     expect(Object.keys(sealed.configurable as object)).toEqual(["model", "constructor", "__proto__"]);
-    expect(sealConfig(cipher, config, "thread")).toEqual(sealed);
-    expect(openJson(cipher, JSON.stringify(sealed))).toBe(JSON.stringify(config));
+    expect(sealConfig(cipher, config, { place: ROW, alike: true })).toEqual(sealed);
+    expect(openJson(cipher, JSON.stringify(sealed), [ROW])).toBe(JSON.stringify(config));
   });
 
   test("are those of the chosen keys, in metadata", () => {
     const metadata = { secret: { a: 1 }, open: ["said", { secret: "hidden" }] };
-    const sealed = JSON.stringify(sealMetadata(cipher, metadata));
+    const sealed = JSON.stringify(sealMetadata(cipher, metadata, ROW));
     expect(sealed).toContain('"open":["said",{"secret":"enc1:');
     expect(parsed(sealed)).toEqual(metadata);
     expect(() => assertSearchable(cipher, { open: [{ secret: 1 }] })).toThrow("'secret' are encrypted");
@@ -142,25 +147,33 @@ describe("sealed values in JSON", () => {
 
   test("are not what somebody wrote who would like them to be", () => {
     const other = cipherOf(OLD);
-    const planted = { a: sealValue(other, "said"), 'b"enc1:': `"${sealValue(other, "x")}`, c: "enc1:" };
+    const planted = {
+      a: sealValue(other, "said", ROW),
+      'b"enc1:': `"${sealValue(other, "x", ROW)}`,
+      c: "enc1:",
+    };
     expect(parsed(JSON.stringify(planted))).toEqual(planted);
     // Out of a backup of this very server.
-    for (const text of [sealValue(cipher, "said"), `enc1:${cipher.keyId}:AAAA`, "enc1:"]) {
+    for (const text of [sealValue(cipher, "said", ROW), `enc1:${cipher.keyId}:AAAA`, "enc1:"]) {
       const own = { a: text, deep: [{ b: text }, text], [text]: 1 };
-      const stored = JSON.stringify(sealMetadata(cipher, own));
+      const stored = JSON.stringify(sealMetadata(cipher, own, ROW));
       expect(parsed(stored)).toEqual(own);
       // As PostgreSQL writes it.
       expect(parsed(stored.replaceAll('":', '" : '))).toEqual(own);
       const kwargs = { input: "said", interrupt_before: [text], checkpoint: { checkpoint_map: { a: text } } };
-      expect(parsed(sealKwargs(cipher, JSON.stringify(kwargs)))).toEqual(kwargs);
+      expect(
+        parsed(RUN_JSON.kwargs.sealed(cipher, JSON.stringify(kwargs), RUN), RUN_JSON.kwargs.places(RUN)),
+      ).toEqual(kwargs);
       const config = { [text]: text, configurable: { [text]: text } };
-      expect(parsed(JSON.stringify(sealConfig(cipher, config)))).toEqual(config);
+      expect(parsed(JSON.stringify(sealConfig(cipher, config, { place: ROW })))).toEqual(config);
       const ofCheckpoint = { searchable: text, copied: { secret: 1, a: text } };
-      const sealed = sealOwnMetadata(cipher, ofCheckpoint, new Set(["searchable"]));
-      expect(parsed(JSON.stringify(sealed))).toEqual(ofCheckpoint);
+      const sealed = sealOwnMetadata(cipher, ofCheckpoint, new Set(["searchable"]), CHECKPOINT);
+      expect(parsed(JSON.stringify(sealed), CHECKPOINT_JSON.metadata.places(CHECKPOINT))).toEqual(
+        ofCheckpoint,
+      );
       expect(() => assertSearchable(cipher, { a: [text] })).toThrow("begin with 'enc1:'");
     }
-    const quoted = { text: `he wrote "${sealValue(cipher, "said")}" there` };
+    const quoted = { text: `he wrote "${sealValue(cipher, "said", ROW)}" there` };
     expect(parsed(JSON.stringify(quoted))).toEqual(quoted);
     expect(isSealed('"enc1:')).toBe(false);
   });
@@ -170,8 +183,8 @@ describe("sealed values in JSON", () => {
     const telling = cipherOf(NEW);
     telling.onDamaged(({ message }) => told.push(message));
     const damaged = `enc1:${telling.keyId}:AAAA`;
-    const stored = { a: damaged, b: [telling.seal("1", "elsewhere")], c: sealValue(telling, "said") };
-    expect(JSON.parse(openJson(telling, JSON.stringify(stored)))).toEqual({ ...stored, c: "said" });
+    const stored = { a: damaged, b: [telling.seal("1", "elsewhere")], c: sealValue(telling, "said", ROW) };
+    expect(JSON.parse(openJson(telling, JSON.stringify(stored), [ROW]))).toEqual({ ...stored, c: "said" });
     expect(told).toEqual([expect.stringContaining("was changed, or stands where it was not stored")]);
   });
 });

@@ -4,6 +4,7 @@ import { queriesOver } from "../../database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import { roomyPage } from "../../database/bounded-reads.ts";
 import type { Database } from "../../database/database.ts";
+import { ASSISTANT_JSON, openOf } from "../../encryption/columns.ts";
 import { assertSearchable } from "../../encryption/json.ts";
 import type { AssistantRow, Tables } from "../../database/tables.ts";
 import { contains, toRow, weightOf, type CountedRow } from "../columns.ts";
@@ -28,6 +29,17 @@ const matches =
 export const createSearchRepository = (database: Database) => {
   const kysely = queriesOver(database);
   const { cipher } = database;
+  /** What is sealed opens by its id, which nobody may have asked for. */
+  const withId = (fields: readonly AssistantField[]): readonly AssistantField[] =>
+    cipher === undefined || fields.includes("assistant_id") ? fields : [...fields, "assistant_id"];
+  const opened = (row: Partial<AssistantRow>, fields: readonly AssistantField[]): Partial<AssistantRow> => {
+    const { assistant_id: id } = row;
+    if (cipher === undefined || id === undefined) return row;
+    const whole = openOf(cipher, ASSISTANT_JSON, { assistant_id: id }, row);
+    if (fields.includes("assistant_id")) return whole;
+    const { assistant_id: _, ...rest } = whole;
+    return rest;
+  };
 
   return {
     /** A page, and in the same round trip how many there are in all; undefined if the page is empty. */
@@ -43,7 +55,7 @@ export const createSearchRepository = (database: Database) => {
       const filter = matches(visibility, search);
       let query = kysely
         .selectFrom("assistants")
-        .select(fields)
+        .select(withId(fields))
         .select((expressions) =>
           expressions
             .selectFrom("assistants")
@@ -60,7 +72,7 @@ export const createSearchRepository = (database: Database) => {
         [...page.parameters],
         signal,
       );
-      return { rows: found.map((row) => toRow(row)), total: found[0]?.total };
+      return { rows: found.map((row) => opened(toRow(row), fields)), total: found[0]?.total };
     },
 
     async count(visibility: Visibility<"assistants">, filter: Filter, signal?: AbortSignal): Promise<number> {

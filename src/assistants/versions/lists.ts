@@ -5,6 +5,7 @@ import { whereVisible } from "../../access/where-visible.ts";
 import { roomyPage } from "../../database/bounded-reads.ts";
 import type { Database } from "../../database/database.ts";
 import type { AssistantVersionRow } from "../../database/tables.ts";
+import { ASSISTANT_JSON, openRow } from "../../encryption/columns.ts";
 import { assertSearchable } from "../../encryption/json.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { contains, LONG_COLUMNS, SNAPSHOT, toRow, weightOf, type CountedRow } from "../columns.ts";
@@ -51,7 +52,10 @@ export const createVersionLists = (database: Database) => {
         [...page.parameters],
         signal,
       );
-      return { rows: found.map((row) => toRow(row)), total: found[0]?.total };
+      return {
+        rows: found.map((row) => openRow(database.cipher, ASSISTANT_JSON, toRow(row))),
+        total: found[0]?.total,
+      };
     },
 
     async count(

@@ -5,7 +5,7 @@ import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Records } from "../../database/database.ts";
 import { hasRoomFor } from "../../database/merging.ts";
 import type { AssistantRow } from "../../database/tables.ts";
-import { storedConfig, storedContext, storedMetadata } from "../../encryption/json.ts";
+import { ASSISTANT_JSON, openRow } from "../../encryption/columns.ts";
 import { COLUMNS, SNAPSHOT } from "../columns.ts";
 
 /** What a new version takes over from the present state if it is undefined. The rest is what was granted. */
@@ -62,18 +62,20 @@ export const createVersionRepository = (database: Database) => {
       version: NewVersion,
     ): Promise<AssistantRow | undefined> {
       const { name, description, config = {}, context = {}, metadata } = visibility.value;
+      const { cipher } = transaction;
+      const key = { assistant_id: assistantId };
       const values: unknown[] = [
         assistantId,
         version.graphId ?? null,
         name ?? null,
         description ?? null,
-        storedConfig(transaction.cipher, config),
-        storedContext(transaction.cipher, context),
-        storedMetadata(transaction.cipher, metadata),
+        ASSISTANT_JSON.config.stored(cipher, config, key),
+        ASSISTANT_JSON.context.stored(cipher, context, key),
+        ASSISTANT_JSON.metadata.stored(cipher, metadata, key),
       ];
       const visible = visibility.condition("a.metadata", values);
-      const rows = await transaction.query<AssistantRow>(addVersion(visible), values);
-      return rows[0];
+      const [row] = await transaction.query<AssistantRow>(addVersion(visible), values);
+      return row && openRow(cipher, ASSISTANT_JSON, row);
     },
 
     /**
@@ -85,7 +87,7 @@ export const createVersionRepository = (database: Database) => {
       assistantId: string,
       version: number,
     ): Promise<AssistantRow | undefined> {
-      return await kysely
+      const row = await kysely
         .updateTable("assistants as a")
         .from("assistant_versions as v")
         .set(({ ref }) => ({
@@ -105,6 +107,7 @@ export const createVersionRepository = (database: Database) => {
         .where(whereVisible(visibility, "a.metadata"))
         .returning(COLUMNS.map((column) => `a.${column}` as const))
         .executeTakeFirst();
+      return row && openRow(database.cipher, ASSISTANT_JSON, row);
     },
   };
 };

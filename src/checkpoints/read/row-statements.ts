@@ -2,6 +2,7 @@
 
 import type { Queryable } from "../../database/database.ts";
 import type { Cipher } from "../../encryption/cipher.ts";
+import { CHECKPOINT_JSON } from "../../encryption/columns.ts";
 import { assertSearchable, openJson } from "../../encryption/json.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { toJsonb } from "../../lib/jsonb.ts";
@@ -248,7 +249,10 @@ export const openRow = ({ cipher, ...row }: CheckpointRow): CheckpointRow => {
   const { checkpoint_ns: checkpointNs, checkpoint_id: checkpointId } = row;
   return {
     ...row,
-    metadata: cipher === undefined ? row.metadata : openJson(cipher, row.metadata),
+    metadata:
+      cipher === undefined
+        ? row.metadata
+        : openJson(cipher, row.metadata, CHECKPOINT_JSON.metadata.places(row)),
     record: openRecord(cipher, row.record, checkpointPlace(checkpointNs, checkpointId)),
     writes: row.writes.map(([taskId, lines]) => [
       taskId,

@@ -1,6 +1,7 @@
 /** What the metadata of a run's checkpoints hold beside what LangGraph itself puts there. */
 
 import type { Cipher } from "../../encryption/cipher.ts";
+import { CHECKPOINT_JSON, type CheckpointKey } from "../../encryption/columns.ts";
 import { sealMetadata, sealValue } from "../../encryption/json.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { setProperty, TYPE } from "../../values/properties.ts";
@@ -65,8 +66,10 @@ export const sealOwnMetadata = (
   cipher: Cipher | undefined,
   metadata: JsonObject,
   searchable: ReadonlySet<string>,
+  checkpoint: CheckpointKey,
 ): JsonObject => {
   if (cipher === undefined) return metadata;
+  const [place] = CHECKPOINT_JSON.metadata.places(checkpoint);
   const open: JsonObject = {};
   const sealed: JsonObject = {};
   for (const [key, value] of Object.entries(metadata)) {
@@ -74,7 +77,7 @@ export const sealOwnMetadata = (
       value === undefined || cipher.metadataKeys.has(key) || isReservedMetadata(key) || searchable.has(key);
     // Sealed once: what is sealed within is not opened.
     if (stays) setProperty(open, key, value);
-    else setProperty(sealed, key, sealValue(cipher, value));
+    else setProperty(sealed, key, sealValue(cipher, value, place));
   }
-  return { ...sealMetadata(cipher, open), ...sealed };
+  return { ...sealMetadata(cipher, open, place), ...sealed };
 };

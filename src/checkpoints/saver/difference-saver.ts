@@ -160,7 +160,11 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const { queued, newShape } = toQueuedCheckpoint(given, channels, splitMetadata(metadata, this.own), {
       runId: this.options.runId,
       shapes: this.parts.shapes,
-      seal: (metadata) => sealOwnMetadata(this.parts.database.cipher, metadata, this.searchable),
+      seal: (metadata) =>
+        sealOwnMetadata(this.parts.database.cipher, metadata, this.searchable, {
+          checkpoint_ns: checkpointNs,
+          checkpoint_id: checkpoint.id,
+        }),
     });
     const committed = writer.write({ checkpoint: queued }, newShape);
     await this.acknowledge(writer, committed);

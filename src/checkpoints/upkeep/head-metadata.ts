@@ -1,5 +1,6 @@
 import type { Queryable } from "../../database/database.ts";
 import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../../database/merging.ts";
+import { CHECKPOINT_JSON } from "../../encryption/columns.ts";
 import { sealMetadata } from "../../encryption/json.ts";
 import { invalid } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
@@ -33,10 +34,11 @@ export const mergeHeadMetadata = async (
   if (reserved !== undefined) throw invalid(`'metadata': the key '${reserved}' is reserved.`);
   const { cipher } = queryable;
   const given = encode(metadata) as JsonObject;
+  const [place] = CHECKPOINT_JSON.metadata.places({ checkpoint_ns: "", checkpoint_id: head.checkpoint_id });
   // What is there stays as it is, sealed or not.
   const merged = {
     ...(JSON.parse(head.metadata) as JsonObject),
-    ...(cipher === undefined ? given : sealMetadata(cipher, given)),
+    ...(cipher === undefined ? given : sealMetadata(cipher, given, place)),
   };
   const text = treeText(merged);
   if (Buffer.byteLength(text) > MERGED_BYTES_AT_MOST) throw metadataTooLarge();

@@ -1,6 +1,7 @@
 import type { Queryable } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
 import type { ClaimedRunRow } from "../../database/tables.ts";
+import { openRuns } from "../columns.ts";
 import { CLAIM_PARAMETERS, taking, type Claim } from "./claim.ts";
 import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 
@@ -32,4 +33,4 @@ const CLAIM_SUSPECTS = nameParameters(SUSPECT_PARAMETERS, (sql) => taking(nextSu
 
 /** Throws like `claim`. */
 export const claimSuspects = async (queryable: Queryable, claim: SuspectClaim): Promise<ClaimedRunRow[]> =>
-  await CLAIM_SUSPECTS.query<ClaimedRunRow>(queryable, claim);
+  openRuns(queryable, await CLAIM_SUSPECTS.query<ClaimedRunRow>(queryable, claim));

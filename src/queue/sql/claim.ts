@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import type { Database } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
 import type { ClaimedRunRow } from "../../database/tables.ts";
-import { EXECUTED_COLUMNS } from "../columns.ts";
+import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
 import { candidates } from "./lanes.ts";
 import {
   fullOnes,
@@ -97,7 +97,10 @@ const BEGIN_CLAIM = "begin; set local enable_bitmapscan = off; set local enable_
 
 /** Throws `unique_violation` (23505) if another claimer was faster on a thread; the caller tries again. */
 export const claim = async (database: Database, claim: Claim): Promise<ClaimedRunRow[]> =>
-  await database.transaction((transaction) => CLAIM.query<ClaimedRunRow>(transaction, claim), BEGIN_CLAIM);
+  openRuns(
+    database,
+    await database.transaction((transaction) => CLAIM.query<ClaimedRunRow>(transaction, claim), BEGIN_CLAIM),
+  );
 
 /** One run, of a caller and a graph that have not as many running as they may. Throws like `claim`. */
 export const claimWithin = async (
@@ -106,5 +109,6 @@ export const claimWithin = async (
 ): Promise<ClaimedRunRow[]> =>
   await database.transaction(async (transaction) => {
     await transaction.query(LOCK_FOR_COUNTING);
-    return await CLAIM_WITHIN.query<ClaimedRunRow>(transaction, { ...claim, limit: 1 });
+    const rows = await CLAIM_WITHIN.query<ClaimedRunRow>(transaction, { ...claim, limit: 1 });
+    return openRuns(transaction, rows);
   }, `${BEGIN_CLAIM}; ${WAIT_BRIEFLY}`);

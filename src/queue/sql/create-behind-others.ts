@@ -1,6 +1,7 @@
 import type { Queryable } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
 import type { RunRow } from "../../database/tables.ts";
+import { openRuns } from "../columns.ts";
 import {
   assistant,
   ASSISTANT_VISIBLE,
@@ -57,5 +58,5 @@ export const createBehindOthers = async (
   { replacedPending, pendingAtMost }: Pick<CreationBehindOthers, "replacedPending" | "pendingAtMost">,
 ): Promise<RunRow | undefined> => {
   const creation = { rights, run, claim: undefined, replacedPending, pendingAtMost };
-  return (await CREATE_BEHIND_OTHERS.query<RunRow>(transaction, creation))[0];
+  return openRuns(transaction, await CREATE_BEHIND_OTHERS.query<RunRow>(transaction, creation))[0];
 };

@@ -1,6 +1,7 @@
 import type { Queryable } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
 import type { ClaimedRunRow } from "../../database/tables.ts";
+import { openRuns } from "../columns.ts";
 import {
   assistant,
   ASSISTANT_VISIBLE,
@@ -54,5 +55,8 @@ export const createOnIdleThread = async (
   claim: ImmediateClaim | undefined,
   mayWait = true,
 ): Promise<ClaimedRunRow | undefined> => {
-  return (await CREATE_ON_IDLE_THREAD.query<ClaimedRunRow>(queryable, { rights, run, claim, mayWait }))[0];
+  return openRuns(
+    queryable,
+    await CREATE_ON_IDLE_THREAD.query<ClaimedRunRow>(queryable, { rights, run, claim, mayWait }),
+  )[0];
 };

@@ -2,6 +2,7 @@ import type { Queryable } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
 import type { ClaimedRunRow } from "../../database/tables.ts";
 import type { ThreadTtl } from "../../project/thread-expiry.ts";
+import { openRuns } from "../columns.ts";
 import {
   assistant,
   ASSISTANT_VISIBLE,
@@ -56,5 +57,5 @@ export const createWithThread = async (
   mayWait = true,
 ): Promise<ClaimedRunRow | undefined> => {
   const creation = { rights, run, claim, mayWait, ttl: run.deleteThread ? undefined : ttl };
-  return (await CREATE_WITH_THREAD.query<ClaimedRunRow>(queryable, creation))[0];
+  return openRuns(queryable, await CREATE_WITH_THREAD.query<ClaimedRunRow>(queryable, creation))[0];
 };

@@ -2,10 +2,9 @@ import type { Visibility } from "../../access/visibility.ts";
 import { hasRoomFor } from "../../database/merging.ts";
 import type { MultitaskStrategy } from "../../database/tables.ts";
 import type { Cipher } from "../../encryption/cipher.ts";
+import { RUN_JSON, THREAD_JSON, type RunKey } from "../../encryption/columns.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import { sealConfig, sealEach, sealJson, sealMetadata } from "../../encryption/json.ts";
 import { EXECUTED_COLUMNS } from "../columns.ts";
-import { sealKwargs } from "../kwargs.ts";
 import { storedWebhook } from "../webhook-address.ts";
 
 /*
@@ -66,25 +65,31 @@ export interface Creation {
   mayWait?: boolean;
 }
 
-/**
- * What a run is given, sealed. Its configuration alike for all runs of a thread: the thread's is stored again only where it
- * changes, which the database sees by comparing it.
- */
+const keyOf = ({ runId, threadId, assistantId }: NewRun): RunKey => ({
+  run_id: runId,
+  thread_id: threadId,
+  assistant_id: assistantId,
+});
 const sealed =
-  (seal: (run: NewRun, cipher: Cipher) => JsonObject) =>
-  ({ run }: Pick<Creation, "run">, cipher: Cipher): string =>
-    JSON.stringify(seal(run, cipher));
+  (seal: (run: NewRun, cipher: Cipher) => string | null) =>
+  ({ run }: Pick<Creation, "run">, cipher: Cipher): string | null =>
+    seal(run, cipher);
+
+/** What a run is given, sealed. */
 export const SEALED = {
-  metadata: sealed(({ metadata }, cipher) => sealMetadata(cipher, metadata)),
-  authUser: ({ run: { authUser } }: Pick<Creation, "run">, cipher: Cipher): string | null =>
-    authUser === null ? null : sealJson(cipher, JSON.stringify(authUser)),
-  config: sealed(({ config, threadId }, cipher) => sealConfig(cipher, config, threadId)),
-  context: sealed(({ context, threadId }, cipher) => sealEach(cipher, context, threadId)),
-  kwargs: ({ run }: Pick<Creation, "run">, cipher: Cipher): string => sealKwargs(cipher, run.kwargs),
-  webhook: ({ run: { webhook, runId } }: Pick<Creation, "run">, cipher: Cipher): string | null =>
+  metadata: sealed((run, cipher) => RUN_JSON.metadata.sealed(cipher, run.metadata, keyOf(run))),
+  config: sealed((run, cipher) => RUN_JSON.config.sealed(cipher, run.config, keyOf(run))),
+  context: sealed((run, cipher) => RUN_JSON.context.sealed(cipher, run.context, keyOf(run))),
+  kwargs: sealed((run, cipher) => RUN_JSON.kwargs.sealed(cipher, run.kwargs, keyOf(run))),
+  authUser: sealed(({ authUser, runId }, cipher) =>
+    authUser === null ? null : RUN_JSON.auth_user.sealed(cipher, JSON.stringify(authUser), { run_id: runId }),
+  ),
+  webhook: sealed(({ webhook, runId }, cipher) =>
     webhook === null ? null : storedWebhook(cipher, webhook, runId),
-  keptConfig: ({ run: { keptConfig, threadId } }: Pick<Creation, "run">, cipher: Cipher): string | null =>
-    keptConfig === undefined ? null : JSON.stringify(sealConfig(cipher, keptConfig, threadId)),
+  ),
+  keptConfig: sealed(({ keptConfig, threadId }, cipher) =>
+    keptConfig === undefined ? null : THREAD_JSON.config.sealed(cipher, keptConfig, { thread_id: threadId }),
+  ),
 } as const;
 
 export const CREATE_PARAMETERS = {

@@ -1,9 +1,14 @@
 import type { Queryable } from "../../database/database.ts";
-import { storedError } from "../../encryption/json.ts";
+import { THREAD_JSON } from "../../encryption/columns.ts";
+import type { JsonObject } from "../../lib/json.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import type { RunEnd, RunOutcome } from "../attempts.ts";
 import { storedFinalValues } from "../final-values.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
+
+/** Only one thread at a time ends with an error, that of its run. */
+const storedError = ({ cipher }: Queryable, error: JsonObject, threadId: string | undefined): string =>
+  THREAD_JSON.error.stored(cipher, JSON.stringify(error), { thread_id: threadId ?? "" });
 
 const TOLD = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };
 
@@ -27,7 +32,7 @@ export const deletingThreads = (record: RecordEnds | undefined) => {
     await transaction.query(DELETE_THREADS, [
       threadIds,
       status,
-      storedError(transaction.cipher, error),
+      error === null ? null : storedError(transaction, error, threadIds[0]),
       // A statement takes no parameters that its text does not name.
       ...(record === undefined
         ? []

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
 import type { Cipher } from "../../encryption/cipher.ts";
-import { storedError, storedInterrupts } from "../../encryption/json.ts";
+import { RUN_JSON, THREAD_JSON } from "../../encryption/columns.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { storedFinalValues } from "../final-values.ts";
@@ -13,6 +13,11 @@ interface Finish {
   lastCheckpoint: { checkpointNs: string; checkpointId: string } | undefined;
 }
 
+const storedError = (cipher: Cipher | undefined, { attempt, outcome: { error } }: Finish): string | null =>
+  error === null ? null : RUN_JSON.error.stored(cipher, JSON.stringify(error), { run_id: attempt.runId });
+const storedInterrupts = (cipher: Cipher | undefined, { attempt, outcome }: Finish): string =>
+  THREAD_JSON.interrupts.stored(cipher, outcome.interrupts, { thread_id: attempt.threadId });
+
 const FINISH_PARAMETERS = {
   threadId: ["uuid", ({ attempt }: Finish) => attempt.threadId],
   runId: ["uuid", ({ attempt }: Finish) => attempt.runId],
@@ -20,8 +25,8 @@ const FINISH_PARAMETERS = {
   status: ["text", ({ outcome }: Finish) => outcome.status],
   error: [
     "jsonb",
-    ({ outcome }: Finish) => storedError(undefined, outcome.error),
-    ({ outcome }: Finish, cipher: Cipher) => storedError(cipher, outcome.error),
+    (finish: Finish) => storedError(undefined, finish),
+    (finish: Finish, cipher: Cipher) => storedError(cipher, finish),
   ],
   /** Null: the thread stays what it was. */
   threadStatus: [
@@ -31,8 +36,8 @@ const FINISH_PARAMETERS = {
   // What a graph shows may hold NUL; the checkpoint has it exactly.
   interrupts: [
     "jsonb",
-    ({ outcome }: Finish) => storedInterrupts(undefined, outcome.interrupts),
-    ({ outcome }: Finish, cipher: Cipher) => storedInterrupts(cipher, outcome.interrupts),
+    (finish: Finish) => storedInterrupts(undefined, finish),
+    (finish: Finish, cipher: Cipher) => storedInterrupts(cipher, finish),
   ],
   unlogged: ["boolean", ({ outcome }: Finish) => outcome.unlogged ?? false],
   checkpointId: ["uuid", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointId ?? null],

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
 import type { ExecutedRunRow } from "../../database/tables.ts";
-import { EXECUTED_COLUMNS } from "../columns.ts";
+import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
 import { HOSTED_GRAPHS } from "../hosting.ts";
 import { isSilent, SILENCE_PARAMETERS, type Silence } from "./silence.ts";
 
@@ -30,8 +30,10 @@ const LIST_ABANDONED_BY_LEASE = listStatement(false);
  * Runs whose holder went silent and that must not be tried again. Where an end leaves the thread only the run's
  * graph can tell, so this is left to who hosts it, if any worker that lives does.
  */
-export const listAbandoned = async (queryable: Queryable, abandoned: Abandoned): Promise<ExecutedRunRow[]> =>
-  await (abandoned.seesDeaths ? LIST_ABANDONED : LIST_ABANDONED_BY_LEASE).query<ExecutedRunRow>(
-    queryable,
-    abandoned,
-  );
+export const listAbandoned = async (
+  queryable: Queryable,
+  abandoned: Abandoned,
+): Promise<ExecutedRunRow[]> => {
+  const statement = abandoned.seesDeaths ? LIST_ABANDONED : LIST_ABANDONED_BY_LEASE;
+  return openRuns(queryable, await statement.query<ExecutedRunRow>(queryable, abandoned));
+};

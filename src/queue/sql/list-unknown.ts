@@ -1,6 +1,6 @@
 import type { Queryable } from "../../database/database.ts";
 import type { ClaimedRunRow } from "../../database/tables.ts";
-import { EXECUTED_COLUMNS } from "../columns.ts";
+import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
 
 /** Index: runs_one_running_per_thread (all that runs). */
 const LIST_UNKNOWN = `select ${EXECUTED_COLUMNS} from threadloom.runs r where r.status = 'running' and r.worker_id = $1
@@ -15,4 +15,5 @@ export const listUnknown = async (
   queryable: Queryable,
   workerId: string,
   known: readonly string[],
-): Promise<ClaimedRunRow[]> => await queryable.query<ClaimedRunRow>(LIST_UNKNOWN, [workerId, known]);
+): Promise<ClaimedRunRow[]> =>
+  openRuns(queryable, await queryable.query<ClaimedRunRow>(LIST_UNKNOWN, [workerId, known]));

@@ -4,7 +4,7 @@ import type { Database } from "../../database/database.ts";
 import type { RunRow, RunStatus } from "../../database/tables.ts";
 import { assertSearchable } from "../../encryption/json.ts";
 import { ThreadloomError } from "../../domain/errors.ts";
-import { RUN_COLUMNS } from "../../queue/columns.ts";
+import { openRuns, RUN_COLUMNS } from "../../queue/columns.ts";
 import { runVisible } from "../../queue/run-visible.ts";
 import type { RunSearch } from "../schemas.ts";
 
@@ -140,7 +140,7 @@ export const createRunSearcher = (database: Database) => {
         values,
         signal,
       );
-      const rows = found.slice(0, limit);
+      const rows = openRuns(database, found.slice(0, limit));
       return { rows, next: nextOf(rows, found, offset) };
     },
 
@@ -157,7 +157,7 @@ export const createRunSearcher = (database: Database) => {
         [...values, limit + 1, offset],
         signal,
       );
-      const rows = found.slice(0, limit);
+      const rows = openRuns(database, found.slice(0, limit));
       const next = nextOf(rows, found, offset);
       if (next === undefined && (rows.length > 0 || offset === 0)) {
         return { rows, total: offset + rows.length, next };

@@ -1,7 +1,9 @@
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../database/database.ts";
+import type { Cipher } from "../../encryption/cipher.ts";
 import { authConfigurable, toGraphConfiguration } from "../../graphs/configuration.ts";
 import type { GraphConfiguration } from "../../graphs/runnable-graph.ts";
+import { ASSISTANT_JSON, openRow, THREAD_JSON } from "../../encryption/columns.ts";
 import type { JsonObject } from "../../lib/json.ts";
 
 /**
@@ -20,6 +22,7 @@ interface ConfigurationRow {
   thread_id: string;
   metadata: JsonObject;
   config: JsonObject;
+  assistant_id: string | null;
   assistant_metadata: JsonObject | null;
   assistant_config: JsonObject | null;
   assistant_context: JsonObject | null;
@@ -31,7 +34,7 @@ interface ConfigurationRow {
  * this configuration from it, and without it the graph that wrote the state can't be built.
  */
 const configurations = (visible: string): string => `
-  select t.thread_id, t.metadata, t.config, a.metadata as assistant_metadata, a.config as assistant_config,
+  select t.thread_id, t.metadata, t.config, a.assistant_id, a.metadata as assistant_metadata, a.config as assistant_config,
          a.context as assistant_context
     from threadloom.threads t
     left join threadloom.assistants a on a.assistant_id = case
@@ -42,6 +45,26 @@ const configurations = (visible: string): string => `
 const textIn = (metadata: JsonObject, key: "graph_id" | "assistant_id"): Record<string, string> => {
   const text = metadata[key];
   return typeof text === "string" ? { [key]: text } : {};
+};
+
+/** The assistant's columns under the names that its values were sealed for. */
+const opened = (cipher: Cipher | undefined, row: ConfigurationRow): ConfigurationRow => {
+  if (cipher === undefined) return row;
+  const {
+    assistant_id,
+    assistant_metadata: metadata,
+    assistant_config: config,
+    assistant_context: context,
+  } = row;
+  const thread = openRow(cipher, THREAD_JSON, row);
+  if (assistant_id === null) return thread;
+  const assistant = openRow(cipher, ASSISTANT_JSON, { assistant_id, metadata, config, context });
+  return {
+    ...thread,
+    assistant_metadata: assistant.metadata,
+    assistant_config: assistant.config,
+    assistant_context: assistant.context,
+  };
 };
 
 /** `user`: who reads; a factory is told as it is of a run's user. */
@@ -67,6 +90,8 @@ export const createThreadConfigurations = (database: Database): ThreadConfigurat
     const values: unknown[] = [threadIds];
     const text = configurations(visibility.condition("t.metadata", values));
     const rows = await database.query<ConfigurationRow>(text, values);
-    return new Map(rows.map((row) => [row.thread_id, toConfiguration(row, visibility.user)]));
+    return new Map(
+      rows.map((row) => [row.thread_id, toConfiguration(opened(database.cipher, row), visibility.user)]),
+    );
   },
 });

@@ -5,7 +5,7 @@ import { whereVisible } from "../../access/where-visible.ts";
 import type { Records } from "../../database/database.ts";
 import { compileOnce } from "../../database/compile-once.ts";
 import { threadBusy, threadNotFound } from "../../domain/errors.ts";
-import { storedInterrupts } from "../../encryption/json.ts";
+import { THREAD_JSON } from "../../encryption/columns.ts";
 
 /** What reads and updates of a state need of a thread. */
 export interface ThreadStanding {
@@ -57,7 +57,7 @@ export const createStateRepository = (database: Records) => {
         .updateTable("threads")
         .set({
           status,
-          interrupts: storedInterrupts(database.cipher, interrupts),
+          interrupts: THREAD_JSON.interrupts.stored(database.cipher, interrupts, { thread_id: threadId }),
           error: null,
           version: sql<string>`version + 1`,
           updated_at: sql<Date>`now()`,

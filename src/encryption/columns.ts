@@ -1,0 +1,227 @@
+/**
+ * The JSON columns that may hold sealed values: what of each is sealed, and in which row. Repositories and the rotation of keys
+ * read these declarations. A value that the database copies into another row keeps the place where it was sealed.
+ */
+
+import { toJsonb } from "../lib/jsonb.ts";
+import type { JsonObject } from "../lib/json.ts";
+import type { Cipher } from "./cipher.ts";
+import {
+  openJson,
+  openKnownJson,
+  openUndamagedJson,
+  sealConfig,
+  sealEach,
+  sealJson,
+  SealedJson,
+  sealMetadata,
+  sealSome,
+  type Places,
+} from "./json.ts";
+
+/** `Key`: the ids that bind its values to a row. `Value`: an object, or JSON text where nothing looks into the value. */
+export interface JsonColumn<Key, Value> {
+  /** The row's own place, then those of rows from which the database copies values into it. */
+  places(key: Key): Places;
+  /** The JSON text to store. */
+  sealed(cipher: Cipher, value: Value, key: Key): string;
+  /** The same where the database may have no cipher. */
+  stored(cipher: Cipher | undefined, value: Value, key: Key): string;
+  /** What is stored, sealed with the newest key. Throws an `EncryptionError` for what can't be opened, but not where the column stands open. */
+  resealed(cipher: Cipher, text: string, key: Key): string;
+}
+
+/** What of a value is sealed. */
+interface Kind<Value> {
+  parse(json: string): Value;
+  plain(value: Value): string;
+  seal(cipher: Cipher, value: Value, place: string): string;
+  /** Callers choose what stands in it, so what looks sealed and is not may be what somebody wrote. */
+  standsOpen?: boolean;
+}
+
+const ofObject = (
+  seal: (cipher: Cipher, value: JsonObject, place: string) => JsonObject,
+): Kind<JsonObject> => ({
+  parse: (json) => JSON.parse(json) as JsonObject,
+  plain: (value) => JSON.stringify(value),
+  seal: (cipher, value, place) => JSON.stringify(seal(cipher, value, place)),
+});
+
+const METADATA = { ...ofObject(sealMetadata), standsOpen: true };
+const CONFIG = ofObject((cipher, config, place) => sealConfig(cipher, config, { place }));
+/** The database compares it with what a request gives. */
+const COMPARED_CONFIG = ofObject((cipher, config, place) =>
+  sealConfig(cipher, config, { place, alike: true }),
+);
+const CONTEXT = ofObject((cipher, context, place) => sealEach(cipher, context, { place }));
+
+const WHOLE: Kind<string> = {
+  parse: (json) => json,
+  plain: (json) => toJsonb(json).jsonb,
+  seal: sealJson,
+};
+/** None are `{}`, which the database asks for. */
+const INTERRUPTS: Kind<string> = {
+  ...WHOLE,
+  seal: (cipher, json, place) => (json === "{}" ? json : sealJson(cipher, json, place)),
+};
+
+/** What of `kwargs` holds what users say; the rest says how to run. */
+export const SEALED_KWARGS = ["input", "command", "webhook", "feedback_keys", "headers"] as const;
+const KWARGS: Kind<string> = {
+  ...WHOLE,
+  plain: (json) => json,
+  seal: (cipher, json, place) =>
+    JSON.stringify(sealSome(cipher, JSON.parse(json) as JsonObject, SEALED_KWARGS, place)),
+};
+
+const column = <Key, Value>(kind: Kind<Value>, places: (key: Key) => Places): JsonColumn<Key, Value> => {
+  const sealed = (cipher: Cipher, value: Value, key: Key): string => kind.seal(cipher, value, places(key)[0]);
+  const open = kind.standsOpen === true ? openKnownJson : openUndamagedJson;
+  return {
+    places,
+    sealed,
+    stored: (cipher, value, key) => (cipher === undefined ? kind.plain(value) : sealed(cipher, value, key)),
+    resealed: (cipher, text, key) => sealed(cipher, kind.parse(open(cipher, text, places(key))), key),
+  };
+};
+
+/** PostgreSQL takes an id in capitals, too. */
+const placeOf = (table: string, name: string, id: string): string =>
+  `json ${table} ${name} ${id.toLowerCase()}`;
+
+export interface AssistantKey {
+  assistant_id: string;
+}
+export interface ThreadKey {
+  thread_id: string;
+}
+export interface RunKey extends AssistantKey, ThreadKey {
+  run_id: string;
+}
+
+const ofAssistant =
+  (name: string) =>
+  ({ assistant_id: id }: AssistantKey) =>
+    placeOf("assistants", name, id);
+const ofThread =
+  (name: string) =>
+  ({ thread_id: id }: ThreadKey) =>
+    placeOf("threads", name, id);
+const ofRun =
+  (name: string) =>
+  ({ run_id: id }: Pick<RunKey, "run_id">) =>
+    placeOf("runs", name, id);
+
+/** Of the rows of an assistant and of its versions: the database copies from one to the other. */
+export const ASSISTANT_JSON = {
+  config: column(CONFIG, (key: AssistantKey) => [ofAssistant("config")(key)]),
+  context: column(CONTEXT, (key: AssistantKey) => [ofAssistant("context")(key)]),
+  metadata: column(METADATA, (key: AssistantKey) => [ofAssistant("metadata")(key)]),
+} as const;
+
+export const THREAD_JSON = {
+  metadata: column(METADATA, (key: ThreadKey) => [ofThread("metadata")(key)]),
+  config: column(COMPARED_CONFIG, (key: ThreadKey) => [ofThread("config")(key)]),
+  interrupts: column(INTERRUPTS, (key: ThreadKey) => [ofThread("interrupts")(key)]),
+  error: column(WHOLE, (key: ThreadKey) => [ofThread("error")(key)]),
+} as const;
+
+/** The values of a run's assistant and thread are merged under those of its request. */
+export const RUN_JSON = {
+  metadata: column(METADATA, (key: RunKey) => [
+    ofRun("metadata")(key),
+    ofThread("metadata")(key),
+    ofAssistant("metadata")(key),
+  ]),
+  config: column(CONFIG, (key: RunKey) => [
+    ofRun("config")(key),
+    ofThread("config")(key),
+    ofAssistant("config")(key),
+  ]),
+  context: column(CONTEXT, (key: RunKey) => [
+    ofRun("context")(key),
+    ofThread("config")(key),
+    ofAssistant("context")(key),
+  ]),
+  kwargs: column(KWARGS, (key: Pick<RunKey, "run_id">) => [ofRun("kwargs")(key)]),
+  error: column(WHOLE, (key: Pick<RunKey, "run_id">) => [ofRun("error")(key)]),
+  auth_user: column(WHOLE, (key: Pick<RunKey, "run_id">) => [ofRun("auth_user")(key)]),
+} as const;
+
+/** A delivery is a copy of its run. What goes with its thread has ended with an error that was sealed for the thread. */
+export const DELIVERY_JSON = {
+  metadata: RUN_JSON.metadata,
+  config: RUN_JSON.config,
+  context: RUN_JSON.context,
+  kwargs: RUN_JSON.kwargs,
+  error: column(WHOLE, (key: RunKey) => [ofRun("error")(key), ofThread("error")(key)]),
+} as const;
+
+/** What a run took from its thread's row, to put it back there. */
+export const REPLACED_JSON = {
+  replaced_metadata: THREAD_JSON.metadata,
+  replaced_config: THREAD_JSON.config,
+} as const;
+
+export interface CronKey {
+  cron_id: string;
+}
+export const CRON_JSON = {
+  metadata: column(METADATA, ({ cron_id: id }: CronKey) => [placeOf("crons", "metadata", id)]),
+  auth_user: column(WHOLE, ({ cron_id: id }: CronKey) => [placeOf("crons", "auth_user", id)]),
+} as const;
+
+export interface ItemKey {
+  namespace: readonly string[];
+  key: string;
+}
+export const ITEM_JSON = {
+  value: column(WHOLE, ({ namespace, key }: ItemKey) => [
+    `json store_items value ${JSON.stringify([namespace, key])}`,
+  ]),
+} as const;
+
+/** Where the metadata of a checkpoint are sealed. A copy of a thread has checkpoints of the same ids: see rows/sealing.ts of the checkpoints. */
+export interface CheckpointKey {
+  checkpoint_ns: string;
+  checkpoint_id: string;
+}
+export const CHECKPOINT_JSON = {
+  metadata: column(METADATA, ({ checkpoint_ns: namespace, checkpoint_id: id }: CheckpointKey) => [
+    `${placeOf("checkpoints", "metadata", id)} ${namespace}`,
+  ]),
+} as const;
+
+type JsonColumns<Key> = Readonly<Record<string, Pick<JsonColumn<Key, never>, "places">>>;
+
+/** What was just read of the row `key`, its sealed values open. Without a cipher it is what was read. */
+export const openOf = <Key, Row extends object>(
+  cipher: Cipher | undefined,
+  columns: JsonColumns<Key>,
+  key: Key,
+  row: Row,
+): Row => {
+  if (cipher === undefined) return row;
+  const opened = Object.entries(columns).flatMap(([name, { places }]) => {
+    const value = (row as Record<string, unknown>)[name];
+    return value instanceof SealedJson
+      ? [[name, JSON.parse(openJson(cipher, value.text, places(key))) as unknown]]
+      : [];
+  });
+  return opened.length === 0 ? row : { ...row, ...(Object.fromEntries(opened) as Partial<Row>) };
+};
+
+/** The same of a row that was read with its ids. */
+export const openRow = <Key, Row extends Key & object>(
+  cipher: Cipher | undefined,
+  columns: JsonColumns<Key>,
+  row: Row,
+): Row => openOf<Key, Row>(cipher, columns, row, row);
+
+export const openRows = <Key, Row extends Key & object>(
+  cipher: Cipher | undefined,
+  columns: JsonColumns<Key>,
+  rows: Row[],
+): Row[] => (cipher === undefined ? rows : rows.map((row) => openRow(cipher, columns, row)));
