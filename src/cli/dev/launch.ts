@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { constants } from "node:os";
+import { watchNpmParent } from "./npm-parent.ts";
 import { openPage } from "./opening.ts";
 
 const ENTRY = new URL("./server-entry.js", import.meta.url);
@@ -33,12 +34,27 @@ const runOnce = (argv: readonly string[], onReady: (ready: Ready) => void): Prom
     });
   });
 
+/** Whether there is a process group of this process's own. */
+const leadsGroup = (): boolean => {
+  try {
+    return process.kill(-process.pid, 0);
+  } catch {
+    return false;
+  }
+};
+
 /**
  * Runs the server of `threadloom dev` as a child, and starts it again when it asks for that. The database outlives the child.
  * Resolves to the exit code.
  * @param opensConsole opens the console in a browser when the server is up for the first time
  */
 export const launch = async (argv: readonly string[], opensConsole: boolean): Promise<number> => {
+  watchNpmParent({
+    environment: process.env,
+    parent: () => process.ppid,
+    leadsGroup,
+    onEnd: () => void process.kill(process.pid, "SIGTERM"),
+  });
   let code: number;
   let isDue = opensConsole;
   const onReady = ({ consoleAddress }: Ready): void => {

@@ -1,0 +1,32 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { watchNpmParent, type NpmParentOptions } from "../../../src/cli/dev/npm-parent.ts";
+
+/** When `threadloom dev` takes the end of the process that has started it for its own. */
+
+const LONG_MS = 60_000;
+const NPX = { npm_lifecycle_event: "npx" };
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** How often the end is told, of a process whose parent ends. */
+const told = async (options: Partial<NpmParentOptions>): Promise<number> => {
+  let parent = 100;
+  const onEnd = vi.fn();
+  watchNpmParent({ environment: NPX, parent: () => parent, leadsGroup: () => false, onEnd, ...options });
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect(onEnd).not.toHaveBeenCalled();
+  parent = 1;
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  return onEnd.mock.calls.length;
+};
+
+test("the end of the shell of npm or npx is told, once", async () => {
+  expect(await told({})).toBe(1);
+  expect(await told({ environment: { npm_lifecycle_event: "dev" } })).toBe(1);
+});
+
+test("a server that npm has not started goes on, and so does one that was detached from its shell", async () => {
+  expect(await told({ environment: {} })).toBe(0);
+  expect(await told({ leadsGroup: () => true })).toBe(0);
+});
