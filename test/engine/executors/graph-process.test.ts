@@ -15,7 +15,7 @@ vi.mock(import("node:child_process"), { spy: true });
 const forked = vi.mocked(fork);
 const ANSWER_MS = 60_000;
 
-const start = () => {
+const start = ({ isFailureTold = false, write = (_line: string): void => undefined } = {}) => {
   const onCulprit = vi.fn<GraphProcessOptions["onCulprit"]>();
   const onEnd = vi.fn<GraphProcessOptions["onEnd"]>();
   const graphProcess = startGraphProcess({
@@ -27,7 +27,8 @@ const start = () => {
     onUnresponsive: () => undefined,
     onCulprit,
     onEnd,
-    logger: createLogger({ level: "silent" }),
+    isFailureTold: () => isFailureTold,
+    logger: createLogger({ level: "info", destination: { write } }),
   });
   return { graphProcess, onCulprit, onEnd };
 };
@@ -98,3 +99,21 @@ test("what a process says while it ends names who has ended it; whatever else is
   await vi.advanceTimersByTimeAsync(0);
   expect(onCulprit.mock.calls).toEqual([[culprit]]);
 });
+
+test.each([
+  { isFailureTold: false, told: ["a bracket is missing", "loaded"] },
+  { isFailureTold: true, told: ["loaded"] },
+])(
+  "what a process prints before it is ready is logged, unless the log says why others did not start: $isFailureTold",
+  async ({ isFailureTold, told }) => {
+    const lines: string[] = [];
+    const child = aChild();
+    start({ isFailureTold, write: (line) => void lines.push(line) });
+    child.stdio[2]!.write("a bracket is missing\n");
+    await vi.advanceTimersByTimeAsync(0);
+    child.emit("message", { kind: "ready" });
+    child.stdio[2]!.write("loaded\n");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(lines.map((line) => (JSON.parse(line) as { text: string }).text)).toEqual(told);
+  },
+);

@@ -21,6 +21,8 @@ export interface GraphProcessOptions {
   onCulprit(culprit: Culprit): void;
   /** Called once, and later than the start, unless it was closed. `how`: as the end of a sentence; `cause`: of a failed start. */
   onEnd(reason: DeathReason, how: string, cause?: Error): void;
+  /** Whether the log says already why processes do not start: what this one prints before it is ready is for who debugs, then. */
+  isFailureTold(): boolean;
   logger: Logger;
 }
 
@@ -106,7 +108,8 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   const [, out, error] = streams;
   const log = streams[LOG_DESCRIPTOR];
   const lastWord = streams[LAST_WORD_DESCRIPTOR];
-  if (out !== undefined && error !== undefined && log !== undefined) logOutput(logger, { out, error, log });
+  if (out !== undefined && error !== undefined && log !== undefined)
+    logOutput(logger, { out, error, log }, () => unanswered === undefined && options.isFailureTold());
   if (lastWord !== undefined) hearLastWord(lastWord, options.onCulprit);
   /** Undefined until it has loaded its graphs, which takes every turn of its loop for a while. */
   let unanswered: number | undefined;

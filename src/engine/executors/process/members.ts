@@ -9,7 +9,7 @@ import { createRestarts } from "./restarts.ts";
 /** What processes there are to be. */
 export interface MembersOptions extends Omit<
   GraphProcessOptions,
-  "onMessage" | "onUnresponsive" | "onCulprit" | "onEnd" | "setup"
+  "onMessage" | "onUnresponsive" | "onCulprit" | "onEnd" | "isFailureTold" | "setup"
 > {
   setup: Omit<GraphProcessSetup, "packagesAhead">;
   /**
@@ -53,7 +53,7 @@ export const createMembers = (
   const { processes, spares, isReloading = false, logger } = options;
   const members = new Set<Member>();
   const restarts = createRestarts();
-  const ends = createEndTelling(logger);
+  const ends = createEndTelling(logger, { isDevelopment: isReloading });
   /** What graphs have loaded of packages, for processes that are to be ahead. */
   let packages: readonly string[] = [];
   const api = createApiAddress(members);
@@ -70,6 +70,7 @@ export const createMembers = (
         onMessage: (message) => onMessage(member, message),
         onUnresponsive: () => onUnresponsive(member),
         onCulprit: (culprit) => (member.culprit = culprit),
+        isFailureTold: ends.isTold,
         onEnd: (reason, how, cause) => {
           ends.ended(member, how, cause);
           onEnd(member, reason, how);

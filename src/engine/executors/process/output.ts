@@ -86,12 +86,16 @@ const passOn = (logger: Logger, line: string): void => {
   logger[LEVELS.get(level) ?? "info"]({ ...others, ...named }, String(msg));
 };
 
-/** All that a graph process writes, as lines of this process's log: what graphs print is a field, and forges none. */
+/**
+ * All that a graph process writes, as lines of this process's log: what graphs print is a field, and forges none. What it prints
+ * while `isRepeated` is for who debugs.
+ */
 export const logOutput = (
   logger: Logger,
   streams: { out: Readable; error: Readable; log: Readable },
+  isRepeated: () => boolean,
 ): void => {
-  readLines(streams.out, (text) => logger.info({ text }, "printed"));
-  readLines(streams.error, (text) => logger.warn({ text }, "printed"));
+  readLines(streams.out, (text) => logger[isRepeated() ? "debug" : "info"]({ text }, "printed"));
+  readLines(streams.error, (text) => logger[isRepeated() ? "debug" : "warn"]({ text }, "printed"));
   readLines(streams.log, (line) => passOn(logger, line));
 };

@@ -12,11 +12,17 @@ const culpritFields = ({ run_id, thread_id, graph_id, node }: Culprit) => ({
   node,
 });
 
-/** Tells the log how graph processes end. Starts that fail one after the other are told once, and then now and again. */
-export const createEndTelling = (logger: Logger) => {
+/**
+ * Tells the log how graph processes end. Starts that fail one after the other are told once, and then now and again; in
+ * development once, since the person who reads it is about to change what is wrong.
+ */
+export const createEndTelling = (logger: Logger, { isDevelopment = false } = {}) => {
   let failed = 0;
   let toldAt = -Infinity;
+  const isTold = (): boolean => failed > 0 && (isDevelopment || performance.now() - toldAt < TELL_AGAIN_MS);
   return {
+    /** Whether it is told that processes do not start: what the next one prints before it is ready says the same. */
+    isTold,
     ended(member: Member, how: string, cause: unknown): void {
       const { culprit } = member;
       const fields = {
@@ -29,8 +35,9 @@ export const createEndTelling = (logger: Logger) => {
         const why = culprit === undefined ? "" : `: a run ${culprit.how}`;
         return logger.error(fields, `a graph process ${how}${why}`);
       }
+      const isKnown = isTold();
       failed += 1;
-      if (performance.now() - toldAt < TELL_AGAIN_MS) {
+      if (isKnown) {
         return logger.debug(fields, `a graph process ${how} before it was ready`);
       }
       toldAt = performance.now();
