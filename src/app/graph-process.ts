@@ -39,6 +39,11 @@ interface Blaming {
 /** The pipe that the main process reads the log from; what graphs write to standard output is something else. */
 const LOG_DESCRIPTOR = 4;
 const WATCH = new URL("./main-process-watch.js", import.meta.url);
+/** What the watching thread calls where the loop stands. */
+const WHO_BLOCKS = "threadloom.who-blocks";
+/** So long before the process is killed for its silence, the thread asks: long enough to be heard. */
+const ASKED_BEFORE_MS = 2_000;
+const ASKED_AT_LEAST_MS = 1_500;
 /** The thread needs next to nothing. */
 const WATCH_LIMITS = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 };
 
@@ -80,14 +85,31 @@ const blameWhoEnds = ({ current, logger, logsContents }: Blaming): void => {
   });
 };
 
+/** Of pings that were answered, for the watching thread. */
+const pings = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+
+/** Ends this process without its main process; names the execution whose code keeps the loop from turning. */
+const watch = (blockedSeconds: number, current: AsyncLocalStorage<CurrentExecution>): void => {
+  Reflect.set(globalThis, Symbol.for(WHO_BLOCKS), () => {
+    const execution = current.getStore();
+    if (execution === undefined) return;
+    const how = "did not let the event loop turn";
+    sayLastWord({ ...execution, node: logOrigin().node, how, isSilent: true });
+  });
+  const silentMs = Math.max(ASKED_AT_LEAST_MS, blockedSeconds * 1_000 - ASKED_BEFORE_MS);
+  const asking = blockedSeconds === 0 ? {} : { pings, silentMs, name: WHO_BLOCKS };
+  const workerData = { parent: process.ppid, ...asking };
+  new Worker(WATCH, { workerData, execArgv: [], resourceLimits: WATCH_LIMITS }).unref();
+};
+
 const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadIsAsked: Promise<void>) => {
-  new Worker(WATCH, { workerData: process.ppid, execArgv: [], resourceLimits: WATCH_LIMITS }).unref();
+  const current = new AsyncLocalStorage<CurrentExecution>();
+  watch(setup.blockedSeconds, current);
   const logger = createLogger({
     level: setup.logLevel,
     contents: setup.logContents,
     destination: openTerminal(LOG_DESCRIPTOR),
   });
-  const current = new AsyncLocalStorage<CurrentExecution>();
   blameWhoEnds({ current, logger, logsContents: setup.logContents });
   // Both belong to the process, as this does.
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
@@ -178,7 +200,10 @@ const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
     else if (next.kind === "listening") ownServer.address = next.address;
     else
       opening.then(
-        ({ receive }) => receive(next),
+        ({ receive }) => {
+          if (next.kind === "ping") Atomics.add(pings, 0, 1);
+          receive(next);
+        },
         // It is told below.
         () => undefined,
       );

@@ -98,6 +98,7 @@ export const openGraphExecutor = (
       recursionLimitMax,
       eventCharactersAtMost,
       stateValueCharactersAtMost: config.stateValueCharactersAtMost,
+      blockedSeconds: config.blockedLoopSeconds,
       logLevel: config.logLevel,
       logContents: config.logContents,
       encryption: encryptionOf(config),

@@ -1,6 +1,7 @@
 /**
- * The program of a thread in a graph process. The end of the main process is heard by the loop of a graph process, unless
- * a graph blocks that: so this thread looks whether the process has got another parent, and ends it.
+ * The program of a thread in a process that a server has started. The loop of that process hears nothing while a graph keeps it
+ * from turning, so this thread looks instead: whether the main process is gone, and then ends this one; and, where it is
+ * told how, whose code the loop stands in.
  */
 import process from "node:process";
 import { setInterval } from "node:timers";
@@ -8,6 +9,39 @@ import { workerData } from "node:worker_threads";
 
 const LOOK_MS = 500;
 
+/**
+ * `pings`: how many the loop has answered, a shared counter; `silentMs`: how long none has been before the process is asked who keeps it;
+ * `name`: the global function that says so.
+ */
+const { parent, pings, silentMs, name } = workerData;
+
+/** Stops the loop for a moment, wherever it is, and calls `name` there: in the context of the code that it executes. */
+const askWhoBlocks = async () => {
+  const { Session } = await import("node:inspector");
+  const session = new Session();
+  session.connectToMainThread();
+  session.once("Debugger.paused", ({ params: { callFrames } }) => {
+    const { callFrameId } = callFrames[0];
+    const expression = `globalThis[Symbol.for(${JSON.stringify(name)})]()`;
+    session.post("Debugger.evaluateOnCallFrame", { callFrameId, expression }, () => {
+      session.post("Debugger.resume");
+      session.disconnect();
+    });
+  });
+  session.post("Debugger.enable");
+  session.post("Debugger.pause");
+};
+
+let seen = 0;
+/** Looks, and not milliseconds: a laptop that was suspended has not been silent. */
+let looks = 0;
+
 setInterval(() => {
-  if (process.ppid !== workerData) process.kill(process.pid, "SIGKILL");
+  if (process.ppid !== parent) process.kill(process.pid, "SIGKILL");
+  if (pings === undefined) return;
+  const answered = Atomics.load(pings, 0);
+  looks = answered === seen ? looks + 1 : 0;
+  seen = answered;
+  // Before the first one it loads its graphs.
+  if (answered > 0 && looks === Math.ceil(silentMs / LOOK_MS)) askWhoBlocks().catch(() => undefined);
 }, LOOK_MS);

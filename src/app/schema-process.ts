@@ -17,7 +17,11 @@ try {
   // Not Linux.
 }
 // TypeScript takes every turn of the loop, so the end of the main process is not heard there.
-new Worker(WATCH, { workerData: process.ppid, execArgv: [], resourceLimits: WATCH_LIMITS }).unref();
+new Worker(WATCH, {
+  workerData: { parent: process.ppid },
+  execArgv: [],
+  resourceLimits: WATCH_LIMITS,
+}).unref();
 
 process.once("message", (request: ExtractionRequest) => {
   process.send?.(extract(request), undefined, {}, () => process.exit(0));

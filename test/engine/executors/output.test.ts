@@ -10,7 +10,11 @@ const WITHIN_MS = 120_000;
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer({ graphConfigFile: HOSTILE_GRAPHS, graphProcesses: 1 });
+  server = await startTestServer({
+    graphConfigFile: HOSTILE_GRAPHS,
+    graphProcesses: 1,
+    blockedLoopSeconds: 8,
+  });
 });
 afterAll(() => server.close());
 
@@ -98,6 +102,7 @@ const lostAttempts = async ({ run_id }: { run_id: string }): Promise<number | un
 test.each([
   ["calls exit", "exit", "called process.exit"],
   ["throws in a timer", "throw", "threw an exception that nothing caught (Error)"],
+  ["loops for ever", "loop", "did not let the event loop turn"],
 ])(
   "of all runs in a process that ends, the one that %s is named, and it alone has lost an attempt",
   async (_what, harm, how) => {
@@ -109,7 +114,9 @@ test.each([
       "the log tells of the end",
       ({ culprit: named }) => named?.["run_id"] === culprit.run_id,
     );
-    expect(end.msg).toMatch(/^a graph process exited with [01]: a run /);
+    expect(end.msg).toMatch(
+      /^a graph process (exited with [01]|did not answer for \d+ seconds and was killed): a run /,
+    );
     expect(end.msg.endsWith(how)).toBe(true);
     expect(end.culprit).toEqual({ ...culprit, graph_id: "hostile", node: "hurt" });
     for (const run of [...neighbours, culprit]) await untilSuccess(run);

@@ -340,6 +340,19 @@ describe("with a spare that is ready", () => {
       });
     });
 
+    test("has not kept it from answering if the process answers again", async () => {
+      const pool = aReadyPool();
+      const runs = ["slow", "neighbour"].map((runId) => begin(pool, runId));
+      const [fake] = started as [FakeProcess];
+      const origin = { run_id: "slow", thread_id: "thread", graph_id: "graph", node: "hurt" };
+      fake.options.onCulprit({ id: idOf(fake, "slow"), ...origin, how: "was slow", isSilent: true });
+      fake.options.onMessage({ kind: "pong", residentBytes: 1 });
+      fake.options.onEnd("signal", "was ended by SIGKILL");
+      await vi.advanceTimersByTimeAsync(0);
+      const lost = { kind: "lost", how: "was ended by SIGKILL" };
+      expect(runs.map(({ state }) => state.result)).toEqual([lost, lost]);
+    });
+
     test("may be over, and have left a timer behind: then nobody there has lost an attempt, nor goes on alone", async () => {
       const pool = aReadyPool();
       for (const runId of ["over", "one"]) begin(pool, runId);
@@ -678,5 +691,34 @@ describe("a start that waits for the graphs", () => {
     const stopped = aPool();
     await stopped.close();
     expect(await hasLoaded(stopped)).toBe(true);
+  });
+});
+
+describe("why processes do not start", () => {
+  /** How often the log says it in ten minutes, of a pool whose processes all fail. */
+  const toldOf = async (isReloading: boolean): Promise<number> => {
+    const pool = aPool({ isReloading });
+    expect(started[0]!.options.isFailureTold()).toBe(false);
+    for (let times = 0; times < 20; times += 1) {
+      started.at(-1)!.options.onEnd("start", "exited with 1");
+      await vi.advanceTimersByTimeAsync(LONG_MS / 2);
+    }
+    await pool.close();
+    return lines.filter((line) => line.includes("before it was ready")).length;
+  };
+
+  test("is told once while files are being written, and now and again by a server that runs unwatched", async () => {
+    expect(await toldOf(true)).toBe(1);
+    started.length = 0;
+    lines.length = 0;
+    expect(await toldOf(false)).toBeGreaterThan(2);
+  });
+
+  test("is told again after one was ready", () => {
+    aPool({ isReloading: true });
+    started[0]!.options.onEnd("start", "exited with 1");
+    expect(started.at(-1)!.options.isFailureTold()).toBe(true);
+    ready(started.at(-1)!);
+    expect(started.at(-1)!.options.isFailureTold()).toBe(false);
   });
 });

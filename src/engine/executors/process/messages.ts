@@ -26,6 +26,8 @@ export interface GraphProcessSetup {
   recursionLimitMax: number;
   eventCharactersAtMost: number;
   stateValueCharactersAtMost: number;
+  /** How long the process may be silent before it is killed; 0: for ever. */
+  blockedSeconds: number;
   logLevel: string;
   logContents: boolean;
   /** Over the pipe, and not in the environment, which graphs and their own processes see. */
@@ -89,13 +91,15 @@ export type SentResult =
   | { kind: "refused"; refusal: ResumeRefusal }
   | { kind: "stopped"; reason: StopReason };
 
-/** The execution whose code has ended its process; it may be over. See `sayLastWord`. */
+/** The execution whose code has ended its process, or keeps it from answering; it may be over. See `sayLastWord`. */
 export interface Culprit extends Pick<ClaimedRunRow, "run_id" | "thread_id" | "graph_id"> {
   id: number;
   /** Undefined if it was not called by a node. */
   node: string | undefined;
   /** What it did, as the end of a sentence. */
   how: string;
+  /** The process has not ended: it is silent, and may yet answer again. */
+  isSilent?: true;
 }
 
 export type FromGraphProcess =

@@ -131,9 +131,8 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
   };
 
   const hearGraphEnd = (execution: ExecutionThere | undefined): void => {
-    if (execution === undefined) return;
-    execution.graphEnded();
-    stopTimers.graphEnded(execution);
+    execution?.graphEnded();
+    if (execution !== undefined) stopTimers.graphEnded(execution);
   };
 
   const hearResult = (
@@ -178,6 +177,8 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
       case "result":
         return hearResult(member, message);
       case "pong":
+        // It was silent, and nobody has ended it.
+        if (member.culprit?.isSilent) member.culprit = undefined;
         hearMemory(member, message.residentBytes);
         // It may have been too busy to be given anything.
         return placing.placeWaiting();
