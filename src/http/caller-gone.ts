@@ -9,8 +9,8 @@ const known = new WeakMap<ServerResponse, AbortSignal>();
  * that nobody waits for any more ends then. `lost`: aborts it with its own reason, too.
  */
 export const callerGone = (response: ServerResponse, lost?: AbortSignal): AbortSignal => {
-  const shared = lost === undefined ? known.get(response) : undefined;
-  if (shared !== undefined) return shared;
+  const shared = known.get(response);
+  if (shared !== undefined && lost === undefined) return shared;
   const controller = new AbortController();
   if (lost === undefined) known.set(response, controller.signal);
   // AbortSignal.any took longer than all else that is done here.
@@ -19,6 +19,7 @@ export const callerGone = (response: ServerResponse, lost?: AbortSignal): AbortS
     if (!response.writableFinished) controller.abort(new CallerGoneError());
   };
   if (response.destroyed) onClose();
+  else if (shared !== undefined) shared.addEventListener("abort", onClose);
   else response.once("close", onClose);
   return controller.signal;
 };

@@ -8,7 +8,7 @@ import { pipeline } from "node:stream/promises";
 import type { ReadableStream as WebStream } from "node:stream/web";
 import { fileURLToPath } from "node:url";
 import { Client } from "@langchain/langgraph-sdk";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp as createExpress } from "../../examples/proxy/express-app.ts";
 import { createApp as createFastify } from "../../examples/proxy/fastify-app.ts";
 import * as route from "../../examples/proxy/nextjs-route.ts";
@@ -178,7 +178,11 @@ describe.each(Object.entries(FRONT_ENDS))("%s in front of the server", (_name, s
     });
   });
 
-  test("ends a run whose client has waited for it and left", async () => {
+  test("ends a run whose client has waited for it and left, and leaks no listener", async () => {
+    const warnings: Error[] = [];
+    const warned = (warning: Error): unknown => warnings.push(warning);
+    process.on("warning", warned);
+    onTestFinished(() => void process.off("warning", warned));
     const { thread_id } = await clientOf("alice").threads.create();
     const leaving = new AbortController();
     const waiting = fetch(`${front.url}/threads/${thread_id}/runs/wait`, {
@@ -196,6 +200,7 @@ describe.each(Object.entries(FRONT_ENDS))("%s in front of the server", (_name, s
     leaving.abort();
     await waiting;
     await eventually("the run to be cancelled", async () => (await status()) === "interrupted");
+    expect(warnings).toEqual([]);
   });
 
   test("joins a run again from the event that its reader has seen last", async () => {
