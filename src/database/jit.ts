@@ -1,12 +1,11 @@
-import pg from "pg";
 import { sqlState } from "../domain/errors.ts";
 import { isPassing } from "./passing-faults.ts";
+import { withProbe } from "./probe.ts";
 
 /** A setting of the session, in the startup packet. */
 const JIT_OFF = "-c jit=off";
 /** SQLSTATE: what PgBouncer answers to an option that it does not know. */
 const PROTOCOL_VIOLATION = "08P01";
-const TIMEOUT_MS = 10_000;
 
 /**
  * The same address, whose sessions do not compile their statements. Statements here are short, and compiling takes 0.2 s
@@ -20,21 +19,10 @@ export const withoutJit = async (connectionString: string): Promise<string> => {
   const url = new URL(connectionString);
   const given = url.searchParams.get("options");
   url.searchParams.set("options", given === null ? JIT_OFF : `${given} ${JIT_OFF}`);
-  const client = new pg.Client({
-    connectionString: url.href,
-    application_name: "threadloom probe",
-    connectionTimeoutMillis: TIMEOUT_MS,
-    query_timeout: TIMEOUT_MS,
-  });
-  // Without a listener a lost connection would end the process.
-  client.on("error", () => undefined);
   try {
-    await client.connect();
-    return url.href;
+    return await withProbe(url.href, () => url.href);
   } catch (error) {
     if (isPassing(error) && sqlState(error) !== PROTOCOL_VIOLATION) throw error;
     return connectionString;
-  } finally {
-    await client.end().catch(() => undefined);
   }
 };

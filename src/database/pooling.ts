@@ -3,6 +3,7 @@ import pg from "pg";
 import { sqlState, StartError } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
+import { withProbe } from "./probe.ts";
 
 /**
  * The addresses of a process's database. A pooler in transaction mode may stand before it, which gives each
@@ -28,31 +29,9 @@ const NO_PREPARED_STATEMENTS =
   "DATABASE_URL leads through a pooler that doesn't know prepared statements: set DATABASE_PREPARED_STATEMENTS=false, " +
   "or have the pooler know them (PgBouncer from 1.21 on does, with max_prepared_statements above 0).";
 
-const TIMEOUT_MS = 10_000;
 /** A connection's locks go within milliseconds of its end; only behind a pooler they never do. */
 const UNLOCKED_WITHIN_MS = 5_000;
 const ASK_AGAIN_MS = 5;
-
-/** A client of its own, since a pool would hide which one is asked; ended when `work` is done. */
-const withClient = async <T>(
-  connectionString: string,
-  work: (client: pg.Client) => Promise<T>,
-): Promise<T> => {
-  const client = new pg.Client({
-    connectionString,
-    application_name: "threadloom probe",
-    connectionTimeoutMillis: TIMEOUT_MS,
-    query_timeout: TIMEOUT_MS,
-  });
-  // Without a listener a lost connection would end the process; the statement that needs it fails anyway.
-  client.on("error", () => undefined);
-  try {
-    await client.connect();
-    return await work(client);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
-};
 
 const LOCK = "select pg_advisory_lock(hashtextextended($1, 0))";
 /** Takes the lock off the asking backend if it has it, so that it doesn't stay on a connection of a pooler. */
@@ -74,7 +53,7 @@ const tryLock = async (
   const key = newId();
   const ask = async (): Promise<string | undefined> =>
     (await asking.query<{ whose: string }>(WHOSE_LOCK, [key])).rows[0]?.whose;
-  const before = await withClient(holding, async (holder) => {
+  const before = await withProbe(holding, async (holder) => {
     await holder.query(LOCK, [key]);
     return await ask();
   });
@@ -104,7 +83,7 @@ const keepsNames = async (client: pg.Client): Promise<boolean> => {
 
 /** Whether a connection to this address is a session: no pooler in transaction mode is in the way. */
 export const isSession = (connectionString: string): Promise<boolean> =>
-  withClient(
+  withProbe(
     connectionString,
     async (client) => (await tryLock(connectionString, client)) === "kept by its session",
   );
@@ -128,7 +107,7 @@ export const assertSessions = async (
     if (!(await isSession(connectionString))) throw new StartError(THROUGH_POOLER);
     return;
   }
-  await withClient(connectionString, async (client) => {
+  await withProbe(connectionString, async (client) => {
     const direct = await tryLock(directConnectionString, client).catch((error: unknown) => {
       const reason = (error as Error).message || (sqlState(error) ?? "");
       throw new StartError(`DATABASE_DIRECT_URL can't be used: ${reason}.`, { cause: error });

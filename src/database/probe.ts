@@ -1,0 +1,24 @@
+import pg from "pg";
+
+const TIMEOUT_MS = 10_000;
+
+/** Does `work` with a client of its own, since a pool would hide which one is asked, and ends that. Throws what `pg` throws. */
+export const withProbe = async <T>(
+  connectionString: string,
+  work: (client: pg.Client) => T | Promise<T>,
+): Promise<T> => {
+  const client = new pg.Client({
+    connectionString,
+    application_name: "threadloom probe",
+    connectionTimeoutMillis: TIMEOUT_MS,
+    query_timeout: TIMEOUT_MS,
+  });
+  // Without a listener a lost connection would end the process; the statement that needs it fails anyway.
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    return await work(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+};
