@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { JsonObject } from "../lib/json.ts";
 import { isInherited } from "../lib/names.ts";
+import { CURSOR_CHARACTERS } from "./cursors.ts";
 
 /**
  * Field types that several rooms share. Two families: what is stored as `jsonb` and searched (metadata,
@@ -167,6 +168,10 @@ export const page = {
   offset: optional(z.int().min(0).max(2_147_483_647)).transform((value) => value ?? 0),
 };
 export const sortOrder = optional(z.enum(["asc", "desc"]));
+/** Of lists that can be read on where a page ended; `readCursor` reads it. */
+export const cursor = optional(z.string().max(CURSOR_CHARACTERS)).describe(
+  "The `X-Pagination-Cursor` of the page before, for the next one; with the same order and filters, without `offset`.",
+);
 
 const absentIfEmpty = (value: unknown): unknown => (value === "" ? undefined : value);
 

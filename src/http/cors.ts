@@ -9,6 +9,7 @@ const EXPOSED_HEADERS = [
   "Location",
   "X-Pagination-Total",
   "X-Pagination-Next",
+  "X-Pagination-Cursor",
   "X-Request-Id",
   "Retry-After",
   "RateLimit-Limit",

@@ -3,6 +3,7 @@ import {
   bodyOf,
   channelUpdate,
   checkpointNs,
+  cursor,
   goto,
   jsonObject,
   jsonValue,
@@ -164,6 +165,7 @@ export const runSearchBody = bodyOf({
   created_after: optional(moment).describe("Runs of this moment or later."),
   created_before: optional(moment).describe("Runs from before this moment."),
   ...page,
+  cursor,
   sort_by: optional(z.literal("created_at")),
   sort_order: sortOrder,
   select: optional(z.array(z.enum(Object.keys(summaryFields) as (keyof typeof summaryFields)[]))),
@@ -176,6 +178,7 @@ const emptyIsAbsent = <Schema extends z.ZodType>(schema: Schema) =>
 export const listQuery = z.object({
   limit: queryInteger(1, 1_000),
   offset: queryInteger(0, 2_147_483_647),
+  cursor: emptyIsAbsent(cursor),
   status: emptyIsAbsent(runStatus),
   select: queryList,
 });

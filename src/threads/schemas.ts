@@ -3,6 +3,7 @@ import {
   bodyOf,
   channelUpdate,
   checkpointNs,
+  cursor,
   goto,
   jsonObject,
   jsonValue,
@@ -108,6 +109,7 @@ const filter = {
 export const threadSearchBody = bodyOf({
   ...filter,
   ...page,
+  cursor,
   sort_by: optional(z.enum(["thread_id", "status", "created_at", "updated_at", "state_updated_at"])),
   sort_order: sortOrder,
   // `context` is in the SDK's list of fields, though no thread has one: accepted, and nothing comes of it.

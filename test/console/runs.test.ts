@@ -323,22 +323,23 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await page.getByText("There are no such runs.").waitFor();
   });
 
-  test("shows a run once that has moved to the next page while pages were read", async () => {
+  test("goes on where a page has ended, though new runs come while pages are read", async () => {
     const { page } = shown;
-    const runs = [await aRun(COUNT, "success"), await aRun(COUNT, "success")];
-    // Both pages have the first run: another one has come while they were read.
+    const [older, newer] = [await aRun(COUNT, "success"), await aRun(COUNT, "success")];
+    const pages: string[][] = [];
     await page.route("**/runs/search", async (route) => {
-      const { offset = 0 } = route.request().postDataJSON() as { offset?: number };
-      const answer = await route.fetch({ postData: JSON.stringify({ limit: 2, offset: 0 }) });
-      const [newest, older] = (await answer.json()) as object[];
-      await route.fulfill({
-        json: offset === 0 ? [newest] : [newest, older],
-        headers: { "x-pagination-total": "3", ...(offset === 0 && { "x-pagination-next": "1" }) },
-      });
+      if (pages.length === 2) return await route.continue();
+      const asked = route.request().postDataJSON() as { cursor?: string; limit: number };
+      const isFirst = asked.cursor === undefined;
+      // As if the page had ended early for its size.
+      const answer = await route.fetch({ postData: { ...asked, limit: isFirst ? 1 : asked.limit } });
+      pages.push(((await answer.json()) as { run_id: string }[]).map(({ run_id }) => run_id));
+      if (isFirst) await aRun(COUNT, "success");
+      await route.fulfill({ response: answer });
     });
     await shown.go("/runs");
-    for (const { run_id } of runs) await row(run_id).waitFor();
-    expect(await page.locator("[data-run]").count()).toBe(2);
+    for (const { run_id } of [older, newer]) await row(run_id).waitFor();
+    expect(pages).toEqual([[newer.run_id], [older.run_id]]);
     await page.unroute("**/runs/search");
   });
 

@@ -203,6 +203,103 @@ describe("a search of many runs", () => {
   });
 });
 
+describe("a cursor", () => {
+  /** Runs of a thread, in the order of their ids, two of each microsecond. */
+  const insert = async (count: number): Promise<{ threadId: string; ids: string[] }> => {
+    const threadId = await api.aThread();
+    const made = await query<{ run_id: string }>(
+      server,
+      `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, created_at)
+       select (lpad(to_hex(1700000000000 + n), 12, '0') || '7000' || replace(substr($1::text, 1, 18), '-', ''))::uuid, $1::uuid,
+         gen_random_uuid(), 'counter', 'success', '{}', 'enqueue',
+         timestamptz '2026-01-02 03:04:05.000001+00' + n / 2 * interval '1 microsecond'
+       from generate_series(1, $2::int) n returning run_id`,
+      [threadId, count],
+    );
+    return { threadId, ids: made.map(({ run_id: id }) => id) };
+  };
+  const remove = (id: string | undefined) =>
+    query(server, "delete from threadloom.runs where run_id = $1", [id]);
+  type Ask = (threadId: string, cursor: string | undefined) => Promise<Answer<Found[]>>;
+  const asLists: [string, boolean, Ask][] = [
+    ["a thread's runs", false, (id, cursor) => api.get(`/threads/${id}/runs?limit=3&cursor=${cursor ?? ""}`)],
+    ["found runs", false, (thread_id, cursor) => search({ thread_id, limit: 3, cursor })],
+    [
+      "found runs, the oldest first",
+      true,
+      (thread_id, cursor) => search({ thread_id, limit: 3, cursor, sort_order: "asc" }),
+    ],
+  ];
+
+  test.each(asLists)("goes on where a page of %s has ended, whatever came or went", async (_, isUp, ask) => {
+    const { threadId, ids } = await insert(17);
+    const order = isUp ? ids : ids.toReversed();
+    const gone = new Set([1, 2, 4, 10].map((place) => order[place]));
+    const seen: (string | undefined)[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page === 0 || cursor !== undefined; page += 1) {
+      const { status, body, headers } = await ask(threadId, cursor);
+      expect([status, headers.get("x-pagination-next")]).toEqual([200, page === 0 ? "3" : null]);
+      seen.push(...body.map(({ run_id: id }) => id));
+      cursor = headers.get("x-pagination-cursor") ?? undefined;
+      if (page === 0) {
+        for (const id of gone) await remove(id);
+        await api.aRun(threadId, { ...COUNT, ...LATER });
+      }
+    }
+    const stays = (id: string | undefined): boolean => ids.includes(id ?? "") && !gone.has(id);
+    expect(seen.filter(stays)).toEqual(order.filter(stays));
+  });
+
+  test("of another list is refused, and one with an offset", async () => {
+    const { threadId } = await insert(4);
+    const found = (await search({ limit: 2 })).headers.get("x-pagination-cursor");
+    const listed = (await api.get(`/threads/${threadId}/runs?limit=2`)).headers.get("x-pagination-cursor");
+    const refusals = await Promise.all([
+      search({ cursor: listed }),
+      search({ cursor: found, sort_order: "asc" }),
+      search({ cursor: found, offset: 1 }),
+      api.get(`/threads/${threadId}/runs?cursor=${found}`),
+      api.get(`/threads/${threadId}/runs?cursor=${listed}&offset=1`),
+      api.get(`/threads/${threadId}/runs?cursor=nonsense`),
+    ]);
+    for (const { status, text } of refusals) {
+      expect([status, text]).toEqual([422, expect.stringContaining("'cursor'")]);
+    }
+  });
+
+  test("is answered by the index of the runs, however many are before it", async () => {
+    const { threadId } = await insert(3_000);
+    await query(server, "analyze threadloom.runs", []);
+    const texts: { text: string; values: unknown[] }[] = [];
+    const database = {
+      boundedRead: (text: string, values: unknown[]) => {
+        texts.push({ text, values });
+        return Promise.resolve([]);
+      },
+    } as Partial<Database> as Database;
+    const searcher = createRunSearcher(database);
+    const pages = [
+      await api.get(`/threads/${threadId}/runs?limit=1000`),
+      await search({ thread_id: threadId, limit: 1_000 }),
+    ];
+    const [listed, found] = pages.map(({ headers }) => headers.get("x-pagination-cursor") ?? "");
+    await searcher.list(EVERY_THREAD, threadId, { limit: 10, offset: 0, cursor: listed });
+    await searcher.page(EVERY_THREAD, runSearchBody.parse({ cursor: found }));
+    const plans = await Promise.all(
+      texts.map(async ({ text, values }) => {
+        const plan = await query(server, `explain (analyze, format json) ${text}`, values);
+        return JSON.stringify(plan);
+      }),
+    );
+    const conditions = plans.map((plan) => /"Index Cond":"([^"]*)"/.exec(plan)?.[1]);
+    expect(plans[0]).toContain("runs_by_thread");
+    expect(conditions[0]).toMatch(/^\(\(thread_id = .*\) AND \(.*created_at.* <= /);
+    expect(plans[1]).toContain("runs_pkey");
+    expect(conditions[1]).toMatch(/^\(run_id < /);
+  });
+});
+
 describe("the list of a thread's runs", () => {
   test("ends a page early when the runs are large, and says where the next one begins", async () => {
     const threadId = await api.aThread();

@@ -62,6 +62,10 @@ it("says in the answer where the next page begins", async () => {
     String(ON_A_PAGE),
     String(THREADS),
   ]);
+  const rest = { limit: THREADS, cursor: headers["x-pagination-cursor"] };
+  expect(idsOf((await room.request<Thread[]>("POST", "/threads/search", rest)).body)).toEqual(
+    ids.slice(ON_A_PAGE),
+  );
 });
 
 it.each([

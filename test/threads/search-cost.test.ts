@@ -4,9 +4,11 @@ import { openDatabase, type Database } from "../../src/database/database.ts";
 import { EVERY_LONG_PART } from "../../src/threads/record.ts";
 import {
   createThreadSearcher,
+  type RowPage,
   type RowSearch,
   type ThreadSearcher,
 } from "../../src/threads/search/search.ts";
+import { cursorBehind, placeOf } from "../../src/threads/search/order.ts";
 import { EVERY_THREAD } from "../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -105,6 +107,35 @@ describe("a page of ten of many threads costs the page, not the threads", () => 
     for (let round = 0; round < SEARCHES; round += 1) {
       const page = await searcher.page(visibility, { ...A_PAGE, ...search });
       expect([page.rows.length, page.total, page.isLast]).toEqual([10, total, false]);
+    }
+    const blocks = ((await blocksSoFar()) - before) / SEARCHES;
+    expect(blocks).toBeLessThan(BLOCKS_AT_MOST);
+  });
+});
+
+describe("a page of ten far behind the first costs no more, if it is asked for by a cursor", () => {
+  const DEPTH = 20_000;
+  const idsOf = ({ rows }: RowPage): string[] => rows.map(({ thread_id: id }) => id);
+  test.each<[string, Partial<RowSearch>, typeof EVERY_THREAD?]>([
+    ["in the default order", {}],
+    ["the oldest first", { sortOrder: "asc" }],
+    ["of metadata that every thread has", { metadata: { graph_id: "agent" } }],
+    ["of one user, by Auth", {}, OF_OWNER],
+    ["by status", { sortBy: "status" }],
+    ["that are idle", { status: "idle" }],
+    ["by the last update", { sortBy: "updated_at" }],
+    ["by the last change of the state", { sortBy: "state_updated_at", sortOrder: "asc" }],
+    ["by id", { sortBy: "thread_id" }],
+  ])("%s", async (_, given, visibility = EVERY_THREAD) => {
+    const search = { ...A_PAGE, ...given };
+    const depth = visibility === OF_OWNER ? 30 : DEPTH;
+    const [last] = (await searcher.page(visibility, { ...search, limit: 1, offset: depth - 1 })).rows;
+    const expected = await searcher.page(visibility, { ...search, offset: depth });
+    const behind = placeOf(search, cursorBehind(search, last!));
+    const before = await blocksSoFar();
+    for (let round = 0; round < SEARCHES; round += 1) {
+      const page = await searcher.page(visibility, { ...search, behind });
+      expect(idsOf(page)).toEqual(idsOf(expected));
     }
     const blocks = ((await blocksSoFar()) - before) / SEARCHES;
     expect(blocks).toBeLessThan(BLOCKS_AT_MOST);

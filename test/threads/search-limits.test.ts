@@ -4,14 +4,17 @@ import { afterEach, expect, it, vi } from "vitest";
 import { CallerGoneError } from "../../src/domain/errors.ts";
 import { createThreadPages } from "../../src/threads/search/pages.ts";
 import { createReadPacer } from "../../src/threads/state/read-pace.ts";
-import type { Candidate, ThreadSearcher } from "../../src/threads/search/search.ts";
+import type { PlacedCandidate, ThreadSearcher } from "../../src/threads/search/search.ts";
 import { threadCountBody, threadSearchBody } from "../../src/threads/schemas.ts";
 import { EVERY_THREAD } from "../helpers/access.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
-const candidatesOf = (length: number): Candidate[] =>
-  Array.from({ length }, () => ({ thread_id: randomUUID(), graph_id: "agent", untouched: false }));
+const candidatesOf = (length: number): PlacedCandidate[] =>
+  Array.from({ length }, () => ({
+    ...{ thread_id: randomUUID(), graph_id: "agent", untouched: false },
+    place: ["1700000000000000"],
+  }));
 
 /** Pages over threads that are only listed here; `valuesOf` tells how often it was asked. */
 const pagesOver = (length: number, text: string, onBatch: (batch: number) => void = () => undefined) => {

@@ -83,14 +83,14 @@ export default function CronsPage() {
           onDelete={(cron) => setAsked({ kind: "delete", cron })}
         />
       )}
-      {data?.next !== undefined && limit < SHOWN_AT_MOST && (
+      {data?.hasMore === true && limit < SHOWN_AT_MOST && (
         <div>
           <button type="button" onClick={() => setLimit(limit + PAGE)}>
             Show more
           </button>
         </div>
       )}
-      {data?.next !== undefined && limit >= SHOWN_AT_MOST && (
+      {data?.hasMore === true && limit >= SHOWN_AT_MOST && (
         <p className="faint">These are the {SHOWN_AT_MOST} that fire next; there are more.</p>
       )}
       {asked?.kind === "new" && (

@@ -1,6 +1,5 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { distinct } from "../parts/distinct.ts";
 import { askedEvery } from "../server/queries.ts";
 import { useConnection } from "../server/connection.tsx";
 import { FIRST_MESSAGE } from "./thread-record.ts";
@@ -28,11 +27,11 @@ export const useListedThreads = ({ ids, metadata, status, words }: ThreadSearch)
   const [bound, setBound] = useState(LOOKED_INTO_AT_ONCE);
   const threads = useInfiniteQuery({
     queryKey: ["threads", "list", ids, metadata, status, isLooking],
-    initialPageParam: 0,
+    initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam }) =>
       search<ListedThread>("/threads/search", {
         limit: isLooking ? SEARCHED_PAGE : PAGE,
-        offset: pageParam,
+        cursor: pageParam,
         sort_by: "updated_at",
         sort_order: "desc",
         select: ["thread_id", "status", "updated_at", "metadata"],
@@ -41,14 +40,11 @@ export const useListedThreads = ({ ids, metadata, status, words }: ThreadSearch)
         metadata,
         status,
       }),
-    getNextPageParam: ({ next }) => next,
+    getNextPageParam: ({ cursor }) => cursor,
     refetchInterval: (query) =>
       askedEvery(isLooking || (query.state.data?.pages.length ?? 0) > 1 ? false : ASKED_EVERY_MS)(query),
   });
-  const loaded = distinct(
-    threads.data?.pages.flatMap(({ items }) => items) ?? [],
-    ({ thread_id }) => thread_id,
-  );
+  const loaded = threads.data?.pages.flatMap(({ items }) => items) ?? [];
   const { hasNextPage, isFetching, isError, fetchNextPage } = threads;
   const isShort = isLooking && hasNextPage && loaded.length < bound;
   useEffect(() => {

@@ -76,7 +76,7 @@ export const WaitingRuns = ({ everyMs, onCancel }: { everyMs: number; onCancel(r
           })}
         </Table>
       )}
-      {data?.next !== undefined && (
+      {data?.hasMore === true && (
         <p>
           <Link href="/runs?status=pending">All runs that wait</Link>
         </p>

@@ -1,6 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useEffectEvent, useState } from "react";
-import { distinct } from "../parts/distinct.ts";
 import { LISTED_FIELDS, type Run } from "../parts/run.ts";
 import { useConnection, type Connection, type Found } from "../server/connection.tsx";
 import { askedEvery } from "../server/queries.ts";
@@ -19,16 +18,19 @@ const readRuns = async (
   limit: number,
 ): Promise<Found<Run>> => {
   const read: Run[] = [];
-  for (;;) {
+  let total: number | undefined;
+  for (let cursor: string | undefined; ;) {
     const page = await search<Run>("/runs/search", {
       ...bodyOf(filter),
       limit: limit - read.length,
-      offset: read.length,
+      cursor,
       select: LISTED_FIELDS,
     });
+    // Told with the first page alone.
+    total ??= page.total;
     read.push(...page.items);
-    if (page.items.length === 0 || page.next === undefined || read.length >= limit)
-      return { ...page, items: distinct(read, ({ run_id }) => run_id) };
+    ({ cursor } = page);
+    if (cursor === undefined || read.length >= limit) return { ...page, total, items: read };
   }
 };
 
@@ -50,11 +52,11 @@ interface Shown {
 }
 
 /** Those that are shown, as they are now: without such as were deleted, with such as were pushed off the end of the page. */
-const renewed = (shown: readonly Run[], { items: found, next }: Found<Run>): Shown => {
+const renewed = (shown: readonly Run[], { items: found, hasMore }: Found<Run>): Shown => {
   const newest = shown[0];
   if (newest === undefined) return { runs: found, waiting: 0 };
   // Nothing is pushed off the only page.
-  const last = next === undefined ? undefined : found.at(-1);
+  const last = hasMore ? found.at(-1) : undefined;
   const now = new Map(found.map((run) => [run.run_id, run]));
   return {
     runs: shown.flatMap((run) => {

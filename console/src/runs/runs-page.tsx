@@ -81,14 +81,14 @@ export default function RunsPage() {
         {runs.length > 0 && <RunTable runs={runs} selected={selected} onSelect={select} placeOf={placeOf} />}
         {runs.length === 0 && !isLoading && error === null && <Empty>There are no such runs.</Empty>}
       </div>
-      {data?.next !== undefined && runs.length > 0 && limit < SHOWN_AT_MOST && (
+      {data?.hasMore === true && runs.length > 0 && limit < SHOWN_AT_MOST && (
         <div>
           <button type="button" onClick={() => setLimit(Math.min(SHOWN_AT_MOST, limit + PAGE))}>
             Show more
           </button>
         </div>
       )}
-      {data?.next !== undefined && limit >= SHOWN_AT_MOST && (
+      {data?.hasMore === true && limit >= SHOWN_AT_MOST && (
         <p className="faint">There are more: narrow the filter.</p>
       )}
       {runId !== undefined && (

@@ -32,8 +32,9 @@ export interface Found<Item> {
   items: Item[];
   /** How many match; undefined if the server does not say, since they are many. */
   total: number | undefined;
-  /** Offset of the next page; undefined on the last one. */
-  next: number | undefined;
+  hasMore: boolean;
+  /** For the next page, of lists that are read by cursors: what comes or goes meanwhile moves nothing. */
+  cursor: string | undefined;
 }
 
 export interface ServerInfo {
@@ -118,12 +119,14 @@ export const connect = async (signIn: SignIn, key: string | undefined): Promise<
   };
   const search = async <Item,>(path: string, body: object): Promise<Found<Item>> => {
     const [text, answered] = await ask("POST", path, body);
-    const numberOf = (header: string): number | undefined => {
-      const value = answered.get(header);
-      return value === null ? undefined : Number(value);
+    const total = answered.get("x-pagination-total");
+    const cursor = answered.get("x-pagination-cursor") ?? undefined;
+    return {
+      items: JSON.parse(text) as Item[],
+      total: total === null ? undefined : Number(total),
+      hasMore: cursor !== undefined || answered.has("x-pagination-next"),
+      cursor,
     };
-    const items = JSON.parse(text) as Item[];
-    return { items, total: numberOf("x-pagination-total"), next: numberOf("x-pagination-next") };
   };
   await request("GET", "/console/caller");
   const info = await request<ServerInfo>("GET", "/info").catch((error: unknown) => {

@@ -31,20 +31,22 @@ export const createRecordRoutes =
           description:
             "In the order of their creation, the newest first unless `sort_order` is `asc`. What a run was asked to do " +
             "(`kwargs`) is not among the answers: get the run for it. A page may end early for its size. " +
-            "`X-Pagination-Next` is the next page's offset, `X-Pagination-Total` is there if no more than 10,000 match and they are soon counted.",
+            "`X-Pagination-Next` is the next page's offset, `X-Pagination-Cursor` its `cursor`, by which each run is found exactly " +
+            "once. `X-Pagination-Total` is there if no more than 10,000 match, they are soon counted, and no `cursor` is given.",
           body: runSearchBody,
           response: { 200: z.array(runExtract), ...refusals },
         },
       },
       async (request, reply) => {
         const { select } = request.body;
-        const { runs, total, next } = await service.search(
+        const { runs, total, next, cursor } = await service.search(
           request.caller,
           request.body,
           callerGone(reply.raw),
         );
         if (total !== undefined) reply.header("x-pagination-total", total);
         if (next !== undefined) reply.header("x-pagination-next", next);
+        if (cursor !== undefined) reply.header("x-pagination-cursor", cursor);
         return select === undefined ? runs : runs.map((run) => pick(run, select));
       },
     );
@@ -56,22 +58,24 @@ export const createRecordRoutes =
           tags,
           summary: "List the runs of a thread, newest first",
           description:
-            "A page ends early when it has 16 MiB. `X-Pagination-Next` is the next page's offset; it is missing on the last one.",
+            "A page ends early when it has 16 MiB. `X-Pagination-Next` is the next page's offset, and `X-Pagination-Cursor` its " +
+            "`cursor`, by which each run is found exactly once; both are missing on the last page.",
           params: threadPath,
           querystring: listQuery,
           response: { 200: z.array(runRecord.partial()), ...refusals },
         },
       },
       async (request, reply) => {
-        const { limit = 10, offset = 0, status, select } = request.query;
-        const options = { limit, offset, status };
-        const { runs, next } = await service.list(
+        const { limit = 10, offset = 0, cursor: behind, status, select } = request.query;
+        const options = { limit, offset, cursor: behind, status };
+        const { runs, next, cursor } = await service.list(
           request.caller,
           request.params.thread_id,
           options,
           callerGone(reply.raw),
         );
         if (next !== undefined) reply.header("x-pagination-next", next);
+        if (cursor !== undefined) reply.header("x-pagination-cursor", cursor);
         if (select === undefined) return runs;
         return runs.map((run) => pick(run, select));
       },

@@ -3,6 +3,15 @@ import { roomyPage, type PageColumns, type PageWeight } from "../../database/bou
 import type { Database } from "../../database/database.ts";
 import type { RunRow, RunStatus } from "../../database/tables.ts";
 import { assertSearchable } from "../../encryption/json.ts";
+import {
+  assertOnePlace,
+  ID,
+  MICROSECONDS,
+  microsecondsOf,
+  readCursor,
+  timeOf,
+  writeCursor,
+} from "../../domain/cursors.ts";
 import { ThreadloomError } from "../../domain/errors.ts";
 import { openRuns, RUN_COLUMNS } from "../../queue/columns.ts";
 import { runVisible } from "../../queue/run-visible.ts";
@@ -14,15 +23,21 @@ export type RunSummaryRow = Omit<RunRow, "config" | "context" | "kwargs">;
 export interface RunListOptions {
   limit: number;
   offset: number;
+  cursor?: string | undefined;
   status?: RunStatus;
 }
 
-export interface RunPage {
-  rows: RunSummaryRow[];
-  /** How many match; undefined if those are more than are counted, or counting takes too long. */
-  total: number | undefined;
-  /** Offset of the next page; undefined on the last one. */
+/** Where the next page begins; nothing of it on the last one. */
+export interface NextPage {
+  /** Its offset; undefined behind a cursor. */
   next: number | undefined;
+  cursor: string | undefined;
+}
+
+export interface RunPage extends NextPage {
+  rows: RunSummaryRow[];
+  /** How many match; undefined if those are more than are counted, if counting takes too long, and behind a cursor. */
+  total: number | undefined;
 }
 
 /** Of metadata and errors, on one page: it ends before, and says where the next one begins. */
@@ -32,7 +47,11 @@ const SUMMARY_WEIGHT: PageWeight = { columns: ["metadata", "error"], bytesAtMost
 const WEIGHT: PageWeight = {
   columns: ["metadata", "error", "config", "context"],
   octets: "octet_length(kwargs::text)",
+  sent: `page.*, ${microsecondsOf("created_at")} as created_us`,
 };
+/** Of the lists, for their cursors. */
+const RUNS_OF_THREAD = "runs of a thread";
+const runsBy = (order: "asc" | "desc"): string => `runs ${order}`;
 /** Counting costs a look at every run that matches, which may be millions. */
 const COUNTED_AT_MOST = 10_000;
 /**
@@ -85,11 +104,17 @@ const conditions = (
 };
 
 /** `found`: the page as far as there was room for it, of one row more than was asked for. */
-const nextOf = (
-  rows: readonly unknown[],
-  found: readonly PageColumns[],
-  offset: number,
-): number | undefined => (rows.length < Number(found[0]?.page_rows ?? 0) ? offset + rows.length : undefined);
+const nextOf = <Row extends PageColumns>(
+  rows: readonly Row[],
+  found: readonly Row[],
+  { offset, cursor }: { offset: number; cursor?: string | undefined },
+  cursorBehind: (row: Row) => string,
+): NextPage => {
+  const last = rows.at(-1);
+  if (last === undefined || rows.length >= Number(found[0]?.page_rows ?? 0))
+    return { next: undefined, cursor: undefined };
+  return { next: cursor === undefined ? offset + rows.length : undefined, cursor: cursorBehind(last) };
+};
 
 /**
  * Runs of all threads in the order of their ids, which is that of their creation (UUIDv7): so that needs no index of its
@@ -126,43 +151,63 @@ export const createRunSearcher = (database: Database) => {
     async list(
       visibility: Visibility<"threads">,
       threadId: string,
-      { limit, offset, status }: RunListOptions,
+      options: RunListOptions,
       signal?: AbortSignal,
-    ): Promise<{ rows: RunRow[]; next: number | undefined }> {
+    ): Promise<{ rows: RunRow[] } & NextPage> {
+      assertOnePlace(options);
+      const { limit, offset, cursor, status } = options;
       const values: unknown[] = [threadId, status ?? null, limit + 1, offset];
       const visible = runVisible(visibility, values);
-      const found = await database.boundedRead<RunRow & PageColumns>(
+      let behind = "";
+      if (cursor !== undefined) {
+        const [time = "", id = ""] = readCursor(cursor, RUNS_OF_THREAD, [MICROSECONDS, ID]);
+        const after = values.push(timeOf(time), id);
+        behind = `and (r.created_at, r.run_id) < ($${after - 1}::timestamptz, $${after}::uuid)`;
+      }
+      const found = await database.boundedRead<RunRow & PageColumns & { created_us: string }>(
         roomyPage(
           `select ${RUN_COLUMNS} from threadloom.runs r where r.thread_id = $1 and ($2::text is null or r.status = $2)
-         and ${visible} order by r.created_at desc, r.run_id desc limit $3 offset $4`,
+         and ${visible} ${behind} order by r.created_at desc, r.run_id desc limit $3 offset $4`,
           WEIGHT,
         ),
         values,
         signal,
       );
       const rows = openRuns(database, found.slice(0, limit));
-      return { rows, next: nextOf(rows, found, offset) };
+      const next = nextOf(rows, found, options, (row) =>
+        writeCursor(RUNS_OF_THREAD, [row.created_us, row.run_id]),
+      );
+      return { rows, ...next };
     },
 
     /** Rejects like `boundedRead`. */
     async page(visibility: Visibility<"threads">, search: RunSearch, signal?: AbortSignal): Promise<RunPage> {
+      assertOnePlace(search);
       const { where, values } = conditions(database, visibility, search);
-      const { limit, offset } = search;
+      const { limit, offset, cursor } = search;
+      const order = search.sort_order ?? "desc";
+      const asked = [...values];
+      let behind = "";
+      if (cursor !== undefined) {
+        const [id] = readCursor(cursor, runsBy(order), [ID]);
+        behind = `and run_id ${order === "asc" ? ">" : "<"} $${asked.push(id)}::uuid`;
+      }
       const found = await database.boundedRead<RunSummaryRow & PageColumns>(
         roomyPage(
-          `select ${COLUMNS} from threadloom.runs r ${where} order by run_id ${search.sort_order ?? "desc"}
-         limit $${values.length + 1}::int offset $${values.length + 2}::int`,
+          `select ${COLUMNS} from threadloom.runs r ${where} ${behind} order by run_id ${order}
+         limit $${asked.length + 1}::int offset $${asked.length + 2}::int`,
           SUMMARY_WEIGHT,
         ),
-        [...values, limit + 1, offset],
+        [...asked, limit + 1, offset],
         signal,
       );
       const rows = openRuns(database, found.slice(0, limit));
-      const next = nextOf(rows, found, offset);
-      if (next === undefined && (rows.length > 0 || offset === 0)) {
-        return { rows, total: offset + rows.length, next };
+      const next = nextOf(rows, found, search, ({ run_id }) => writeCursor(runsBy(order), [run_id]));
+      if (cursor !== undefined) return { rows, total: undefined, ...next };
+      if (next.next === undefined && (rows.length > 0 || offset === 0)) {
+        return { rows, total: offset + rows.length, ...next };
       }
-      return { rows, total: await count(where, values, signal), next };
+      return { rows, total: await count(where, values, signal), ...next };
     },
   };
 };

@@ -10,7 +10,7 @@ import type { Cancellation } from "../cancellation/cancellation.ts";
 import { toRunRecord, toRunSummary } from "../record.ts";
 import type { RunRepository, RunSelector } from "../repository.ts";
 import type { RunRecord, RunSearch, RunSummary } from "../schemas.ts";
-import type { RunListOptions, RunSearcher } from "./search.ts";
+import type { NextPage, RunListOptions, RunSearcher } from "./search.ts";
 
 export interface RecordServiceParts {
   database: Database;
@@ -39,35 +39,35 @@ export const createRecordService = (parts: RecordServiceParts) => {
       return toRunRecord(row);
     },
 
-    /** Runs of a thread. `next`: undefined on the last page. */
+    /** Runs of a thread. */
     async list(
       caller: Caller,
       threadId: string,
       options: RunListOptions,
       signal?: AbortSignal,
-    ): Promise<{ runs: RunRecord[]; next: number | undefined }> {
+    ): Promise<{ runs: RunRecord[] } & NextPage> {
       const visibility = await mayRead(caller, { threadId });
-      const { rows, next } = await searcher.list(visibility, threadId, options, signal);
+      const { rows, ...next } = await searcher.list(visibility, threadId, options, signal);
       if (rows.length === 0 && !(await repository.threadExists(visibility, threadId))) {
         throw threadNotFound(threadId);
       }
-      return { runs: rows.map(toRunRecord), next };
+      return { runs: rows.map(toRunRecord), ...next };
     },
 
-    /** Runs of all threads. `total`: undefined if more match than are counted; `next`: undefined on the last page. */
+    /** Runs of all threads. `total`: undefined if more match than are counted, and behind a cursor. */
     async search(
       caller: Caller,
       search: RunSearch,
       signal?: AbortSignal,
-    ): Promise<{ runs: RunSummary[]; total: number | undefined; next: number | undefined }> {
+    ): Promise<{ runs: RunSummary[]; total: number | undefined } & NextPage> {
       const { thread_id, status, metadata, limit, offset } = search;
       const asked = { thread_id, status, metadata, limit, offset };
       const visibility = await authorize(caller, "threads", "search", asked);
       const assistantId = search.assistant_id;
       const named =
         assistantId === undefined ? search : { ...search, assistant_id: assistantIdOf(assistantId) };
-      const { rows, total, next } = await searcher.page(visibility, named, signal);
-      return { runs: rows.map(toRunSummary), total, next };
+      const { rows, total, ...next } = await searcher.page(visibility, named, signal);
+      return { runs: rows.map(toRunSummary), total, ...next };
     },
 
     /** A pending run is withdrawn; one in progress has to be cancelled first. */

@@ -3,8 +3,8 @@ import type { JsonObject } from "../../lib/json.ts";
 import type { Pacer } from "../../lib/pacer.ts";
 import { matcherOf } from "./containment.ts";
 import { createEffort, tooMuchToLookInto } from "./effort.ts";
-import type { RowOrder } from "./order.ts";
-import type { Candidate, RowFilter, ThreadSearcher } from "./search.ts";
+import type { OrderedFilter } from "./conditions.ts";
+import type { Candidate, PlacedCandidate, ThreadSearcher } from "./search.ts";
 
 /** Who waits for a page. */
 export interface PageAsking {
@@ -38,16 +38,16 @@ export interface ValueFinderOptions {
 /** Finds threads by their newest values, which no index knows. */
 export const createValueFinder = ({ searcher, pacer, valuesOf }: ValueFinderOptions) => {
   /**
-   * The ids of all threads whose newest values contain `part`, in the order asked for. What is left by the filters
+   * All threads whose newest values contain `part`, in the order asked for. What is left by the filters
    * that have an index is listed once, then looked into, as long as a search may take: what has begun before the
    * list was made is found once, whatever changes meanwhile.
    */
   const find = async (
     visibility: Visibility<"threads">,
-    search: RowFilter & RowOrder,
+    search: OrderedFilter,
     part: JsonObject,
     { signal, whenLong }: PageAsking,
-  ): Promise<string[]> => {
+  ): Promise<PlacedCandidate[]> => {
     const effort = createEffort(pacer, signal);
     const candidates = await searcher.candidates(visibility, search, LOOKED_INTO_AT_MOST, signal);
     if (candidates === undefined) {
@@ -59,14 +59,16 @@ export const createValueFinder = ({ searcher, pacer, valuesOf }: ValueFinderOpti
       whenLarge: whenLong && (() => effort.wait(whenLong())),
     };
     const touched = candidates.filter(({ untouched }) => !untouched);
-    const found: string[] = [];
+    const found: PlacedCandidate[] = [];
     for (let start = 0; start < touched.length; start += VALUES_BATCH) {
       await effort.goOn();
       const batch = touched.slice(start, start + VALUES_BATCH);
+      const matching = new Set<string>();
       for await (const [id, text] of valuesOf(visibility, batch, options)) {
         await effort.goOn();
-        if (matches(JSON.parse(text))) found.push(id);
+        if (matches(JSON.parse(text))) matching.add(id);
       }
+      found.push(...batch.filter(({ thread_id }) => matching.has(thread_id)));
     }
     return found;
   };

@@ -2,6 +2,8 @@ import type { Visibility } from "../../access/visibility.ts";
 import { PAGE_BYTES_AT_MOST } from "../../database/bounded-reads.ts";
 import { createBreather } from "../../lib/pacer.ts";
 import { createValueFinder, type PageAsking, type ValueFinderOptions } from "./by-values.ts";
+import { assertOnePlace } from "../../domain/cursors.ts";
+import { cursorBehind, placeOf, type PlaceColumn, type RowOrder } from "./order.ts";
 import { extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
 import { LONG_ANSWER_BYTES } from "../long-answers.ts";
 import { LONG_COLUMNS, writeRecord, type LongParts, type ThreadRecordRow } from "../record.ts";
@@ -11,10 +13,12 @@ import type { ThreadField, ThreadFilter, ThreadSearch } from "../schemas.ts";
 export interface ThreadPage {
   /** The JSON text of the records, in pieces. */
   pieces: string[];
-  /** How many threads match, on all pages; undefined if more match than are counted for a page. */
+  /** How many threads match, on all pages; undefined if more match than are counted for a page, and behind a cursor. */
   total: number | undefined;
-  /** Offset of the next page; undefined on the last one. A page that would get too large ends early. */
+  /** Offset of the next page; undefined on the last one, and behind a cursor. A page that would get too large ends early. */
   next: number | undefined;
+  /** Where the next page begins; undefined on the last one. */
+  cursor: string | undefined;
 }
 
 export interface ThreadPages {
@@ -65,33 +69,43 @@ export const createThreadPages = ({ searcher, pacer, valuesOf }: ValueFinderOpti
   return {
     async search(visibility, search, asking = {}) {
       const { signal } = asking;
-      const { limit, offset, values: part, metadata, status, ids } = search;
+      const { limit, offset, values: part, metadata, status, ids, cursor } = search;
+      assertOnePlace(search);
       const fields = fieldsOf(search);
-      const wanted = {
-        metadata,
-        status,
-        ids,
+      const order: RowOrder = {
         sortBy: search.sort_by ?? "created_at",
         sortOrder: search.sort_order ?? "desc",
       };
-      let rows: ThreadRecordRow[];
+      const behind = cursor === undefined ? undefined : placeOf(order, cursor);
+      const wanted = { metadata, status, ids, ...order, behind };
+      let rows: readonly ThreadRecordRow[];
+      /** As `rows`, but that some may be gone since. */
+      let places: readonly (PlaceColumn & { thread_id: string })[];
       let total: number | undefined;
       let isLast: boolean;
       if (part !== undefined && Object.keys(part).length > 0) {
         const found = await finder.find(visibility, wanted, part, asking);
-        rows = await searcher.records(visibility, found.slice(offset, offset + limit), fields.parts, signal);
+        places = found.slice(offset, offset + limit);
+        const ids = places.map(({ thread_id }) => thread_id);
+        rows = await searcher.records(visibility, ids, fields.parts, signal);
         total = found.length;
         isLast = offset + rows.length >= total;
       } else {
         const page = { ...wanted, parts: fields.parts, limit, offset };
-        ({ rows, total, isLast } = await searcher.page(visibility, page, signal));
+        const found = await searcher.page(visibility, page, signal);
+        ({ rows, total, isLast } = found);
+        places = found.rows;
       }
       const records = await recordsOf(visibility, rows, fields, asking);
-      const next = offset + records.length;
+      const hasMore = records.length < rows.length || !isLast;
+      const last = rows[records.length - 1]?.thread_id;
+      // Those of a search by values may all be gone by now, and not those behind them.
+      const place = last === undefined ? places.at(-1) : places.find(({ thread_id }) => thread_id === last);
       return {
         pieces: piecesOf(records),
-        total,
-        next: records.length > 0 && (records.length < rows.length || !isLast) ? next : undefined,
+        total: behind === undefined ? total : undefined,
+        next: hasMore && records.length > 0 && behind === undefined ? offset + records.length : undefined,
+        cursor: hasMore && place !== undefined ? cursorBehind(order, place) : undefined,
       };
     },
 

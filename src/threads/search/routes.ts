@@ -29,8 +29,9 @@ export const createSearchRoutes =
           tags,
           summary: "Search threads",
           description:
-            "A page ends early when it has 16 MiB: `X-Pagination-Next` is the offset of the next one. " +
-            "`X-Pagination-Total` is there if no more than 10,000 match. A search by `values` is " +
+            "A page ends early when it has 16 MiB: `X-Pagination-Next` is the offset of the next one, and " +
+            "`X-Pagination-Cursor` its `cursor`, by which a thread that does not change meanwhile is found exactly once. " +
+            "`X-Pagination-Total` is there if no more than 10,000 match, and no `cursor` is given. A search by `values` is " +
             "answered within a second or refused, then narrow it with `metadata`, `status` or `ids`.",
           response: { 200: z.array(schemas.threadExtract), 422: errorAnswer },
           body: schemas.threadSearchBody,
@@ -40,6 +41,7 @@ export const createSearchRoutes =
         const page = await service.page(request.caller, request.body, asking(reply));
         if (page.total !== undefined) reply.header("x-pagination-total", page.total);
         if (page.next !== undefined) reply.header("x-pagination-next", page.next);
+        if (page.cursor !== undefined) reply.header("x-pagination-cursor", page.cursor);
         return longAnswers.sendPieces(reply, page.pieces);
       },
     );

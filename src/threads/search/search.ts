@@ -1,8 +1,6 @@
 import type { Visibility } from "../../access/visibility.ts";
 import { roomyPage, type PageColumns, type PageWeight } from "../../database/bounded-reads.ts";
 import type { Database } from "../../database/database.ts";
-import type { ThreadStatus } from "../../database/tables.ts";
-import { assertSearchable } from "../../encryption/json.ts";
 import {
   CANDIDATE_COLUMNS,
   openRecords,
@@ -11,13 +9,21 @@ import {
   type LongParts,
   type ThreadRecordRow,
 } from "../record.ts";
-import type { ThreadFilter } from "../schemas.ts";
-import { orderBy, sortKeys, STATUSES, type RowOrder } from "./order.ts";
+import { conditions, conditionsBehind, type OrderedFilter, type RowFilter } from "./conditions.ts";
+import {
+  isBehindWithin,
+  orderBy,
+  placeColumn,
+  sortKeys,
+  STATUSES,
+  type PlaceColumn,
+  type SortKey,
+} from "./order.ts";
 
-/** Filters that the table of threads can answer by itself. */
-export type RowFilter = Pick<ThreadFilter, "metadata" | "status"> & Partial<Pick<ThreadFilter, "ids">>;
+/** A record, and where it stands in the order of its search. */
+export type PlacedRow = ThreadRecordRow & PlaceColumn;
 
-export interface RowSearch extends RowFilter, RowOrder {
+export interface RowSearch extends OrderedFilter {
   /** What of the records is answered; the rest of them is neither weighed nor read. */
   parts: LongParts;
   limit: number;
@@ -26,8 +32,8 @@ export interface RowSearch extends RowFilter, RowOrder {
 
 export interface RowPage {
   /** Those that a page has room for, see `roomyPage`: the others were not read. */
-  rows: ThreadRecordRow[];
-  /** How many threads match, on all pages; undefined if more match than are counted for a page. */
+  rows: PlacedRow[];
+  /** How many threads match, on all pages, or behind the place; undefined if more match than are counted for a page. */
   total: number | undefined;
   /** Whether no thread that matches comes after these rows. */
   isLast: boolean;
@@ -35,6 +41,7 @@ export interface RowPage {
 
 /** What a search by values has to know of a thread to look into it. */
 export type Candidate = Pick<ThreadRecordRow, "thread_id" | "graph_id" | "untouched">;
+export type PlacedCandidate = Candidate & PlaceColumn;
 
 /**
  * Threads that are hidden are neither answered nor counted.
@@ -51,10 +58,10 @@ export interface ThreadSearcher {
    */
   candidates(
     visibility: Visibility<"threads">,
-    filter: RowFilter & RowOrder,
+    filter: OrderedFilter,
     limit: number,
     signal?: AbortSignal,
-  ): Promise<Candidate[] | undefined>;
+  ): Promise<PlacedCandidate[] | undefined>;
   /**
    * The records of these threads, in the order of the ids, as far as a page has room for them; those that are gone are
    * missing.
@@ -67,61 +74,16 @@ export interface ThreadSearcher {
   ): Promise<ThreadRecordRow[]>;
 }
 
-type PageRow = ThreadRecordRow & PageColumns;
+type PageRow = PlacedRow & PageColumns;
 
 /** Counting costs a look at every thread that matches. A page with more of them has no total, as of runs. */
 const COUNTED_AT_MOST = 10_000;
 
-/** A page of records. `more`: SQL for further columns. */
-const pageOf = (parts: LongParts, more = ""): PageWeight => {
+/** A page of records, with their places if they are in an order. `more`: SQL for further columns. */
+const pageOf = (parts: LongParts, sortBy?: SortKey, more = ""): PageWeight => {
   const [first, second, third, fourth] = parts.read;
-  return { columns: [first, second, third, fourth], sent: `${more}${recordColumns(parts)}` };
-};
-
-/**
- * `status` has no index, which every run would have to change. What each of the rarer statuses implies has one:
- * runs_pending_of_thread, runs_one_running_per_thread and threads_by_resting_status.
- */
-const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
-  busy: `thread_id in (select thread_id from threadloom.runs where status = 'pending'
-    union all select thread_id from threadloom.runs where status = 'running')`,
-  interrupted: "resting_status = 'interrupted' and resting_status <> 'idle'",
-  error: "resting_status = 'error' and resting_status <> 'idle'",
-};
-
-/**
- * Parameters stand where the planner sees their values (bounded reads are planned for them): it knows which of them are
- * rare. Behind a sub-select it read all of 200,000 threads for a page of 200 that matched.
- *
- * The text of the statements depends only on which filters there are, how to sort, and which of the four long columns
- * are answered: some thousand variants at most, of which a connection prepares those that are used. Nothing that a
- * client sent becomes part of it. They are raw because they are built of such pieces.
- */
-const conditions = (
-  { cipher }: Database,
-  visibility: Visibility<"threads">,
-  filter: RowFilter,
-): { where: string; values: unknown[] } => {
-  const clauses: string[] = [];
-  const values: unknown[] = [];
-  const add = (clause: (parameter: string) => string, value: unknown): void => {
-    values.push(value);
-    clauses.push(clause(`$${values.length}`));
-  };
-  // Whole filter in one jsonb: containment is answered by threads_by_metadata (gin, jsonb_path_ops).
-  if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
-    assertSearchable(cipher, filter.metadata);
-    add((parameter) => `metadata @> ${parameter}::jsonb`, JSON.stringify(filter.metadata));
-  }
-  if (filter.status !== undefined) {
-    // As a literal, one of four: statements for several statuses then have the same parameters.
-    clauses.push(`status = '${filter.status}'`);
-    const found = HOW_TO_FIND[filter.status];
-    if (found !== undefined) clauses.push(found);
-  }
-  if (filter.ids !== undefined) add((parameter) => `thread_id = any(${parameter}::uuid[])`, filter.ids);
-  if (!visibility.hidesNothing) clauses.push(visibility.condition("metadata", values));
-  return { where: clauses.length === 0 ? "" : `where ${clauses.join(" and ")}`, values };
+  const place = sortBy === undefined ? "" : `, ${placeColumn(sortBy)}`;
+  return { columns: [first, second, third, fourth], sent: `${more}${recordColumns(parts)}${place}` };
 };
 
 const recordsOf = (parts: LongParts, visible: string): string =>
@@ -143,20 +105,28 @@ const inOrder = (
   search: RowSearch,
 ): { text: string; values: unknown[] } => {
   const columns = storedColumns(search.parts);
+  const { behind } = search;
   if (search.sortBy !== "status") {
-    const { where, values } = conditions(database, visibility, search);
+    const { where, values } = conditionsBehind(database, visibility, search);
     return {
       text: `select ${columns} from threadloom.threads ${where} order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
       values,
     };
   }
-  // Each status has an index of its own that gives the order within it. The values are the same for all of them.
+  // Each status has an index of its own that gives the order within it. The values are the same for all of them, but for the place.
   const statuses = STATUSES.filter((status) => search.status === undefined || search.status === status);
   const ofStatus = statuses.map((status) => ({
     status,
-    ...conditions(database, visibility, { ...search, status }),
+    ...conditions(
+      database,
+      visibility,
+      { ...search, status },
+      behind && ((parameter) => isBehindWithin(status, search, behind, parameter)),
+    ),
   }));
-  const values = ofStatus[0]?.values ?? [];
+  const values = ofStatus
+    .map((one) => one.values)
+    .reduce((one, other) => (other.length > one.length ? other : one));
   const parts = ofStatus.map(
     ({
       where,
@@ -205,7 +175,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     search: RowSearch,
     signal?: AbortSignal,
   ): Promise<RowPage | undefined> => {
-    const { where, values } = conditions(database, visibility, search);
+    const { where, values } = conditionsBehind(database, visibility, search);
     const found = await database.boundedRead<PageRow & { total: string }>(
       roomyPage(
         `with matching as materialized (
@@ -218,7 +188,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
            left join lateral (
              select ${storedColumns(search.parts)} from threadloom.threads where thread_id = page.thread_id) record on true
           order by ${orderBy(search, "page")}`,
-        pageOf(search.parts, "total, "),
+        pageOf(search.parts, search.sortBy, "total, "),
       ),
       [...values, search.limit, search.offset],
       signal,
@@ -242,7 +212,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
   ): Promise<RowPage> => {
     const { text, values } = inOrder(database, visibility, search);
     const read = await database.boundedRead<PageRow>(
-      roomyPage(text, pageOf(search.parts)),
+      roomyPage(text, pageOf(search.parts, search.sortBy)),
       [...values, search.limit + 1, search.offset],
       signal,
     );
@@ -250,7 +220,9 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     const isLast = Number(read[0]?.page_rows ?? 0) <= rows.length;
     if (isLast && (rows.length > 0 || search.offset === 0))
       return { rows, total: search.offset + rows.length, isLast };
-    const total = isMany ? undefined : await countSome(visibility, search, signal);
+    // Who goes on behind a place has been told before, or was not.
+    const isUncounted = isMany || search.behind !== undefined;
+    const total = isUncounted ? undefined : await countSome(visibility, search, signal);
     return { rows, total, isLast };
   };
 
@@ -265,21 +237,21 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     },
     count,
     async candidates(visibility, search, limit, signal) {
-      const { where, values } = conditions(database, visibility, search);
+      const { where, values } = conditionsBehind(database, visibility, search);
       const most = `(select $${values.length + 1}::int)`;
-      const rows = await database.boundedRead<Candidate | Record<keyof Candidate, null>>(
+      const rows = await database.boundedRead<PlacedCandidate | Record<keyof PlacedCandidate, null>>(
         `select candidate.*
           from (select count(*) as count from (
             select from threadloom.threads ${where} limit ${most} + 1) counted) counted
           left join lateral (
-            select ${CANDIDATE_COLUMNS} from threadloom.threads ${where} order by ${orderBy(search)}
+            select ${CANDIDATE_COLUMNS}, ${placeColumn(search.sortBy)} from threadloom.threads ${where} order by ${orderBy(search)}
           ) candidate on counted.count <= ${most}
          where counted.count > ${most} or candidate.thread_id is not null`,
         [...values, limit],
         signal,
       );
       // One row of nulls stands for more than there may be.
-      return rows.some((row) => row.thread_id === null) ? undefined : (rows as Candidate[]);
+      return rows.some((row) => row.thread_id === null) ? undefined : (rows as PlacedCandidate[]);
     },
     async records(visibility, ids, parts, signal) {
       const values: unknown[] = [ids];
