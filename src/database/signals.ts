@@ -13,6 +13,8 @@ export type SignalKind =
   | "available"
   /** A run reached a terminal status. Not sent where nobody elsewhere can be waiting for it. */
   | "ended"
+  /** A run was rolled back before it began: it had no events and has no row, so that its end is in its signal alone. */
+  | "gone"
   /** Somebody waits for the end of a run that another process executes: it should say when it has come. */
   | "awaited"
   /** A run should be cancelled by the process that executes it; `runs.cancel_action` says how. */
@@ -33,6 +35,8 @@ export interface Signal {
   kind: SignalKind;
   threadId: string;
   runId: string;
+  /** Of `gone` alone: the place of the end among the events of the thread. */
+  turn?: number | undefined;
 }
 
 export type SignalHandler = (signal: Signal) => void;
@@ -60,13 +64,14 @@ const LOOK_AROUND_MS = 1_000;
 
 /** NOTIFY carries less than 8,000 bytes; a signal takes 90 at most, with two ids of 36 and its comma. */
 const SIGNALS_PER_NOTIFY = 85;
-const toText = ({ kind, threadId, runId }: Signal): string => `${kind}:${runId}:${threadId}`;
+const toText = ({ kind, threadId, runId, turn }: Signal): string =>
+  `${kind}:${runId}:${threadId}${turn === undefined ? "" : `:${turn}`}`;
 
 const fromText = (text: string): Signal | undefined => {
-  const [kind, runId, threadId] = text.split(":");
+  const [kind, runId, threadId, turn] = text.split(":");
   return kind === undefined || runId === undefined || threadId === undefined
     ? undefined
-    : { kind: kind as SignalKind, threadId, runId };
+    : { kind: kind as SignalKind, threadId, runId, turn: turn === undefined ? undefined : Number(turn) };
 };
 
 /** Who is told of signals: of all, or by a map of those of one thread. */
@@ -176,6 +181,8 @@ export const openSignals = async ({
   return {
     send(signal) {
       if (closed) return;
+      // The run behind it may begin before the signals leave. It comes back with them, once more.
+      if (signal.kind === "gone") subscribers.tell(signal);
       outgoing.add(toText(signal));
       flushTimer ??= setTimeout(() => {
         flushTimer = undefined;

@@ -55,7 +55,9 @@ export const createEndings = ({ signals, outbox, logger }: EndingsParts) => {
       settle(runId, here?.ending ?? "elsewhere");
       // Cancelled while they waited, replaced, deleted: few, so each may look once whether there is something to send.
       if (here === undefined) outbox?.onRecorded();
-      if (here?.isHeardElsewhere ?? true) signals.send({ kind: "ended", threadId: end.run.thread_id, runId });
+      const threadId = end.run.thread_id;
+      if (here?.isHeardElsewhere ?? true) signals.send({ kind: "ended", threadId, runId });
+      if (end.turn !== undefined) signals.send({ kind: "gone", threadId, runId, turn: end.turn });
     },
 
     wait(runId: string): EndingWait {

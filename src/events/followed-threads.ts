@@ -25,9 +25,15 @@ const createHeard = () => {
   };
 };
 
+/** A run that has no row, and the turn of its end. */
+export interface GoneRun {
+  runId: string;
+  turn: number;
+}
+
 interface Follower {
-  /** `begun`: a run that has begun in this process just now. */
-  wake: (begun?: BegunRun) => void;
+  /** `begun`: a run that has begun in this process just now. `gone`: one that was rolled back before it began. */
+  wake: (begun?: BegunRun, gone?: GoneRun) => void;
   wire: Wire;
 }
 
@@ -64,8 +70,9 @@ export const createFollowedThreads = (signals: Signals, processId: string) => {
       const follower: Follower = { wake: waker, wire };
       const followers = here.get(threadId) ?? new Set();
       here.set(threadId, followers.add(follower));
-      const unsubscribe = signals.subscribeToThread(threadId, ({ kind }) => {
-        if (kind !== "follow" && kind !== "follow-protocol") waker();
+      const unsubscribe = signals.subscribeToThread(threadId, ({ kind, runId, turn }) => {
+        const gone = wire === "protocol" && turn !== undefined ? { runId, turn } : undefined;
+        if (kind !== "follow" && kind !== "follow-protocol") waker(undefined, gone);
       });
       say(threadId);
       return () => {

@@ -182,10 +182,10 @@ export const createHub = (options: HubOptions): Hub => {
         },
         held: () => [...channels.runIdsOf(threadId), ...ended],
         follow: (wake) =>
-          followed.follow(threadId, wire, (begun) => {
+          followed.follow(threadId, wire, (begun, gone) => {
             // News of another run: the one that is being read may have ended.
             if (current !== undefined) watchers.notify(current);
-            wake(begun);
+            wake(begun, gone);
           }),
         isStopped: () => stopped,
         logger,

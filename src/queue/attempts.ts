@@ -44,4 +44,6 @@ export interface RunEnd {
   run: EndedRun;
   status: EndStatus;
   error: JsonObject | null;
+  /** Of a run that was rolled back before it began: the place of its end among the events of its thread. */
+  turn?: number | undefined;
 }

@@ -4,7 +4,7 @@ import type { AttemptSelector, RunEnd, RunOutcome } from "./attempts.ts";
 import { advance } from "./sql/advance.ts";
 import { deletingThreads } from "./sql/delete-threads.ts";
 import type { RecordEnds } from "./sql/ended.ts";
-import { endingWaiting } from "./sql/end-waiting.ts";
+import { endingWaiting, numberEnds } from "./sql/end-waiting.ts";
 import { finishing } from "./sql/finish.ts";
 import { forgetting } from "./sql/forget.ts";
 import { lockAttempt } from "./sql/lock-attempt.ts";
@@ -49,7 +49,12 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
     action: CancelAction,
   ): Promise<RunEnd[]> => {
     if (runs.length === 0) return [];
+    let turns: ReadonlyMap<string, number> | undefined;
     if (action === "rollback") {
+      turns = await numberEnds(
+        transaction,
+        runs.map((run) => run.run_id),
+      );
       for (const run of runs) {
         // Only one that was recovered from a dead worker has checkpoints.
         if (run.attempt > 0) await checkpoints.deleteRun(run.thread_id, run.run_id, transaction);
@@ -60,7 +65,7 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
         transaction,
         runs.map((run) => run.run_id),
       );
-    return runs.map((run) => ({ run, ...cancelled(action) }));
+    return runs.map((run) => ({ run, ...cancelled(action), turn: turns?.get(run.run_id) }));
   };
 
   return {

@@ -166,6 +166,36 @@ describe("a run", () => {
     }
   });
 
+  test.each(["cancelled", "replaced"])(
+    "that is rolled back before it began (%s) is told to have ended, after the run that it waited for",
+    async (how) => {
+      const threadId = newId();
+      const stream = await open(threadId);
+      const running = await started(server.url, threadId, SLEEP);
+      const queued = { ...SLEEP, multitask_strategy: "enqueue" };
+      const waiting = [
+        await started(server.url, threadId, queued),
+        await started(server.url, threadId, queued),
+      ];
+      if (how === "cancelled") {
+        for (const { runId } of [...waiting, running]) await api.cancel(threadId, runId, "action=rollback");
+      } else await started(server.url, threadId, { ...aTurn, multitask_strategy: "rollback" });
+      const ends = waiting.map(({ runId }) => `synth:${runId}:failed`);
+      await stream.until(({ event_id: id }) => id === ends[1]);
+      for (const { runId } of waiting) {
+        expect(endsOf(stream.seen, runId)).toEqual([
+          { event: "interrupted" },
+          { event: "failed", error: "The run was rolled back." },
+        ]);
+      }
+      if (how === "replaced") await stream.until(isRoot("completed"));
+      const told = stream.seen.map(({ event_id: id }) => id);
+      expect(told.indexOf(`synth:${running.runId}:failed`)).toBeLessThan(told.indexOf(ends[0] ?? ""));
+      const numbers = stream.seen.map(({ seq }) => seq);
+      expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+    },
+  );
+
   test("ends what JavaScript iterates over when its client cancels it", async () => {
     const client = new Client({ apiUrl: server.url, apiKey: null });
     const thread = client.threads.stream(newId(), { assistantId: "sleep" });

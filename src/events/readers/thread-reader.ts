@@ -1,6 +1,7 @@
 import { retryPassing } from "../../database/passing-faults.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { threadOffset, turnOf } from "../event-ids.ts";
+import type { GoneRun } from "../followed-threads.ts";
 import type { RunEvent } from "../log.ts";
 import type { BegunRun, ThreadHead, Turns } from "../turns.ts";
 import type { RunReader } from "./channel-reader.ts";
@@ -37,8 +38,11 @@ export interface ThreadReaderOptions {
   readRun(run: BegunRun, after: number): RunReader;
   /** Runs of the thread that are in memory here, also for a while after their end. */
   held(): string[];
-  /** Calls back when there may be something new, with a run that has just begun here; returns the end of that. */
-  follow(wake: (begun?: BegunRun) => void): () => void;
+  /**
+   * Calls back when there may be something new, with a run that has just begun here, or one that was rolled back before it began;
+   * returns the end of that.
+   */
+  follow(wake: (begun?: BegunRun, gone?: GoneRun) => void): () => void;
   isStopped: () => boolean;
   logger: Logger;
 }
@@ -50,6 +54,33 @@ export interface ThreadReaderOptions {
 const POLL_MS = 500;
 /** As of a reader of one run. */
 const PATIENCE_SECONDS = 60;
+
+/** Runs that are gone, to know a signal that comes for the second time, which it does within milliseconds. */
+const GONE_REMEMBERED = 1_000;
+
+/** Runs that were rolled back before they began: their ends are to be told, each in its turn. */
+const createGoneRuns = (threadId: string) => {
+  const waiting: GoneRun[] = [];
+  const known = new Set<string>();
+  return {
+    add(run: GoneRun): void {
+      if (known.has(run.runId)) return;
+      known.add(run.runId);
+      const [oldest = ""] = known;
+      if (known.size > GONE_REMEMBERED) known.delete(oldest);
+      waiting.push(run);
+      waiting.sort((one, other) => one.turn - other.turn);
+    },
+    /** The end of the first, if its turn is before that of the next run. */
+    takeBefore(next: BegunRun | undefined): ThreadEvents | undefined {
+      const [first] = waiting;
+      if (first === undefined || (next !== undefined && next.turn < first.turn)) return undefined;
+      waiting.shift();
+      const run = { ...first, threadId, graphId: "", attempt: 0, resumable: true };
+      return { runId: run.runId, run, events: [], isOver: true };
+    },
+  };
+};
 
 /** Reads the runs of a thread one after the other, in the order in which their attempts began. */
 export const readThread = (options: ThreadReaderOptions): ThreadReader => {
@@ -67,8 +98,10 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
   let isWoken = false;
   /** The run that began here last: where its turn is the next one to be read, the database need not be asked for it. */
   let begunHere: BegunRun | undefined;
-  const unfollow = options.follow((begun) => {
+  const gone = createGoneRuns(threadId);
+  const unfollow = options.follow((begun, goneRun) => {
     begunHere = begun ?? begunHere;
+    if (goneRun !== undefined) gone.add(goneRun);
     isWoken = true;
     wake?.();
   });
@@ -101,6 +134,12 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
       if (head?.running === null) turn = Math.max(turn, head.over + 1);
     }
     return found;
+  };
+
+  const endOfGone = (next: BegunRun | undefined): ThreadEvents | undefined => {
+    const over = gone.takeBefore(next);
+    if (over !== undefined) turn = Math.max(turn, over.run.turn + 1);
+    return over;
   };
 
   const waitForNews = async (): Promise<void> => {
@@ -142,6 +181,8 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
         if (done) return "ended";
         if (isStopped()) return "lost";
         if (current !== undefined) {
+          const before = endOfGone(current.run);
+          if (before !== undefined) return before;
           const news = await readOn(current);
           if (done) return "ended";
           if (news === "lost" || news.isOver || news.events.length > 0) return news;
@@ -160,6 +201,8 @@ export const readThread = (options: ThreadReaderOptions): ThreadReader => {
         }
         if (done) return "ended";
         if (found === "anew") return found;
+        const over = endOfGone(found);
+        if (over !== undefined) return over;
         if (found === undefined) await waitForNews();
         else {
           const from = turnOf(after) < found.turn ? -1 : after - (threadOffset(found) ?? 0);

@@ -13,6 +13,7 @@ export interface Interrupt {
 /** A run at its end. */
 export interface EndedRun {
   runId: string;
+  /** Empty of a run that was rolled back before it began: nothing knows it any more. */
   graphId: string;
   /** Of its newest attempt. */
   turn: number;
@@ -87,7 +88,7 @@ const endsIn = ({ status, error, interrupts, graphId }: EndedRun): End[] => {
     what: event,
     method: "lifecycle",
     namespace: [],
-    data: { event, graph_name: graphId, ...more },
+    data: { event, ...(graphId !== "" && { graph_name: graphId }), ...more },
   });
   const requests = (interrupts ?? []).slice(0, END_EVENTS_AT_MOST - 2).map(request);
   switch (status) {
