@@ -44,32 +44,32 @@ interface Explained {
 
 /** Blocks that one claim reads; what it took is put back. */
 const buffersOfClaim = async (database: Database): Promise<number> => {
-  let buffers = NaN;
-  const explaining: Pick<Database, "query"> = {
-    async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
-      const putBack = new Error("put back");
-      await database
-        .transaction(async (transaction) => {
-          const [row] = await transaction.query<Explained>(
-            `explain (analyze, buffers, format json) ${text}`,
-            values,
-          );
-          const plan = row!["QUERY PLAN"][0]!.Plan;
-          buffers = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-          throw putBack;
-        })
-        .catch((error: unknown) => {
-          if (error !== putBack) throw error;
-        });
-      return [];
-    },
+  const samples: number[] = [];
+  const putBack = new Error("put back");
+  const explaining: Pick<Database, "transaction"> = {
+    transaction: (work, opening) =>
+      database.transaction(
+        (transaction) =>
+          work({
+            ...transaction,
+            async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
+              const [row] = await transaction.query<Explained>(
+                `explain (analyze, buffers, format json) ${text}`,
+                values,
+              );
+              const plan = row!["QUERY PLAN"][0]!.Plan;
+              samples.push(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]);
+              throw putBack;
+            },
+          }),
+        opening,
+      ),
   };
   const queue = createQueue({ ...database, ...explaining }, { maxAttempts: 3, graphIds: [GRAPH] });
-  const samples: number[] = [];
-  for (let count = 0; count < BUFFER_SAMPLES; count += 1) {
-    await queue.claim(newId(), LEASE_SECONDS, 1);
-    samples.push(buffers);
-  }
+  for (let count = 0; count < BUFFER_SAMPLES; count += 1)
+    await queue.claim(newId(), LEASE_SECONDS, 1).catch((error: unknown) => {
+      if (error !== putBack) throw error;
+    });
   return percentile(samples, 0.5);
 };
 
