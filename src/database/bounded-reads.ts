@@ -12,7 +12,12 @@ export interface BoundedReads {
    * reason if that aborts before it has begun. A statement that has begun ends by itself, in two seconds at most.
    */
   boundedRead<Row>(text: string, values?: unknown[], signal?: AbortSignal): Promise<Row[]>;
+  /** Several statements that follow from each other, in one transaction: each has that end. Rejects like `boundedRead`. */
+  boundedReads<T>(work: (read: BoundedRead) => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
+
+/** One statement of `boundedReads`. */
+export type BoundedRead = <Row>(text: string, values?: unknown[]) => Promise<Row[]>;
 
 /** A search of 100,000 threads whose metadata all match takes 0.1 s, the count included. */
 export const BOUNDED_READ_MS = 2_000;
@@ -87,17 +92,19 @@ export const createBoundedReads = (
     waitMs: PATIENCE_MS,
     full: () => unavailable("Too many searches are being made at the moment."),
   });
+  const boundedReads: BoundedReads["boundedReads"] = async (work, signal) => {
+    const leave = await gate.enter(signal);
+    try {
+      return await transaction((queryable) => work((text, values) => queryable.query(text, values)), OPENING);
+    } catch (error) {
+      if (!isCancelled(error)) throw error;
+      throw invalid(`This takes longer than ${BOUNDED_READ_MS / 1_000} seconds; narrow the filter.`);
+    } finally {
+      leave();
+    }
+  };
   return {
-    async boundedRead<Row>(text: string, values: unknown[] = [], signal?: AbortSignal) {
-      const leave = await gate.enter(signal);
-      try {
-        return await transaction((queryable) => queryable.query<Row>(text, values), OPENING);
-      } catch (error) {
-        if (!isCancelled(error)) throw error;
-        throw invalid(`This takes longer than ${BOUNDED_READ_MS / 1_000} seconds; narrow the filter.`);
-      } finally {
-        leave();
-      }
-    },
+    boundedReads,
+    boundedRead: (text, values = [], signal) => boundedReads((read) => read(text, values), signal),
   };
 };

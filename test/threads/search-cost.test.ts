@@ -142,6 +142,39 @@ describe("a page of ten far behind the first costs no more, if it is asked for b
   });
 });
 
+describe("where nearly all threads match, a page costs its own rows: none are counted for it", () => {
+  const OF_ALL = grantVisibility(
+    "threads",
+    (metadata, parameter) => `${metadata} @> ${parameter('{"graph_id":"agent"}')}::jsonb`,
+  );
+  test.each<[string, Partial<RowSearch>, typeof EVERY_THREAD?]>([
+    ["by metadata", { metadata: { graph_id: "agent" } }],
+    ["by Auth", {}, OF_ALL],
+    ["by metadata and the last update", { metadata: { graph_id: "agent" }, sortBy: "updated_at" }],
+  ])("%s", async (_, search, visibility = EVERY_THREAD) => {
+    const before = await blocksSoFar();
+    for (let round = 0; round < SEARCHES; round += 1) {
+      const page = await searcher.page(visibility, { ...A_PAGE, ...search });
+      expect([page.rows.length, page.total, page.isLast]).toEqual([10, undefined, false]);
+    }
+    const blocks = ((await blocksSoFar()) - before) / SEARCHES;
+    expect(blocks).toBeLessThan(60);
+  });
+
+  test("the last page of them says how many there are", async () => {
+    const search = { ...A_PAGE, metadata: { graph_id: "agent" }, offset: THREADS - 5 };
+    const page = await searcher.page(EVERY_THREAD, search);
+    expect([page.rows.length, page.total, page.isLast]).toEqual([5, THREADS, true]);
+  });
+
+  test("ids are few, whatever the statistics say of the filter beside them", async () => {
+    const { rows } = await searcher.page(EVERY_THREAD, A_PAGE);
+    const ids = rows.slice(0, 3).map(({ thread_id: id }) => id);
+    const page = await searcher.page(EVERY_THREAD, { ...A_PAGE, metadata: { graph_id: "agent" }, ids });
+    expect([page.rows.length, page.total, page.isLast]).toEqual([3, 3, true]);
+  });
+});
+
 test("pages by status come in the order of the statuses, each from the newest or the oldest on", async () => {
   const seen: string[] = [];
   for (const offset of [0, 80, 120, 29_990]) {

@@ -31,7 +31,8 @@ export const createSearchRoutes =
           description:
             "A page ends early when it has 16 MiB: `X-Pagination-Next` is the offset of the next one, and " +
             "`X-Pagination-Cursor` its `cursor`, by which a thread that does not change meanwhile is found exactly once. " +
-            "`X-Pagination-Total` is there if no more than 10,000 match, and no `cursor` is given. A search by `values` is " +
+            "`X-Pagination-Total` is there if no more than 10,000 match, and no `cursor` is given; the database's statistics " +
+            "may say sooner that there are more. A search by `values` is " +
             "answered within a second or refused, then narrow it with `metadata`, `status` or `ids`.",
           response: { 200: z.array(schemas.threadExtract), 422: errorAnswer },
           body: schemas.threadSearchBody,

@@ -1,5 +1,10 @@
 import type { Visibility } from "../../access/visibility.ts";
-import { roomyPage, type PageColumns, type PageWeight } from "../../database/bounded-reads.ts";
+import {
+  roomyPage,
+  type BoundedRead,
+  type PageColumns,
+  type PageWeight,
+} from "../../database/bounded-reads.ts";
 import type { Database } from "../../database/database.ts";
 import {
   CANDIDATE_COLUMNS,
@@ -10,6 +15,7 @@ import {
   type ThreadRecordRow,
 } from "../record.ts";
 import { conditions, conditionsBehind, type OrderedFilter, type RowFilter } from "./conditions.ts";
+import { COUNTED_AT_MOST, matchesMany } from "./estimate.ts";
 import {
   isBehindWithin,
   orderBy,
@@ -75,9 +81,6 @@ export interface ThreadSearcher {
 }
 
 type PageRow = PlacedRow & PageColumns;
-
-/** Counting costs a look at every thread that matches. A page with more of them has no total, as of runs. */
-const COUNTED_AT_MOST = 10_000;
 
 /** A page of records, with their places if they are in an order. `more`: SQL for further columns. */
 const pageOf = (parts: LongParts, sortBy?: SortKey, more = ""): PageWeight => {
@@ -152,15 +155,14 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
 
   /** Undefined if more match than are counted for a page. */
   const countSome = async (
+    read: BoundedRead,
     visibility: Visibility<"threads">,
     filter: RowFilter,
-    signal?: AbortSignal,
   ): Promise<number | undefined> => {
     const { where, values } = conditions(database, visibility, filter);
-    const [counted] = await database.boundedRead<{ total: string }>(
+    const [counted] = await read<{ total: string }>(
       `select count(*) as total from (select from threadloom.threads ${where} limit ${COUNTED_AT_MOST + 1}) matching`,
       values,
-      signal,
     );
     const total = Number(counted?.total ?? 0);
     return total > COUNTED_AT_MOST ? undefined : total;
@@ -171,12 +173,12 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
    * (threads_by_metadata), then sorted. Undefined if more match: then they are found soon in the order of any index.
    */
   const pageOfFew = async (
+    read: BoundedRead,
     visibility: Visibility<"threads">,
     search: RowSearch,
-    signal?: AbortSignal,
   ): Promise<RowPage | undefined> => {
     const { where, values } = conditionsBehind(database, visibility, search);
-    const found = await database.boundedRead<PageRow & { total: string }>(
+    const found = await read<PageRow & { total: string }>(
       roomyPage(
         `with matching as materialized (
            select ${sortKeys(search.sortBy)} from threadloom.threads ${where} limit ${COUNTED_AT_MOST + 1})
@@ -191,7 +193,6 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
         pageOf(search.parts, search.sortBy, "total, "),
       ),
       [...values, search.limit, search.offset],
-      signal,
     );
     const total = Number(found[0]?.total ?? 0);
     if (total > COUNTED_AT_MOST) return undefined;
@@ -205,35 +206,42 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
 
   /** One row more than asked tells whether the page is the last. If it is not, what matches is counted up to a bound. */
   const orderedPage = async (
+    read: BoundedRead,
     visibility: Visibility<"threads">,
     search: RowSearch,
     isMany: boolean,
-    signal?: AbortSignal,
   ): Promise<RowPage> => {
     const { text, values } = inOrder(database, visibility, search);
-    const read = await database.boundedRead<PageRow>(
-      roomyPage(text, pageOf(search.parts, search.sortBy)),
-      [...values, search.limit + 1, search.offset],
-      signal,
-    );
-    const rows = openRecords(database, read.slice(0, search.limit));
-    const isLast = Number(read[0]?.page_rows ?? 0) <= rows.length;
+    const found = await read<PageRow>(roomyPage(text, pageOf(search.parts, search.sortBy)), [
+      ...values,
+      search.limit + 1,
+      search.offset,
+    ]);
+    const rows = openRecords(database, found.slice(0, search.limit));
+    const isLast = Number(found[0]?.page_rows ?? 0) <= rows.length;
     if (isLast && (rows.length > 0 || search.offset === 0))
       return { rows, total: search.offset + rows.length, isLast };
     // Who goes on behind a place has been told before, or was not.
     const isUncounted = isMany || search.behind !== undefined;
-    const total = isUncounted ? undefined : await countSome(visibility, search, signal);
+    const total = isUncounted ? undefined : await countSome(read, visibility, search);
     return { rows, total, isLast };
   };
 
   return {
-    async page(visibility, search, signal) {
+    page(visibility, search, signal) {
       const isFiltered =
         !visibility.hidesNothing ||
         search.ids !== undefined ||
         (search.metadata !== undefined && Object.keys(search.metadata).length > 0);
-      const few = isFiltered ? await pageOfFew(visibility, search, signal) : undefined;
-      return few ?? (await orderedPage(visibility, search, isFiltered, signal));
+      return database.boundedReads(async (read) => {
+        // Ids are few, however many the statistics expect.
+        const mayBeFew =
+          isFiltered &&
+          (search.ids !== undefined ||
+            !(await matchesMany(read, conditionsBehind(database, visibility, search))));
+        const few = mayBeFew ? await pageOfFew(read, visibility, search) : undefined;
+        return few ?? (await orderedPage(read, visibility, search, isFiltered));
+      }, signal);
     },
     count,
     async candidates(visibility, search, limit, signal) {
