@@ -6,7 +6,9 @@ import type { Database, Queryable } from "./database.ts";
 import { isPassing } from "./passing-faults.ts";
 
 const PROOF = "threadloom";
-const placeOf = (keyId: string): string => `proof ${keyId}`;
+/** A proof in this place says, too, that all values are bound to their rows, which an earlier version did not do. */
+const placeOf = (keyId: string): string => `proof bound ${keyId}`;
+const unboundPlaceOf = (keyId: string): string => `proof ${keyId}`;
 
 const NOTED_EVERY_MS = 5_000;
 /** Much longer than a server takes to be seen again, as what it stores without being seen can be lost. */
@@ -55,16 +57,47 @@ export const forgetEncryptionKey = async (
   });
 };
 
+/** As the table has it. */
+interface NotedKey {
+  key_id: string;
+  proof: string;
+}
+
+const NOTED = "select key_id, proof from threadloom.encryption_keys order by created_at";
+
+const opensIn = (cipher: Cipher, text: string, place: string): boolean => {
+  try {
+    cipher.open(text, place);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/**
+ * Whether an earlier version has encrypted here, and 'reseal' has not bound its values to their rows yet. One key says so for
+ * all: none is noted since, but where all values are bound.
+ */
+export const areUnbound = (cipher: Cipher | undefined, noted: readonly NotedKey[]): boolean =>
+  cipher !== undefined &&
+  noted.some(({ key_id: id, proof }) => opensIn(cipher, proof, unboundPlaceOf(id))) &&
+  !noted.some(({ key_id: id, proof }) => opensIn(cipher, proof, placeOf(id)));
+
+/** The same for a database. */
+export const hasUnboundValues = async (database: Queryable): Promise<boolean> =>
+  areUnbound(database.cipher, await database.query<NotedKey>(NOTED));
+
 /**
  * Refuses a start without a key that something in the database may be sealed with, and notes the key that seals from now on.
- * Throws StartError.
+ * `acceptsUnbound`: does not refuse values that are bound to no row; answers whether there may be some. Throws StartError.
  */
-export const assertEncryptionKeys = async (database: Queryable): Promise<void> => {
+export const assertEncryptionKeys = async (
+  database: Queryable,
+  { acceptsUnbound = false }: { acceptsUnbound?: boolean } = {},
+): Promise<boolean> => {
   const { cipher } = database;
-  const rows = await database.query<{ key_id: string; proof: string }>(
-    "select key_id, proof from threadloom.encryption_keys order by created_at",
-  );
-  for (const { key_id: keyId, proof } of rows) {
+  const noted = await database.query<NotedKey>(NOTED);
+  for (const { key_id: keyId, proof } of noted) {
     if (cipher?.keyIds.includes(keyId) !== true) {
       throw new StartError(
         `Refusing to start: this database holds what is encrypted with the key '${keyId}', ` +
@@ -75,7 +108,7 @@ export const assertEncryptionKeys = async (database: Queryable): Promise<void> =
       );
     }
     try {
-      cipher.open(proof, placeOf(keyId));
+      cipher.open(proof, placeOf(keyId), unboundPlaceOf(keyId));
     } catch (error) {
       throw new StartError(
         `Refusing to start: the key '${keyId}' of LANGGRAPH_AES_KEY does not open what it should have encrypted.`,
@@ -83,15 +116,34 @@ export const assertEncryptionKeys = async (database: Queryable): Promise<void> =
       );
     }
   }
-  if (cipher === undefined || rows.some(({ key_id: keyId }) => keyId === cipher.keyId)) return;
-  await noteKey(database, cipher);
+  const isUnbound = areUnbound(cipher, noted);
+  if (isUnbound && !acceptsUnbound) {
+    throw new StartError(
+      "Refusing to start: an earlier version has encrypted what this database holds. Stop all servers of that version and run " +
+        "'npx threadloom encryption reseal' once, with the same keys.",
+    );
+  }
+  if (cipher === undefined) return false;
+  const current = noted.find(({ key_id: keyId }) => keyId === cipher.keyId);
+  if (current === undefined) await noteKey(database, cipher, isUnbound ? unboundPlaceOf : placeOf);
+  else if (!isUnbound && !opensIn(cipher, current.proof, placeOf(cipher.keyId)))
+    await noteBound(database, cipher);
+  return isUnbound;
+};
+
+/** All values are bound to their rows. Index: encryption_keys_pkey. */
+export const noteBound = async (database: Queryable, cipher: Cipher): Promise<void> => {
+  await database.query("update threadloom.encryption_keys set proof = $2 where key_id = $1", [
+    cipher.keyId,
+    cipher.seal(PROOF, placeOf(cipher.keyId)),
+  ]);
 };
 
 /** False if it was noted before. Index: encryption_keys_pkey. */
-const noteKey = async (database: Queryable, cipher: Cipher): Promise<boolean> => {
+const noteKey = async (database: Queryable, cipher: Cipher, place = placeOf): Promise<boolean> => {
   const noted = await database.query(
     "insert into threadloom.encryption_keys (key_id, proof) values ($1, $2) on conflict do nothing returning key_id",
-    [cipher.keyId, cipher.seal(PROOF, placeOf(cipher.keyId))],
+    [cipher.keyId, cipher.seal(PROOF, place(cipher.keyId))],
   );
   return noted.length > 0;
 };

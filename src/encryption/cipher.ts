@@ -33,6 +33,9 @@ const DERIVED_AT_MOST = 1_000;
 /** Random bytes are drawn for so many nonces at once: each call costs a microsecond. */
 const NONCES_DRAWN = 256;
 
+/** Where a text may have been sealed. */
+export type Places = readonly [string, ...string[]];
+
 export interface Cipher {
   /** The id of the key that seals. */
   readonly keyId: string;
@@ -45,15 +48,18 @@ export interface Cipher {
    */
   seal(text: string, place: string): string;
   /** Equal texts in the same place are sealed to equal ones: where the database compares what it has with what it is given. */
-  sealAlike(text: string, place: string, among: string): string;
-  /** A text that was not sealed comes back as it is. Throws an `EncryptionError` if the key is missing, or the text was changed. */
-  open(text: string, place: string): string;
+  sealAlike(text: string, place: string): string;
+  /**
+   * A text that was not sealed comes back as it is; it may have been sealed in any of these places. Throws an `EncryptionError`
+   * if the key is missing, or the text was changed.
+   */
+  open(text: string, ...places: Places): string;
   /** True if one of the keys has sealed it, as it seems. */
   canOpen(text: string): boolean;
   /** True if a key that is not among these has sealed it, as it seems: it is too long to be none. */
   lacksKeyOf(text: string): boolean;
-  /** Undefined if none of the keys has sealed it in this place, whatever it looks like. */
-  openIfSealed(text: string, place: string): string | undefined;
+  /** Undefined if none of the keys has sealed it in one of these places, whatever it looks like. */
+  openIfSealed(text: string, ...places: Places): string | undefined;
   /** Calls back with the error if `openIfSealed` comes upon what seems to be sealed with one of the keys and is not, once. */
   onDamaged(listener: (error: EncryptionError) => void): void;
   /** A key for equal texts that says nothing of them: 32 hexadecimal digits. */
@@ -111,6 +117,17 @@ export const createCipher = (
     return `${SEALED_PREFIX}${current.id}:${sealed.toString("base64")}`;
   };
 
+  /** Throws what Node throws if it was not sealed so. */
+  const openWith = (key: EncryptionKey, sealed: Buffer, place: string): string => {
+    const salt = sealed.subarray(0, SALT_BYTES);
+    const nonce = sealed.subarray(SALT_BYTES, SALT_BYTES + NONCE_BYTES);
+    const decipher = createDecipheriv("aes-256-gcm", derive(key, salt), nonce, { authTagLength: TAG_BYTES });
+    decipher.setAAD(Buffer.from(place));
+    decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
+    const opened = decipher.update(sealed.subarray(SALT_BYTES + NONCE_BYTES, sealed.length - TAG_BYTES));
+    return Buffer.concat([opened, decipher.final()]).toString("utf8");
+  };
+
   let tellDamaged: ((error: EncryptionError) => void) | undefined;
 
   const cipher: Cipher = {
@@ -125,37 +142,31 @@ export const createCipher = (
       }
       return sealWith(text, place, sealingKey, salt, nextNonce());
     },
-    sealAlike(text, place, among) {
-      const parts = JSON.stringify([place, among, text]);
+    sealAlike(text, place) {
+      const parts = JSON.stringify([place, text]);
       const hash = createHmac("sha256", current.digesting).update("alike").update(parts).digest();
       const alikeSalt = hash.subarray(0, SALT_BYTES);
       const nonce = hash.subarray(SALT_BYTES, SALT_BYTES + NONCE_BYTES);
       return sealWith(text, place, derive(current, alikeSalt), alikeSalt, nonce);
     },
-    open(text, place) {
+    open(text, ...places) {
       if (!isSealed(text)) return text;
       const id = text.slice(SEALED_PREFIX.length, HEAD_CHARACTERS - 1);
       const key = ring.get(id);
       if (key === undefined) throw missingKey(id);
       const sealed = Buffer.from(text.slice(HEAD_CHARACTERS), "base64");
-      try {
-        const salt = sealed.subarray(0, SALT_BYTES);
-        const nonce = sealed.subarray(SALT_BYTES, SALT_BYTES + NONCE_BYTES);
-        const decipher = createDecipheriv("aes-256-gcm", derive(key, salt), nonce, {
-          authTagLength: TAG_BYTES,
-        });
-        decipher.setAAD(Buffer.from(place));
-        decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
-        const opened = decipher.update(sealed.subarray(SALT_BYTES + NONCE_BYTES, sealed.length - TAG_BYTES));
-        return Buffer.concat([opened, decipher.final()]).toString("utf8");
-      } catch (error) {
-        throw new EncryptionError(
-          `What is stored was changed, or stands where it was not stored (${kindOf(place)}).`,
-          {
-            cause: error,
-          },
-        );
+      let cause: unknown;
+      for (const place of places) {
+        try {
+          return openWith(key, sealed, place);
+        } catch (error) {
+          cause = error;
+        }
       }
+      throw new EncryptionError(
+        `What is stored was changed, or stands where it was not stored (${kindOf(places[0])}).`,
+        { cause },
+      );
     },
     canOpen(text) {
       const id = SEALED.exec(text)?.[1];
@@ -165,10 +176,10 @@ export const createCipher = (
       const [, id, sealed = ""] = SEALED.exec(text) ?? [];
       return id !== undefined && !ring.has(id) && sealed.length >= SEALED_CHARACTERS_AT_LEAST;
     },
-    openIfSealed(text, place) {
+    openIfSealed(text, ...places) {
       if (!cipher.canOpen(text)) return undefined;
       try {
-        return cipher.open(text, place);
+        return cipher.open(text, ...places);
       } catch (error) {
         if (!(error instanceof EncryptionError)) throw error;
         tellDamaged?.(error);

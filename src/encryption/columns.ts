@@ -5,7 +5,7 @@
 
 import { toJsonb } from "../lib/jsonb.ts";
 import type { JsonObject } from "../lib/json.ts";
-import type { Cipher } from "./cipher.ts";
+import type { Cipher, Places } from "./cipher.ts";
 import {
   openJson,
   openKnownJson,
@@ -16,7 +16,6 @@ import {
   SealedJson,
   sealMetadata,
   sealSome,
-  type Places,
 } from "./json.ts";
 
 /** `Key`: the ids that bind its values to a row. `Value`: an object, or JSON text where nothing looks into the value. */
@@ -27,8 +26,11 @@ export interface JsonColumn<Key, Value> {
   sealed(cipher: Cipher, value: Value, key: Key): string;
   /** The same where the database may have no cipher. */
   stored(cipher: Cipher | undefined, value: Value, key: Key): string;
-  /** What is stored, sealed with the newest key. Throws an `EncryptionError` for what can't be opened, but not where the column stands open. */
-  resealed(cipher: Cipher, text: string, key: Key): string;
+  /**
+   * What is stored, sealed with the newest key. `from`: the row that the database has copied it from. Throws an
+   * `EncryptionError` for what can't be opened; where the column stands open, only for a missing key.
+   */
+  resealed(cipher: Cipher, text: string, key: Key, from?: Key): string;
 }
 
 /** What of a value is sealed. */
@@ -83,7 +85,10 @@ const column = <Key, Value>(kind: Kind<Value>, places: (key: Key) => Places): Js
     places,
     sealed,
     stored: (cipher, value, key) => (cipher === undefined ? kind.plain(value) : sealed(cipher, value, key)),
-    resealed: (cipher, text, key) => sealed(cipher, kind.parse(open(cipher, text, places(key))), key),
+    resealed(cipher, text, key, from) {
+      const former = from === undefined ? [] : places(from);
+      return sealed(cipher, kind.parse(open(cipher, text, [...places(key), ...former])), key);
+    },
   };
 };
 

@@ -6,13 +6,7 @@
 import { EncryptionError, invalid, type ThreadloomError } from "../domain/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
 import { setProperty } from "../values/properties.ts";
-import { isSealed, type Cipher } from "./cipher.ts";
-
-/** All values have the same place. */
-const boundTo = (_place: string): string => "json";
-
-/** Where a value may have been sealed: in its own row, or in one from which the database copies values. */
-export type Places = readonly [string, ...string[]];
+import { isSealed, type Cipher, type Places } from "./cipher.ts";
 
 /**
  * A text that stands as a value in JSON; behind a backslash it would be part of another. No key of an object: none is ever
@@ -46,10 +40,7 @@ export const parseStoredJson = (text: string): unknown =>
  */
 export const openJson = (cipher: Cipher, text: string, places: Places): string =>
   text.includes(HOLDS_SEALED)
-    ? text.replace(
-        SEALED_VALUE,
-        (whole, sealed: string) => cipher.openIfSealed(sealed, boundTo(places[0])) ?? whole,
-      )
+    ? text.replace(SEALED_VALUE, (whole, sealed: string) => cipher.openIfSealed(sealed, ...places) ?? whole)
     : text;
 
 /**
@@ -60,8 +51,8 @@ export const openKnownJson = (cipher: Cipher, text: string, places: Places): str
   text.includes(HOLDS_SEALED)
     ? text.replace(SEALED_VALUE, (whole, sealed: string) =>
         cipher.lacksKeyOf(sealed)
-          ? cipher.open(sealed, boundTo(places[0]))
-          : (cipher.openIfSealed(sealed, boundTo(places[0])) ?? whole),
+          ? cipher.open(sealed, ...places)
+          : (cipher.openIfSealed(sealed, ...places) ?? whole),
       )
     : text;
 
@@ -69,16 +60,16 @@ export const openKnownJson = (cipher: Cipher, text: string, places: Places): str
 export const openUndamagedJson = (cipher: Cipher, text: string, places: Places): string =>
   text.includes(HOLDS_SEALED)
     ? text.replace(SEALED_VALUE, (whole, sealed: string) =>
-        cipher.canOpen(sealed) || cipher.lacksKeyOf(sealed) ? cipher.open(sealed, boundTo(places[0])) : whole,
+        cipher.canOpen(sealed) || cipher.lacksKeyOf(sealed) ? cipher.open(sealed, ...places) : whole,
       )
     : text;
 
 export const sealValue = (cipher: Cipher, value: unknown, place: string): string =>
-  cipher.seal(JSON.stringify(value), boundTo(place));
+  cipher.seal(JSON.stringify(value), place);
 
 /** JSON text that holds nothing but the sealed value: for a column of `json` or `jsonb` that nothing is looked for in. */
 export const sealJson = (cipher: Cipher, json: string, place: string): string =>
-  `"${cipher.seal(json, boundTo(place))}"`;
+  `"${cipher.seal(json, place)}"`;
 
 /** Where values are sealed. `alike`: equal ones are equal afterwards, so that the database can compare them. */
 export interface Sealing {
@@ -92,11 +83,7 @@ export const sealEach = (cipher: Cipher, object: JsonObject, { place, alike }: S
   for (const [key, value] of Object.entries(object)) {
     if (value === undefined) continue;
     const text = JSON.stringify(value);
-    setProperty(
-      sealed,
-      key,
-      alike ? cipher.sealAlike(text, boundTo(place), place) : cipher.seal(text, boundTo(place)),
-    );
+    setProperty(sealed, key, alike ? cipher.sealAlike(text, place) : cipher.seal(text, place));
   }
   return sealed;
 };

@@ -14,6 +14,8 @@ export interface TableCount {
   byKey: Map<string, number>;
   /** Rows that hold something that was stored before there was a key. */
   plain: number;
+  /** Rows that hold values which an earlier version encrypted, bound to no row. */
+  unbound: number;
   /** Rows that were stored anew. */
   resealed: number;
   /** Rows that changed again and again while they were to be stored anew. */
@@ -29,6 +31,8 @@ export interface WalkOptions {
   cipher: Cipher;
   /** Stores what is not sealed with the newest key; else it is only counted. */
   writes: boolean;
+  /** Opens values that an earlier version encrypted, bound to no row; else they count as unreadable. */
+  acceptsUnbound: boolean;
   /** After each part of a table, and at its end. */
   onProgress?: (count: TableCount) => void;
 }
@@ -109,7 +113,7 @@ const storing = (table: SealedTable): string => {
 };
 
 /** A table with what is done to it. */
-const createTableWalk = (table: SealedTable, { database, cipher, writes }: WalkOptions) => {
+const createTableWalk = (table: SealedTable, { database, cipher, writes, acceptsUnbound }: WalkOptions) => {
   const keyOf = (row: SealedRow): Key => table.key.map(([column]) => row[column] ?? "");
   const nameOf = (key: Key): string => key.join("\u0000");
   const query = <Row extends SealedRow>(text: string, values: unknown[]): Promise<Row[]> =>
@@ -123,7 +127,7 @@ const createTableWalk = (table: SealedTable, { database, cipher, writes }: WalkO
   const turned = (keys: readonly Key[]): string[][] =>
     table.key.map((_, index) => keys.map((key) => key[index] ?? ""));
 
-  const use = createKeyUse(cipher);
+  const use = createKeyUse(cipher, { acceptsUnbound });
 
   /** Each column for itself: one that can't be decrypted stays as it is, and keeps no other from the newest key. */
   const resealed = (row: SealedRow) => {
@@ -134,6 +138,7 @@ const createTableWalk = (table: SealedTable, { database, cipher, writes }: WalkO
       isUnreadable: false,
       isPlain: false,
       isOpened: false,
+      isUnbound: false,
     };
     const reseals = table.reseals(row);
     for (const [column, type] of table.columns) {
@@ -141,9 +146,10 @@ const createTableWalk = (table: SealedTable, { database, cipher, writes }: WalkO
       const reseal = reseals[column];
       if (text == null || reseal === undefined) continue;
       try {
-        const { result, openedWith, sealed } = use.during((cipher) => reseal(text, cipher));
+        const { result, openedWith, sealed, unbound } = use.during((cipher) => reseal(text, cipher));
         anew[column] = result;
         for (const id of openedWith) found.ids.add(id);
+        if (unbound > 0) found.isUnbound = true;
         if (sealed > openedWith.length) found.isPlain = true;
         // Metadata that are no longer chosen.
         if (sealed < openedWith.length) found.isOpened = true;
@@ -174,16 +180,17 @@ const createTableWalk = (table: SealedTable, { database, cipher, writes }: WalkO
   const part = async (keys: readonly Key[], count: TableCount, isFirst: boolean): Promise<Key[]> => {
     const changes: { row: SealedRow; anew: SealedRow }[] = [];
     for (const row of await query(read, turned(keys))) {
-      const { anew, ids, missing, isUnreadable, isPlain, isOpened } = resealed(row);
+      const { anew, ids, missing, isUnreadable, isPlain, isOpened, isUnbound } = resealed(row);
       if (isFirst) {
         for (const id of ids) increment(count.byKey, id);
         for (const id of missing) increment(count.byMissingKey, id);
         if (isUnreadable) count.unreadable += 1;
         if (isPlain) count.plain += 1;
+        if (isUnbound) count.unbound += 1;
       }
       const isOlder = [...ids].some((id) => id !== cipher.keyId);
       const isAnew = table.columns.some(([column]) => anew[column] !== (row[column] ?? null));
-      if (isAnew && (isPlain || isOpened || isOlder)) changes.push({ row, anew });
+      if (isAnew && (isPlain || isOpened || isOlder || isUnbound)) changes.push({ row, anew });
     }
     if (!writes || changes.length === 0) return [];
     const done = await stored(changes);
@@ -234,6 +241,7 @@ export const walkSealed = async (options: WalkOptions): Promise<TableCount[]> =>
       rows: 0,
       byKey: new Map(),
       plain: 0,
+      unbound: 0,
       resealed: 0,
       busy: 0,
       unreadable: 0,

@@ -5,6 +5,7 @@ import { whereVisible } from "../access/where-visible.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import { compileOnce } from "../database/compile-once.ts";
 import { hasRoomFor } from "../database/merging.ts";
+import type { Cipher } from "../encryption/cipher.ts";
 import { THREAD_JSON } from "../encryption/columns.ts";
 import { threadNotFound } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
@@ -12,6 +13,8 @@ import type { JsonObject } from "../lib/json.ts";
 import type { ThreadTtl } from "../project/thread-expiry.ts";
 import {
   EVERY_LONG_PART,
+  LONG_COLUMNS,
+  type LongColumn,
   RECORD_SELECTION,
   openRecords,
   recordColumns,
@@ -49,6 +52,29 @@ const insertCopy = (visible: string): string => `
     from threadloom.threads where thread_id = $1 and ${visible}
   returning ${RECORD_COLUMNS},
     (select original.status = 'busy' from threadloom.threads original where original.thread_id = $1) as was_busy`;
+
+/** Of the row of a copy, as it was copied. Index: threads_pkey. */
+const READ_COPIED = `select metadata::text, config::text, interrupts::text, error::text
+  from threadloom.threads where thread_id = $1`;
+const STORE_RESEALED = `update threadloom.threads set metadata = $2::jsonb, config = $3::jsonb, interrupts = $4::jsonb,
+    error = $5::jsonb where thread_id = $1 returning ${RECORD_COLUMNS}`;
+
+/** What the database has copied from the row of another thread opens only there: it is sealed for the copy. */
+const resealCopy = async (
+  transaction: Queryable,
+  cipher: Cipher,
+  from: string,
+  copyId: string,
+): Promise<ThreadRecordRow | undefined> => {
+  const [copied] = await transaction.query<Record<LongColumn, string | null>>(READ_COPIED, [copyId]);
+  if (copied === undefined) return undefined;
+  const resealed = LONG_COLUMNS.map((column) => {
+    const text = copied[column];
+    const key = { thread_id: copyId };
+    return text === null ? null : THREAD_JSON[column].resealed(cipher, text, key, { thread_id: from });
+  });
+  return (await transaction.query<ThreadRecordRow>(STORE_RESEALED, [copyId, ...resealed]))[0];
+};
 
 /**
  * The SQL of the records of threads; that of their removal is in upkeep/, that of their states in state/. What a visibility hides is as if it were not there; where a thread is only added, it is the
@@ -154,7 +180,11 @@ export const createThreadRepository = (database: Database) => {
       });
       const values: unknown[] = [threadId, copyId, given];
       const text = insertCopy(readable.condition("metadata", values));
-      return open(await transaction.query<ThreadRecordRow & { was_busy: boolean }>(text, values))[0];
+      const [copy] = await transaction.query<ThreadRecordRow & { was_busy: boolean }>(text, values);
+      const { cipher } = database;
+      if (copy === undefined || cipher === undefined) return copy;
+      const resealed = await resealCopy(transaction, cipher, threadId, copyId);
+      return open([{ ...copy, ...resealed }])[0];
     },
   };
 };

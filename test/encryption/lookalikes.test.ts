@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ITEM_JSON, THREAD_JSON } from "../../src/encryption/columns.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
@@ -12,6 +13,7 @@ const OLD = "an old key of a test, 32 bytes .";
 const NEW = "a key of a test, of 32 bytes ...";
 const LOST = "a lost key of a test, 32 bytes .";
 const CHOSEN = ["secret"];
+const [ITEM] = ITEM_JSON.value.places({ namespace: ["a"], key: "one" });
 const [OLD_ID, LOST_ID] = [OLD, LOST].map((key) => cipherOf(key).keyId);
 
 let database: FreshDatabase;
@@ -78,7 +80,9 @@ test("no text of a caller keeps an older key needed, wherever it names that key"
 
 test("a column that lacks its key keeps no other column of its row from the newest key", async () => {
   const threadId = await withServer([NEW, OLD], (api) => api.aThread());
-  const [config, secret] = [cipherOf(OLD).seal('"said"', "json"), cipherOf(LOST).seal('"said"', "json")];
+  const key = { thread_id: threadId };
+  const config = cipherOf(OLD).seal('"said"', THREAD_JSON.config.places(key)[0]);
+  const secret = cipherOf(LOST).seal('"said"', THREAD_JSON.metadata.places(key)[0]);
   await query(database, "update threadloom.threads set metadata = $2, config = $3 where thread_id = $1", [
     threadId,
     JSON.stringify({ secret }),
@@ -99,7 +103,7 @@ test("a column that lacks its key keeps no other column of its row from the newe
 });
 
 test("the command fails while rows can't be decrypted, since they may need an older key", async () => {
-  const sealed = cipherOf(OLD).seal('{"said":"hello"}', "json");
+  const sealed = cipherOf(OLD).seal('{"said":"hello"}', ITEM);
   const damaged = `${sealed.slice(0, 20)}${sealed[20] === "A" ? "B" : "A"}${sealed.slice(21)}`;
   await query(
     database,
@@ -118,7 +122,7 @@ test("the command fails while rows can't be decrypted, since they may need an ol
 test("the command fails while a server goes on to encrypt with an older key", async () => {
   await query(database, "delete from threadloom.store_items");
   // A server with the older key in front stores this row whenever the command has stored it.
-  const sealed = cipherOf(OLD).seal('{"said":"hello"}', "json");
+  const sealed = cipherOf(OLD).seal('{"said":"hello"}', ITEM);
   await query(
     database,
     `create function store_again() returns trigger language plpgsql as $$ begin

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isSealed, openText, type Cipher } from "../../src/encryption/cipher.ts";
+import { isSealed, openText, type Cipher, type Places } from "../../src/encryption/cipher.ts";
 import { CHECKPOINT_JSON, RUN_JSON } from "../../src/encryption/columns.ts";
 import {
   assertSearchable,
@@ -8,7 +8,6 @@ import {
   sealJson,
   sealMetadata,
   sealValue,
-  type Places,
 } from "../../src/encryption/json.ts";
 import { parseKeys } from "../../src/encryption/keys.ts";
 import { openCipher } from "../../src/encryption/setup.ts";
@@ -30,6 +29,7 @@ describe("a sealed text", () => {
   test.each(TEXTS)("opens in its place, and nowhere else", (text) => {
     const sealed = cipher.seal(text, PLACE);
     expect(cipher.open(sealed, PLACE)).toBe(text);
+    expect(cipher.open(sealed, "elements 1 3", PLACE)).toBe(text);
     expect(sealed).toMatch(/^enc1:[\w-]{6}:[A-Za-z0-9+/]+=*$/);
     expect(() => cipher.open(sealed, "elements 1 3")).toThrow(
       /was changed, or stands where it was not stored/,
@@ -38,10 +38,10 @@ describe("a sealed text", () => {
 
   test("is another one each time, unless it is to be alike", () => {
     expect(cipher.seal("said", PLACE)).not.toBe(cipher.seal("said", PLACE));
-    const alike = cipher.sealAlike("said", PLACE, "thread");
-    expect(cipher.sealAlike("said", PLACE, "thread")).toBe(alike);
-    expect(cipher.sealAlike("said", PLACE, "another thread")).not.toBe(alike);
-    expect(cipher.sealAlike("meant", PLACE, "thread")).not.toBe(alike);
+    const alike = cipher.sealAlike("said", PLACE);
+    expect(cipher.sealAlike("said", PLACE)).toBe(alike);
+    expect(cipher.sealAlike("said", "elements 1 3")).not.toBe(alike);
+    expect(cipher.sealAlike("meant", PLACE)).not.toBe(alike);
     expect(cipher.open(alike, PLACE)).toBe("said");
   });
 

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { areUnbound } from "../../database/encryption-keys.ts";
 import { inSchema } from "../../database/schema.ts";
 import type { Cipher } from "../../encryption/cipher.ts";
 import { SEALED_TABLES } from "../../resealing/tables.ts";
@@ -47,13 +48,19 @@ export const checkEncryption = async (
   schema: string,
   cipher: Cipher | undefined,
 ): Promise<Check> => {
-  const { rows } = await client.query<{ key_id: string }>(
-    inSchema(schema)("select key_id from threadloom.encryption_keys order by created_at"),
+  const { rows } = await client.query<{ key_id: string; proof: string }>(
+    inSchema(schema)("select key_id, proof from threadloom.encryption_keys order by created_at"),
   );
   const known = rows.map((row) => row.key_id);
   const name = "Encryption";
   if (cipher === undefined && known.length === 0)
     return ok(name, "off: LANGGRAPH_AES_KEY is not set, and nothing is encrypted");
+  if (areUnbound(cipher, rows))
+    return fail(
+      name,
+      "an earlier version has encrypted what is stored, and no value is bound to its row",
+      "Stop all servers of that version and run 'threadloom encryption reseal' once.",
+    );
   const configured = cipher?.keyIds ?? [];
   const needed = known.filter((id) => !configured.includes(id));
   const counts = await rowsSealedWithout(client, schema, configured);

@@ -3,13 +3,15 @@ import { Command, InvalidArgumentError } from "commander";
 import {
   assertEncryptionKeys,
   forgetEncryptionKey,
+  hasUnboundValues,
   listEncryptionKeys,
+  noteBound,
 } from "../../database/encryption-keys.ts";
 import type { Database } from "../../database/database.ts";
 import { StartError } from "../../domain/errors.ts";
 import { createCipher, type Cipher } from "../../encryption/cipher.ts";
 import { encryptionKey } from "../../encryption/keys.ts";
-import { walkSealed, type TableCount } from "../../resealing/walk.ts";
+import { walkSealed, type TableCount, type WalkOptions } from "../../resealing/walk.ts";
 import { answeringJson } from "../flags.ts";
 import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 
@@ -50,6 +52,8 @@ interface Status {
   keys: { id: string; encrypts: boolean; configured: boolean; rows: number }[];
   /** Rows that hold something that is not encrypted and would be, if it were stored now. */
   plain: number;
+  /** Rows with values that an earlier version encrypted, bound to no row. */
+  unbound: number;
   resealed: number;
   busy: number;
   /** Rows that can't be decrypted, though their keys are configured. */
@@ -76,13 +80,14 @@ const statusOf = (
       rows: rowsOf(id),
     })),
     plain: sum(counts, ({ plain }) => plain),
+    unbound: sum(counts, ({ unbound }) => unbound),
     resealed: sum(counts, ({ resealed }) => resealed),
     busy: sum(counts, ({ busy }) => busy),
     unreadable: sum(counts, ({ unreadable }) => unreadable),
   };
 };
 
-const statusText = ({ keys, plain, unreadable }: Status): string => {
+const statusText = ({ keys, plain, unbound, unreadable }: Status): string => {
   const lines = keys.map(({ id, encrypts, configured, rows }) => {
     const what = encrypts
       ? "encrypts from now on"
@@ -96,8 +101,12 @@ const statusText = ({ keys, plain, unreadable }: Status): string => {
   const unencrypted = keys.some(({ encrypts }) => encrypts)
     ? `${plain} rows hold what is not encrypted, and would be now`
     : `${plain} rows hold what is not encrypted, and would be with a key; LANGGRAPH_AES_KEY is not set`;
+  const old =
+    unbound === 0
+      ? []
+      : [`${unbound} rows are bound to no row: an earlier version has encrypted them; run 'reseal'`];
   const bad = unreadable === 0 ? [] : [`${unreadable} rows can't be decrypted, though their key is there`];
-  return [...lines, unencrypted, ...bad].map((line) => `${line}\n`).join("");
+  return [...lines, unencrypted, ...old, ...bad].map((line) => `${line}\n`).join("");
 };
 
 /** `encryption status|reseal|forget`: a command of its own, or one of a larger program. */
@@ -107,13 +116,15 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
   const look = async (
     database: Database,
     cipher: Cipher,
-    { writes = false, onProgress }: { writes?: boolean; onProgress?: (count: TableCount) => void } = {},
+    {
+      writes = false,
+      acceptsUnbound = false,
+      onProgress,
+    }: Partial<Pick<WalkOptions, "writes" | "acceptsUnbound" | "onProgress">> = {},
   ): Promise<TableCount[]> =>
-    await walkSealed({ database, cipher, writes, ...(onProgress && { onProgress }) });
-  const asServersDo = async (database: Database): Promise<Cipher> => {
-    const { cipher } = database;
+    await walkSealed({ database, cipher, writes, acceptsUnbound, ...(onProgress && { onProgress }) });
+  const cipherOf = ({ cipher }: Database): Cipher => {
     if (cipher === undefined) throw new StartError("LANGGRAPH_AES_KEY names no key to encrypt with.");
-    await assertEncryptionKeys(database);
     return cipher;
   };
   const answer = (status: Status, { json }: Output): void =>
@@ -129,7 +140,9 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
     .action(async (flags: DatabaseFlags & Output) => {
       const status = await withSealed(flags, async (database) => {
         const { cipher } = database;
-        const counts = await look(database, cipher ?? createCipher([encryptionKey(randomBytes(32))]));
+        const acceptsUnbound = await hasUnboundValues(database);
+        const without = createCipher([encryptionKey(randomBytes(32))]);
+        const counts = await look(database, cipher ?? without, { acceptsUnbound });
         return statusOf(counts, await listEncryptionKeys(database), cipher);
       });
       answer(status, flags);
@@ -141,16 +154,21 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
     )
     .action(async (flags: DatabaseFlags & Output) => {
       const { done, left } = await withSealed(flags, async (database) => {
-        const cipher = await asServersDo(database);
+        const cipher = cipherOf(database);
+        const acceptsUnbound = await assertEncryptionKeys(database, { acceptsUnbound: true });
         const known = await listEncryptionKeys(database);
-        const counts = await look(database, cipher, { writes: true, onProgress: progress });
-        return {
-          done: statusOf(counts, known, cipher),
-          left: statusOf(await look(database, cipher), known, cipher),
-        };
+        const counts = await look(database, cipher, { writes: true, acceptsUnbound, onProgress: progress });
+        const done = statusOf(counts, known, cipher);
+        const left = statusOf(await look(database, cipher, { acceptsUnbound }), known, cipher);
+        if (acceptsUnbound && done.busy === 0 && left.unbound === 0) await noteBound(database, cipher);
+        return { done, left };
       });
       answer({ ...left, resealed: done.resealed, busy: done.busy }, flags);
       if (done.busy > 0) throw new StartError(`${done.busy} rows were changed all the time; run it again.`);
+      if (left.unbound > 0)
+        throw new StartError(
+          `${left.unbound} rows are bound to no row: a server of an earlier version stored them meanwhile. Stop it, and run this again.`,
+        );
       const lacking = left.keys.filter(({ configured }) => !configured);
       if (lacking.length > 0) {
         const ids = lacking.map(({ id }) => id).join(", ");
@@ -178,7 +196,8 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
     .allowUnknownOption()
     .action(async (id: string, flags: DatabaseFlags & Output) => {
       await withSealed(flags, async (database) => {
-        const cipher = await asServersDo(database);
+        const cipher = cipherOf(database);
+        await assertEncryptionKeys(database);
         if (id === cipher.keyId)
           throw new StartError(`The key '${id}' is the one that encrypts; put a newer one in front of it.`);
         const known = await listEncryptionKeys(database);

@@ -98,12 +98,17 @@ thread as (
       and (x.status = 'running' or (x.status = 'pending' and x.available_at <= now()))) as behind)
 ${INSERT}`;
 
-const valuesOf = (runs: readonly NewRun[], { cipher }: Queryable): unknown[] =>
-  ASKED.map(([, , valueOf, sealedOf]) =>
-    cipher === undefined || sealedOf === undefined
-      ? runs.map(valueOf)
-      : runs.map((run) => sealedOf({ run }, cipher)),
-  );
+/** `sealedMetadata`: for the run, or for the thread that is made for it. */
+const valuesOf = (
+  runs: readonly NewRun[],
+  { cipher }: Queryable,
+  sealedMetadata: typeof SEALED.metadata,
+): unknown[] =>
+  ASKED.map(([, column, valueOf, sealedOf]) => {
+    if (cipher === undefined || sealedOf === undefined) return runs.map(valueOf);
+    const seal = column === "metadata" ? sealedMetadata : sealedOf;
+    return runs.map((run) => seal({ run }, cipher));
+  });
 
 /** Those that were stored: runs of an assistant that is missing or hidden are not. `ttl`: of threads that stay after their run. */
 export const createThreadless = async (
@@ -113,7 +118,11 @@ export const createThreadless = async (
   ttl: ThreadTtl | undefined,
 ): Promise<RunSelector[]> => {
   if (runs.length === 0) return [];
-  const values = [...valuesOf(runs, transaction), ttl?.strategy ?? null, ttl?.minutes ?? null];
+  const values = [
+    ...valuesOf(runs, transaction, SEALED.threadMetadata),
+    ttl?.strategy ?? null,
+    ttl?.minutes ?? null,
+  ];
   const text = createThreadlessOf(assistants.condition("a.metadata", values));
   return await transaction.query<RunSelector>(text, values);
 };
@@ -125,7 +134,7 @@ export const createOnThreads = async (
   runs: readonly NewRun[],
 ): Promise<RunSelector[]> => {
   if (runs.length === 0) return [];
-  const values = valuesOf(runs, transaction);
+  const values = valuesOf(runs, transaction, SEALED.metadata);
   const text = createOnThreadsOf(assistants.condition("a.metadata", values));
   return await transaction.query<RunSelector>(text, values);
 };

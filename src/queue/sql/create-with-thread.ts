@@ -9,6 +9,7 @@ import {
   CREATE_PARAMETERS,
   GRAPH,
   insertRun,
+  SEALED,
   type Creation,
   type CreationRights,
   type ImmediateClaim,
@@ -22,6 +23,7 @@ interface CreationOfThread extends Creation {
 
 const PARAMETERS = {
   ...CREATE_PARAMETERS,
+  metadata: ["jsonb", CREATE_PARAMETERS.metadata[1], SEALED.threadMetadata],
   ttlStrategy: ["text", ({ ttl }: CreationOfThread) => ttl?.strategy ?? null],
   ttlMinutes: ["float8", ({ ttl }: CreationOfThread) => ttl?.minutes ?? null],
 } as const;

@@ -77,6 +77,10 @@ const sealed =
 
 /** What a run is given, sealed. */
 export const SEALED = {
+  /** Where a thread is made for the run, which has the same. */
+  threadMetadata: sealed(({ metadata, threadId }, cipher) =>
+    THREAD_JSON.metadata.sealed(cipher, metadata, { thread_id: threadId }),
+  ),
   metadata: sealed((run, cipher) => RUN_JSON.metadata.sealed(cipher, run.metadata, keyOf(run))),
   config: sealed((run, cipher) => RUN_JSON.config.sealed(cipher, run.config, keyOf(run))),
   context: sealed((run, cipher) => RUN_JSON.context.sealed(cipher, run.context, keyOf(run))),

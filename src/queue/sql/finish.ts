@@ -28,6 +28,15 @@ const FINISH_PARAMETERS = {
     (finish: Finish) => storedError(undefined, finish),
     (finish: Finish, cipher: Cipher) => storedError(cipher, finish),
   ],
+  /** The same error, sealed for the thread. */
+  threadError: [
+    "jsonb",
+    () => null,
+    ({ attempt, outcome: { error } }: Finish, cipher: Cipher) =>
+      error === null
+        ? null
+        : THREAD_JSON.error.sealed(cipher, JSON.stringify(error), { thread_id: attempt.threadId }),
+  ],
   /** Null: the thread stays what it was. */
   threadStatus: [
     "text",
@@ -80,7 +89,7 @@ update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
   status = case when t.unfinished_runs > 1 then 'busy' else coalesce(${sql.threadStatus}, t.resting_status) end,
   resting_status = coalesce(${sql.threadStatus}, t.resting_status),
   interrupts = case when ${sql.threadStatus} is null then t.interrupts else ${sql.interrupts} end,
-  error = case when ${sql.threadStatus} is null then t.error else ${sql.error} end, updated_at = now(),
+  error = case when ${sql.threadStatus} is null then t.error else coalesce(${sql.threadError}, ${sql.error}) end, updated_at = now(),
   state_updated_at = case when ${sql.threadStatus} is null then t.state_updated_at else now() end,
   expires_at = now() + t.ttl_minutes * interval '1 minute', version = t.version + 1
 from ended where t.thread_id = ${sql.threadId}
