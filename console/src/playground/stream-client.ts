@@ -1,6 +1,7 @@
 import { Client, type ThreadStream } from "@langchain/langgraph-sdk";
 import { fetchAnswer, type Connection } from "../server/connection.tsx";
 import { messagesIn } from "./messages.ts";
+import { orderEvents } from "./ordered-events.ts";
 import { withOptions, type RunOptions } from "./run-options.ts";
 import type { Turns } from "./turns.ts";
 
@@ -47,6 +48,7 @@ export const clientOfStream = (
     const opened = stream(...asked);
     // Before the hook does, so that it shows nothing of which this has not heard.
     opened.onEvent((event) => turns.hear(event));
+    orderEvents(opened);
     return opened;
   }) as never;
   client.threads.getHistory = () => Promise.resolve([]);

@@ -1,0 +1,95 @@
+import type { ThreadStream } from "@langchain/langgraph-sdk";
+import type { Event } from "@langchain/protocol";
+
+/** Finished ones, of which nothing more is expected, beside those that grow. */
+const MESSAGES_REMEMBERED = 8;
+
+const isFinished = (events: readonly Event[]): boolean => {
+  const { event } = (events.at(-1)?.params.data ?? {}) as { event?: unknown };
+  return event === "message-finish" || event === "error";
+};
+
+const messageOf = ({ params }: Event): string => {
+  const { run_id, id } = params.data as { run_id?: unknown; id?: unknown };
+  return [...params.namespace, run_id ?? id].join("|");
+};
+
+/** The events of each message that grows, and the newest state. */
+const createOrder = () => {
+  const messages = new Map<string, Event[]>();
+  const states = new Map<string, number>();
+  /** Messages of which something has come too late. */
+  const late = new Set<string>();
+
+  const forget = (): void => {
+    for (const [key, events] of messages) {
+      if (messages.size <= MESSAGES_REMEMBERED) return;
+      if (isFinished(events) && !late.has(key)) messages.delete(key);
+    }
+  };
+
+  return {
+    get isLate(): boolean {
+      return late.size > 0;
+    },
+    /** Whether it is to be told now. */
+    add(event: Event): boolean {
+      const { seq = 0, method, params } = event;
+      if (method === "values") {
+        const key = params.namespace.join("|");
+        if (seq < (states.get(key) ?? 0)) return false;
+        states.set(key, seq);
+      }
+      if (method !== "messages") return true;
+      const key = messageOf(event);
+      const events = messages.get(key) ?? [];
+      messages.set(key, events);
+      const place = events.findLastIndex((known) => (known.seq ?? 0) < seq) + 1;
+      if (place < events.length) late.add(key);
+      events.splice(place, 0, event);
+      forget();
+      return !late.has(key);
+    },
+    /** What is to be told again, from the start of each message on, which replaces what was told of it. */
+    *again(): Generator<Event> {
+      for (const key of late) yield* messages.get(key) ?? [];
+      late.clear();
+    },
+  };
+};
+
+const A_MOMENT = Symbol("a moment");
+const aMoment = (): Promise<typeof A_MOMENT> => new Promise((resolve) => setTimeout(resolve, 0, A_MOMENT));
+
+async function* inOrder(source: AsyncIterator<Event>): AsyncGenerator<Event, void, undefined> {
+  const order = createOrder();
+  try {
+    for (let next = source.next(); ;) {
+      const told = await (order.isLate ? Promise.race([next, aMoment()]) : next);
+      if (told === A_MOMENT || told.done === true) yield* order.again();
+      if (told === A_MOMENT) continue;
+      if (told.done === true) return;
+      next = source.next();
+      if (order.add(told.value)) yield told.value;
+    }
+  } finally {
+    await source.return?.();
+  }
+}
+
+/**
+ * Orders what a thread tells of graphs within it. To read one more of them the official client opens another stream, which tells all from
+ * the beginning; until then it gives the new reader what the former stream tells, and later leaves out just that. So the middle or the end
+ * of a message comes before its start, and the start would empty it again.
+ */
+export const orderEvents = (thread: ThreadStream): void => {
+  const subscribe = thread.subscribe.bind(thread) as (...asked: unknown[]) => Promise<AsyncIterable<Event>>;
+  thread.subscribe = (async (...asked: unknown[]) => {
+    const handle = await subscribe(...asked);
+    const [{ namespaces = [] }] = asked as [{ namespaces?: string[][] }];
+    // The root is read from the first stream on.
+    if (!namespaces.some((namespace) => namespace.length > 0)) return handle;
+    const iterate = handle[Symbol.asyncIterator].bind(handle);
+    return Object.assign(handle, { [Symbol.asyncIterator]: () => inOrder(iterate()) });
+  }) as never;
+};
