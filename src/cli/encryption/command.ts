@@ -150,7 +150,7 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
 
   answering(encryption.command("reseal"))
     .description(
-      "Encrypts with the newest key what is not encrypted, or with an older one. May be stopped and begun again.",
+      "Encrypts with the newest key what is not encrypted, or with an older one or by an earlier version. May be stopped and begun again.",
     )
     .action(async (flags: DatabaseFlags & Output) => {
       const { done, left } = await withSealed(flags, async (database) => {
