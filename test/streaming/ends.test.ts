@@ -2,7 +2,7 @@ import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
-import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { IS_PLAIN, startTestServer, type TestServer } from "../helpers/app.ts";
 import {
   command,
   EVERYTHING,
@@ -195,6 +195,25 @@ describe("a run", () => {
       expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
     },
   );
+
+  test.skipIf(IS_PLAIN)("that is rolled back before it began is told by other servers, too", async () => {
+    const threadId = newId();
+    const replica = await startTestServer({ connectionString: server.connectionString });
+    try {
+      const running = await started(server.url, threadId, SLEEP);
+      const { runId } = await started(server.url, threadId, { ...SLEEP, multitask_strategy: "enqueue" });
+      const stream = await openFrames(replica.url, threadId, { channels: EVERYTHING });
+      streams.push(stream);
+      await stream.until(({ event_id: id }) => id === `synth:${running.runId}:running`);
+      await api.cancel(threadId, runId, "action=rollback");
+      await api.cancel(threadId, running.runId);
+      await stream.until(({ event_id: id }) => id === `synth:${runId}:failed`);
+      expect(endsOf(stream.seen, runId)).toMatchObject([{ event: "interrupted" }, { event: "failed" }]);
+      stream.close();
+    } finally {
+      await replica.close();
+    }
+  });
 
   test("ends what JavaScript iterates over when its client cancels it", async () => {
     const client = new Client({ apiUrl: server.url, apiKey: null });
