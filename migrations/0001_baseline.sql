@@ -120,6 +120,7 @@ create table runs (
   -- The execution.
   error              jsonb,                       -- {error, message}
   cancel_action      text check (cancel_action in ('interrupt', 'rollback')),
+  cancel_reason      text check (cancel_reason in ('requested', 'taken', 'replaced', 'disconnected')),
   attempt            integer not null default 0,  -- the fencing token: every write of an attempt carries it
   lost_attempts      integer not null default 0,  -- attempts that lost their worker, for MAX_ATTEMPTS
   turn               integer not null default 0,  -- of the newest attempt; 0 before the first
@@ -164,6 +165,7 @@ create table run_events (
   thread_seq bigint,                              -- the event's id within its thread, see src/events/event-ids.ts
   event      text not null,
   data       text not null,                       -- one line of JSON, as it goes out
+  checkpoint_id uuid,                             -- of the state that it shows, for who joins the run with that
   created_at timestamptz not null default now(),
   primary key (thread_id, run_id, seq)
 );

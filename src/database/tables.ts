@@ -17,6 +17,8 @@ export type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
 export type RunStatus = "pending" | "running" | "error" | "success" | "timeout" | "interrupted";
 export type MultitaskStrategy = "reject" | "enqueue" | "interrupt" | "rollback";
 export type CancelAction = "interrupt" | "rollback";
+/** By whom a run was cancelled: a request, one that says `taken`, a newer run of its thread, its client that has left. */
+export type CancelReason = "requested" | "taken" | "replaced" | "disconnected";
 
 export interface EncryptionKeysTable {
   key_id: string;
@@ -92,6 +94,8 @@ export interface RunsTable {
   delete_thread: Generated<boolean>;
   error: ColumnType<JsonObject | null, JsonObject | string | null | undefined, JsonObject | string | null>;
   cancel_action: CancelAction | null;
+  /** For records alone: who executes a run does not read it. */
+  cancel_reason: ColumnType<never, never, CancelReason | null>;
   attempt: Generated<number>;
   lost_attempts: Generated<number>;
   /** The newest attempt's place among all attempts of the thread, in the order in which they began; 0 before the first. */
@@ -127,6 +131,7 @@ export interface RunEventsTable {
   thread_seq: ColumnType<string | null, number | null, number | null>;
   event: string;
   data: string;
+  checkpoint_id: string | null;
   created_at: Timestamp;
 }
 

@@ -137,8 +137,8 @@ export class RunChannel {
     return this.#keptBytes;
   }
 
-  /** `data` makes one line of JSON; it is called only if somebody wants the event. */
-  emit(event: string, data: () => string): void {
+  /** `data` makes one line of JSON; it is called only if somebody wants the event. `checkpoint`: see RunEvent. */
+  emit(event: string, data: () => string, checkpoint?: string): void {
     if (this.#closed) return;
     const seq = this.#nextSeq;
     this.#nextSeq += 1;
@@ -149,6 +149,7 @@ export class RunChannel {
     }
     this.#tellsProtocol ||= isProtocolEvent(event);
     const kept: RunEvent = { seq, event, data: data() };
+    if (checkpoint !== undefined) kept.checkpoint = checkpoint;
     if (this.#threadOffset !== undefined) kept.threadSeq = seq + this.#threadOffset;
     this.#opening ??= kept;
     if (!this.wanted) {

@@ -12,6 +12,8 @@ export interface RunEvent {
   threadSeq?: number;
   event: string;
   data: string;
+  /** The checkpoint of the state that it shows: who has that needs no event up to this one. For the log alone. */
+  checkpoint?: string;
 }
 
 /** Which run's events. */
@@ -44,9 +46,10 @@ const APPEND = `with thread as (
 held as (
   select r.thread_id, r.run_id from thread join threadloom.runs r on r.thread_id = thread.thread_id
   where r.thread_id = $1 and r.run_id = $2 and r.attempt = $3 and r.status = 'running' for share of r)
-insert into threadloom.run_events (thread_id, run_id, seq, thread_seq, event, data)
-select held.thread_id, held.run_id, e.seq, e.seq + $7::bigint, e.event, e.data
-from held, unnest($4::bigint[], $5::text[], string_to_array($6::text, E'\\n')) as e(seq, event, data)
+insert into threadloom.run_events (thread_id, run_id, seq, thread_seq, event, data, checkpoint_id)
+select held.thread_id, held.run_id, e.seq, e.seq + $7::bigint, e.event, e.data, e.checkpoint_id
+from held, unnest($4::bigint[], $5::text[], string_to_array($6::text, E'\\n'), $8::uuid[])
+  as e(seq, event, data, checkpoint_id)
 returning seq`;
 
 const COLUMNS = `seq::float8 as seq, thread_seq::float8 as "threadSeq", event`;
@@ -73,6 +76,9 @@ const HAS_ALL_AFTER = `select exists (
 
 const LAST_SEQ = `select coalesce(max(seq), -1)::float8 as seq from threadloom.run_events
   where thread_id = $1 and run_id = $2`;
+
+const SHOWING = `select seq::float8 as seq from threadloom.run_events
+  where thread_id = $1 and run_id = $2 and checkpoint_id = $3 order by seq limit 1`;
 
 const OPENING = `select ${COLUMNS}, data from threadloom.run_events
   where thread_id = $1 and run_id = $2 and event = 'metadata' order by seq desc limit 1`;
@@ -130,6 +136,9 @@ export const createEventLog = (database: Database) => ({
             : events.map(({ seq, data }) => cipher.seal(data, eventPlace(source, seq)))
           ).join("\n"),
           threadOffset(source) ?? null,
+          events.some(({ checkpoint }) => checkpoint !== undefined)
+            ? events.map(({ checkpoint }) => checkpoint ?? null)
+            : null,
         ]);
         if (rows.length === 0) throw new LeaseLostError(source.runId, source.attempt);
       } catch (error) {
@@ -181,6 +190,12 @@ export const createEventLog = (database: Database) => ({
   async lastSeq({ threadId, runId }: RunAddress): Promise<number> {
     const rows = await database.query<{ seq: number }>(LAST_SEQ, [threadId, runId]);
     return rows[0]?.seq ?? -1;
+  },
+
+  /** The id of the event that shows the state of this checkpoint; undefined if there is none. */
+  async showing({ threadId, runId }: RunAddress, checkpointId: string): Promise<number | undefined> {
+    const rows = await database.query<{ seq: number }>(SHOWING, [threadId, runId, checkpointId]);
+    return rows[0]?.seq;
   },
 
   /** The first event of the newest attempt that has any; every stream begins with it, also one that is joined late. */

@@ -10,8 +10,8 @@ import { checkpointPayload, debugPayload } from "./checkpoint-payloads.ts";
 /** A chunk of `graph.stream` with several modes and subgraphs. */
 export type StreamChunk = [namespace: string[], mode: string, payload: unknown];
 
-/** Passes an event on; `data` is called only if somebody wants it. */
-export type Emit = (event: string, data: () => string) => void;
+/** Passes an event on; `data` is called only if somebody wants it. `checkpoint`: that of the state which the event shows. */
+export type Emit = (event: string, data: () => string, checkpoint?: string) => void;
 
 /** Modes that LangGraph has under the same name. Unknown modes emit nothing, as the hosted service does. */
 const LANGGRAPH_MODES = ["values", "updates", "debug", "tasks", "checkpoints", "custom", "tools"] as const;

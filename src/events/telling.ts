@@ -1,6 +1,8 @@
 import type { BaseCallbackHandler } from "@langchain/core/callbacks/base";
+import { createLifecycle, LIFECYCLE_MODES, type Failure } from "./lifecycle.ts";
 import { createMessageIds } from "./message-ids.ts";
 import { createChunkConverter, requestModes, type Emit, type StreamChunk } from "./modes.ts";
+import { envelopeOf, isEnvelope } from "./protocol/checkpoints.ts";
 import { createProtocolConverter, PROTOCOL_MODES } from "./protocol/converter.ts";
 import type { GraphEnd } from "./protocol/subgraphs.ts";
 import type { TransformerFactories } from "./protocol/transformers.ts";
@@ -11,6 +13,8 @@ export interface AskedModes {
   stream_subgraphs: boolean;
   /** See RunKwargs. */
   headers?: Readonly<Record<string, string>>;
+  /** Who comes back may name the checkpoint that he has. */
+  resumable?: boolean;
 }
 
 /** What an attempt tells, and what its graph is asked for so that it can. */
@@ -36,8 +40,8 @@ export interface Telling {
   answered(interruptIds: readonly string[]): void;
   /** The graph has stopped, and leaves these interrupts waiting for an answer. */
   asked(interrupts: readonly unknown[]): void;
-  /** The graph streams nothing any more. */
-  end(how: GraphEnd): void;
+  /** The graph streams nothing any more. `why` it has failed, as clients see it. */
+  end(how: GraphEnd, why?: Failure): void;
   /** After `end`: resolves when all that is still to come was told. Undefined if nothing is. */
   settled(): Promise<void> | undefined;
 }
@@ -58,57 +62,79 @@ const withoutSubgraphs = (chunk: StreamChunk): StreamChunk | undefined => {
   return OF_ALL_GRAPHS.has(mode) ? [[], mode, payload] : undefined;
 };
 
+/** Has the event that shows the root's state carry the checkpoint of that, which LangGraph names before it. */
+const createMarking = (emit: Emit) => {
+  let named: string | undefined;
+  return {
+    emit: ((event, data) => {
+      const shows = named !== undefined && (event === "values" || event === "checkpoints");
+      emit(event, data, shows ? named : undefined);
+      if (shows) named = undefined;
+    }) satisfies Emit,
+    hear([namespace, mode, payload]: StreamChunk): void {
+      if (mode === "checkpoints" && namespace.length === 0)
+        named = (isEnvelope(payload) ? payload : envelopeOf(payload))?.id;
+    },
+  };
+};
+
 /**
- * Tells an attempt over the first wire, as its run was asked to; and over the protocol wire if `tellsProtocol`. Then the graph
- * is asked for more than the first wire shows, and that still shows the same.
+ * Tells an attempt over the first wire, as its run was asked to; and over the protocol wire if `tellsProtocol`. Where the graph
+ * has to be asked for more than its run was, the first wire still shows the same.
  */
 export const createTelling = (asked: AskedModes, tellsProtocol: boolean, emit: Emit): Telling => {
   const { langGraph, events } = requestModes(asked.stream_mode);
   const hidden = new Set(Object.keys(asked.headers ?? {}));
-  const convert = createChunkConverter(asked.stream_mode, emit, hidden);
-  if (!tellsProtocol) {
-    return {
-      options: {
-        streamMode: langGraph,
-        subgraphs: asked.stream_subgraphs,
-        ...(langGraph.includes("messages") ? { callbacks: [createMessageIds()] } : {}),
-      },
-      throughEvents: events,
-      wholeOf: (chunk) =>
-        fromRoot((asked.stream_subgraphs ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk),
-      begin: () => undefined,
-      tell: convert,
-      tellsAnswers: false,
-      answered: () => undefined,
-      asked: () => undefined,
-      end: () => undefined,
-      settled: () => undefined,
-    };
-  }
-  const protocol = createProtocolConverter(emit, langGraph.includes("checkpoints"));
+  const marking =
+    asked.resumable === true && asked.stream_mode.includes("values") ? createMarking(emit) : undefined;
+  const convert = createChunkConverter(asked.stream_mode, marking?.emit ?? emit, hidden);
+  const lifecycle = asked.stream_mode.includes("lifecycle") ? createLifecycle(emit) : undefined;
+  const protocol = tellsProtocol
+    ? createProtocolConverter(emit, langGraph.includes("checkpoints"))
+    : undefined;
+  const messageIds = langGraph.includes("messages") || tellsProtocol ? [createMessageIds()] : [];
+  const isMore = (marking ?? lifecycle ?? protocol) !== undefined;
+  const show = (chunk: StreamChunk): void => {
+    const shown = asked.stream_subgraphs || !isMore ? chunk : withoutSubgraphs(chunk);
+    if (shown !== undefined) convert(shown);
+  };
+  const callbacks = [...messageIds, ...(protocol === undefined ? [] : [protocol.handler])];
   return {
-    // With a `version` LangGraph gives the small envelopes of checkpoints, which are no stream mode.
     options: {
-      streamMode: [...new Set([...langGraph, ...PROTOCOL_MODES])],
-      subgraphs: true,
-      version: "v2",
-      callbacks: [createMessageIds(), protocol.handler],
+      streamMode: [
+        ...new Set([
+          ...langGraph,
+          ...(protocol === undefined ? [] : PROTOCOL_MODES),
+          ...(lifecycle === undefined ? [] : LIFECYCLE_MODES),
+        ]),
+      ],
+      subgraphs: asked.stream_subgraphs || isMore,
+      // With a `version` LangGraph gives the small envelopes of checkpoints, which are no stream mode.
+      ...((protocol ?? marking) === undefined ? {} : { version: "v2" }),
+      ...(callbacks.length === 0 ? {} : { callbacks }),
     },
     throughEvents: events,
-    wholeOf: (chunk) => fromRoot(chunk as StreamChunk),
+    wholeOf: (chunk) =>
+      fromRoot((asked.stream_subgraphs || isMore ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk),
     begin({ streamTransformers: factories }) {
       if (Array.isArray(factories) && factories.length > 0)
-        protocol.transformBy(factories as TransformerFactories);
+        protocol?.transformBy(factories as TransformerFactories);
     },
-    tell(chunk) {
-      const shown = asked.stream_subgraphs ? chunk : withoutSubgraphs(chunk);
-      if (shown !== undefined) convert(shown);
-      protocol.convert(chunk);
+    tell: !isMore
+      ? convert
+      : (chunk) => {
+          marking?.hear(chunk);
+          if (lifecycle === undefined) show(chunk);
+          else lifecycle.hear(chunk, () => show(chunk));
+          protocol?.convert(chunk);
+        },
+    tellsAnswers: tellsProtocol,
+    answered: (interruptIds) => protocol?.answered(interruptIds),
+    asked: (interrupts) => protocol?.asked(interrupts),
+    end(how, why) {
+      lifecycle?.end(how, why);
+      protocol?.end(how);
     },
-    tellsAnswers: true,
-    answered: (interruptIds) => protocol.answered(interruptIds),
-    asked: (interrupts) => protocol.asked(interrupts),
-    end: (how) => protocol.end(how),
-    settled: () => protocol.settled(),
+    settled: () => protocol?.settled(),
   };
 };

@@ -36,6 +36,9 @@ void complete;
 /** All columns of a `RunRow`, of `threadloom.runs r`. What only a rollback needs is not among them. */
 export const RUN_COLUMNS = OF_A_RUN.map((column) => `r.${column}`).join(", ");
 
+/** All that a run's record is made of. */
+export const SHOWN_COLUMNS = `${RUN_COLUMNS}, r.cancel_reason`;
+
 /** All columns of an `ExecutedRunRow`. */
 export const EXECUTED_COLUMNS = `${RUN_COLUMNS}, r.auth_user`;
 

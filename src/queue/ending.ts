@@ -1,5 +1,5 @@
 import type { Database, Queryable } from "../database/database.ts";
-import type { CancelAction, EndedRun } from "../database/tables.ts";
+import type { CancelAction, CancelReason, EndedRun } from "../database/tables.ts";
 import type { AttemptSelector, RunEnd, RunOutcome } from "./attempts.ts";
 import { advance } from "./sql/advance.ts";
 import { deletingThreads } from "./sql/delete-threads.ts";
@@ -47,6 +47,7 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
     transaction: Queryable,
     runs: readonly WaitingRun[],
     action: CancelAction,
+    reason: CancelReason,
   ): Promise<RunEnd[]> => {
     if (runs.length === 0) return [];
     let turns: ReadonlyMap<string, number> | undefined;
@@ -64,6 +65,7 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
       await endWaiting(
         transaction,
         runs.map((run) => run.run_id),
+        reason,
       );
     return runs.map((run) => ({ run, ...cancelled(action), turn: turns?.get(run.run_id) }));
   };
@@ -121,6 +123,7 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
       transaction: Queryable,
       runs: readonly WaitingRun[],
       action: CancelAction,
+      reason: CancelReason,
     ): Promise<RunEnd[]> {
       const withThread = runs.filter((run) => run.delete_thread);
       for (const run of withThread) {
@@ -131,7 +134,7 @@ export const createRunEnds = (database: Database, { checkpoints, recordEnds }: R
         await deleteThreads(transaction, threadIds, cancelled(action));
       }
       const others = runs.filter((run) => !run.delete_thread);
-      const ends = await withdraw(transaction, others, action);
+      const ends = await withdraw(transaction, others, action, reason);
       // A run that waited behind one of them may be the next.
       if (others.length > 0) await advance(transaction, await release(transaction, others));
       return [...withThread.map((run) => ({ run, ...cancelled(action) })), ...ends];

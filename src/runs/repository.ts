@@ -5,14 +5,14 @@ import { openOf, openRow, RUN_JSON, THREAD_JSON } from "../encryption/columns.ts
 import type { RunPhase } from "../events/log.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { LARGE_ANSWER_BYTES, type WhenLarge } from "../lib/large-answers.ts";
-import { openRuns, RUN_COLUMNS } from "../queue/columns.ts";
+import { openRuns, RUN_COLUMNS, SHOWN_COLUMNS } from "../queue/columns.ts";
 import type { RunSelector } from "../queue/attempts.ts";
 import { runVisible } from "../queue/run-visible.ts";
 
 export type { RunSelector };
 
-/** `RUN_COLUMNS`, but of `kwargs`, which holds the input, only its length where it is large. */
-const BOUNDED_COLUMNS = `${RUN_COLUMNS.replace(
+/** `SHOWN_COLUMNS`, but of `kwargs`, which holds the input, only its length where it is large. */
+const BOUNDED_COLUMNS = `${SHOWN_COLUMNS.replace(
   "r.kwargs",
   `case when octet_length(r.kwargs::text) <= ${LARGE_ANSWER_BYTES} then r.kwargs end as kwargs`,
 )}, octet_length(r.kwargs::text) as kwargs_bytes`;
@@ -108,7 +108,7 @@ export const createRunRepository = (database: Database) => ({
     const values: unknown[] = [runId, threadId];
     const visible = runVisible(visibility, values);
     const rows = await queryable.query<RunRow>(
-      `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
+      `select ${SHOWN_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
       values,
     );
     return openRuns(queryable, rows)[0];

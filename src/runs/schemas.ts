@@ -131,6 +131,10 @@ const summaryFields = {
       "Of those: how many ended with their server or graph process. It was taken up again after each.",
     ),
   status: runStatus,
+  cancel_reason: z
+    .string()
+    .nullable()
+    .describe("Why it was cancelled, if it was: requested, taken, replaced or disconnected, and a sentence."),
   error: z
     .looseObject({ error: z.string().describe("The class of the error."), message: z.string() })
     .nullable()
@@ -184,7 +188,12 @@ export const listQuery = z.object({
 });
 
 export const cancelManyQuery = z.object({ action: emptyIsAbsent(z.enum(["interrupt", "rollback"])) });
-export const cancelQuery = cancelManyQuery.extend({ wait: queryBoolean });
+export const cancelQuery = cancelManyQuery.extend({
+  wait: queryBoolean,
+  reason: emptyIsAbsent(z.literal("taken")).describe(
+    "taken: another run has taken the run's input over. The run's 'cancel_reason' says so.",
+  ),
+});
 
 export const cancelManyBody = z.object({
   status: optional(z.enum(["pending", "running", "all"])),
@@ -209,5 +218,8 @@ export const joinStreamQuery = z.object({
   namespace,
   last_event_id: queryInteger(-1, 999_999_999_999_999).describe(
     "Counts where there is no header Last-Event-ID. The header Location of a stream has it.",
+  ),
+  checkpoint_id: emptyIsAbsent(uuid).describe(
+    "The checkpoint that the client shows: only the events behind it are sent, or all of a run that has not told it. Counts where no event is named, or -1.",
   ),
 });

@@ -171,6 +171,12 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
     because: "RemoteGraph sends them without a thread, too; with `thread_id` the body names one",
   },
   {
+    what: "`reason` of cancellations, `checkpoint_id` of the stream of a run",
+    lines:
+      /^(POST .*\/cancel: with parameter query reason|GET .*\/stream: with parameter query checkpoint_id)$/,
+    because: "the SDK sends it since 1.15",
+  },
+  {
     what: "`namespace` of the streams of runs",
     lines: /\/stream: with parameter query namespace$/,
     because: "the SDK sends it since 1.15",
@@ -181,9 +187,9 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
     because: "runs are not traced to LangSmith",
   },
   {
-    what: "`error`, `run_started_at`, `run_ended_at`, `available_at`, `graph_id`, `attempts` and `lost_attempts` of runs",
+    what: "`error`, `run_started_at`, `run_ended_at`, `available_at`, `cancel_reason`, `graph_id`, `attempts` and `lost_attempts` of runs",
     lines:
-      /\/runs(\/\{run_id\})?: with answer field (error|run_started_at|run_ended_at|available_at|graph_id|attempts|lost_attempts)$/,
+      /\/runs(\/\{run_id\})?: with answer field (error|run_started_at|run_ended_at|available_at|cancel_reason|graph_id|attempts|lost_attempts)$/,
     because:
       "a run says why it failed, when it started and when it ended, until when it waits, of which graph it is, and how often it was begun",
   },

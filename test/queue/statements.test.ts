@@ -359,19 +359,19 @@ describe("of several runs", () => {
     const waits = await pending();
     await ended();
     const changed = await opened.changes(async () => {
-      await endingWaiting(undefined)(database, [named.runId]);
+      await endingWaiting(undefined)(database, [named.runId], "taken");
       await removeEnded(database, gone);
       await removeEnded(database, waits);
     });
     expect(changed).toEqual(
       new Map<string, unknown>([
-        [named.runId, { status: "interrupted" }],
+        [named.runId, { status: "interrupted", cancel_reason: "taken" }],
         [gone.runId, null],
       ]),
     );
   });
 
-  test("those that are named and in progress are asked to stop; who was to be rolled back stays so", async () => {
+  test("those that are named and in progress are asked to stop; who was to be rolled back stays so, and the first reason counts", async () => {
     const running = (run: QueuedRun = {}) => opened.aRun({ status: "running", ...run });
     const runs = {
       plain: await running(),
@@ -381,10 +381,14 @@ describe("of several runs", () => {
     };
     await running();
     const ids = Object.values(runs).map(({ threadId, runId }) => ({ thread_id: threadId, run_id: runId }));
-    expect(await opened.changes(() => askToCancel(database, ids, "interrupt"))).toEqual(
-      new Map([[runs.plain.runId, { cancel_action: "interrupt" }]]),
+    expect(await opened.changes(() => askToCancel(database, ids, "interrupt", "taken"))).toEqual(
+      new Map<string, unknown>([
+        [runs.plain.runId, { cancel_action: "interrupt", cancel_reason: "taken" }],
+        [runs.interrupted.runId, { cancel_reason: "taken" }],
+        [runs.takenBack.runId, { cancel_reason: "taken" }],
+      ]),
     );
-    expect(await opened.changes(() => askToCancel(database, ids, "rollback"))).toEqual(
+    expect(await opened.changes(() => askToCancel(database, ids, "rollback", "requested"))).toEqual(
       new Map([
         [runs.plain.runId, { cancel_action: "rollback" }],
         [runs.interrupted.runId, { cancel_action: "rollback" }],

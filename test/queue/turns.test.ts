@@ -96,7 +96,7 @@ test("a run that never began has a turn if its events were to be kept, and no at
       await lockThread(transaction, threadId);
       const runs = await lockUnfinished(transaction, threadId);
       const meant = runs.filter(({ run_id: runId }) => runIds.includes(runId));
-      await opened.ends.cancelWaiting(transaction, meant, "interrupt");
+      await opened.ends.cancelWaiting(transaction, meant, "interrupt", "requested");
     });
   const turns = async () =>
     await opened.database.query<{ run_id: string; turn: number }>(

@@ -190,11 +190,14 @@ describe("cancelling", () => {
     expect(found.body).toHaveLength(1);
   });
 
-  test.each(["wait=perhaps", "action=pause"])("refuses ?%s, naming it", async (query) => {
-    const answer = await api.cancel(await api.aThread(), MISSING, query);
-    expect(answer.status).toBe(422);
-    expect(answer.body?.detail).toContain(query.split("=")[0]);
-  });
+  test.each(["wait=perhaps", "action=pause", "reason=because", "reason=taken&action=rollback"])(
+    "refuses ?%s, naming it",
+    async (query) => {
+      const answer = await api.cancel(await api.aThread(), MISSING, query);
+      expect(answer.status).toBe(422);
+      expect(answer.body?.detail).toContain(query.split("=")[0]);
+    },
+  );
 });
 
 describe("cancelling several", () => {

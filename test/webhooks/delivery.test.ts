@@ -127,7 +127,15 @@ test("the receiver is sent the run's record with its values, signed", async () =
   });
   expectSigned(received);
   // What receivers are sent is the hosted service's record; these fields are this server's own.
-  const { error: _, graph_id: __, attempts, lost_attempts, available_at, ...shown } = record;
+  const {
+    error: _,
+    graph_id: __,
+    cancel_reason: ___,
+    attempts,
+    lost_attempts,
+    available_at,
+    ...shown
+  } = record;
   expect({ attempts, lost_attempts, available_at: typeof available_at }).toEqual({
     attempts: 1,
     lost_attempts: 0,

@@ -4,10 +4,9 @@ import type { CheckpointStorage } from "../../checkpoints/types.ts";
 import type { ExecutedRunRow } from "../../database/tables.ts";
 import type { Database } from "../../database/database.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
-import { sqlState, StateStorageError } from "../../domain/errors.ts";
+import { errorForClients } from "../executors/error-for-clients.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { describeThrown } from "../../lib/thrown.ts";
 import { within } from "../../lib/within.ts";
 import { toWireJson } from "../../values/wire-json.ts";
 import type { GraphResult } from "../executors/executor.ts";
@@ -32,29 +31,6 @@ export interface OutcomesParts {
  * than a connection to the database is waited for, so that a database that is away is told from users' code that hangs.
  */
 const READ_WITHIN_MS = 15_000;
-
-/** What PostgreSQL says names tables and statements: that is for the log. */
-const isFromDatabase = (error: unknown): boolean =>
-  sqlState(error) !== undefined && "routine" in (error as Error);
-
-/** An error as clients see it: `{error: <class>, message}`. */
-const errorForClients = (error: unknown): { error: string; message: string } =>
-  error instanceof StateStorageError
-    ? {
-        error: "StateStorageError",
-        message: "The state of the thread could not be read or stored; the server's log says why.",
-      }
-    : isFromDatabase(error)
-      ? {
-          error: "DatabaseError",
-          message: "A database refused what the run wanted; the server's log says why.",
-        }
-      : shown(error);
-
-const shown = (error: unknown): { error: string; message: string } => {
-  const { name, message } = describeThrown(error);
-  return { error: name, message };
-};
 
 const sentenceOf = ({ interrupt_ids: [id, ...others] }: ResumeRefusal): string =>
   id === undefined

@@ -38,8 +38,11 @@ export type AttemptResult =
 
 /** Where an attempt tells its events. */
 export interface AttemptEvents {
-  /** `data` makes one line of JSON; it is called only if somebody wants the event. */
-  emit(event: string, data: () => string): void;
+  /**
+   * `data` makes one line of JSON; it is called only if somebody wants the event. `checkpoint`: that of the state which the event
+   * shows, for who joins the run with it.
+   */
+  emit(event: string, data: () => string, checkpoint?: string): void;
   /** Whether whoever emits should wait for `pause()` first. */
   readonly needsPause: boolean;
   pause(): Promise<void>;

@@ -1,5 +1,6 @@
 import type { AttemptEvents } from "./executor.ts";
 import { ValueTooLargeError } from "../../domain/errors.ts";
+import type { Failure } from "../../events/lifecycle.ts";
 import type { StreamChunk } from "../../events/modes.ts";
 import type { GraphEnd } from "../../events/protocol/subgraphs.ts";
 import type { Telling } from "../../events/telling.ts";
@@ -37,8 +38,8 @@ export const createHearing = (telling: Telling) => {
       telling.tell(whole);
     },
     /** What comes from now on is not heard. `undefined`: the run goes on elsewhere, and its next attempt tells more. */
-    end(how: GraphEnd | undefined): void {
-      if (!isOver && how !== undefined) telling.end(how);
+    end(how: GraphEnd | undefined, why?: Failure): void {
+      if (!isOver && how !== undefined) telling.end(how, why);
       isOver = true;
     },
   };
@@ -48,12 +49,13 @@ export type Hearing = ReturnType<typeof createHearing>;
 
 /** Refuses events that are too large: whoever reads them has each in memory as a whole, here and at the client. */
 export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): AttemptEvents => ({
-  emit(event, data) {
-    sink.emit(event, () => {
+  emit(event, data, checkpoint) {
+    const bounded = (): string => {
       const text = data();
       if (text.length <= charactersAtMost) return text;
       throw new ValueTooLargeError(`An event '${event}'`, charactersAtMost, "EVENT_MAX_MB");
-    });
+    };
+    sink.emit(event, bounded, checkpoint);
   },
   get needsPause() {
     return sink.needsPause;

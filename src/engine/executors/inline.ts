@@ -19,6 +19,7 @@ import type {
   StopReason,
 } from "./executor.ts";
 import { boundEvents, createHearing, createPauses, hearGraph } from "./hearing.ts";
+import { errorForClients } from "./error-for-clients.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
 import { answeredBy, assertAnswersWhatWaits, RefusedResumeError } from "./strict-resume.ts";
 
@@ -79,7 +80,9 @@ const startAttempt = (
   });
   const kwargs = run.kwargs as unknown as RunKwargs;
   const bounded = boundEvents(sink, eventCharactersAtMost);
-  const telling = createTelling(kwargs, tellsProtocol, (event, data) => bounded.emit(event, data));
+  const telling = createTelling({ ...kwargs, resumable: run.resumable }, tellsProtocol, (...event) =>
+    bounded.emit(...event),
+  );
   const hearing = createHearing(telling);
   let saver: AttemptSaver | undefined;
   let graph: RunnableGraph | undefined;
@@ -185,7 +188,8 @@ const startAttempt = (
       };
     } catch (error) {
       const isLost = error instanceof LeaseLostError;
-      hearing.end(stopReason === undefined && !isLost ? "failed" : endOfStopped(stopReason));
+      if (stopReason === undefined && !isLost) hearing.end("failed", () => errorForClients(error));
+      else hearing.end(endOfStopped(stopReason));
       graphEnded();
       if (error instanceof RefusedResumeError) return { kind: "refused", refusal: error.refusal };
       if (graph !== undefined && saver?.endsWithWrites && stopReason === undefined) {

@@ -72,7 +72,11 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): 
     (namespace, data, ids, node) =>
       transformers?.pass("messages", namespace, { ...data, ...ids }, node) ?? true,
   );
-  const subgraphs = createSubgraphs(tell);
+  const subgraphs = createSubgraphs((path, event, { name, toolCallId }) => {
+    const cause = event === "started" &&
+      toolCallId !== undefined && { type: "toolCall", tool_call_id: toolCallId };
+    tell("lifecycle", path, () => ({ event, graph_name: name, ...(cause && { cause }) }));
+  });
   /** Values whose checkpoint comes behind them, though clients want it in front: LangGraph gives whole ones so, at once. */
   let waiting: { namespace: readonly string[]; tell: () => void } | undefined;
   const tellWaiting = (): void => {

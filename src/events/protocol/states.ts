@@ -15,10 +15,15 @@ export const tellValues = (tell: TellProtocol, namespace: readonly string[], pay
   if (Object.keys(values).length > 0) tell("values", namespace, () => values);
 };
 
+const returnedIn = (payload: unknown): [node: string, values: unknown][] =>
+  isObject(payload) ? Object.entries(payload).filter(([node]) => !NO_NODES.has(node)) : [];
+
+/** The nodes that a chunk of `updates` is about. */
+export const nodesOfUpdate = (payload: unknown): string[] => returnedIn(payload).map(([node]) => node);
+
 /** What each node has returned: `{node, values}`, an event for each. Answers the nodes. */
 export const tellUpdates = (tell: TellProtocol, namespace: readonly string[], payload: unknown): string[] => {
-  if (!isObject(payload)) return [];
-  const returned = Object.entries(payload).filter(([node]) => !NO_NODES.has(node));
+  const returned = returnedIn(payload);
   for (const [node, values] of returned) {
     tell(
       "updates",

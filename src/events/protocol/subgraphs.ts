@@ -1,5 +1,3 @@
-import type { TellProtocol } from "./events.ts";
-
 /** How an attempt came to its end, as far as its graph knows. */
 export type GraphEnd = "completed" | "interrupted" | "failed";
 
@@ -18,12 +16,21 @@ interface Subgraph {
   /** `held`: not told yet, for its name comes with its first task. */
   state: "held" | "started" | "ended";
   held: (() => void)[];
+  /** The call of a tool that has started it. */
+  toolCallId?: string | undefined;
   /** The name that `createAgent` gives, of the graph itself or of one around it. */
   agentName: string | undefined;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
+
+/** Told where a graph within the root starts, or has ended. */
+export type TellLifecycle = (
+  path: readonly string[],
+  event: "started" | GraphEnd,
+  facts: { name: string; toolCallId: string | undefined },
+) => void;
 
 /** No segment of a path has it: they are names of nodes with ids of tasks, and LangGraph refuses such names. */
 const keyOf = (path: readonly string[]): string => path.join("|");
@@ -47,7 +54,7 @@ const toolCallOf = (input: unknown): string | undefined => {
  * the task of the node that has called it. What it tells before its first task is held until then, which is at once:
  * that task says by which name an agent goes.
  */
-export const createSubgraphs = (tell: TellProtocol) => {
+export const createSubgraphs = (tell: TellLifecycle) => {
   const graphs = new Map<string, Subgraph>([
     ["", { path: [], state: "started", held: [], agentName: undefined }],
   ]);
@@ -58,10 +65,9 @@ export const createSubgraphs = (tell: TellProtocol) => {
   /** By the path of their graph: the node whose update was told last. */
   const updated = new Map<string, string>();
 
-  const lifecycle = (graph: Subgraph, event: "started" | GraphEnd, cause?: object): void => {
-    const { path } = graph;
-    const name = ownName(graph) ?? nodeOf(path);
-    tell("lifecycle", path, () => ({ event, graph_name: name, ...(cause && { cause }) }));
+  const lifecycle = (graph: Subgraph, event: "started" | GraphEnd): void => {
+    const { path, toolCallId } = graph;
+    tell(path, event, { name: ownName(graph) ?? nodeOf(path), toolCallId });
   };
   /** An agent's name is handed down to the graphs that it calls: theirs it is only if the one around has another. */
   const ownName = ({ path, agentName }: Subgraph): string | undefined =>
@@ -90,12 +96,8 @@ export const createSubgraphs = (tell: TellProtocol) => {
     if (graph.state !== "held") return;
     graph.state = "started";
     const [, taskId = ""] = (graph.path.findLast((part) => part.includes(":")) ?? "").split(":");
-    const callId = toolCalls.get(taskId);
-    lifecycle(
-      graph,
-      "started",
-      callId === undefined ? undefined : { type: "toolCall", tool_call_id: callId },
-    );
+    graph.toolCallId = toolCalls.get(taskId);
+    lifecycle(graph, "started");
     for (const held of graph.held.splice(0)) held();
   };
   const end = (graph: Subgraph, how: GraphEnd): void => {
@@ -142,6 +144,11 @@ export const createSubgraphs = (tell: TellProtocol) => {
       const graph = find(path);
       if (graph.state === "held") graph.held.push(telling);
       else telling();
+    },
+
+    /** Before what a graph says of itself is told by who needs no name of it. */
+    begun(path: readonly string[]): void {
+      start(find(path));
     },
 
     /** Before a chunk of the mode `tasks` is told. */

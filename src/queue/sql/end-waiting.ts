@@ -1,4 +1,5 @@
 import type { Queryable } from "../../database/database.ts";
+import type { CancelReason } from "../../database/tables.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
@@ -35,7 +36,7 @@ export const numberEnds = async (
 export const endingWaiting = (record: RecordEnds | undefined) => {
   const END_WAITING = `with ${NUMBERED},
   ended as (
-    update threadloom.runs r set status = 'interrupted', updated_at = now(),
+    update threadloom.runs r set status = 'interrupted', cancel_reason = $2, updated_at = now(),
       turn = coalesce(c.before + l.place, r.turn)
     from unnest($1::uuid[]) as waiting(run_id)
       left join read_later l on l.run_id = waiting.run_id left join counted c on c.thread_id = l.thread_id
@@ -44,7 +45,7 @@ export const endingWaiting = (record: RecordEnds | undefined) => {
   select count(*) from ended`;
 
   /** Ends runs that wait; the caller holds their locks, and counts the runs of their threads. */
-  return async (transaction: Queryable, runIds: readonly string[]): Promise<void> => {
-    await transaction.query(END_WAITING, [runIds]);
+  return async (transaction: Queryable, runIds: readonly string[], reason: CancelReason): Promise<void> => {
+    await transaction.query(END_WAITING, [runIds, reason]);
   };
 };

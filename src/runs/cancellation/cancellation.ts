@@ -1,6 +1,6 @@
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../database/database.ts";
-import type { CancelAction, RunStatus } from "../../database/tables.ts";
+import type { CancelAction, CancelReason, RunStatus } from "../../database/tables.ts";
 import { runNotFound } from "../../domain/errors.ts";
 import type { Announcements } from "../announcements.ts";
 import type { RunSelector } from "../../queue/attempts.ts";
@@ -33,6 +33,7 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
     visibility: Visibility<"threads">,
     selectors: readonly RunSelector[],
     action: CancelAction,
+    reason: CancelReason,
   ): Promise<number> => {
     const { locked: runs, ended } = await database.transaction(async (transaction) => {
       const threadIds = [...new Set(selectors.map((selector) => selector.threadId))];
@@ -41,8 +42,8 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
       const locked = await lockRuns(transaction, runIds, [...visible]);
       const are = (status: RunStatus) => locked.filter((run) => run.status === status);
       const running = are("running");
-      if (running.length > 0) await askToCancel(transaction, running, action);
-      return { locked, ended: await ends.cancelWaiting(transaction, are("pending"), action) };
+      if (running.length > 0) await askToCancel(transaction, running, action, reason);
+      return { locked, ended: await ends.cancelWaiting(transaction, are("pending"), action, reason) };
     });
     for (const run of runs) if (run.status === "running") announcements.stop(run, action);
     for (const end of ended) announcements.ended(end);
@@ -55,8 +56,10 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
       visibility: Visibility<"threads">,
       selector: RunSelector,
       action: CancelAction,
+      reason: CancelReason,
     ): Promise<void> {
-      if ((await cancelBatch(visibility, [selector], action)) === 0) throw runNotFound(selector.runId);
+      if ((await cancelBatch(visibility, [selector], action, reason)) === 0)
+        throw runNotFound(selector.runId);
     },
 
     /** Answers how many runs were there to cancel. In batches, so that neither memory nor locks grow with them. */
@@ -71,7 +74,12 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
         const named = await listNamed(database, visibility, runIds, statuses);
         const meant = named.filter((run) => threadId === undefined || run.threadId === threadId);
         for (let start = 0; start < meant.length; start += RUNS_PER_BATCH) {
-          found += await cancelBatch(visibility, meant.slice(start, start + RUNS_PER_BATCH), action);
+          found += await cancelBatch(
+            visibility,
+            meant.slice(start, start + RUNS_PER_BATCH),
+            action,
+            "requested",
+          );
         }
         return found;
       }
@@ -79,7 +87,7 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
       for (const each of ["pending", "running"] as const) {
         if (status !== "all" && status !== each) continue;
         const pages = unfinishedPages(database, visibility, each, threadId, RUNS_PER_BATCH);
-        for await (const page of pages) found += await cancelBatch(visibility, page, action);
+        for await (const page of pages) found += await cancelBatch(visibility, page, action, "requested");
       }
       return found;
     },

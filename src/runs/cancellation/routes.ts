@@ -50,13 +50,15 @@ export const createCancellationRoutes =
         },
       },
       async (request, reply) => {
-        const { wait: waits = false, action = "interrupt" } = request.query;
+        const { wait: waits = false, action = "interrupt", reason = "requested" } = request.query;
+        if (reason === "taken" && action === "rollback")
+          throw invalid("'reason' can be 'taken' only where 'action' is 'interrupt'.");
         const close = waits ? request.openStream() : undefined;
         try {
           await service.cancel(
             request.caller,
             { threadId: request.params.thread_id, runId: request.params.run_id },
-            action,
+            { action, reason },
             waits ? { signal: callerGone(reply.raw) } : undefined,
           );
         } finally {

@@ -1,7 +1,7 @@
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { Visibility } from "../../access/visibility.ts";
-import type { CancelAction } from "../../database/tables.ts";
+import type { CancelAction, CancelReason } from "../../database/tables.ts";
 import type { CreatedRun } from "../joining/results.ts";
 import type { RunSelector } from "../repository.ts";
 import type { Cancellation, UnfinishedFilter } from "./cancellation.ts";
@@ -24,17 +24,27 @@ export const createCancellationService = (parts: CancellationServiceParts) => {
     async cancel(
       caller: Caller,
       selector: RunSelector,
-      action: CancelAction,
+      { action, reason }: { action: CancelAction; reason: CancelReason },
       wait: { signal: AbortSignal } | undefined,
     ): Promise<void> {
       const asked = { thread_id: selector.threadId, metadata: {}, action };
-      await cancellation.cancel(await authorize(caller, "threads", "update", asked), selector, action);
+      await cancellation.cancel(
+        await authorize(caller, "threads", "update", asked),
+        selector,
+        action,
+        reason,
+      );
       if (wait !== undefined) await parts.waitForEnd(selector, wait);
     },
 
     /** Ends a run whose creator has left: whoever creates one may say that it is to end then. */
     async abandon({ row }: CreatedRun): Promise<void> {
-      await cancellation.cancel(everyThread, { threadId: row.thread_id, runId: row.run_id }, "interrupt");
+      await cancellation.cancel(
+        everyThread,
+        { threadId: row.thread_id, runId: row.run_id },
+        "interrupt",
+        "disconnected",
+      );
     },
 
     /** Answers how many of the caller's runs were there to cancel. */

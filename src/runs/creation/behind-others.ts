@@ -52,8 +52,8 @@ export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">, limits
       const others = meant.flatMap(({ runId }) => byId.get(runId) ?? []);
       const pending = others.filter(({ status }) => status === "pending");
       const running = others.filter(({ status }) => status === "running");
-      ended.push(...(await ends.replaceWaiting(transaction, pending, action)));
-      if (running.length > 0) await askToCancel(transaction, running, action);
+      ended.push(...(await ends.replaceWaiting(transaction, pending, action, "replaced")));
+      if (running.length > 0) await askToCancel(transaction, running, action, "replaced");
       askedToStop.push(...running.map((other) => ({ run: other, action })));
     }
     const row = await insertBehindOthers(transaction, rights, run, {

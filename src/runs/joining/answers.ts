@@ -20,11 +20,12 @@ const selectorOf = ({ row }: CreatedRun): RunSelector => ({ threadId: row.thread
 const runAddress = ({ server }: FastifyReply, { threadId, runId }: RunSelector): string =>
   `${server.mountPrefix}/threads/${threadId}/runs/${runId}`;
 
-/** Which events of a run a client asked for; `after`: those behind this one. */
+/** Which events of a run a client asked for; `after`: those behind this one; `checkpointId`: see JoiningService. */
 interface Asked {
   modes?: string[] | undefined;
   namespaces: string[] | undefined;
   after: number | undefined;
+  checkpointId?: string | undefined;
 }
 
 /** Has it asked again whether the caller of a request may go on reading a run. */
@@ -36,13 +37,14 @@ const sendEvents = async (
   selector: RunSelector,
   reader: RunReader,
   joining: JoiningService,
-  { modes, namespaces, after }: Asked,
+  { modes, namespaces, after, checkpointId }: Asked,
 ): Promise<Awaited<ReturnType<typeof sendRunEvents>>> => {
   // For who loses the connection before its first event, and so has no Last-Event-ID to come back with.
   const parameters = new URLSearchParams();
   for (const mode of modes ?? []) parameters.append("stream_mode", mode);
   for (const namespace of namespaces ?? []) parameters.append("namespace", namespace);
   if (after !== undefined) parameters.set("last_event_id", String(after));
+  if (checkpointId !== undefined) parameters.set("checkpoint_id", checkpointId);
   const query = parameters.toString();
   void reply.headers({
     "content-location": runAddress(reply, selector),
@@ -59,8 +61,11 @@ const sendEvents = async (
 /** What ends a run whose client has left. */
 interface CancelsRuns {
   abandon(created: CreatedRun): Promise<void>;
-  cancel(caller: Caller, selector: RunSelector, action: "interrupt", wait: undefined): Promise<void>;
+  cancel(caller: Caller, selector: RunSelector, how: typeof LEFT, wait: undefined): Promise<void>;
 }
+
+/** How a run ends whose client has left. */
+const LEFT = { action: "interrupt", reason: "disconnected" } as const;
 
 /** How runs are answered: as a record, as a result that is waited for, as a stream; each with the run's address. */
 export const createRunAnswers = (
@@ -93,7 +98,7 @@ export const createRunAnswers = (
   /** Whoever joins a run ends it as its caller, who may not be allowed to. */
   const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void =>
     endOnDisconnect(reply, selector.runId, () =>
-      cancellation.cancel(reply.request.caller, selector, "interrupt", undefined),
+      cancellation.cancel(reply.request.caller, selector, LEFT, undefined),
     );
 
   const sendResult = (

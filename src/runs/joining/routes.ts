@@ -52,10 +52,11 @@ export const createJoiningRoutes =
       query: z.output<typeof joinStreamQuery>,
     ): Promise<void> => {
       const after = lastEventId(request, query.last_event_id);
-      const reader = await service.read(request.caller, selector, after);
+      const { stream_mode: modes, namespace: namespaces, checkpoint_id: checkpointId } = query;
+      const reader = await service.read(request.caller, selector, { after, checkpointId });
       const onDisconnect = onDisconnectOf(query);
-      const { stream_mode: modes, namespace: namespaces } = query;
-      await answers.joinStream(reply, selector, reader, { modes, namespaces, after, onDisconnect });
+      const asked = { modes, namespaces, after, checkpointId };
+      await answers.joinStream(reply, selector, reader, { ...asked, onDisconnect });
     };
 
     app.get(

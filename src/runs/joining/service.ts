@@ -3,6 +3,7 @@ import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../database/database.ts";
+import type { RunRow } from "../../database/tables.ts";
 import { retryPassing } from "../../database/passing-faults.ts";
 import { eventNotKept, runNotFound } from "../../domain/errors.ts";
 import { SEQ_PER_ATTEMPT } from "../../events/event-ids.ts";
@@ -42,6 +43,14 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
     if (!row?.error || !isTerminal(row.status)) return undefined;
     return { seq: row.attempt * SEQ_PER_ATTEMPT, event: "error", data: toWireJson(row.error) };
   };
+
+  /** Only what is kept for who comes back knows the checkpoints of its events. */
+  const behind = async (
+    selector: RunSelector,
+    row: Pick<RunRow, "resumable"> | undefined,
+    checkpointId: string,
+  ): Promise<number> =>
+    row?.resumable === true ? ((await eventLog.showing(selector, checkpointId)) ?? -1) : -1;
 
   const mayRead = async (caller: Caller, { threadId, runId }: RunSelector): Promise<Visibility<"threads">> =>
     await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
@@ -112,8 +121,15 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       return hub.read({ threadId, runId, after: -1, resumable, cameBeforeEnd: true });
     },
 
-    /** `after`: see ReadOptions. A threadless run's events outlive its row for a moment. */
-    async read(caller: Caller, selector: RunSelector, after: number | undefined): Promise<RunReader> {
+    /**
+     * `after`: see ReadOptions. `checkpointId`, where that names no event: what comes behind the state of this checkpoint, or all
+     * if the run has not shown that. A threadless run's events outlive its row for a moment.
+     */
+    async read(
+      caller: Caller,
+      selector: RunSelector,
+      { after: named, checkpointId }: { after: number | undefined; checkpointId: string | undefined },
+    ): Promise<RunReader> {
       const visibility = await mayRead(caller, selector);
       const { threadId, runId } = selector;
       let row = await repository.find(visibility, selector);
@@ -126,6 +142,8 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       if (row === undefined && (await repository.threadIsHidden(visibility, threadId)))
         throw runNotFound(runId);
       if (row === undefined && !isLeftFor(caller, visibility, selector)) throw runNotFound(runId);
+      const isAsked = checkpointId !== undefined && (named ?? -1) < 0;
+      const after = isAsked ? await behind(selector, row, checkpointId) : named;
       const held = after !== undefined && hub.holdsAllAfter(threadId, runId, after);
       if (row !== undefined && row.resumable && !held && after !== undefined && isTerminal(row.status)) {
         // A gap would look like a complete stream.

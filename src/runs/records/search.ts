@@ -13,7 +13,7 @@ import {
   writeCursor,
 } from "../../domain/cursors.ts";
 import { ThreadloomError } from "../../domain/errors.ts";
-import { openRuns, RUN_COLUMNS } from "../../queue/columns.ts";
+import { openRuns, SHOWN_COLUMNS } from "../../queue/columns.ts";
 import { runVisible } from "../../queue/run-visible.ts";
 import type { RunSearch } from "../schemas.ts";
 
@@ -60,8 +60,8 @@ const COUNTED_AT_MOST = 10_000;
  */
 const CLOCKS_DIFFER_AT_MOST_MS = 600_000;
 
-const COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, multitask_strategy, error, attempt,
-  lost_attempts, available_at, started_at, created_at, updated_at`;
+const COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, multitask_strategy, error, cancel_reason,
+  attempt, lost_attempts, available_at, started_at, created_at, updated_at`;
 
 /** The smallest or largest UUIDv7 of a moment. */
 const idAt = (time: number, rest: "0" | "f"): string => {
@@ -166,7 +166,7 @@ export const createRunSearcher = (database: Database) => {
       }
       const found = await database.boundedRead<RunRow & PageColumns & { created_us: string }>(
         roomyPage(
-          `select ${RUN_COLUMNS} from threadloom.runs r where r.thread_id = $1 and ($2::text is null or r.status = $2)
+          `select ${SHOWN_COLUMNS} from threadloom.runs r where r.thread_id = $1 and ($2::text is null or r.status = $2)
          and ${visible} ${behind} order by r.created_at desc, r.run_id desc limit $3 offset $4`,
           WEIGHT,
         ),

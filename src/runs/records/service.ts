@@ -76,7 +76,8 @@ export const createRecordService = (parts: RecordServiceParts) => {
       const visibility = await authorize(caller, "threads", "delete", asked);
       const row = await repository.find(visibility, selector);
       if (row === undefined) throw runNotFound(selector.runId);
-      if (row.status === "pending") return await cancellation.cancel(visibility, selector, "rollback");
+      if (row.status === "pending")
+        return await cancellation.cancel(visibility, selector, "rollback", "requested");
       if (row.status === "running")
         throw conflict(`Run '${selector.runId}' is in progress; cancel it first.`);
       await removeEnded(database, selector);

@@ -79,9 +79,9 @@ export const createEventPipe = ({ send, askForLog }: EventPipeOptions) => {
           await new Promise<void>((resolve) => awaitingLog.push(resolve));
         },
         hasLogged: () => awaitingLog.shift()?.(),
-        emit(event, data) {
+        emit(event, data, checkpoint) {
           if (!wanted) return;
-          const pair: EventPair = [event, data()];
+          const pair: EventPair = checkpoint === undefined ? [event, data()] : [event, data(), checkpoint];
           onItsWay += charactersOf(pair);
           push(id, pair);
         },

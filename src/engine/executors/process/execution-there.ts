@@ -117,7 +117,7 @@ export class ExecutionThere implements GraphExecution {
   /** Events have arrived; they are taken over when the sink's log and sockets had their turn. */
   emit(events: readonly EventPair[]): void {
     for (const pair of events) {
-      this.sink.emit(pair[0], () => pair[1]);
+      this.sink.emit(pair[0], () => pair[1], pair[2]);
       this.#untaken += charactersOf(pair);
     }
     if (this.#untaken < WINDOW_CHARACTERS / STEPS_OF_WINDOW) return;

@@ -74,7 +74,7 @@ export type ToGraphProcess =
   | { kind: "close" };
 
 /** Name and data of an event; the data are one line of JSON. */
-export type EventPair = readonly [event: string, data: string];
+export type EventPair = readonly [event: string, data: string, checkpoint?: string];
 
 /** A text, or why it could not be made. */
 export type MadeText<Text> = { text: Text } | { error: DescribedError };

@@ -1,0 +1,25 @@
+import { sqlState, StateStorageError } from "../../domain/errors.ts";
+import { describeThrown } from "../../lib/thrown.ts";
+
+/** What PostgreSQL says names tables and statements: that is for the log. */
+const isFromDatabase = (error: unknown): boolean =>
+  sqlState(error) !== undefined && "routine" in (error as Error);
+
+const shown = (error: unknown): { error: string; message: string } => {
+  const { name, message } = describeThrown(error);
+  return { error: name, message };
+};
+
+/** An error as clients see it: `{error: <class>, message}`. */
+export const errorForClients = (error: unknown): { error: string; message: string } =>
+  error instanceof StateStorageError
+    ? {
+        error: "StateStorageError",
+        message: "The state of the thread could not be read or stored; the server's log says why.",
+      }
+    : isFromDatabase(error)
+      ? {
+          error: "DatabaseError",
+          message: "A database refused what the run wanted; the server's log says why.",
+        }
+      : shown(error);

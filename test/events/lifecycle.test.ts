@@ -1,0 +1,100 @@
+import { AIMessage } from "@langchain/core/messages";
+import { fakeModel } from "@langchain/core/testing";
+import { Command, interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+import { createAgent, tool } from "langchain";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { tellRun, type Told } from "./protocol/tell.ts";
+
+/** The mode `lifecycle` of the streams of runs. */
+
+const INPUT = { messages: [{ role: "user", content: "hello" }] };
+const LIFECYCLE = { asked: { stream_mode: ["lifecycle"], stream_subgraphs: false }, tellsProtocol: false };
+
+type Work = (state: typeof MessagesAnnotation.State) => Promise<object> | object;
+const aGraph = (name: string, work: Work) =>
+  new StateGraph(MessagesAnnotation).addNode(name, work).addEdge(START, name);
+const speaking = aGraph("speak", () => ({ messages: ["yes"] })).compile();
+const around = (inner: unknown) =>
+  new StateGraph(MessagesAnnotation).addNode("team", inner as typeof speaking).addEdge(START, "team");
+
+interface Lifecycle {
+  event: string;
+  namespace: string[];
+  tool_call_id?: string;
+  error?: { error: string; message: string };
+}
+const toldBy = ({ first }: Told): Lifecycle[] => first.map(([, data]) => JSON.parse(data) as Lifecycle);
+/** Paths without the ids of tasks. */
+const eventsOf = (told: Told) =>
+  toldBy(told).map(({ event, namespace }) => [namespace.map((part) => part.split(":")[0]).join("/"), event]);
+
+test("graphs within that of the run start and complete, each under its namespace; the root tells nothing", async () => {
+  const told = await tellRun(around(around(speaking).compile()).compile(), INPUT, LIFECYCLE);
+  expect(eventsOf(told)).toEqual([
+    ["team", "started"],
+    ["team/team", "started"],
+    ["team/team", "completed"],
+    ["team", "completed"],
+  ]);
+  for (const [index, [name]] of told.first.entries())
+    expect(name).toBe(`lifecycle|${toldBy(told)[index]?.namespace.join("|")}`);
+  expect(Object.keys(toldBy(told)[0] ?? {})).toEqual(["event", "namespace"]);
+  expect((await tellRun(speaking, INPUT, LIFECYCLE)).first).toEqual([]);
+});
+
+test("a graph starts before anything that it tells itself, and has ended behind it", async () => {
+  const told = await tellRun(around(speaking).compile(), INPUT, {
+    asked: { stream_mode: ["values", "updates", "lifecycle", "tasks"], stream_subgraphs: true },
+    tellsProtocol: false,
+  });
+  const inside = told.first.map(([name]) => name).filter((name) => name.includes("|"));
+  expect(inside.map((name) => name.split("|")[0])).toEqual([
+    "lifecycle",
+    "values",
+    "tasks",
+    "updates",
+    "tasks",
+    "values",
+    "lifecycle",
+  ]);
+});
+
+test("beside it the other modes tell what they tell without it", async () => {
+  const stream_mode = ["values", "updates"];
+  const graph = around(speaking).compile();
+  const namesOf = async (modes: string[]) =>
+    (
+      await tellRun(graph, INPUT, { ...LIFECYCLE, asked: { stream_mode: modes, stream_subgraphs: false } })
+    ).first
+      .map(([name]) => name)
+      .filter((name) => !name.startsWith("lifecycle"));
+  expect(await namesOf([...stream_mode, "lifecycle"])).toEqual(await namesOf(stream_mode));
+});
+
+test("a graph that asks is interrupted", async () => {
+  const asking = aGraph("speak", () => ({ messages: [interrupt("sure?") as string] })).compile();
+  const graph = around(asking).compile({ checkpointer: new MemorySaver() });
+  const thread = { configurable: { thread_id: "1" }, ...LIFECYCLE };
+  const ends = [INPUT, new Command({ resume: "yes" })].map(
+    (input) => async () => tellRun(graph, input, thread),
+  );
+  expect(eventsOf(await ends[0]!()).at(-1)).toEqual(["team", "interrupted"]);
+  expect(eventsOf(await ends[1]!()).at(-1)).toEqual(["team", "completed"]);
+});
+
+test("a graph that a tool calls says which call has started it, at its end, too", async () => {
+  const ask = tool(async () => (await speaking.invoke(INPUT)).messages.at(-1)?.text ?? "", {
+    name: "ask",
+    description: "Asks.",
+    schema: z.object({}),
+  });
+  const model = fakeModel()
+    .respondWithTools([{ name: "ask", args: {}, id: "call_1" }])
+    .respond(new AIMessage("I see"));
+  const told = await tellRun(createAgent({ model, tools: [ask] }).graph, INPUT, LIFECYCLE);
+  expect(toldBy(told)).toMatchObject([
+    { event: "started", tool_call_id: "call_1" },
+    { event: "completed", tool_call_id: "call_1" },
+  ]);
+});
