@@ -9,8 +9,8 @@ import { assertMayListen, isExposed, type Config } from "../config/config.ts";
 import { acceleratorsOf } from "../database/accelerators.ts";
 import { tellOfClock } from "../database/clock.ts";
 import { openDatabase } from "../database/database.ts";
+import { withSessionSettings } from "../database/session-settings.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../database/encryption-keys.ts";
-import { withoutJit } from "../database/jit.ts";
 import { migrate } from "../database/migrate.ts";
 import { assertSessions } from "../database/pooling.ts";
 import { openSignals } from "../database/signals.ts";
@@ -54,7 +54,7 @@ export const openFoundation = async (parts: FoundationParts) => {
   const accelerators = acceleratorsOf(config);
   const addresses = { connectionString: parts.connectionString, directConnectionString, preparedStatements };
   await assertSessions(addresses, accelerators);
-  const connectionString = await withoutJit(parts.connectionString);
+  const connectionString = await withSessionSettings(parts.connectionString);
   const sessionConnectionString = directConnectionString ?? connectionString;
   await migrate(sessionConnectionString, { schema, ...accelerators, logger });
   const database = lifecycle.closing(

@@ -71,12 +71,19 @@ export const roomyPage = (
 };
 
 /**
- * Each is planned for its values: a filter that a thousand records match and one that all match need different plans.
- * A pooler may have refused the connection's `jit=off` (jit.ts). The limit is local to a transaction: for a whole connection a pooler would either refuse it or leave it to whoever
+ * Each is planned for its values: a filter that a thousand records match and one that all match need different plans,
+ * also such as other statements leave (session-settings.ts). The limit is local to a transaction: for a whole connection a pooler would either refuse it or leave it to whoever
  * gets the connection next. A cancel request would save two round trips, but one that comes late hits the statement
  * after it, and `pg` sends it without TLS.
  */
-const OPENING = `begin read only; set local statement_timeout = ${BOUNDED_READ_MS}; set local plan_cache_mode = force_custom_plan; set local jit = off`;
+const OPENING = [
+  "begin read only",
+  `set local statement_timeout = ${BOUNDED_READ_MS}`,
+  "set local plan_cache_mode = force_custom_plan",
+  "set local jit = off",
+  "set local enable_seqscan = on",
+  "set local enable_bitmapscan = on",
+].join("; ");
 
 /** A transaction of `Database`. */
 interface Transaction {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openDatabase, type Database, type Records } from "../../src/database/database.ts";
+import { openDatabase, type Database } from "../../src/database/database.ts";
+import { withSessionSettings } from "../../src/database/session-settings.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { createQueue } from "../../src/queue/queue.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
@@ -21,7 +22,7 @@ let database: Database;
 beforeAll(async () => {
   fresh = await freshDatabase();
   database = openDatabase({
-    connectionString: `${fresh.connectionString}?options=-c%20jit%3Don`,
+    connectionString: await withSessionSettings(fresh.connectionString),
     poolSize: 1,
     applicationName: "threadloom test",
     preparedStatements: true,
@@ -55,31 +56,28 @@ const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nod
 /** The plan of a claim of so many runs, for any parameters, and what it did; it takes nothing. */
 const claimPlan = async (limit: number): Promise<Node> => {
   let plan: Node | undefined;
-  const rollBack = new Error("rolled back");
-  const explaining: Pick<Database, "transaction"> = {
-    async transaction<T>(work: (transaction: Records) => Promise<T>, opening?: string): Promise<T> {
-      return await database.transaction(
-        (transaction) =>
-          work({
-            ...transaction,
-            async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
-              await transaction.query("set local plan_cache_mode = force_generic_plan");
-              const [row] = await transaction.query<{ "QUERY PLAN": { Plan: Node }[] }>(
-                `explain (analyze, buffers, format json) ${text}`,
-                values,
-              );
-              plan = row?.["QUERY PLAN"][0]?.Plan;
-              throw rollBack;
-            },
-          }),
-        opening,
-      );
+  const explaining: Pick<Database, "query"> = {
+    async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
+      const rollBack = new Error("rolled back");
+      await database
+        .transaction(async (transaction) => {
+          await transaction.query("set local plan_cache_mode = force_generic_plan");
+          const [row] = await transaction.query<{ "QUERY PLAN": { Plan: Node }[] }>(
+            `explain (analyze, buffers, format json) ${text}`,
+            values,
+          );
+          plan = row?.["QUERY PLAN"][0]?.Plan;
+          throw rollBack;
+        })
+        .catch((error: unknown) => {
+          if (error !== rollBack) throw error;
+        });
+      return [];
     },
   };
   const queue = createQueue({ ...database, ...explaining }, { maxAttempts: 3, graphIds: GRAPHS });
   // The first reader of an index entry may have to look whether its row is dead.
-  for (let count = 0; count < 2; count += 1)
-    await expect(queue.claim(newId(), 10, limit)).rejects.toBe(rollBack);
+  for (let count = 0; count < 2; count += 1) await queue.claim(newId(), 10, limit);
   if (plan === undefined) throw new Error("No plan.");
   return plan;
 };

@@ -1,16 +1,16 @@
 import { randomInt } from "node:crypto";
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import { nameParameters } from "../../database/named-parameters.ts";
 import type { ClaimedRunRow } from "../../database/tables.ts";
 import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
 import { candidates } from "./lanes.ts";
 import {
+  BEGIN_COUNTING,
   fullOnes,
   LIMIT_PARAMETERS,
   LOCK_FOR_COUNTING,
   MAY_START,
   type RunningLimits,
-  WAIT_BRIEFLY,
 } from "./running-limits.ts";
 import { IS_NEXT_OF_THREAD } from "./next-of-thread.ts";
 
@@ -74,7 +74,7 @@ returning ${EXECUTED_COLUMNS}, r.attempt = 1
 
 /**
  * pending → running. Indexes: runs_claimable, runs_pkey. A claim of one run reads 40 to 140 blocks, with 10 runs that wait
- * and with 50,000, before and after `analyze`, whatever keeps the others from starting: see docs/scaling.md. `skip locked`
+ * and with 50,000, whatever the statistics say (session-settings.ts) and whatever keeps the others from starting: see docs/scaling.md. `skip locked`
  * lets claimers pass each other.
  */
 const CLAIM = nameParameters(LANE_PARAMETERS, (sql) =>
@@ -89,18 +89,9 @@ const CLAIM_WITHIN = nameParameters({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS },
   ),
 );
 
-/**
- * Without these settings the planner reads and sorts whole lanes while it takes the table for empty: after a vacuum that
- * found no runs, until the next `analyze`.
- */
-const BEGIN_CLAIM = "begin; set local enable_bitmapscan = off; set local enable_seqscan = off";
-
 /** Throws `unique_violation` (23505) if another claimer was faster on a thread; the caller tries again. */
-export const claim = async (database: Database, claim: Claim): Promise<ClaimedRunRow[]> =>
-  openRuns(
-    database,
-    await database.transaction((transaction) => CLAIM.query<ClaimedRunRow>(transaction, claim), BEGIN_CLAIM),
-  );
+export const claim = async (queryable: Queryable, claim: Claim): Promise<ClaimedRunRow[]> =>
+  openRuns(queryable, await CLAIM.query<ClaimedRunRow>(queryable, claim));
 
 /** One run, of a caller and a graph that have not as many running as they may. Throws like `claim`. */
 export const claimWithin = async (
@@ -111,4 +102,4 @@ export const claimWithin = async (
     await transaction.query(LOCK_FOR_COUNTING);
     const rows = await CLAIM_WITHIN.query<ClaimedRunRow>(transaction, { ...claim, limit: 1 });
     return openRuns(transaction, rows);
-  }, `${BEGIN_CLAIM}; ${WAIT_BRIEFLY}`);
+  }, BEGIN_COUNTING);

@@ -46,8 +46,8 @@ export const MAY_START = {
  * A server that vanishes between lock and commit would keep the lock until TCP gives its connection up, after hours. Who waits
  * for the lock waits longer than that server may keep it.
  */
-export const WAIT_BRIEFLY =
-  "set local idle_in_transaction_session_timeout = '5s'; set local lock_timeout = '10s'";
+export const BEGIN_COUNTING =
+  "begin; set local idle_in_transaction_session_timeout = '5s'; set local lock_timeout = '10s'";
 
 /**
  * Held until the claim is committed, so that no other counts before that. A table, since not every engine has advisory locks;

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { pino } from "pino";
 import { openDatabase, type Database } from "../../../src/database/database.ts";
+import { withSessionSettings } from "../../../src/database/session-settings.ts";
 import { newId } from "../../../src/lib/ids.ts";
 import { createQueue } from "../../../src/queue/queue.ts";
 import { processCpuMs } from "../cpu.ts";
@@ -46,30 +47,26 @@ interface Explained {
 const buffersOfClaim = async (database: Database): Promise<number> => {
   const samples: number[] = [];
   const putBack = new Error("put back");
-  const explaining: Pick<Database, "transaction"> = {
-    transaction: (work, opening) =>
-      database.transaction(
-        (transaction) =>
-          work({
-            ...transaction,
-            async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
-              const [row] = await transaction.query<Explained>(
-                `explain (analyze, buffers, format json) ${text}`,
-                values,
-              );
-              const plan = row!["QUERY PLAN"][0]!.Plan;
-              samples.push(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]);
-              throw putBack;
-            },
-          }),
-        opening,
-      ),
+  const explaining: Pick<Database, "query"> = {
+    async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
+      await database
+        .transaction(async (transaction) => {
+          const [row] = await transaction.query<Explained>(
+            `explain (analyze, buffers, format json) ${text}`,
+            values,
+          );
+          const plan = row!["QUERY PLAN"][0]!.Plan;
+          samples.push(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]);
+          throw putBack;
+        })
+        .catch((error: unknown) => {
+          if (error !== putBack) throw error;
+        });
+      return [];
+    },
   };
   const queue = createQueue({ ...database, ...explaining }, { maxAttempts: 3, graphIds: [GRAPH] });
-  for (let count = 0; count < BUFFER_SAMPLES; count += 1)
-    await queue.claim(newId(), LEASE_SECONDS, 1).catch((error: unknown) => {
-      if (error !== putBack) throw error;
-    });
+  for (let count = 0; count < BUFFER_SAMPLES; count += 1) await queue.claim(newId(), LEASE_SECONDS, 1);
   return percentile(samples, 0.5);
 };
 
@@ -83,7 +80,7 @@ export const measureClaims = async (
   await others.connect();
   // One connection: the backend whose CPU is read.
   const database = openDatabase({
-    connectionString,
+    connectionString: await withSessionSettings(connectionString),
     poolSize: 1,
     applicationName: "bench",
     preparedStatements: true,

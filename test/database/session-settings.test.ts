@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openDatabase } from "../../src/database/database.ts";
-import { withoutJit } from "../../src/database/jit.ts";
+import { withSessionSettings } from "../../src/database/session-settings.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -27,9 +27,27 @@ const jitOf = async (connectionString: string): Promise<string | undefined> =>
 
 test("a connection says at its start that nothing is compiled, beside what its address says", async () => {
   expect(await jitOf(database.connectionString)).toBe("on");
-  const url = new URL(await withoutJit(`${database.connectionString}?options=-c%20work_mem%3D5MB`));
+  const url = new URL(await withSessionSettings(`${database.connectionString}?options=-c%20work_mem%3D5MB`));
   expect(await jitOf(url.href)).toBe("off");
   expect(await query({ connectionString: url.href }, "show work_mem")).toEqual([{ work_mem: "5MB" }]);
+});
+
+const PLANNING =
+  "select current_setting('enable_seqscan') as whole, current_setting('enable_bitmapscan') as bitmaps";
+
+test("statements are planned by indexes, and searches by whatever is best for them", async () => {
+  const { logger } = listeningLogger();
+  const opened = openDatabase({
+    connectionString: await withSessionSettings(database.connectionString),
+    poolSize: 1,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger,
+  });
+  closers.push(() => opened.close());
+  expect(await opened.query(PLANNING)).toEqual([{ whole: "off", bitmaps: "off" }]);
+  expect(await opened.boundedRead(PLANNING)).toEqual([{ whole: "on", bitmaps: "on" }]);
+  expect(await opened.query(PLANNING)).toEqual([{ whole: "off", bitmaps: "off" }]);
 });
 
 test("no connection of a server compiles statements", async () => {
@@ -86,7 +104,7 @@ const refusingOptions = async (connectionString: string): Promise<string> => {
 
 test("a pooler that refuses options is used without them, and searches behind it are not compiled either", async () => {
   const pooler = await refusingOptions(database.connectionString);
-  expect(await withoutJit(pooler)).toBe(pooler);
+  expect(await withSessionSettings(pooler)).toBe(pooler);
   const { logger } = listeningLogger();
   const opened = openDatabase({
     connectionString: pooler,
