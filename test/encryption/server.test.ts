@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { freshDatabase } from "../helpers/database.ts";
 import { cipherOf, keysOf } from "../helpers/encryption.ts";
 import { query } from "../helpers/query.ts";
 
@@ -64,15 +65,27 @@ describe("a server that was given a key", () => {
       `LANGGRAPH_AES_KEY (${cipherOf(NEW).keyId}). Add it behind the key that is to encrypt from now on.`,
     );
   });
+});
 
-  test("leaves a thread to a server with a newer key, which goes on with it", async () => {
+test("a server with a newer key goes on with a thread of one with an older key", async () => {
+  const database = await freshDatabase();
+  try {
+    const { connectionString } = database;
+    const encryptedMetadataKeys = ["secret"];
+    const older = await startTestServer({
+      connectionString,
+      encryptionKeys: keysOf(OLD),
+      encryptedMetadataKeys,
+    });
+    const client = new Client({ apiUrl: older.url });
     const { thread_id: threadId } = await client.threads.create({ metadata: { secret: "kept" } });
     await client.runs.wait(threadId, "two-step", said("before"));
-    const { connectionString } = server;
+    // Beside the newer one it would take runs that it can't decrypt.
+    await older.close();
     const newer = await startTestServer({
       connectionString,
       encryptionKeys: [...keysOf(NEW), ...keysOf(OLD)],
-      encryptedMetadataKeys: ["secret"],
+      encryptedMetadataKeys,
     });
     try {
       const other = new Client({ apiUrl: newer.url });
@@ -84,9 +97,11 @@ describe("a server that was given a key", () => {
     } finally {
       await newer.close();
     }
-    const keys = await query<{ key_id: string }>(server, "select key_id from threadloom.encryption_keys");
+    const keys = await query<{ key_id: string }>(database, "select key_id from threadloom.encryption_keys");
     expect(keys.map((row) => row.key_id).sort()).toEqual([cipherOf(OLD).keyId, cipherOf(NEW).keyId].sort());
-  });
+  } finally {
+    await database.drop();
+  }
 });
 
 test("a server with a key refuses to store vectors", async () => {
@@ -109,12 +124,14 @@ test("a server with a key refuses to store vectors", async () => {
 });
 
 test("what was stored before there was a key is read and gone on with", async () => {
-  const before = await startTestServer({ encryptionKeys: [] });
+  const database = await freshDatabase();
   try {
+    const { connectionString } = database;
+    const before = await startTestServer({ connectionString, encryptionKeys: [] });
     const client = new Client({ apiUrl: before.url });
     const { thread_id: threadId } = await client.threads.create();
     await client.runs.wait(threadId, "two-step", said("before"));
-    const { connectionString } = before;
+    await before.close();
     const after = await startTestServer({ connectionString, encryptionKeys: keysOf(NEW), graphProcesses: 0 });
     try {
       const later = new Client({ apiUrl: after.url });
@@ -126,6 +143,6 @@ test("what was stored before there was a key is read and gone on with", async ()
       await after.close();
     }
   } finally {
-    await before.close();
+    await database.drop();
   }
 });
