@@ -19,15 +19,18 @@ const GRAPHS = ["one", "two", "three", "four", "five", "six", "seven"];
 
 let fresh: FreshDatabase;
 let database: Database;
-beforeAll(async () => {
-  fresh = await freshDatabase();
-  database = openDatabase({
+/** One connection, with the settings of a server's. */
+const openOne = async (): Promise<Database> =>
+  openDatabase({
     connectionString: await withSessionSettings(fresh.connectionString),
     poolSize: 1,
     applicationName: "threadloom test",
     preparedStatements: true,
     logger: listeningLogger().logger,
   });
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  database = await openOne();
   // The statistics are those of the test alone.
   const tables = await database.query<{ tablename: string }>(
     "select tablename from pg_tables where schemaname = 'threadloom'",
@@ -160,3 +163,22 @@ describe.each([{ graphs: 1, callers: 0 }, { graphs: 1, callers: 60 }, MANY_LANES
     );
   },
 );
+
+/** The first executions of a prepared statement are planned for their values, whatever the statement is. */
+const PLANNED_FOR_VALUES = 5;
+
+test.each(STATISTICS)("claims are not planned one by one, %s", async (_, analyzed) => {
+  await database.query("truncate threadloom.threads cascade");
+  await analyzed(() => fill(500, MANY_LANES));
+  const connection = await openOne();
+  try {
+    const queue = createQueue(connection, { maxAttempts: 3, graphIds: GRAPHS });
+    for (let count = 0; count < 20; count += 1) expect(await queue.claim(newId(), 10, 1)).toHaveLength(1);
+    const plans = await connection.query<{ custom: number }>(
+      "select custom_plans::int as custom from pg_prepared_statements where statement like 'with recursive lanes as%'",
+    );
+    expect(plans).toEqual([{ custom: PLANNED_FOR_VALUES }]);
+  } finally {
+    await connection.close();
+  }
+});

@@ -105,4 +105,4 @@ picked${PICKED} as (
   union all
   select picked.graph_id, picked.lane, r.* from picked cross join lateral ${runAfter("picked")} as r),
 candidates as (
-  select run_id from picked where lost_attempts < ${sql.suspectFrom} limit ${sql.limit} + ${SPARE_CANDIDATES})`;
+  select run_id from picked where lost_attempts < ${sql.suspectFrom} limit (select ${sql.limit}) + ${SPARE_CANDIDATES})`;
