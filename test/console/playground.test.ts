@@ -1,7 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Request } from "playwright-core";
 import { eventually } from "../helpers/conditions.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
+import { openGate } from "./graphs/gate.ts";
 import { playgroundOf } from "./playground-person.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
@@ -167,6 +169,26 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages().getByText("prepared").waitFor();
       await page.getByRole("alert").getByText("This graph always fails.").waitFor();
       await page.unrouteAll({ behavior: "wait" });
+    });
+
+    test("reads a new thread once, and shows its first run as it goes on", async () => {
+      const { page } = shown;
+      const size = page.viewportSize();
+      // Without the panel of the state, which reads it, too.
+      await page.setViewportSize({ width: 1_000, height: 900 });
+      let reads = 0;
+      const count = (request: Request): void => {
+        if (/\/threads\/[^/]+\/state(\?.*)?$/.test(request.url())) reads += 1;
+      };
+      page.on("request", count);
+      await begin("held");
+      await say("hello");
+      await messages().getByText("the first answer").waitFor();
+      expect(reads).toBe(1);
+      await eventually("the graph waits at the gate", () => openGate() === 1 || undefined);
+      await messages().getByText("the second answer").waitFor();
+      page.off("request", count);
+      if (size !== null) await page.setViewportSize(size);
     });
 
     test("takes an input as a form of the graph's schema, and as JSON", async () => {

@@ -77,7 +77,9 @@ export const useLiveThread = (
   const [fault, setFault] = useState<unknown>();
 
   const readAnew = useCallback(() => setGeneration((count) => count + 1), [setGeneration]);
-  useForeignRuns(record, stream, gate, readAnew);
+  /** Something is being sent from here, so what is read now is not somebody else's doing. */
+  const isSending = useRef(false);
+  useForeignRuns(record, stream, { gate, isSending, readAnew });
   useMissedEnd(record, isLoading, gate, readAnew);
 
   /** Of the stream before this one, until this one has read what is stored. */
@@ -118,12 +120,14 @@ export const useLiveThread = (
     const trying = async (action: () => Promise<void>): Promise<void> => {
       setFault(undefined);
       current.current.gate.want(true);
+      isSending.current = true;
       try {
         await action();
       } catch (error) {
         setFault(error);
         throw error;
       } finally {
+        isSending.current = false;
         await renewThread(queries, threadId);
       }
     };
@@ -241,8 +245,14 @@ interface StreamStanding {
   messages: readonly unknown[];
 }
 
-/** How often the server has to say that a run goes on of which the stream tells nothing. */
-const PATIENCE = 2;
+/** A run that goes on may have stored nothing yet, and is not joined then. It is tried again after this time, after twice of it, and so on. */
+const JOINED_WITHIN_MS = 4_000;
+
+interface ForeignRuns {
+  gate: StreamGate;
+  isSending: { readonly current: boolean };
+  readAnew(): void;
+}
 
 /**
  * No stream is open to a thread that rests, so runs that others start are seen by asking: then what is stored is read anew, and
@@ -251,36 +261,41 @@ const PATIENCE = 2;
 const useForeignRuns = (
   record: ThreadRecord | null | undefined,
   { isLoading, isThreadLoading, messages }: StreamStanding,
-  gate: StreamGate,
-  readAnew: () => void,
+  { gate, isSending, readAnew }: ForeignRuns,
 ): void => {
   const isEmpty = messages.length === 0;
   const readFor = useRef<string>(undefined);
   const seen = useRef<string>(undefined);
-  const silence = useRef(0);
+  const tries = useRef(0);
   const isAttached = useRef(false);
   useEffect(() => {
     isAttached.current = false;
   }, [gate]);
   if (isLoading) isAttached.current = true;
+  const isMissed = record?.status === "busy" && !isLoading && !isThreadLoading;
+  useEffect(() => {
+    if (isLoading) tries.current = 0;
+    if (!isMissed) return;
+    const timer = setTimeout(
+      () => {
+        tries.current += 1;
+        readAnew();
+      },
+      JOINED_WITHIN_MS * (tries.current + 1),
+    );
+    return () => clearTimeout(timer);
+  }, [gate, isLoading, isMissed, readAnew]);
   useEffect(() => {
     if (record == null || isThreadLoading) return;
     const now = `${record.status} ${record.state_updated_at ?? record.updated_at}`;
     const hasChanged = seen.current !== undefined && seen.current !== now;
     seen.current = now;
     // Of a run that ended while nobody looked the stream tells no more.
-    if (isLoading && (gate.isOpen || record.status === "busy")) {
-      silence.current = 0;
-      return;
-    }
-    silence.current = record.status === "busy" ? silence.current + 1 : 0;
+    if (isSending.current || (isLoading && (gate.isOpen || record.status === "busy"))) return;
     // One that was told of messages which it takes for none keeps no others either; what is read has them all.
     const isMute =
       isEmpty && record.status !== "busy" && record.state_updated_at != null && readFor.current !== now;
     if (isMute) readFor.current = now;
-    if (isMute || (hasChanged && !(isAttached.current && gate.isOpen)) || silence.current >= PATIENCE) {
-      silence.current = 0;
-      readAnew();
-    }
-  }, [record, isLoading, isThreadLoading, isEmpty, gate, readAnew]);
+    if (isMute || (hasChanged && !(isAttached.current && gate.isOpen))) readAnew();
+  }, [record, isLoading, isThreadLoading, isEmpty, gate, isSending, readAnew]);
 };
