@@ -81,7 +81,8 @@ PostgreSQL. None is written by hand.
 Tables of clients have what a person or a program does with it in their rows, and the versions of the client in their
 columns. Tables of operations have a column for each answer that the contract documents: \`success\`, and the statuses of errors,
 each of which a test provokes. The contract is the hosted server's OpenAPI document (\`test/contract/openapi.json\`); "Description
-of the API" compares this server's own \`/openapi.json\` with it, a row for each kind of difference.
+of the API" compares this server's own \`/openapi.json\` with it, a row for each kind of difference. "Beside the local JavaScript
+server" asks the same of the server that \`langgraphjs dev\` starts: there "differs" is said of that.
 `;
 
 const TAIL = `The tests write this page: \`UPDATE_COMPATIBILITY=1 npm run test:clients\`, and a run that finds it otherwise
