@@ -8,6 +8,7 @@ import { formatNumber } from "./report.ts";
 import { createThreads, HELLO } from "./scenario.ts";
 import { createServerUnderTest, ROOT, type ServerUnderTest } from "./server-process.ts";
 import { readEvents } from "./server-sent-events.ts";
+import { formatStatements, resetStatements } from "./statements.ts";
 
 /*
  * `--against COMMIT`: what a run costs here, beside what it costs in another commit. Both servers run on fresh databases of
@@ -197,6 +198,8 @@ export interface AgainstOptions {
   only: readonly string[] | undefined;
   /** A quarter of the turns. */
   quick: boolean;
+  /** Also the statements of each server, and what they cost. */
+  statements: boolean;
   /** Where each server writes a CPU profile, in a folder of its own. */
   profileFolder: string | undefined;
   /** Takes what has to be closed at the end, also on Ctrl-C. */
@@ -206,7 +209,7 @@ export interface AgainstOptions {
 
 /** Compares the cost of runs here and in another commit. Returns what is to be printed. */
 export const compareAgainst = async (options: AgainstOptions): Promise<string> => {
-  const { commit, only = COMPARED_BY_DEFAULT, quick, profileFolder, closers, progress } = options;
+  const { commit, only = COMPARED_BY_DEFAULT, quick, statements, profileFolder, closers, progress } = options;
   const unknown = only.find((name) => !(name in COMPARED));
   if (unknown !== undefined)
     throw new Error(`--against has no scenario '${unknown}'. It has: ${Object.keys(COMPARED).join(", ")}.`);
@@ -234,6 +237,7 @@ export const compareAgainst = async (options: AgainstOptions): Promise<string> =
       progress(`${name}: ${WARM_UP_RUNS} runs to warm up`);
       const threads = await createThreads(server.remote, WARM_UP_RUNS);
       await run(WIDTH, WARM_UP_RUNS, (index) => work(server, threads[index]!));
+      await resetStatements(server);
     }
     const costs = new Map<ServerUnderTest, Cost[]>(servers.map((server) => [server, []]));
     for (let turn = 0; turn < turns; turn += 1) {
@@ -246,6 +250,12 @@ export const compareAgainst = async (options: AgainstOptions): Promise<string> =
       );
     }
     tables.push(report(name, commit, costs.get(there)!, costs.get(here)!));
+    if (!statements) continue;
+    for (const [label, server] of [
+      [commit, there],
+      ["here", here],
+    ] as const)
+      tables.push(`${label}:\n${await formatStatements(server)}`);
   }
   return `${tables.join("\n\n")}\n\nMedians (and ranges) of ${turns} turns of ${RUNS_PER_TURN} runs, ${WIDTH} at a time, after ${WARM_UP_RUNS} runs each; Node ${process.version}.`;
 };

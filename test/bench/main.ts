@@ -160,10 +160,10 @@ const closingAll = async (work: (closers: Closers) => Promise<void>): Promise<vo
 const against = (commit: string): Promise<void> =>
   closingAll(async (closers) => {
     const profileFolder = options.profile === undefined ? undefined : await makeFolder(options.profile);
-    const { quick } = options;
+    const { quick, statements } = options;
     const only = options.only?.split(",").map((name) => name.trim());
     const loadBefore = currentLoad();
-    console.log(`\n${await compareAgainst({ commit, only, quick, profileFolder, closers, progress })}`);
+    console.log(`\n${await compareAgainst({ commit, only, quick, statements, profileFolder, closers, progress })}`);
     console.log(`Load before: ${loadBefore.toFixed(1)}.`);
   });
 
