@@ -163,7 +163,9 @@ const against = (commit: string): Promise<void> =>
     const { quick, statements } = options;
     const only = options.only?.split(",").map((name) => name.trim());
     const loadBefore = currentLoad();
-    console.log(`\n${await compareAgainst({ commit, only, quick, statements, profileFolder, closers, progress })}`);
+    console.log(
+      `\n${await compareAgainst({ commit, only, quick, statements, profileFolder, closers, progress })}`,
+    );
     console.log(`Load before: ${loadBefore.toFixed(1)}.`);
   });
 
