@@ -18,18 +18,45 @@ const UNANSWERED = "Query read timeout";
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof Error && error.message === UNANSWERED;
 
+/** A statement that was sent, or waits in its connection to be sent. */
+interface Asked {
+  /** Milliseconds that are left to it. */
+  left: number;
+  /** Undefined: it was answered, or given up. */
+  callback: Callback | undefined;
+}
+
 /**
- * Calls back after so many milliseconds in which the event loop ran. After a blocked loop timers run before sockets are
- * read: the block counts as one tick, and what arrived meanwhile is read before the next one.
+ * Counts the milliseconds in which the event loop ran. After a blocked loop timers run before sockets are read: the block
+ * counts as one tick, and what arrived meanwhile is read before the next one. One timer for all statements of a connection,
+ * which stops when there are none: a timer for each costs more than the rest of this file.
  */
-const afterRunning = (milliseconds: number, expired: () => void): NodeJS.Timeout => {
-  let left = TICKS;
-  const timer = setTimeout(() => {
-    left -= 1;
-    if (left > 0) timer.refresh();
-    else expired();
-  }, milliseconds / TICKS);
-  return timer;
+const createSweep = (tickMs: number) => {
+  const asked = new Set<Asked>();
+  let timer: NodeJS.Timeout | undefined;
+  const tick = (): void => {
+    if (asked.size === 0) {
+      clearInterval(timer);
+      timer = undefined;
+    }
+    for (const one of asked) {
+      one.left -= tickMs;
+      if (one.left > 0) continue;
+      const { callback } = one;
+      asked.delete(one);
+      one.callback = undefined;
+      callback?.(new Error(UNANSWERED));
+    }
+  };
+  return {
+    add(one: Asked): void {
+      asked.add(one);
+      // The first tick may come at once.
+      one.left += tickMs;
+      timer ??= setInterval(tick, tickMs).unref();
+    },
+    remove: (one: Asked): boolean => asked.delete(one),
+  };
 };
 
 const isBounded = (statement: unknown): statement is BoundedStatement =>
@@ -41,19 +68,20 @@ const isBounded = (statement: unknown): statement is BoundedStatement =>
  */
 export const boundAnswers = (client: pg.PoolClient, usualMs: number): void => {
   const query = client.query.bind(client) as (text: unknown, values: unknown, callback: Callback) => void;
+  const usual = createSweep(usualMs / TICKS);
   const ask = (statement: unknown, values: unknown, callback: Callback): void => {
-    const bounded = isBounded(statement) ? statement : { text: statement, values, answerMs: usualMs };
-    let isGivenUp = false;
-    const timer = afterRunning(bounded.answerMs, () => {
-      isGivenUp = true;
-      callback(new Error(UNANSWERED));
-    });
-    query(bounded.text, bounded.values, (error, result) => {
-      clearTimeout(timer);
-      if (!isGivenUp) callback(error, result);
+    const bounded = isBounded(statement) ? statement : undefined;
+    const answerMs = bounded?.answerMs ?? usualMs;
+    // Ticks of a tenth: a bound that is shorter than the usual one needs its own.
+    const sweep = answerMs < usualMs ? createSweep(answerMs / TICKS) : usual;
+    const asked: Asked = { left: answerMs, callback };
+    sweep.add(asked);
+    query(bounded?.text ?? statement, bounded?.values ?? values, (error, result) => {
+      sweep.remove(asked);
+      asked.callback?.(error, result);
     });
   };
-  const asked = (statement: unknown, values?: unknown, callback?: Callback): unknown => {
+  const bounded = (statement: unknown, values?: unknown, callback?: Callback): unknown => {
     if (callback) return ask(statement, values, callback);
     return new Promise((resolve, reject) => {
       ask(statement, values, (error, result) => (error ? reject(error) : resolve(result)));
@@ -63,5 +91,5 @@ export const boundAnswers = (client: pg.PoolClient, usualMs: number): void => {
       throw error;
     });
   };
-  client.query = asked as typeof client.query;
+  client.query = bounded as typeof client.query;
 };

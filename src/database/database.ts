@@ -101,8 +101,12 @@ const KEEP_ALIVE_MS = 10_000;
 const IDLE_TIMEOUT_MS = 300_000;
 
 const bytesOf = (value: unknown): number => {
-  if (typeof value === "string" || Buffer.isBuffer(value)) return value.length;
-  return Array.isArray(value) ? value.reduce<number>((bytes, item) => bytes + bytesOf(item), 0) : 0;
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  if (Buffer.isBuffer(value)) return value.length;
+  let bytes = 0;
+  if (Array.isArray(value)) for (const item of value) bytes += bytesOf(item);
+  return bytes;
 };
 
 /** As usual, but for JSON that holds sealed values: only who knows the row can open them. */
