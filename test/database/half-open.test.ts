@@ -81,3 +81,14 @@ test("answers that arrive while the event loop is blocked for longer than they a
   });
   expect(rows).toEqual([[{ one: 1 }], [{ one: 1 }], [{ one: 1 }]]);
 });
+
+test("statements that wait for their answers take no timer each", async () => {
+  const database = aPool(directly);
+  const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  await database.transaction(async (transaction) => {
+    const before = timers();
+    const answers = Array.from({ length: 20 }, () => transaction.query("select 1 as one"));
+    expect(timers() - before).toBeLessThan(2);
+    expect(await Promise.all(answers)).toHaveLength(20);
+  });
+});
