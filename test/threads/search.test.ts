@@ -98,8 +98,9 @@ describe("searching threads", () => {
   );
 
   it.each(["thread_id", "status", "created_at", "updated_at", "state_updated_at"] as const)(
-    "sorts by %s in both directions, equal ones by id",
+    "sorts by %s in both directions, equal ones by id; the largest offset is behind all",
     async (key) => {
+      expect((await search({ sort_by: key, offset: 2_147_483_647 })).body).toEqual([]);
       const ascending = [...threads].sort((one, other) =>
         one[key] === other[key] ? (one.thread_id < other.thread_id ? -1 : 1) : one[key] < other[key] ? -1 : 1,
       );

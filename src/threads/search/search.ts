@@ -99,7 +99,7 @@ const recordsOf = (parts: LongParts, visible: string): string =>
   );
 
 const limitAndOffset = (parametersBefore: number): string =>
-  `limit $${parametersBefore + 1}::int offset $${parametersBefore + 2}::int`;
+  `limit $${parametersBefore + 1}::bigint offset $${parametersBefore + 2}::bigint`;
 
 /** Threads in the order of the index of the sort key (threads_by_creation, _by_update, _by_state_update, threads_pkey). */
 const inOrder = (
@@ -134,7 +134,7 @@ const inOrder = (
     ({
       where,
     }) => `(select ${columns} from threadloom.threads ${where} order by ${orderBy({ ...search, sortBy: "created_at" })}
-      limit $${values.length + 1}::int + $${values.length + 2}::int)`,
+      limit $${values.length + 1}::bigint + $${values.length + 2}::bigint)`,
   );
   return {
     text: `select * from (${parts.join(" union all ")}) threads order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
