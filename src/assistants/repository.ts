@@ -2,6 +2,7 @@ import type { Permission, Visibility } from "../access/visibility.ts";
 import { queriesOver } from "../database/queries.ts";
 import { whereVisible } from "../access/where-visible.ts";
 import type { Database } from "../database/database.ts";
+import { READ_BY_ANY_PLAN } from "../database/session-settings.ts";
 import { compileOnce } from "../database/compile-once.ts";
 import type { AssistantRow } from "../database/tables.ts";
 import { ASSISTANT_JSON, openRow } from "../encryption/columns.ts";
@@ -85,15 +86,19 @@ export const createAssistantRepository = (database: Database) => {
       after: string | undefined,
       limit: number,
     ): Promise<string[]> {
-      const rows = await kysely
-        .selectFrom("threads")
-        .select("thread_id")
-        .where(contains({ assistant_id: assistantId }))
-        .$if(after !== undefined, (query) => query.where("thread_id", ">", after ?? ""))
-        .where(whereVisible(visibility, "metadata"))
-        .orderBy("thread_id")
-        .limit(limit)
-        .execute();
+      const rows = await database.transaction(
+        (transaction) =>
+          queriesOver(transaction)
+            .selectFrom("threads")
+            .select("thread_id")
+            .where(contains({ assistant_id: assistantId }))
+            .$if(after !== undefined, (query) => query.where("thread_id", ">", after ?? ""))
+            .where(whereVisible(visibility, "metadata"))
+            .orderBy("thread_id")
+            .limit(limit)
+            .execute(),
+        READ_BY_ANY_PLAN,
+      );
       return rows.map((row) => row.thread_id);
     },
   };

@@ -7,6 +7,12 @@ import { withProbe } from "./probe.ts";
  * know their indexes, but the planner reads whole tables where its statistics are of a time when these were small or empty.
  */
 const SETTINGS = "-c jit=off -c enable_seqscan=off -c enable_bitmapscan=off";
+/**
+ * Opens a transaction in which statements may be planned in any way: an index of metadata (gin) is read by bitmap scans
+ * alone, and without them PostgreSQL walks the whole table in some order.
+ */
+export const READ_BY_ANY_PLAN =
+  "begin read only; set local enable_seqscan = on; set local enable_bitmapscan = on";
 /** SQLSTATE: what PgBouncer answers to an option that it does not know. */
 const PROTOCOL_VIOLATION = "08P01";
 

@@ -6,7 +6,7 @@ import { nextBehind } from "./next-of-thread.ts";
 const THREADS_PER_LOOK = 500;
 export const FIRST_THREAD = "00000000-0000-0000-0000-000000000000";
 
-/** From thread to thread by the index runs_behind: $2 of them, those after $1. */
+/** From thread to thread by the index runs_behind: $2 of them, those after $1. The status: see `advance`. */
 const ADVANCE_FORGOTTEN = `with recursive threads_behind as (
   (select r.thread_id, 1 as place from threadloom.runs r
    where r.status = 'pending' and r.behind and r.thread_id > $1 order by r.thread_id limit 1)
@@ -17,7 +17,7 @@ const ADVANCE_FORGOTTEN = `with recursive threads_behind as (
   from threads_behind t where t.thread_id is not null and t.place < $2),
 advanced as (
   update threadloom.runs r set behind = false
-  where r.status = 'pending' and r.run_id = any (array(
+  where r.status || '' = 'pending' and r.run_id = any (array(
     select (${nextBehind("t.thread_id")}) from threads_behind t where t.thread_id is not null))
   returning r.thread_id, r.run_id)
 select (select thread_id from threads_behind where place = $2) as last,

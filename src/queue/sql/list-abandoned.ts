@@ -10,16 +10,21 @@ interface Abandoned extends Silence {
   graphIds: readonly string[];
 }
 
-/** Index: see `isSilent`. */
+/**
+ * Index: see `isSilent`. Silent runs come first: `workers` is read whole, and beside the cost of that in a session without sequential
+ * scans PostgreSQL 17 and older take all runs in the order of their ids for as cheap.
+ */
 const listStatement = (seesDeaths: boolean) =>
   nameParameters(
     {
       ...SILENCE_PARAMETERS,
       graphIds: ["text[]", (abandoned: Abandoned) => abandoned.graphIds],
     },
-    (sql) => `select ${EXECUTED_COLUMNS} from threadloom.runs r
-  where ${isSilent(sql, seesDeaths)} and (r.lost_attempts + 1 >= ${sql.maxAttempts} or r.cancel_action is not null)
-    and (r.graph_id = any(${sql.graphIds}) or not r.graph_id in (${HOSTED_GRAPHS}))
+    (sql) => `with silent as materialized (
+    select r.* from threadloom.runs r
+    where ${isSilent(sql, seesDeaths)} and (r.lost_attempts + 1 >= ${sql.maxAttempts} or r.cancel_action is not null))
+  select ${EXECUTED_COLUMNS} from silent r
+  where r.graph_id = any(${sql.graphIds}) or not r.graph_id in (${HOSTED_GRAPHS})
   order by r.run_id`,
   );
 
