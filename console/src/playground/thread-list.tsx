@@ -72,8 +72,8 @@ export const ThreadList = ({ current, onChoose, onDeleted }: ThreadListProps) =>
           onChange={({ target }) => setText(target.value)}
         />
         <p id={`${id}-hint`} className="unseen">
-          A text is looked for in names, first messages and metadata. An id, status=idle (busy, interrupted,
-          error), or metadata as key=value or JSON, the server finds among all threads.
+          A text is looked for in names, first messages and metadata. The server finds an id, status=idle
+          (busy, interrupted, error), and metadata as key=value or JSON among all threads.
         </p>
       </div>
       <FaultNotice error={threads.error ?? remove.error} />

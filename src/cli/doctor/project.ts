@@ -31,8 +31,8 @@ export const checkProject = async (file: string, given: ProjectKeys): Promise<Ch
         : [
             info(
               "langgraph.json",
-              `${forImages.join(", ")}: for building an image (of the hosted service, some for 'threadloom dockerfile'); ` +
-                "a server has no use for them",
+              `${forImages.join(", ")}: for building an image, by the hosted service or by 'threadloom dockerfile'; ` +
+                "a server does not read them",
             ),
           ]),
     ];
