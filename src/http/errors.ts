@@ -106,7 +106,12 @@ const createRefusalLog = () => {
     if (told.size >= TOLD_AT_MOST) told.clear();
     told.set(detail, { at: now, untold: 0 });
     const since = before === undefined || before.untold === 0 ? {} : { others_since: before.untold };
-    request.log.warn({ err: error, ...since }, "a request can't be served at the moment");
+    // Where this server itself refuses, as while it starts, the stack of the refusal says nothing.
+    const own = error instanceof ThreadloomError && error.cause === undefined;
+    request.log.warn(
+      { ...(own ? { reason: detail } : { err: error }), ...since },
+      "a request can't be served at the moment",
+    );
   };
 };
 

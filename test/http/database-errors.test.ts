@@ -1,9 +1,10 @@
 import supertest from "supertest";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createAuthorize } from "../../src/access/authorize.ts";
 import { createAssistantRoutes } from "../../src/assistants/routes.ts";
 import { createAssistantService } from "../../src/assistants/service.ts";
 import { openDatabase, type Database } from "../../src/database/database.ts";
+import { unavailable } from "../../src/domain/errors.ts";
 import { loadGraphs, type Graphs } from "../../src/graphs/graphs.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { aBareApp, FIXTURE_GRAPHS, listeningLogger } from "../helpers/parts.ts";
@@ -126,4 +127,29 @@ test("without a database every request for an assistant is a 503, not a fault", 
     await app.close();
     await away.close();
   }
+});
+
+test("a refusal of the server's own, as while it starts, is told by its sentence and without a stack", async () => {
+  const starting = await aBareApp({
+    routes: [
+      async (app) => {
+        app.get("/starting", () => {
+          throw unavailable("This server is starting or stopping.");
+        });
+        app.get("/away", () => {
+          throw unavailable("The database does not answer.", new Error("connect ECONNREFUSED"));
+        });
+      },
+    ],
+  });
+  onTestFinished(() => starting.app.close());
+  for (const path of ["/starting", "/away"]) expect((await starting.client.get(path)).status).toBe(503);
+  const told = starting.lines
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ level }) => level === 40);
+  expect(told).toMatchObject([
+    { reason: "This server is starting or stopping." },
+    { err: { message: expect.stringContaining("The database does not answer.") as string } },
+  ]);
+  expect(told[0]).not.toHaveProperty("err");
 });
