@@ -27,6 +27,11 @@ const REFUSED_STATES = new Set([
 ]);
 /** Insufficient resources: connections, memory, disk. The operator's to mend, and no fault of any run. */
 const RESOURCES_CLASS = "53";
+/**
+ * What PostgreSQL 15 says with its state of internal errors (XX000) when a session can't begin since the disk is full:
+ * write_item in its relcache.c. Later versions say disk_full.
+ */
+const NO_ROOM_FOR_SESSION = { state: "XX000", message: /^could not write init file/ };
 
 /** The server ended the session; whether what was under way is committed, nobody knows. */
 const ENDED_STATES = new Set([
@@ -82,6 +87,7 @@ const wasNotTaken = (error: Error): boolean => {
     CONTENTION_STATES.has(state) ||
     REFUSED_STATES.has(state) ||
     (/^[0-9A-Z]{5}$/.test(state) && state.startsWith(RESOURCES_CLASS)) ||
+    (state === NO_ROOM_FOR_SESSION.state && NO_ROOM_FOR_SESSION.message.test(error.message)) ||
     NOT_CONNECTED_CODES.has(state) ||
     (CONNECTION_CODES.has(state) && isConnecting(error))
   );

@@ -64,6 +64,17 @@ describe("what passes", () => {
     expect(mayHaveBeenCommitted(error)).toBe(uncertain);
   });
 
+  test("a session that PostgreSQL 15 could not begin on a full disk, but no other internal error of the server", async () => {
+    const refusal = (message: string): Promise<unknown> =>
+      failureOf(
+        database.query(`do $$ begin raise exception '${message}' using errcode = 'internal_error'; end $$`),
+      );
+    const full = await refusal("could not write init file");
+    expect(isPassing(full)).toBe(true);
+    expect(mayHaveBeenCommitted(full)).toBe(false);
+    expect(isPassing(await refusal("cache lookup failed for relation 4711"))).toBe(false);
+  });
+
   test.each([
     ["EAI_AGAIN", "getaddrinfo", false],
     ["ENOTFOUND", "getaddrinfo", false],
