@@ -6,6 +6,7 @@ import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { commandHere } from "../helpers/command-here.ts";
 import { startCommand, type StartedCommand } from "../helpers/command-process.ts";
 import { eventually } from "../helpers/conditions.ts";
+import { query } from "../helpers/query.ts";
 
 const KEY = "0123456789abcdef0123456789abcdef";
 const MISSING = "0199f3a0-0000-7000-8000-000000000000";
@@ -51,6 +52,18 @@ test("runs are listed by status and graph, and one is shown with its error, the 
   expect(text.out).toMatch(/\nGraph +failing\nStatus +error\nAttempts +1\n/);
   expect(text.out).toMatch(/\nTook +[\d.]+ (ms|s)\n/);
   expect(text.out).toMatch(/\nError +\w+/);
+});
+
+test("a run that began by an earlier clock than that of its making has waited for no time", async () => {
+  const thread = await aThread();
+  const run = await aRun(thread, { assistant_id: "counter", input: {} });
+  await eventually("the run is done", async () => (await statusOf(thread, run)) === "success");
+  await query(
+    server,
+    "update threadloom.runs set started_at = created_at - interval '1 millisecond' where run_id = $1",
+    [run],
+  );
+  expect((await threadloom("runs", "show", run)).out).toMatch(/\nWaited +0 ms\n/);
 });
 
 test("a run is followed from its first event to its end", async () => {

@@ -94,7 +94,7 @@ const runText = (run: Run, failedNodes: readonly string[]): string => {
   const waited =
     run.run_started_at == null || run.created_at === undefined
       ? "-"
-      : durationText(Date.parse(run.run_started_at) - Date.parse(run.created_at));
+      : durationText(Math.max(0, Date.parse(run.run_started_at) - Date.parse(run.created_at)));
   return fieldsText([
     ["Run", run.run_id ?? ""],
     ["Thread", run.thread_id ?? ""],
