@@ -35,10 +35,8 @@ const createSweep = (tickMs: number) => {
   const asked = new Set<Asked>();
   let timer: NodeJS.Timeout | undefined;
   const tick = (): void => {
-    if (asked.size === 0) {
-      clearInterval(timer);
-      timer = undefined;
-    }
+    if (asked.size === 0) timer = undefined;
+    else timer?.refresh();
     for (const one of asked) {
       one.left -= tickMs;
       if (one.left > 0) continue;
@@ -53,7 +51,7 @@ const createSweep = (tickMs: number) => {
       asked.add(one);
       // The first tick may come at once.
       one.left += tickMs;
-      timer ??= setInterval(tick, tickMs).unref();
+      timer ??= setTimeout(tick, tickMs).unref();
     },
     remove: (one: Asked): boolean => asked.delete(one),
   };
