@@ -4,7 +4,7 @@ import { invalid } from "./errors.ts";
 export const CURSOR_CHARACTERS = 500;
 
 /** Shapes of keys, for `readCursor`. */
-export const MICROSECONDS = /^\d{1,17}$/;
+export const MICROSECONDS = /^-?\d{1,17}$/;
 export const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**

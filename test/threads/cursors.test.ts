@@ -116,6 +116,20 @@ describe("a cursor", () => {
     next = cursorOf(await search({ limit: 2 })) ?? "";
   });
 
+  test("is taken where a thread is from before 1970, as one that was brought along may be", async () => {
+    for (let threads = 0; threads < 2; threads += 1) {
+      const { thread_id: id } = await room.aThread({ metadata: { group: "old" } });
+      await room.database.query(
+        "update threadloom.threads set created_at = '1969-12-31' where thread_id = $1",
+        [id],
+      );
+    }
+    const asked = { metadata: { group: "old" }, sort_by: "created_at", limit: 1 };
+    const first = await search(asked);
+    const second = await search({ ...asked, cursor: cursorOf(first) });
+    expect(new Set([...first.body, ...second.body].map(({ thread_id: id }) => id)).size).toBe(2);
+  });
+
   test("comes with every page but the last, also where an offset was given; behind it nothing is counted", async () => {
     const asked = { metadata: { group: "given" }, limit: 15 };
     const second = await search({ ...asked, offset: 15 });
