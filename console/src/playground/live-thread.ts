@@ -5,6 +5,7 @@ import { useConnection } from "../server/connection.tsx";
 import type { ShownMessage } from "./messages.ts";
 import type { RunOptions } from "./run-options.ts";
 import { createStreamGate, reconnectDelayMs, type StreamGate } from "../server/stream-gate.ts";
+import { whenHydrated } from "./hydrated.ts";
 import { useIsSeen } from "../server/use-is-seen.ts";
 import { useMissedEnd } from "./missed-end.ts";
 import { clientOfStream, type Values } from "./stream-client.ts";
@@ -131,13 +132,6 @@ export const useLiveThread = (
         await renewThread(queries, threadId);
       }
     };
-    /** While the hook reads what is stored, it takes a run of which it reads for one that goes on, though its end was told meanwhile. */
-    const whenRead = async (): Promise<void> => {
-      for (let read: unknown; read !== current.current.stream.hydrationPromise;) {
-        read = current.current.stream.hydrationPromise;
-        await current.current.stream.hydrationPromise.catch(() => undefined);
-      }
-    };
     /** Resolves as soon as the run has begun. What the server refuses is not kept by the hook, as if it had been said. */
     const submitted = async (input: Input | null): Promise<void> => {
       const said = kept.current;
@@ -153,7 +147,7 @@ export const useLiveThread = (
     return {
       send: (input: Input | null) =>
         trying(async () => {
-          await whenRead();
+          await whenHydrated(() => current.current.stream);
           begunIn.current = shownGeneration.current;
           if (!current.current.stream.isLoading) await submitted(input);
           else
@@ -182,7 +176,7 @@ export const useLiveThread = (
         }),
       answer: (responses: Record<string, unknown>) =>
         trying(async () => {
-          await whenRead();
+          await whenHydrated(() => current.current.stream);
           begunIn.current = shownGeneration.current;
           await current.current.stream.respondAll(responses);
         }),
