@@ -7,7 +7,7 @@ import type { Logger } from "../lib/logger.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
-/** What is known of a server once it has been built, and once it listens. */
+/** How clients of the own server reach it. It is set when the server has been built and when it listens. */
 export interface OwnAddresses {
   address?: string;
   /** With the prefix of the API. */

@@ -39,7 +39,7 @@ interface Blaming {
 /** The pipe that the main process reads the log from; what graphs write to standard output is something else. */
 const LOG_DESCRIPTOR = 4;
 const WATCH = new URL("./main-process-watch.js", import.meta.url);
-/** What the watching thread calls where the loop stands. */
+/** The name of the function that the watching thread calls in the main thread while that is blocked. */
 const WHO_BLOCKS = "threadloom.who-blocks";
 /** So long before the process is killed for its silence, the thread asks: long enough to be heard. */
 const ASKED_BEFORE_MS = 2_000;

@@ -71,10 +71,8 @@ export const roomyPage = (
 };
 
 /**
- * Each is planned for its values: a filter that a thousand records match and one that all match need different plans,
- * also such as other statements leave (session-settings.ts). The limit is local to a transaction: for a whole connection a pooler would either refuse it or leave it to whoever
- * gets the connection next. A cancel request would save two round trips, but one that comes late hits the statement
- * after it, and `pg` sends it without TLS.
+ * PostgreSQL plans each statement for its values, and may scan tables and bitmaps, which other statements may not (session-settings.ts).
+ * The settings are local to a transaction, since a pooler would refuse them for a connection or leave them to its next user.
  */
 const OPENING = [
   "begin read only",

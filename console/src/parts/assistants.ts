@@ -49,7 +49,10 @@ export const useGraphIds = () => {
 type Schemas = GraphSchema & { provisional?: true };
 const ASK_AGAIN_MS = 1_000;
 
-/** What a graph takes and keeps, as JSON schemas; asked for again while the server reads its source. `reference`: an assistant's id, or a graph's; undefined asks for nothing. */
+/**
+ * JSON schemas of a graph's input and state. They are requested again while the server's answer is provisional.
+ * @param reference the id of an assistant or a graph; undefined: nothing is requested
+ */
 export const useSchemas = (reference: string | undefined) => {
   const { client } = useConnection();
   return useQuery({

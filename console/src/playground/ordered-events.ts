@@ -50,7 +50,7 @@ const createOrder = () => {
       forget();
       return !late.has(key);
     },
-    /** What is to be told again, from the start of each message on, which replaces what was told of it. */
+    /** All events of each message whose start came late. They replace what the reader has of that message. */
     *again(): Generator<Event> {
       for (const key of late) yield* messages.get(key) ?? [];
       late.clear();
@@ -78,9 +78,8 @@ async function* inOrder(source: AsyncIterator<Event>): AsyncGenerator<Event, voi
 }
 
 /**
- * Orders what a thread tells of graphs within it. To read one more of them the official client opens another stream, which tells all from
- * the beginning; until then it gives the new reader what the former stream tells, and later leaves out just that. So the middle or the end
- * of a message comes before its start, and the start would empty it again.
+ * Puts the events of subgraphs in order. For each new reader the official client opens a second stream from the beginning, and passes on
+ * the first one until that has come: a message's end may then arrive before its start.
  */
 export const orderEvents = (thread: ThreadStream): void => {
   const subscribe = thread.subscribe.bind(thread) as (...asked: unknown[]) => Promise<AsyncIterable<Event>>;

@@ -29,7 +29,7 @@ const matches =
 export const createSearchRepository = (database: Database) => {
   const kysely = queriesOver(database);
   const { cipher } = database;
-  /** What is sealed opens by its id, which nobody may have asked for. */
+  /** Encrypted columns can only be opened with the id of the row, so it is read even where the caller did not ask for it. */
   const withId = (fields: readonly AssistantField[]): readonly AssistantField[] =>
     cipher === undefined || fields.includes("assistant_id") ? fields : [...fields, "assistant_id"];
   const opened = (row: Partial<AssistantRow>, fields: readonly AssistantField[]): Partial<AssistantRow> => {

@@ -1,4 +1,4 @@
-/** What `dev` takes in place of a server's defaults. Closing has to be quick: what runs goes on at the next start. */
+/** Options of `dev` that differ from those of `start`. The server has little time to close, since its runs go on at the next start. */
 export const DEFAULTS = {
   WORKERS: "1",
   LOG_FORMAT: "pretty",
