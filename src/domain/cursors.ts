@@ -3,8 +3,8 @@ import { invalid } from "./errors.ts";
 /** Longer than any cursor that a list gives. */
 export const CURSOR_CHARACTERS = 500;
 
-/** Shapes of keys, for `readCursor`. */
-export const MICROSECONDS = /^-?\d{1,17}$/;
+/** Shapes of keys, for `readCursor`. Times are from 1653 on: before, JavaScript and PostgreSQL write years differently. */
+export const MICROSECONDS = /^(-\d{1,16}|\d{1,17})$/;
 export const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
@@ -54,6 +54,8 @@ export const microsecondsOf = (column: string): string =>
 /** The time of `microsecondsOf`, for a parameter. JavaScript's own times have milliseconds. */
 export const timeOf = (microseconds: string): string => {
   const whole = BigInt(microseconds);
-  const rest = String(whole % 1_000n).padStart(3, "0");
-  return new Date(Number(whole / 1_000n)).toISOString().replace("Z", `${rest}Z`);
+  // Never negative: before 1970 the remainder of a division is.
+  const rest = ((whole % 1_000n) + 1_000n) % 1_000n;
+  const milliseconds = Number((whole - rest) / 1_000n);
+  return new Date(milliseconds).toISOString().replace("Z", `${String(rest).padStart(3, "0")}Z`);
 };

@@ -120,7 +120,7 @@ describe("a cursor", () => {
     for (let threads = 0; threads < 2; threads += 1) {
       const { thread_id: id } = await room.aThread({ metadata: { group: "old" } });
       await room.database.query(
-        "update threadloom.threads set created_at = '1969-12-31' where thread_id = $1",
+        "update threadloom.threads set created_at = '1969-12-31 23:59:59.999999' where thread_id = $1",
         [id],
       );
     }
