@@ -15,23 +15,28 @@ interface RunAddress {
   run_id: string;
 }
 
-/** $1: how many runs like the newest that succeeded, each on a thread of its own, that wait for a worker. */
+/**
+ * $1: how many runs like the newest that succeeded, each on a thread of its own, that wait for a worker. In the order in
+ * which they are claimed.
+ */
 const ADD_WAITING = `with template as (
   select assistant_id, graph_id, metadata, config, kwargs from threadloom.runs
   where graph_id = 'two-step' and status = 'success' order by run_id desc limit 1),
 thread as (
   insert into threadloom.threads (thread_id, status, metadata, unfinished_runs, turns)
   select gen_random_uuid(), 'busy', template.metadata, 1, 1 from template, generate_series(1, $1::int)
-  returning thread_id)
-insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, kwargs,
-  multitask_strategy)
-select gen_random_uuid(), thread.thread_id, template.assistant_id, template.graph_id, 'pending', template.metadata,
-  template.config, template.kwargs, 'enqueue' from thread, template
-returning thread_id, run_id, created_at`;
+  returning thread_id),
+added as (
+  insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, metadata, config, kwargs,
+    multitask_strategy)
+  select gen_random_uuid(), thread.thread_id, template.assistant_id, template.graph_id, 'pending', template.metadata,
+    template.config, template.kwargs, 'enqueue' from thread, template
+  returning thread_id, run_id, available_at, created_at)
+select thread_id, run_id from added order by available_at, created_at, run_id`;
 
 const addWaiting = async (client: pg.Client, count: number): Promise<RunAddress[]> => {
-  const { rows } = await client.query<RunAddress & { created_at: Date }>(ADD_WAITING, [count]);
-  return rows.sort((a, b) => a.created_at.getTime() - b.created_at.getTime());
+  const { rows } = await client.query<RunAddress>(ADD_WAITING, [count]);
+  return rows;
 };
 
 /** Takes away the runs that wait, and waits for the end of those that are being executed. */
@@ -46,15 +51,30 @@ const emptyQueue = async (client: pg.Client): Promise<void> => {
   }
 };
 
+const countWaiting = async (client: pg.Client): Promise<number> => {
+  const { rows } = await client.query<{ waiting: number }>(
+    "select count(*)::int as waiting from threadloom.runs where status = 'pending'",
+  );
+  return rows[0]!.waiting;
+};
+
+/** What a server did in a second. */
+export interface RunRates {
+  /** Runs that came, each asked for by a client. */
+  created: number;
+  /** Runs that ended, whoever asked for them. */
+  ended: number;
+}
+
 /**
- * Runs per second of a server while `waiting` runs wait: `WIDTH` clients send in a run each and wait for the end of the
- * oldest one, so that as many wait at the end as at the start. With 0 it is their own.
+ * Runs per second of a server while about `waiting` runs wait: `WIDTH` clients send in a run each and wait for the end of the
+ * oldest one. With 0 it is their own. Its slots are never free while runs wait, so more of them end than come.
  */
 export const measureRuns = async (
   replica: Replica,
   client: pg.Client,
   { waiting, count }: { waiting: number; count: number },
-): Promise<number> => {
+): Promise<RunRates> => {
   const threads = await createThreads(replica, FIRST_RUNS + count);
   try {
     const queue = waiting === 0 ? [] : await addWaiting(client, waiting);
@@ -69,9 +89,11 @@ export const measureRuns = async (
       await replica.http.get(`/threads/${oldest.thread_id}/runs/${oldest.run_id}/join`);
     };
     const first = await run(WIDTH, FIRST_RUNS, oneMore);
-    const possible = Math.max(FIRST_RUNS, Math.round(first.perSecond * SECONDS_AT_MOST));
-    const { perSecond } = await run(WIDTH, Math.min(count, possible), (index) => oneMore(FIRST_RUNS + index));
-    return perSecond;
+    const created = Math.min(count, Math.max(FIRST_RUNS, Math.round(first.perSecond * SECONDS_AT_MOST)));
+    const before = await countWaiting(client);
+    const { perSecond } = await run(WIDTH, created, (index) => oneMore(FIRST_RUNS + index));
+    const ended = before + created - (await countWaiting(client));
+    return { created: perSecond, ended: (ended / created) * perSecond };
   } finally {
     await emptyQueue(client);
   }
