@@ -66,23 +66,21 @@ const HEAD = `# Compatibility
 
 For whoever has a client of the hosted Agent Server, or is to choose a server.
 
-Does a client that you have for the hosted Agent Server work here, and does each operation of its API? This page answers by
-tests: each cell is the result of one that ran an official client, or a request, against the real server and a real
-PostgreSQL. None is written by hand.
+This page shows which clients work, what differs from the hosted service, and what differs from the local JavaScript server
+(\`langgraphjs dev\`). Details come last. Each cell is the result of a test, which ran an official client, or a request, against the
+real server and a real PostgreSQL. [Moving from the hosted service](migrating/from-the-hosted-service.md) has the differences in short.
 
 | A cell | means |
 | --- | --- |
 | ${GREEN} | it works as it does with the hosted server: the client gets what it expects, the answer is as the published contract has it |
-| differs | it works, but the answer is another one than the contract's, on purpose; the number leads to the reason below the table |
+| differs | it works, but the answer differs from the contract's on purpose; the number leads to the reason below the table. Beside the local JavaScript server: that server differs |
 | not yet | it is not built; the reason says what happens instead |
 | skipped | the machine that wrote this page could not show it |
 | (empty) | there is nothing to show: the contract has no such answer for this operation |
 
-Tables of clients have what a person or a program does with it in their rows, and the versions of the client in their
-columns. Tables of operations have a column for each answer that the contract documents: \`success\`, and the statuses of errors,
-each of which a test provokes. The contract is the hosted server's OpenAPI document (\`test/contract/openapi.json\`); "Description
-of the API" compares this server's own \`/openapi.json\` with it, a row for each kind of difference. "Beside the local JavaScript
-server" asks the same of the server that \`langgraphjs dev\` starts: there "differs" is said of that.
+Tables of clients have a row for each use, and a column for each version. Tables of operations have a column for each answer that
+the contract documents: \`success\`, and the statuses of errors, each of which a test provokes. The contract is the hosted server's
+OpenAPI document (\`test/contract/openapi.json\`).
 `;
 
 const TAIL = `The tests write this page: \`UPDATE_COMPATIBILITY=1 npm run test:clients\`, and a run that finds it otherwise
@@ -134,7 +132,37 @@ const countCells = (tables: readonly Table[]): { all: number; green: number; oth
   };
 };
 
-const isOfContract = ({ files: [file = ""] }: Table): boolean => file.startsWith("test/contract/");
+/** The tables in the order in which a reader needs them, by the beginnings of their names. Others are details. */
+const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
+  [
+    "Clients",
+    [
+      "Methods of the JavaScript SDK",
+      "Runs by the JavaScript SDK",
+      "Run streams whose connection is cut",
+      "RemoteGraph of JavaScript",
+      "Event streaming: sessions on a thread",
+      "Hooks of front ends",
+      "Components of generative user interfaces",
+      "Python SDK",
+      "RemoteGraph of Python",
+      "Event streaming",
+    ],
+  ],
+  [
+    "Beside the hosted service",
+    [
+      ...["Assistants", "Threads", "Runs", "Streams of threads", "Crons", "Store", "Server"].map(
+        (name) => `Operations: ${name}`,
+      ),
+      "Operations",
+    ],
+  ],
+  ["Beside the local server", ["Beside the local JavaScript server"]],
+  ["Details", [""]],
+];
+const PLACES = GROUPS.flatMap(([title, names]) => names.map((beginning) => ({ title, beginning })));
+const placeOf = ({ name }: Table): number => PLACES.findIndex(({ beginning }) => name.startsWith(beginning));
 
 /** As GitHub makes the address of a heading. */
 const anchorOf = (name: string): string =>
@@ -143,7 +171,7 @@ const anchorOf = (name: string): string =>
     .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
     .replaceAll(" ", "-");
 
-/** All tables with their counts: clients first, which most readers come for. It stands before the first heading, so `parse` skips it. */
+/** All tables with their counts, by group. It stands before the first heading, so `parse` skips it. */
 const renderOverview = (tables: readonly Table[]): string => {
   const { all, green, others } = countCells(tables);
   const rowsOf = (title: string, some: readonly Table[]): string[] =>
@@ -162,16 +190,20 @@ const renderOverview = (tables: readonly Table[]): string => {
   return [
     `**${all} cells: ${green} green (${GREEN}), ${all - green} other${others === "" ? "" : ` (${others})`}.**`,
     "",
-    ...rowsOf(
-      "Clients",
-      tables.filter((table) => !isOfContract(table)),
+    ...GROUPS.flatMap(([group]) =>
+      rowsOf(
+        group,
+        tables.filter((table) => PLACES[placeOf(table)]?.title === group),
+      ),
     ),
-    ...rowsOf("The API", tables.filter(isOfContract)),
   ].join("\n");
 };
 
-export const render = (tables: readonly Table[]): string =>
-  [HEAD, renderOverview(tables), TAIL, ...tables.map(renderTable)].join("\n");
+/** Tables that begin with the same words stand in the order of their names, so that the order in which files ran moves none. */
+export const render = (tables: readonly Table[]): string => {
+  const ordered = tables.toSorted((a, b) => placeOf(a) - placeOf(b) || a.name.localeCompare(b.name));
+  return [HEAD, renderOverview(ordered), TAIL, ...ordered.map(renderTable)].join("\n");
+};
 
 const unescapedCells = (text: string): string[] =>
   text

@@ -73,10 +73,6 @@ export default class CompatibilityReporter implements Reporter {
   }
 }
 
-/** The contract first, then clients. */
-const placeOf = ({ files: [file = ""] }: Table): string =>
-  `${file.startsWith("test/contract/") ? 0 : 1}${file}`;
-
 /** Files that a table is known to come from, and that did not run. */
 const absent = (table: Table, ran: ReadonlySet<string>): string[] =>
   table.files.filter((file) => !ran.has(file) && existsSync(`${ROOT}${file}`));
@@ -116,7 +112,6 @@ const update = (run: readonly Table[], written: readonly Table[], ran: ReadonlyS
       written.find(({ name }) => name === table.name),
     ),
   );
-  const tables = [...anew, ...kept].sort((a, b) => placeOf(a).localeCompare(placeOf(b)));
-  writeFileSync(DOCUMENT, render(tables));
+  writeFileSync(DOCUMENT, render([...anew, ...kept]));
   process.stderr.write(`\nWrote docs/compatibility.md.\n`);
 };
