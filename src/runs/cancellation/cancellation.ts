@@ -9,6 +9,7 @@ import { askToCancel } from "../../queue/sql/ask-to-cancel.ts";
 import { listNamed, unfinishedPages } from "../../queue/sql/list-unfinished.ts";
 import { lockThreads } from "../../queue/sql/lock-threads.ts";
 import { lockRuns } from "../../queue/sql/lock-unfinished.ts";
+import { busyThreads } from "./busy-threads.ts";
 
 export interface CancellationParts {
   database: Database;
@@ -83,10 +84,11 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
         }
         return found;
       }
+      const threadIds = threadId === undefined ? await busyThreads(database, visibility) : [threadId];
       // What waits first: the end of a run in progress would let the next one start.
       for (const each of ["pending", "running"] as const) {
         if (status !== "all" && status !== each) continue;
-        const pages = unfinishedPages(database, visibility, each, threadId, RUNS_PER_BATCH);
+        const pages = unfinishedPages(database, visibility, each, threadIds, RUNS_PER_BATCH);
         for await (const page of pages) found += await cancelBatch(visibility, page, action, "requested");
       }
       return found;
