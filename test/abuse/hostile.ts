@@ -33,7 +33,7 @@ const mustMakeThread = async ({ send }: Sender): Promise<string> => {
 };
 
 /** As the conversations were that once took the memory: many states, a large state, many threads of a megabyte. */
-const LONG_STATES = 1_000;
+const LONG_STATES = 500;
 const LARGE_STATES = 100;
 const LARGE_THREADS = 100;
 const text = (megabytes: number): string => "x".repeat(megabytes * 1_000_000);
