@@ -73,7 +73,7 @@ const streamRoutes =
       async (request, reply) => {
         const { "last-event-id": lastEventId } = request.headers;
         const sight = await service.reading.look(request.caller, request.params.thread_id);
-        const reader = service.reading.read(sight, request.body, {
+        const reader = await service.reading.read(sight, request.body, {
           hasFlushed: () => reply.raw.writableLength === 0,
           userAgent: request.headers["user-agent"],
           lastEventId: typeof lastEventId === "string" && lastEventId !== "" ? lastEventId : undefined,

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import pg from "pg";
 import WebSocket from "ws";
 import type { Authorize } from "../../src/access/authorize.ts";
 import { grantVisibility } from "../../src/access/visibility.ts";
@@ -7,6 +8,8 @@ import { forbidden } from "../../src/domain/errors.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { saying } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { query } from "../helpers/query.ts";
 import { command, EVERYTHING, isRoot, openFrames, type FrameStream } from "./frames.ts";
 
 /** Threads of others over event streaming: whoever may not see one learns nothing of it, not even that it is there. */
@@ -26,7 +29,7 @@ const authorize: Authorize = async (caller, resource, _action, value) =>
       );
 
 let server: TestServer;
-const streams: FrameStream[] = [];
+const streams: Pick<FrameStream, "close">[] = [];
 beforeAll(async () => {
   server = await startTestServer({ apiKeys: Object.values(KEYS), authorize });
 });
@@ -72,6 +75,66 @@ test("a stream of a thread that appears later is told what its owner does there,
   await other.until(isRoot("completed"));
   expect(mine.seen).toEqual([]);
   expect(mine.stream.seen).toEqual([]);
+});
+
+describe("a client who subscribes to a thread of his own", () => {
+  const subscribing = {
+    "over server-sent events": async (threadId: string): Promise<() => string> => {
+      const { seen, until } = await open("me", threadId);
+      void until(() => false).catch(() => undefined);
+      return () => JSON.stringify(seen);
+    },
+    "over a WebSocket": async (threadId: string): Promise<() => string> => {
+      const url = `${server.url.replace("http", "ws")}/threads/${threadId}/stream/events`;
+      const socket = new WebSocket(url, { headers: headersOf("me") });
+      streams.push({ close: () => socket.terminate() });
+      let told = "";
+      socket.on("message", (data) => (told += String(data as Buffer)));
+      const params = { channels: EVERYTHING };
+      socket.on("open", () =>
+        socket.send(JSON.stringify({ id: 1, method: "subscription.subscribe", params })),
+      );
+      await eventually("the answer", () => told.includes("subscription_id"));
+      return () => told;
+    },
+  };
+
+  test.each(Object.entries(subscribing))(
+    "%s is answered when it is followed, so that a run which begins then is told",
+    async (_how, subscribe) => {
+      const threadId = newId();
+      await aThread("me", threadId);
+      const holder = new pg.Client({ connectionString: server.connectionString });
+      await holder.connect();
+      try {
+        // The server can't find the thread for now.
+        await holder.query("begin; lock table threadloom.threads in access exclusive mode");
+        let isAnswered = false;
+        const subscribed = subscribe(threadId).finally(() => (isAnswered = true));
+        await eventually("the thread to be looked for", async () => {
+          const [looks] = await query<{ count: number }>(
+            server,
+            `select count(*)::int from pg_stat_activity
+             where wait_event_type = 'Lock' and query like 'select from threadloom.threads where thread_id%'`,
+          );
+          return looks?.count === 1;
+        });
+        expect(isAnswered).toBe(false);
+        await holder.query("commit");
+        const told = await subscribed;
+        // Over the wire of runs: event streaming is told of these only what somebody follows.
+        await fetch(`${server.url}/threads/${threadId}/runs/wait`, {
+          method: "POST",
+          headers: headersOf("me"),
+          body: JSON.stringify({ assistant_id: "two-step", input: saying("hello") }),
+        });
+        await eventually("the end of the run", () => told().includes('"completed"'));
+        expect(told()).toContain('"method":"values"');
+      } finally {
+        await holder.end();
+      }
+    },
+  );
 });
 
 test("commands to a thread of others are those to one that is not there, or that can't be made", async () => {

@@ -43,9 +43,10 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
 
     /**
      * Reads a thread from `since` of the request on; without that from after the event that `lastEventId` names, or from the
-     * beginning. The thread may not exist yet. Never ends by itself. `hasFlushed`: see Attendance; `onClose` may be called again.
+     * beginning. The thread may not exist yet; one that the caller sees is followed when this resolves. Never ends by itself.
+     * `hasFlushed`: see Attendance; `onClose` may be called again.
      */
-    read(
+    async read(
       sight: Sight,
       request: EventStream,
       {
@@ -59,11 +60,13 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
         userAgent?: string | undefined;
         onClose?: () => void;
       },
-    ): SubscriptionReader {
+    ): Promise<SubscriptionReader> {
       const { threadId } = sight;
       const since = request.since ?? lastEventId;
-      // From this moment on, not from when the database has answered: a run may begin meanwhile.
-      const unfollow = sight.hidesNothing ? hub.followThread(threadId, "protocol") : () => undefined;
+      // A database that is away is waited for once the client is answered.
+      const isSeen = sight.hidesNothing || (await sight.isThere().catch(() => false));
+      // Before the client is answered: he may start a run at once.
+      const unfollow = isSeen ? hub.followThread(threadId, "protocol") : () => undefined;
       const reader = readSubscription({
         threadId,
         filter: createFilter(request, userAgent),
@@ -71,7 +74,7 @@ export const createReadingService = ({ authorize, repository, hub, signals }: Re
         repository,
         audiences,
         hasFlushed,
-        untilSeen: (signal) => arrivals.untilThere(sight, signal),
+        untilSeen: async (signal) => (isSeen ? undefined : await arrivals.untilThere(sight, signal)),
         open: () => openingOf(threadId, since),
         isStillSeen: () => sight.isStillThere(),
         onClose() {

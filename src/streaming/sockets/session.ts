@@ -102,7 +102,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
     }
     const request = validated(eventStreamBody, params, "The params");
     const sight = await service.reading.look(access.caller, threadId);
-    const reader = service.reading.read(sight, request, {
+    const reader = await service.reading.read(sight, request, {
       hasFlushed: () => socket.bufferedAmount === 0,
       onClose: parts.openStream(),
     });

@@ -127,27 +127,10 @@ const openAll = async (token: string) => {
   const events = await streaming(`${path}/stream/events`, token, { channels: ["custom"] });
   const socket = await socketOf(threadId, token);
   const thread = await streaming(`${path}/stream`, token);
-  const begin = async () => {
-    const created = await streaming(`${path}/runs/stream`, token, SLEEP);
-    await eventually("the run to tell something", () => created.told.includes("tick"));
-    const [run] = await clientOf(token).runs.list(threadId);
-    return { created, runId: run?.run_id ?? "" };
-  };
-  const isTold = (): Promise<boolean> =>
-    eventually(
-      "both to be told",
-      () => [events, socket].every(({ told }) => told.includes("tick")),
-      5_000,
-    ).then(
-      () => true,
-      () => false,
-    );
-  let { created, runId } = await begin();
-  // A run that began before the server had found the thread visible for both tells them only its end.
-  while (!(await isTold())) {
-    await clientOf(token).runs.cancel(threadId, runId, true);
-    ({ created, runId } = await begin());
-  }
+  const created = await streaming(`${path}/runs/stream`, token, SLEEP);
+  await eventually("the run to tell something", () => created.told.includes("tick"));
+  const [run] = await clientOf(token).runs.list(threadId);
+  const runId = run?.run_id ?? "";
   const waiting = joining(threadId, runId, token);
   const joined = await streaming(`${path}/runs/${runId}/stream`, token);
   const telling = { created, joined, thread, events, socket };
