@@ -57,6 +57,8 @@ export interface ServerParts {
   answerRoom?: AnswerRoom | undefined;
   /** Graphs are loaded anew by `renew`, in graph processes (`threadloom dev`). */
   development?: Development | undefined;
+  /** Gives up a start that waits for graphs to load. */
+  signal?: AbortSignal | undefined;
   /** What callers may do; as the keys and the project's handlers say if left out. */
   authorize?: Authorize | undefined;
 }
@@ -190,6 +192,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): 
     processId: newId(),
     authorize: parts.authorize,
     development: parts.development,
+    signal: parts.signal,
     lifecycle,
     logger,
   });

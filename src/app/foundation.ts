@@ -42,6 +42,8 @@ export interface FoundationParts {
   authorize: Authorize | undefined;
   /** See ServerParts. */
   development: Development | undefined;
+  /** See ServerParts. */
+  signal: AbortSignal | undefined;
   lifecycle: Lifecycle;
   logger: Logger;
 }
@@ -110,6 +112,7 @@ export const openFoundation = async (parts: FoundationParts) => {
     configPath: config.graphConfigFile,
     projectKeys: config.projectKeys,
     logger,
+    signal: parts.signal,
     checkpointer: checkpoints.saver,
     store: new PostgresStore({
       ...storeParts,

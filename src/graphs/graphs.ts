@@ -9,6 +9,7 @@ import { createCopyFinder } from "./langgraph-copy.ts";
 import { drawGraph, type GraphDrawing } from "./drawing.ts";
 import { placeText } from "./error-place.ts";
 import { graphSchemas, isDeclaredByTypes, type GraphSchemas } from "./json-schemas.ts";
+import { watchLoading } from "./late-loading.ts";
 import { createModuleLoader } from "./modules.ts";
 import {
   boundCopy,
@@ -75,6 +76,10 @@ export interface LoadGraphsOptions extends GraphBindings {
   edition?: number | undefined;
   /** Without one, schemas say what the graphs themselves tell. Closed with the graphs. */
   source?: SourceReader | undefined;
+  /** Gives up loading. */
+  signal?: AbortSignal | undefined;
+  /** Milliseconds after which the log names a graph that still loads. */
+  lateMs?: number | undefined;
 }
 
 const NOTHING: GraphSourceSchemas = new Map();
@@ -101,6 +106,8 @@ export async function loadGraphs({
   store,
   source,
   edition,
+  signal,
+  lateMs,
 }: LoadGraphsOptions): Promise<Graphs> {
   const { entries } = await readGraphConfig(configPath, projectKeys);
   const own: GraphBindings = { checkpointer, store };
@@ -130,7 +137,10 @@ export async function loadGraphs({
     };
   };
 
-  const results = await Promise.allSettled(entries.map(load));
+  const results = await Promise.allSettled(
+    entries.map((entry) => watchLoading(entry, load(entry), { logger, signal, lateMs })),
+  );
+  signal?.throwIfAborted();
   const failures = results.flatMap((result) =>
     result.status === "rejected" ? [result.reason as unknown] : [],
   );

@@ -110,6 +110,7 @@ const open = async (
       endsBlockedProcess: true,
       environment: process.env,
       development,
+      signal,
     });
   const forMs = config.databaseUrl === undefined ? 0 : config.databaseWaitSeconds * 1_000;
   opened.server = await buildBesideDatabase(createServer, { forMs, signal, logger });
@@ -176,7 +177,9 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
     leaving.abort();
     setTimeout(
       () => {
-        logger.fatal("closing took too long");
+        logger.fatal(
+          opened.server === undefined ? "the start could not be given up in time" : "closing took too long",
+        );
         process.exit(1);
       },
       (config.shutdownGraceSeconds + CLOSE_SECONDS) * 1000,
@@ -206,10 +209,9 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
   // A second signal, a graph that exits, closing that took too long: nothing can be waited for any more.
   process.on("exit", (code) => {
     if (isClosed) return;
-    logger.fatal(
-      { code, runs: runsInHand() },
-      "the process exits although not everything is closed; its runs go on elsewhere",
-    );
+    const runs = runsInHand();
+    const next = runs.length === 0 ? "" : "; a server that runs or starts goes on with its runs";
+    logger.fatal({ code, runs }, `the process exits although not everything is closed${next}`);
     opened.postgres?.abandon();
   });
   // A graph that forgets to await a promise must not take the runs of all others with it.

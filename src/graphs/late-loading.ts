@@ -1,0 +1,41 @@
+import type { Logger } from "../lib/logger.ts";
+import type { GraphEntry } from "../project/langgraph-json.ts";
+
+const LATE_MS = 10_000;
+
+export interface LoadingWatch {
+  logger: Logger;
+  /** Gives up waiting; the module may go on loading. */
+  signal?: AbortSignal | undefined;
+  lateMs?: number | undefined;
+}
+
+/**
+ * What loading a graph answers. An `await` at the top level of a module may never end, and nothing but its name in the log
+ * would tell why a server does not start.
+ */
+export const watchLoading = async <Loaded>(
+  { id, file }: GraphEntry,
+  loading: Promise<Loaded>,
+  { logger, signal, lateMs = LATE_MS }: LoadingWatch,
+): Promise<Loaded> => {
+  const timer = setTimeout(() => {
+    const after = `${lateMs / 1_000} seconds`;
+    logger.warn(
+      { graph_id: id, file },
+      `graph '${id}' has not finished loading after ${after}, and is waited for: does its module await something that never comes?`,
+    );
+  }, lateMs);
+  let giveUp = (): void => undefined;
+  const givenUp = new Promise<never>((_resolve, reject) => {
+    giveUp = () => reject(signal?.reason as Error);
+    if (signal?.aborted === true) giveUp();
+    signal?.addEventListener("abort", giveUp, { once: true });
+  });
+  try {
+    return await Promise.race([loading, givenUp]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", giveUp);
+  }
+};

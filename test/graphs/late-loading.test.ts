@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { loadGraphs } from "../../src/graphs/graphs.ts";
+import { eventually } from "../helpers/conditions.ts";
+import { listeningLogger } from "../helpers/parts.ts";
+import { aConfig, aFile, failure } from "./helpers.ts";
+
+test.each([
+  ["whose module waits for ever", "await new Promise(() => undefined);\nexport const graph = undefined;"],
+  ["that is a promise which is not kept", "export const graph = new Promise(() => undefined);"],
+])("a graph %s is named in the log once, and loading can be given up", async (_what, text) => {
+  const file = await aFile("endless.mjs", text);
+  const configPath = await aConfig({ endless: `${file}:graph`, counter: "counter.ts:graph" });
+  const { logger, lines } = listeningLogger();
+  const leaving = new AbortController();
+  const reason = new Error("no longer wanted");
+  const loading = failure(loadGraphs({ configPath, logger, signal: leaving.signal, lateMs: 5 }));
+  const named = () => lines.filter((line) => line.includes("graph 'endless' has not finished loading"));
+  await eventually("the log names it", () => named().length > 0);
+  leaving.abort(reason);
+  expect(await loading).toBe(reason);
+  expect(named()).toHaveLength(1);
+});
