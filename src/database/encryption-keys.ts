@@ -197,8 +197,11 @@ export const keepKeyNoted = async (
           serverId,
         ]);
       } catch (error) {
-        if (!isPassing(error)) throw error;
-        logger.debug({ err: error }, "the database can't be told that this server encrypts no more");
+        // The note expires by itself, so this must not fail the stop of a server.
+        logger[isPassing(error) ? "debug" : "warn"](
+          { err: error },
+          "the database can't be told that this server encrypts no more",
+        );
       }
     },
   };

@@ -193,22 +193,17 @@ describe("a clock that steps back during a run", () => {
 describe("behind a server whose clock is an hour ahead", () => {
   const graph = row({ a: done("a") });
 
-  /** As if the thread's last turn had been made there; returns the checkpoint before. */
-  const putForward = async (threadId: string): Promise<string> => {
-    const { config, parentConfig } = await stateOf(threadId, graph);
+  /** A turn of that server; returns the checkpoint before its last one. */
+  const turnThere = async (threadId: string): Promise<string> => {
     step(HOUR_MS);
-    await opened.database.query(
-      "update threadloom.checkpoints set checkpoint_id = $1 where checkpoint_id = $2",
-      [uuid6(-1), checkpointOf(config)],
-    );
+    await run(threadId, graph, { steps: ["one"] });
     vi.useRealTimers();
-    return checkpointOf(parentConfig);
+    return checkpointOf((await stateOf(threadId, graph)).parentConfig);
   };
 
   test("a turn is the newest at once, and so are those after it", async () => {
     const { threadId } = await aRunningRun(opened.database);
-    await run(threadId, graph, { steps: ["one"] });
-    await putForward(threadId);
+    await turnThere(threadId);
     await run(threadId, graph, { steps: ["two"] });
     await run(threadId, graph, { steps: ["three"] });
     expect(await stepsOf(threadId, graph)).toEqual(["one", "a", "two", "a", "three", "a"]);
@@ -216,8 +211,7 @@ describe("behind a server whose clock is an hour ahead", () => {
 
   test("a turn that goes on from an older checkpoint is the newest, too", async () => {
     const { threadId } = await aRunningRun(opened.database);
-    await run(threadId, graph, { steps: ["one"] });
-    const before = await putForward(threadId);
+    const before = await turnThere(threadId);
     await run(threadId, graph, { steps: ["other"] }, { checkpointId: before });
     expect(await stepsOf(threadId, graph)).toEqual(["one", "other", "a"]);
   });

@@ -3,8 +3,17 @@ import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  checkpointPlace,
+  contentPlace,
+  elementsPlace,
+  openRecord,
+  openWrites,
+} from "../../src/checkpoints/rows/sealing.ts";
+import { openText } from "../../src/encryption/cipher.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 import { collected } from "../helpers/collected.ts";
+import { TEST_CIPHER } from "../helpers/encryption.ts";
 
 let opened: OpenStorage;
 beforeAll(async () => {
@@ -27,14 +36,39 @@ const at = (threadId: string, checkpointId?: string) => ({
 
 /** How often a text stands in all that is stored of a thread. */
 const occurrences = async (threadId: string, text: string): Promise<number> => {
-  const rows = await opened.database.query<{ text: string }>(
-    `select record as text from threadloom.checkpoints where thread_id = $1
-     union all select writes from threadloom.checkpoint_writes where thread_id = $1
-     union all select elements from threadloom.checkpoint_elements where thread_id = $1
-     union all select content from threadloom.checkpoint_contents where thread_id = $1`,
-    [threadId],
-  );
-  return rows.reduce((sum, row) => sum + row.text.split(text).length - 1, 0);
+  const rowsOf = (columns: string, table: string) =>
+    opened.database.query<Record<string, string>>(
+      `select ${columns} from threadloom.${table} where thread_id = $1`,
+      [threadId],
+    );
+  const texts = [
+    ...(await rowsOf("checkpoint_ns ns, checkpoint_id id, record", "checkpoints")).map((row) =>
+      openRecord(TEST_CIPHER, row.record!, checkpointPlace(row.ns!, row.id!)),
+    ),
+    ...(
+      await rowsOf(
+        "checkpoint_ns ns, checkpoint_id id, coalesce(task_name, task_id::text) task, writes",
+        "checkpoint_writes",
+      )
+    ).map((row) =>
+      openWrites(TEST_CIPHER, row.writes!, {
+        checkpointNs: row.ns!,
+        checkpointId: row.id!,
+        taskId: row.task!,
+      }),
+    ),
+    ...(await rowsOf("list_id list, position, elements", "checkpoint_elements")).map((row) =>
+      openText(
+        TEST_CIPHER,
+        row.elements!,
+        elementsPlace({ list: Number(row.list), position: Number(row.position) }),
+      ),
+    ),
+    ...(await rowsOf("hash, content", "checkpoint_contents")).map((row) =>
+      openText(TEST_CIPHER, row.content!, contentPlace(row.hash!)),
+    ),
+  ];
+  return texts.reduce((sum, each) => sum + each.split(text).length - 1, 0);
 };
 
 describe("what a turn stores", () => {

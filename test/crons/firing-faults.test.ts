@@ -3,6 +3,7 @@ import { createAuthorize } from "../../src/access/authorize.ts";
 import { THE_SERVER } from "../../src/access/caller.ts";
 import { createDueCrons } from "../../src/crons/firing/due.ts";
 import { createFiring, type FiringParts } from "../../src/crons/firing/firing.ts";
+import { openRow, REPLACED_JSON, RUN_JSON, THREAD_JSON, type RunKey } from "../../src/encryption/columns.ts";
 import type { CronRecord } from "../../src/crons/schemas.ts";
 import { openDatabase, type Database } from "../../src/database/database.ts";
 import { NO_FAULTS, type FaultPoint, type Faults } from "../../src/domain/faults.ts";
@@ -12,6 +13,7 @@ import { createPendingLimits } from "../../src/runs/creation/pending-limits.ts";
 import { createScheduledRuns } from "../../src/runs/creation/scheduled.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
+import { TEST_CIPHER } from "../helpers/encryption.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { query } from "../helpers/query.ts";
 
@@ -28,6 +30,7 @@ beforeAll(async () => {
     poolSize: 4,
     applicationName: "threadloom test",
     preparedStatements: true,
+    cipher: TEST_CIPHER,
     logger: listeningLogger().logger,
   });
 });
@@ -38,6 +41,17 @@ afterAll(async () => {
 beforeEach(async () => {
   await query(server, "delete from threadloom.crons");
 });
+
+interface StoredRun extends RunKey {
+  metadata: Record<string, unknown>;
+  thread_metadata: Record<string, unknown>;
+  thread_config: unknown;
+  kwargs: object;
+  replaced_metadata: object;
+  available_at: unknown;
+  created_at: unknown;
+  updated_at: unknown;
+}
 
 const aFiring = async (parts: Partial<FiringParts> = {}) => {
   const { logger, lines } = listeningLogger();
@@ -253,24 +267,25 @@ test("the run of a cron is like one that was asked for, whatever its assistant a
   const alone = await aDueCron({ ...asked, on_run_completed: "keep" });
   await (await aFiring()).fire();
   const stored = async (where: string, value: string) => {
-    const [row] = await query(
-      server,
+    const [found] = await database.query<StoredRun>(
       `select r.*, t.metadata as thread_metadata, t.config as thread_config, t.status as thread_status,
          t.unfinished_runs, t.turns from threadloom.runs r join threadloom.threads t using (thread_id) where ${where} = $1`,
       [value],
     );
-    const { run_id, thread_id, available_at, created_at, updated_at, ...rest } = row!;
+    const opened = openRow(TEST_CIPHER, REPLACED_JSON, openRow(TEST_CIPHER, RUN_JSON, found!));
+    const { run_id, thread_id, available_at, created_at, updated_at, ...rest } = opened;
     expect([run_id, thread_id, available_at, created_at, updated_at]).not.toContain(null);
+    const ofThread = { thread_id, metadata: rest.thread_metadata, config: rest.thread_config };
+    const { metadata: thread_metadata, config: thread_config } = openRow(TEST_CIPHER, THREAD_JSON, ofThread);
     // Headers of the request that its graph is told of (`http.configurable_headers`): a cron has no request.
-    rest["kwargs"] = { ...rest["kwargs"], headers: undefined };
-    return rest;
+    return { ...rest, thread_metadata, thread_config, kwargs: { ...rest.kwargs, headers: undefined } };
   };
   const wanted = await stored("r.thread_id", threads[0]!);
   expect(await stored("r.thread_id", threads[1]!)).toEqual(wanted);
   const { metadata, thread_metadata, ...rest } = await stored("r.metadata ->> 'cron_id'", alone);
-  const { t: _, ...ofThread } = wanted["thread_metadata"];
+  const { t: _, ...ofThread } = wanted.thread_metadata;
   expect(thread_metadata).toEqual({ ...asked.metadata, cron_id: alone, ...ofThread });
-  const { t: __, ...ofRun } = wanted["metadata"];
+  const { t: __, ...ofRun } = wanted.metadata;
   expect(metadata).toEqual({ ...ofRun, cron_id: alone });
   // A thread that is made with its run has nothing that could be put back.
   const { replaced_metadata, metadata: ___, thread_metadata: ____, ...wantedRest } = wanted;

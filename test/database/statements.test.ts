@@ -71,6 +71,7 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
   ],
   [/^with expired as \( select e\.ctid/, "the sweep for events that nobody may read any more"],
   [/^with asked as/, "the runs of crons, many at a time; their threads are a parameter"],
+  [/threadloom\.(encryption_keys|encrypting_servers) /, "which keys are used, by server"],
 ];
 
 interface PlanNode {

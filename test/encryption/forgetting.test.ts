@@ -56,6 +56,16 @@ test("a key is forgotten as soon as the server that encrypted with it has stoppe
   }
 });
 
+test("a server stops in order though the note of its key can't be taken back", async () => {
+  const own = await freshDatabase();
+  const server = await startTestServer({
+    connectionString: own.connectionString,
+    encryptionKeys: keysOf(NEW),
+  });
+  await own.drop();
+  await expect(server.close()).resolves.toBeUndefined();
+});
+
 test("a key is not forgotten if a server encrypted with it behind the look, and stopped", async () => {
   await (await startServer([OLD, NEW])).close();
   const holding = new pg.Client({ connectionString: database.connectionString });

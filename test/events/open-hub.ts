@@ -8,6 +8,7 @@ import { noteUnlogged } from "../../src/queue/sql/note-unlogged.ts";
 import { NO_FAULTS } from "../../src/domain/faults.ts";
 import { newId } from "../../src/lib/ids.ts";
 import { createRunRepository } from "../../src/runs/repository.ts";
+import { TEST_CIPHER } from "../helpers/encryption.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 export interface Told extends RunEvent {
@@ -35,6 +36,7 @@ export const openHub = async (connectionString: string) => {
     poolSize: 4,
     applicationName: "threadloom test",
     preparedStatements: true,
+    cipher: TEST_CIPHER,
     logger,
   });
   const processId = newId();

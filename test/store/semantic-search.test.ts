@@ -20,13 +20,15 @@ import { findPgvector, offersPgvector, openPgvector, runAt, type PgvectorServer 
 import { authorize, EVERY_ITEM } from "../helpers/access.ts";
 
 const CONFIG = fileURLToPath(new URL("fixtures/langgraph.json", import.meta.url));
+/** A server that encrypts refuses `store.index` at once. */
+const WITHOUT_ENCRYPTION = { graphConfigFile: CONFIG, encryptionKeys: [] };
 const serverUrl = inject("serverUrl");
 const source = await findPgvector(serverUrl);
 const testServerOffersIt = await offersPgvector(serverUrl);
 
 describe.runIf(!testServerOffersIt)("semantic search on a database without pgvector", () => {
   it("is refused at the start with a sentence that says how to get it", async () => {
-    await expect(startTestServer({ graphConfigFile: CONFIG })).rejects.toMatchObject({
+    await expect(startTestServer(WITHOUT_ENCRYPTION)).rejects.toMatchObject({
       name: "StartError",
       message: expect.stringMatching(
         /^langgraph\.json configures 'store\.index', but .* no pgvector: install it .*postgresql-<version>-pgvector/,
@@ -37,7 +39,7 @@ describe.runIf(!testServerOffersIt)("semantic search on a database without pgvec
   it("leaves nothing behind, so that a server without it starts on the same database", async () => {
     const fresh = await freshDatabase();
     const { connectionString } = fresh;
-    await expect(startTestServer({ graphConfigFile: CONFIG, connectionString })).rejects.toThrow("pgvector");
+    await expect(startTestServer({ ...WITHOUT_ENCRYPTION, connectionString })).rejects.toThrow("pgvector");
     const server = await startTestServer({ connectionString });
     const answer = await server.client.post("/store/items/search").send({ query: "tea" });
     expect([answer.status, answer.body]).toEqual([200, { items: [] }]);
