@@ -42,7 +42,7 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
     "cancels many runs; the caller holds their threads",
   ],
   [/^with ended as \( select/, "cancels many runs"],
-  [/^with read_later as/, "cancels many runs, of which some are read later"],
+  [/^with never_began as/, "cancels many runs, of which some never began"],
   [/^with forgotten as \( delete from threadloom\.runs r where r\.run_id = any/, "cancels many runs"],
   [/^update threadloom\.runs set updated_at = now\(\), cancel_action/, "cancels many runs"],
   [
