@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { createCipher, type Cipher } from "./cipher.ts";
 import { encryptionKey } from "./keys.ts";
 
@@ -13,3 +14,6 @@ export const openCipher = ({ keys, metadataKeys }: EncryptionSetup): Cipher | un
   const [first, ...others] = keys.map((key) => encryptionKey(Buffer.from(key, "base64")));
   return first === undefined ? undefined : createCipher([first, ...others], metadataKeys);
 };
+
+/** One with a key of its own, which has sealed nothing: by it all that is sealed lacks its key. */
+export const newCipher = (): Cipher => createCipher([encryptionKey(randomBytes(32))]);

@@ -165,6 +165,20 @@ test("a key that something is encrypted with, and nobody has configured, is told
   });
 });
 
+test("a caller's text that only looks encrypted counts as no row of a missing key", async () => {
+  const project = await aProject(GOOD);
+  const url = await aDatabase();
+  const text = `enc1:Ab3_x9:${"A".repeat(48)}`;
+  await query(
+    { connectionString: url },
+    `insert into threadloom.threads (thread_id, metadata)
+     values (gen_random_uuid(), jsonb_build_object('said', $1::text, 'deep', jsonb_build_object($2::text, 1)))`,
+    [`see ${text}`, text],
+  );
+  const { of } = await doctor(project, url, [], { LANGGRAPH_AES_KEY: "a key of a test, of 32 bytes ..." });
+  expect(of("Encryption")?.level).toBe("ok");
+});
+
 test("rows of a key that was forgotten are told of, though a start does without it", async () => {
   const key = "a key of a test, of 32 bytes ...";
   const project = await aProject(GOOD);

@@ -2,43 +2,47 @@ import type pg from "pg";
 import { areUnbound } from "../../database/encryption-keys.ts";
 import { inSchema } from "../../database/schema.ts";
 import type { Cipher } from "../../encryption/cipher.ts";
-import { SEALED_TABLES } from "../../resealing/tables.ts";
+import { newCipher } from "../../encryption/setup.ts";
+import { walkSealed } from "../../resealing/walk.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 
 /** Reading all rows of a large database takes long: then no number is told. */
 const COUNT_MS = 10_000;
 
-/** What a seal is at least: the id of its key, and 36 bytes in base64. Ids have no character that means something here. */
-const sealedWithout = (ids: readonly string[]): string =>
-  `enc1:(${ids.length === 0 ? "" : `(?!${ids.join("|")})`}[A-Za-z0-9_-]{6}):[A-Za-z0-9+/]{46}`;
-
-/** Rows by the id of the key, of those that are not among `ids`. Undefined: nobody could count them in time. */
-const rowsSealedWithout = async (
+/**
+ * Rows by the ids of the keys that they lack, as `encryption status` counts them: what callers wrote that only looks encrypted
+ * is no concern. Undefined: they could not be counted in time.
+ */
+const rowsByMissingKey = async (
   client: pg.Client,
   schema: string,
-  ids: readonly string[],
+  cipher: Cipher,
 ): Promise<Map<string, number> | undefined> => {
-  const counts = new Map<string, number>();
   const until = Date.now() + COUNT_MS;
-  try {
-    for (const { name, columns } of SEALED_TABLES) {
-      await client.query(`set statement_timeout = ${Math.max(1, until - Date.now())}`);
-      const texts = columns.map(([column, type]) =>
-        type === "bytea" ? `encode(t.${column}, 'escape')` : `t.${column}::text`,
-      );
-      const { rows } = await client.query<{ id: string; count: string }>(
-        inSchema(schema)(`select found.id, count(*) as count from threadloom.${name} t, lateral (
-          select distinct substring(c.text from $1) as id from unnest(array[${texts.join(", ")}]) as c (text)) found
-          where found.id is not null group by 1`),
-        [sealedWithout(ids)],
-      );
-      for (const { id, count } of rows) counts.set(id, (counts.get(id) ?? 0) + Number(count));
+  const qualified = inSchema(schema);
+  const query = async <Row>(text: string, values?: unknown[]): Promise<Row[]> => {
+    try {
+      const leftMs = until - Date.now();
+      if (leftMs <= 0) throw new Error("The time is over.");
+      await client.query(`set local statement_timeout = ${leftMs}`);
+      return (await client.query(qualified(text), values)).rows as Row[];
+    } catch (cause) {
+      // Of a kind that is not tried again.
+      throw new Error("The rows could not be counted.", { cause });
     }
+  };
+  try {
+    // Behind a pooler a setting may last no longer than a transaction.
+    await client.query("begin read only");
+    const tables = await walkSealed({ database: { query }, cipher, writes: false, acceptsUnbound: false });
+    const counts = new Map<string, number>();
+    for (const { byMissingKey } of tables)
+      for (const [id, rows] of byMissingKey) counts.set(id, (counts.get(id) ?? 0) + rows);
     return counts;
   } catch {
     return undefined;
   } finally {
-    await client.query("reset statement_timeout");
+    await client.query("rollback");
   }
 };
 
@@ -63,7 +67,7 @@ export const checkEncryption = async (
     );
   const configured = cipher?.keyIds ?? [];
   const needed = known.filter((id) => !configured.includes(id));
-  const counts = await rowsSealedWithout(client, schema, configured);
+  const counts = await rowsByMissingKey(client, schema, cipher ?? newCipher());
   const lacking = [...new Set([...needed, ...(counts?.keys() ?? [])])];
   if (lacking.length > 0) {
     const text = lacking

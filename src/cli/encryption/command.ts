@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { Command, InvalidArgumentError } from "commander";
 import {
   assertEncryptionKeys,
@@ -9,8 +8,8 @@ import {
 } from "../../database/encryption-keys.ts";
 import type { Database } from "../../database/database.ts";
 import { StartError } from "../../domain/errors.ts";
-import { createCipher, type Cipher } from "../../encryption/cipher.ts";
-import { encryptionKey } from "../../encryption/keys.ts";
+import type { Cipher } from "../../encryption/cipher.ts";
+import { newCipher } from "../../encryption/setup.ts";
 import { walkSealed, type TableCount, type WalkOptions } from "../../resealing/walk.ts";
 import { answeringJson } from "../flags.ts";
 import { onDatabase, type DatabaseFlags } from "../own-database.ts";
@@ -141,8 +140,7 @@ export const createEncryptionCommand = ({ withSealed, write, tell }: EncryptionC
       const status = await withSealed(flags, async (database) => {
         const { cipher } = database;
         const acceptsUnbound = await hasUnboundValues(database);
-        const without = createCipher([encryptionKey(randomBytes(32))]);
-        const counts = await look(database, cipher ?? without, { acceptsUnbound });
+        const counts = await look(database, cipher ?? newCipher(), { acceptsUnbound });
         return statusOf(counts, await listEncryptionKeys(database), cipher);
       });
       answer(status, flags);
