@@ -14,6 +14,7 @@ import { checkDatabase } from "../doctor/database.ts";
 import { checkGraphs, checkProjectParts } from "../doctor/loading.ts";
 import { checkPort } from "../doctor/port.ts";
 import { checkProject, checkTypescript, checkVersions } from "../doctor/project.ts";
+import { checkSessions } from "../doctor/sessions.ts";
 import { answeringJson } from "../flags.ts";
 import {
   cipherOf,
@@ -49,14 +50,16 @@ const seconds = (text: string): number => {
 };
 
 /** The configuration that a start would have. */
-const configOf = ({ host, port }: Flags, place: DatabasePlace, configPath: string): Config => {
+const configOf = ({ host, port, databaseUrl }: Flags, place: DatabasePlace, configPath: string): Config => {
   const argv = [
     ...(host === undefined ? [] : ["--host", host]),
     ...(port === undefined ? [] : ["--port", port]),
     "--config",
     configPath,
   ];
-  const environment = { ...place.environment, ...(place.url !== undefined && { DATABASE_URL: place.url }) };
+  // A database that a flag names is looked at by that address alone, as all commands do.
+  const named = databaseUrl !== undefined && { DATABASE_URL: databaseUrl, DATABASE_DIRECT_URL: "" };
+  const environment = { ...place.environment, ...named };
   return parseConfig(argv, environment, { terminal: false, readText: (path) => readFileSync(path, "utf8") });
 };
 
@@ -94,6 +97,8 @@ async function* checksOf(
   if (misspelt !== undefined) yield warn("Environment", misspelt, "Correct the names, if they were meant.");
   const { checks: found, hasStoredKeys } = await checkDatabase(place, cipherOf(place.environment), logger);
   yield* found;
+  if (!found.some(({ name, level }) => name === "Database" && level === "fail"))
+    yield* await checkSessions(config);
   yield checkAccess(config, { hasStoredKeys, hasAuth: project?.auth !== undefined });
   yield await checkPort(config.host, config.port);
 }

@@ -1,0 +1,58 @@
+import { dirname } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import type { Check } from "../../src/cli/doctor/checks.ts";
+import { findPgbouncer, openings, startPooler, type Pgbouncer } from "../database/pgbouncer.ts";
+import { commandHere } from "../helpers/command-here.ts";
+import { aProject, fixture } from "../helpers/project.ts";
+
+const program = await findPgbouncer();
+const { keep, aDatabase, tidyUp } = openings();
+afterEach(tidyUp);
+
+/** What doctor and a start say with this environment. */
+const bothSay = async (environment: Record<string, string>) => {
+  const project = await aProject({
+    "langgraph.json": { graphs: { counter: `${fixture("counter.ts")}:graph` } },
+  });
+  await project.linkPackages();
+  const { out, code } = await commandHere(["doctor", "--port", "0", "--json"], {
+    cwd: dirname(project.path("langgraph.json")),
+    environment,
+  });
+  const { checks } = JSON.parse(out) as { checks: Check[] };
+  const check = checks.find(({ name }) => name === "Sessions");
+  return { code, check, refusal: () => project.refusal([], environment) };
+};
+
+const aPooler = async (connectionString: string) =>
+  (await keep(startPooler({ program: program as Pgbouncer, connectionString, poolSize: 5 })))
+    .connectionString;
+
+test.runIf(program !== undefined)(
+  "through a pooler in transaction mode doctor fails by the sentence of the start",
+  async () => {
+    const { code, check, refusal } = await bothSay({ DATABASE_URL: await aPooler(await aDatabase()) });
+    expect([code, check?.level]).toEqual([1, "fail"]);
+    expect(await refusal()).toContain(check?.text);
+  },
+);
+
+test.runIf(program !== undefined)(
+  "with an address past the pooler doctor tries both, and passes where the pooler gets no statements to prepare",
+  async () => {
+    const direct = await aDatabase();
+    const environment = { DATABASE_URL: await aPooler(direct), DATABASE_DIRECT_URL: direct };
+    const passes = await bothSay({ ...environment, DATABASE_PREPARED_STATEMENTS: "false" });
+    expect([passes.code, passes.check?.level]).toEqual([0, "ok"]);
+    const { code, check, refusal } = await bothSay(environment);
+    expect([code, check?.level]).toEqual([1, "fail"]);
+    expect(await refusal()).toContain(check?.text);
+  },
+);
+
+test("an address past the pooler that is another database's fails", async () => {
+  const environment = { DATABASE_URL: await aDatabase(), DATABASE_DIRECT_URL: await aDatabase() };
+  const { code, check } = await bothSay(environment);
+  expect([code, check?.level]).toEqual([1, "fail"]);
+  expect(check?.text).toContain("leads to another database than DATABASE_URL");
+});
