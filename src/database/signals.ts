@@ -108,6 +108,9 @@ export interface SignalsOptions {
   logger: Logger;
 }
 
+/** What the listening connections of a schema's servers are called in the database. */
+export const listenerName = (schema: string): string => `${schema} listener`;
+
 /** Opens the one LISTEN connection of this process, if it is to have one. */
 export const openSignals = async ({
   database,
@@ -118,7 +121,7 @@ export const openSignals = async ({
 }: SignalsOptions): Promise<Signals> => {
   // One for all processes of a schema: idle listeners on other channels made 40,000 notifies/s into 290 (with 200 of them).
   const channel = database.schema;
-  const applicationName = `${database.schema} listener`;
+  const applicationName = listenerName(database.schema);
   const subscribers = createSubscribers();
   const outgoing = new Set<string>();
   let flushTimer: NodeJS.Timeout | undefined;

@@ -1,11 +1,14 @@
 import { stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { apiOf, saying, textsOf, type StateRecord } from "../helpers/api.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { commandOf } from "../helpers/command-process.ts";
 import { eventually } from "../helpers/conditions.ts";
+import { commandHere } from "../helpers/command-here.ts";
 import { freshDatabase } from "../helpers/database.ts";
+import { query } from "../helpers/query.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
 const aFolder = async () => {
@@ -78,6 +81,37 @@ test("a backup that is made while runs go on is restored elsewhere, where thread
     await second.close();
   }
   expect((await run(["restore", file, "--force"], url)).code).toBe(0);
+});
+
+test("restore is refused while a server lives, and not for what a pooler has kept of one", async () => {
+  const folder = await aFolder();
+  const file = join(folder.path, "all.gz");
+  const url = await anEmptyDatabase();
+  const run = (argv: string[]) => commandHere(argv, { cwd: folder.path, environment: { DATABASE_URL: url } });
+  expect((await run(["backup", "--output", file])).code).toBe(0);
+
+  const server = await startTestServer({ connectionString: url, role: "api" });
+  try {
+    const refused = await run(["restore", file, "--force"]);
+    expect([refused.code, refused.told]).toEqual([1, expect.stringContaining("A server uses this database")]);
+  } finally {
+    await server.close();
+  }
+
+  const kept = new pg.Client({ connectionString: url, application_name: "threadloom" });
+  await kept.connect();
+  try {
+    const restored = await run(["restore", file, "--force"]);
+    expect([restored.code, restored.out]).toEqual([0, expect.stringContaining("rows are restored")]);
+  } finally {
+    await kept.end();
+  }
+
+  const seen =
+    "insert into threadloom.workers (worker_id, graph_ids, seen_at) values (gen_random_uuid(), '{}', now() + interval '1 hour')";
+  await query({ connectionString: url }, seen);
+  const refused = await run(["restore", file, "--force"]);
+  expect([refused.code, refused.told]).toEqual([1, expect.stringContaining("gave a sign of life")]);
 });
 
 test("the embedded database is restored from the backup of another, and psql says where it is", async () => {

@@ -18,6 +18,7 @@ import {
   quotedName,
   type BackupHead,
 } from "./format.ts";
+import { assertNoServers } from "./servers.ts";
 
 const END = Buffer.from(END_OF_ROWS);
 const NEW_LINE = Buffer.from("\n");
@@ -111,14 +112,6 @@ const firstWithRows = async (client: pg.Client, schema: string): Promise<string 
   return undefined;
 };
 
-const assertNoServers = async (client: pg.Client): Promise<void> => {
-  const { rowCount } = await client.query(
-    `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
-        and application_name like 'threadloom%' and application_name <> 'threadloom embedded' limit 1`,
-  );
-  if (rowCount === 1) throw new StartError("A server uses this database: stop all servers first.");
-};
-
 /** Those that others refer to stand first; keys within one table are looked at when all its rows are there. */
 const FIRST = ["assistants", "threads", "runs"];
 const inOrder = (names: readonly string[]): string[] => [
@@ -207,7 +200,7 @@ export const restoreBackup = async (options: RestoreOptions): Promise<{ head: Ba
   const migrations = await migrationsOf(head);
   const client = await connected(connectionString);
   try {
-    await assertNoServers(client);
+    await assertNoServers(client, schema);
     const table = await firstWithRows(client, schema);
     if (table !== undefined && !force)
       throw new StartError(

@@ -1,0 +1,32 @@
+import type pg from "pg";
+import { inSchema } from "../../database/schema.ts";
+import { listenerName } from "../../database/signals.ts";
+import { StartError } from "../../domain/errors.ts";
+import { SILENT_SECONDS } from "../../queue/hosting.ts";
+
+/**
+ * The lock that a server's listening connection holds while the server lives. The name of a session says too little: a pooler keeps
+ * its sessions, with their names, when the server behind them is gone.
+ */
+const LIVES = `select from pg_stat_activity a join pg_locks l on l.pid = a.pid
+  where a.application_name = $1 and a.datname = current_database() and l.locktype = 'advisory' and l.mode = 'ShareLock' limit 1`;
+
+/** Also of one that holds no such lock (DATABASE_LISTEN, DATABASE_ADVISORY_LOCKS), or has lost it for a moment. */
+const SEEN = `select ceil(extract(epoch from now() - max(seen_at)))::int as seconds from threadloom.workers
+  where seen_at > now() - interval '${SILENT_SECONDS} seconds'`;
+
+/** Throws StartError while a server uses the tables of this schema. */
+export const assertNoServers = async (client: pg.Client, schema: string): Promise<void> => {
+  const living = await client.query(LIVES, [listenerName(schema)]);
+  if (living.rowCount === 1) throw new StartError("A server uses this database: stop all servers first.");
+  const tables = await client.query<{ found: boolean }>("select to_regclass($1) is not null as found", [
+    `"${schema}".workers`,
+  ]);
+  if (tables.rows[0]?.found !== true) return;
+  const { rows } = await client.query<{ seconds: number | null }>(inSchema(schema)(SEEN));
+  const seconds = rows[0]?.seconds ?? undefined;
+  if (seconds === undefined) return;
+  throw new StartError(
+    `A server gave a sign of life ${Math.max(1, seconds)} seconds ago: stop all servers first. One that was killed counts for ${SILENT_SECONDS} seconds.`,
+  );
+};
