@@ -1,6 +1,6 @@
 import { sqlState } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
-import { isContention, isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
+import { isContention, isOutOfRoom, isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
 
 /** Tells the log when the database goes away and when it is back. */
 export interface Outages {
@@ -14,7 +14,6 @@ export interface Outages {
 const QUIET_MS = 1_000;
 /** Where the disk is full, reads work and writes into pages that have room, for minutes between two that are refused. */
 const QUIET_WHEN_FULL_MS = 60_000;
-const DISK_FULL_STATE = "53100";
 
 const isAwayOrFull = (error: unknown): boolean =>
   isPassing(error) && !isContention(error) && !mayHaveBeenCommitted(error);
@@ -27,7 +26,7 @@ export const createOutages = (logger: Logger): Outages => {
     failed(error) {
       if (!isAwayOrFull(error)) return;
       lastAt = performance.now();
-      isDiskFull = sqlState(error) === DISK_FULL_STATE;
+      isDiskFull = isOutOfRoom(error);
       if (since !== undefined) return;
       since = lastAt;
       const reason = error instanceof Error ? error.message : "";

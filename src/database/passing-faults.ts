@@ -33,6 +33,18 @@ const RESOURCES_CLASS = "53";
  */
 const NO_ROOM_FOR_SESSION = { state: "XX000", message: /^could not write init file/ };
 
+/** SQLSTATE: no room on the disk, or for this role. */
+const NO_ROOM_STATES = new Set(["53100", "53400"]);
+
+const couldNotBeginSession = (error: unknown): boolean =>
+  sqlState(error) === NO_ROOM_FOR_SESSION.state &&
+  error instanceof Error &&
+  NO_ROOM_FOR_SESSION.message.test(error.message);
+
+/** Whether the database refused a statement, or a session, because its disk is full. */
+export const isOutOfRoom = (error: unknown): boolean =>
+  NO_ROOM_STATES.has(sqlState(error) ?? "") || couldNotBeginSession(error);
+
 /** The server ended the session; whether what was under way is committed, nobody knows. */
 const ENDED_STATES = new Set([
   "57P01", // admin_shutdown
@@ -87,7 +99,7 @@ const wasNotTaken = (error: Error): boolean => {
     CONTENTION_STATES.has(state) ||
     REFUSED_STATES.has(state) ||
     (/^[0-9A-Z]{5}$/.test(state) && state.startsWith(RESOURCES_CLASS)) ||
-    (state === NO_ROOM_FOR_SESSION.state && NO_ROOM_FOR_SESSION.message.test(error.message)) ||
+    couldNotBeginSession(error) ||
     NOT_CONNECTED_CODES.has(state) ||
     (CONNECTION_CODES.has(state) && isConnecting(error))
   );

@@ -1,5 +1,5 @@
 import type { Database } from "../database/database.ts";
-import { sqlState } from "../domain/errors.ts";
+import { isOutOfRoom } from "../database/passing-faults.ts";
 
 /** Two partial indexes of the queue answer it: runs that have ended are not looked at. */
 const COUNT_UNFINISHED = `select
@@ -60,9 +60,6 @@ const IS_WRITABLE = "select current_setting('transaction_read_only') = 'off' as 
 const WRITE_BESIDE_TABLES = `with written as materialized (select repeat('x', 8000) as line from generate_series(1, 128))
   select max(length(line)) from written`;
 
-/** SQLSTATE: no room on the disk, or for this role. */
-const NO_ROOM_STATES = new Set(["53100", "53400"]);
-
 export const createStatusRepository = (database: Database) => ({
   /** Whether the database takes writes: one that was failed over answers, but takes none. Throws what it says if it is away. */
   async isWritable(): Promise<boolean> {
@@ -79,7 +76,7 @@ export const createStatusRepository = (database: Database) => ({
       });
       return true;
     } catch (error) {
-      if (NO_ROOM_STATES.has(sqlState(error) ?? "")) return false;
+      if (isOutOfRoom(error)) return false;
       throw error;
     }
   },

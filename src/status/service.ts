@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { cpuUsage, memoryUsage, uptime } from "node:process";
 import type { Database } from "../database/database.ts";
+import { isOutOfRoom } from "../database/passing-faults.ts";
 import { unavailable } from "../domain/errors.ts";
 import { packageVersion, serverVersion } from "../lib/package-versions.ts";
 import { within } from "../lib/within.ts";
@@ -35,6 +36,8 @@ export interface StatusServiceOptions {
  * it at the dots; our own version stands beside it.
  */
 const API_VERSION = "0.4.35";
+
+const NO_ROOM = "The database has no room left on its disk.";
 
 /** A health probe must end, whatever the database does: pools wait longer for a connection than probes for us. */
 const DATABASE_CHECK_MS = 2_000;
@@ -130,11 +133,13 @@ export const createStatusService = (options: StatusServiceOptions) => {
         takesWrites = await within(DATABASE_CHECK_MS, isWritable());
         if (takesWrites) room = await within(DATABASE_CHECK_MS, hasRoom());
       } catch (error) {
+        // A session may not begin without room either.
+        if (isOutOfRoom(error)) throw unavailable(NO_ROOM, error);
         throw unavailable("The database does not answer.", error);
       }
       // Whatever its role, a process writes: runs that are created, leases, the ends of runs.
       if (!takesWrites) throw unavailable("The database takes no writes.");
-      if (!room) throw unavailable("The database has no room left on its disk.");
+      if (!room) throw unavailable(NO_ROOM);
     },
 
     /** Runs that wait, of all processes; undefined if the database does not answer. For the last line of a process. */

@@ -143,6 +143,19 @@ test("a server whose database has no room to write is not healthy, and is as soo
   expect(await database.query("show work_mem")).not.toEqual([{ work_mem: "64kB" }]);
 });
 
+test("a database that can't begin a session for want of room, as PostgreSQL 15, is said to have none", async () => {
+  const database = open(fresh.connectionString);
+  const refusal =
+    "do $$ begin raise exception 'could not write init file: No space left on device' using errcode = 'internal_error'; end $$";
+  const full = { ...database, query: <Row>(): Promise<Row[]> => database.query<Row>(refusal) };
+  const { client } = await aStatus({ database: full });
+  const answer = await client.get("/ok?check_db=1");
+  expect([answer.status, answer.body]).toEqual([
+    503,
+    { detail: "The database has no room left on its disk." },
+  ]);
+});
+
 test("a database that has fallen silent is noticed, though its connections stand", async () => {
   const proxy = await aProxy();
   const { client, database } = await aStatus({ database: open(proxy.connectionString) });
