@@ -12,6 +12,7 @@ import { clientOfStream, type Values } from "./stream-client.ts";
 import { renewThread, type ThreadRecord } from "./thread-record.ts";
 import { startRun, stopRuns, waitForHead } from "./runs.ts";
 import { createTurns, type Turns } from "./turns.ts";
+import { useUntoldRun } from "./untold-run.ts";
 
 export type LiveStream = ReturnType<typeof useStream<Values>>;
 
@@ -82,6 +83,7 @@ export const useLiveThread = (
   const isSending = useRef(false);
   useForeignRuns(record, stream, { gate, isSending, readAnew });
   useMissedEnd(record, isLoading, gate, readAnew);
+  useUntoldRun(isLoading, turns, readAnew);
 
   /** Of the stream before this one, until this one has read what is stored. */
   const kept = useRef<readonly ShownMessage[]>(NO_MESSAGES);

@@ -12,6 +12,10 @@ const MESSAGES_AT_MOST = 10_000;
 /** Which attempts have said what, as far as a stream has told. */
 export interface Turns {
   hear(event: Event): void;
+  /** Of the attempt that was heard last; 0: none was. */
+  readonly newest: number;
+  /** Whether it has told nothing of the state: it began over the other wire, while nobody listened. */
+  readonly isUntold: boolean;
   /** Another number as soon as something else is left over. */
   readonly version: number;
   /**
@@ -31,6 +35,8 @@ const idsOf = (values: unknown): ReadonlySet<unknown> | undefined => {
 
 export const createTurns = (): Turns => {
   let newest = 0;
+  /** The last one that has told the state. */
+  let told = 0;
   let version = 0;
   /** As the values told that were heard last. */
   let stored: ReadonlySet<unknown> | undefined;
@@ -46,7 +52,10 @@ export const createTurns = (): Turns => {
       if (typeof seq !== "number") return;
       const turn = Math.floor(seq / IDS_PER_TURN);
       const isOfState = method === "values" && params.namespace.length === 0;
-      if (isOfState) stored = idsOf(params.data);
+      if (isOfState) {
+        stored = idsOf(params.data);
+        told = Math.max(told, turn);
+      }
       if (method === "messages") {
         const { event, id } = params.data as { event?: unknown; id?: unknown };
         if (event === "message-start" && typeof id === "string") noteMessage(id, turn);
@@ -55,6 +64,12 @@ export const createTurns = (): Turns => {
       newest = Math.max(newest, turn);
       version += 1;
       for (const tell of listeners) tell();
+    },
+    get newest() {
+      return newest;
+    },
+    get isUntold() {
+      return told < newest;
     },
     get version() {
       return version;
