@@ -9,6 +9,7 @@ import {
   queryInteger,
   sortOrder,
   storableConfig,
+  storableMetadata,
   storableObject,
   storableText,
   uuid,
@@ -68,7 +69,7 @@ export const assistantCreateBody = z
     name: optional(name),
     description: optional(storableText),
     ...configuration,
-    metadata: optional(storableObject),
+    metadata: optional(storableMetadata),
     if_exists: optional(z.enum(["raise", "do_nothing"])),
   })
   .meta({ id: "AssistantCreate" });
@@ -83,7 +84,7 @@ export const assistantPatchBody = z
     description: optional(storableText),
     config: configuration.config.describe(REPLACES),
     context: configuration.context.describe(REPLACES),
-    metadata: optional(storableObject),
+    metadata: optional(storableMetadata),
   })
   .meta({ id: "AssistantPatch" });
 

@@ -7,6 +7,7 @@ import {
   page,
   sortOrder,
   storableConfig,
+  storableMetadata,
   storableObject,
   storableText,
   uuid,
@@ -90,7 +91,7 @@ const runFields = {
 };
 export const RUN_FIELDS = Object.keys(runFields) as readonly (keyof typeof runFields)[];
 
-const metadata = optional(storableObject).describe("Of the cron; its runs get them, too, with `cron_id`.");
+const metadata = optional(storableMetadata).describe("Of the cron; its runs get them, too, with `cron_id`.");
 
 const creationFields = {
   assistant_id: storableText

@@ -1,4 +1,5 @@
 import { invalid } from "../domain/errors.ts";
+import { METADATA_ELEMENTS_AT_MOST } from "../domain/json-schemas.ts";
 
 /**
  * Bytes of JSON text that metadata and configurations may grow to by merging: twice what one request may bring. There
@@ -15,5 +16,19 @@ export const hasRoomFor = (merged: string): string => `case
   when pg_column_size(${merged}) <= ${MERGED_BYTES_AT_MOST} then octet_length((${merged})::text) <= ${MERGED_BYTES_AT_MOST}
   else false end`;
 
+/** Elements that metadata may grow to: twice what one request may bring. */
+export const MERGED_ELEMENTS_AT_MOST = 2 * METADATA_ELEMENTS_AT_MOST;
+/** A member of an object takes eight bytes and its key: no metadata of so few have too many. */
+const BYTES_OF_FEW = 8 * MERGED_ELEMENTS_AT_MOST;
+
+/** SQL: the same for metadata, whose elements are counted where they may be many. */
+export const hasRoomForMetadata = (merged: string): string => `case
+  when pg_column_size(${merged}) <= ${BYTES_OF_FEW} then true
+  when ${hasRoomFor(merged)}
+    then (select count(*) from jsonb_path_query(${merged}, 'strict $.**')) <= ${MERGED_ELEMENTS_AT_MOST + 1}
+  else false end`;
+
 export const metadataTooLarge = () =>
-  invalid(`'metadata': with what is there already these would be more than ${MERGED_BYTES_AT_MOST} bytes.`);
+  invalid(
+    `'metadata': with what is there already these would be more than ${MERGED_BYTES_AT_MOST} bytes or ${MERGED_ELEMENTS_AT_MOST} elements.`,
+  );

@@ -19,9 +19,14 @@ const isStorableText = (text: string): boolean => !hasNul(text) && text.isWellFo
 const ELEMENTS_AT_MOST = 20_000;
 const CHARACTERS_AT_MOST = 1_000_000;
 
+/**
+ * Of metadata, each of whose members is an entry of an index (gin): 19,000 took a second where a disk is slow, 2,000 a tenth.
+ */
+export const METADATA_ELEMENTS_AT_MOST = 2_000;
+
 /** Why PostgreSQL can't keep a value, or should not, as the end of a sentence; undefined if it can. */
-const complaintOf = (root: unknown, isBounded: boolean): string | undefined => {
-  let elements = 0;
+const complaintOf = (root: unknown, isBounded: boolean, elementsAtMost: number): string | undefined => {
+  let elements = -1; // the object itself is none
   let characters = 0;
   const refusesText = (text: string): boolean => {
     characters += text.length;
@@ -43,7 +48,8 @@ const complaintOf = (root: unknown, isBounded: boolean): string | undefined => {
       }
     }
     if (!isBounded) return undefined;
-    if (elements > ELEMENTS_AT_MOST) return `holds more than ${ELEMENTS_AT_MOST} elements`;
+    if (elements > elementsAtMost)
+      return `holds more than ${elementsAtMost} elements (items of lists and members of objects)`;
     return characters > CHARACTERS_AT_MOST ? `holds more than ${CHARACTERS_AT_MOST} characters` : undefined;
   };
   return complaintOfItem(root);
@@ -71,14 +77,17 @@ export const jsonObject = z
   })
   .meta({ type: "object", additionalProperties: true });
 
-const jsonbObject = (isBounded: boolean) =>
+const jsonbObject = (isBounded: boolean, elementsAtMost = ELEMENTS_AT_MOST) =>
   jsonObject.superRefine((value, context) => {
-    const complaint = complaintOf(value, isBounded);
+    const complaint = complaintOf(value, isBounded, elementsAtMost);
     if (complaint !== undefined) context.addIssue({ code: "custom", message: complaint });
   });
 
 /** An object that is stored as `jsonb` beside a record: metadata, a configuration, a context, or a filter of them. */
 export const storableObject = jsonbObject(true);
+
+/** The metadata of a record. */
+export const storableMetadata = jsonbObject(true, METADATA_ELEMENTS_AT_MOST);
 
 /** An object that is stored as `jsonb` for its own sake, as large as a body may be. */
 export const storableValue = jsonbObject(false);

@@ -4,7 +4,7 @@ import { queriesOver } from "../database/queries.ts";
 import { whereVisible } from "../access/where-visible.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import { compileOnce } from "../database/compile-once.ts";
-import { hasRoomFor } from "../database/merging.ts";
+import { hasRoomForMetadata } from "../database/merging.ts";
 import type { Cipher } from "../encryption/cipher.ts";
 import { THREAD_JSON } from "../encryption/columns.ts";
 import { threadNotFound } from "../domain/errors.ts";
@@ -37,7 +37,7 @@ const patch = (visible: string, removable: string): string => `
          ttl_minutes = coalesce($4::float8, ttl_minutes),
          expires_at = now() + coalesce($4::float8, ttl_minutes) * interval '1 minute',
          updated_at = now()
-   where thread_id = $1 and ($2::jsonb = '{}' or ${hasRoomFor("metadata || $2::jsonb")}) and ${visible} and ${removable}
+   where thread_id = $1 and ($2::jsonb = '{}' or ${hasRoomForMetadata("metadata || $2::jsonb")}) and ${visible} and ${removable}
   returning ${RECORD_COLUMNS}`;
 
 /**

@@ -14,7 +14,7 @@ import {
   queryInteger,
   queryList,
   sortOrder,
-  storableObject,
+  storableMetadata,
   storableText,
   uuid,
 } from "../domain/json-schemas.ts";
@@ -80,7 +80,7 @@ export const checkpointPath = z.object({ thread_id: uuid, checkpoint_id: uuid })
 
 export const threadCreateBody = bodyOf({
   thread_id: optional(uuid),
-  metadata: optional(storableObject),
+  metadata: optional(storableMetadata),
   if_exists: optional(z.enum(["raise", "do_nothing"])),
   ttl: optional(ttl),
   supersteps: optional(
@@ -92,7 +92,7 @@ export const threadCreateBody = bodyOf({
   ),
 });
 
-export const threadPatchBody = bodyOf({ metadata: optional(storableObject), ttl: optional(ttl) });
+export const threadPatchBody = bodyOf({ metadata: optional(storableMetadata), ttl: optional(ttl) });
 
 export const threadReadQuery = z.object({ include: queryList });
 
@@ -142,7 +142,7 @@ export const stateUpdateBody = z.object({
   as_node: optional(nodeName.min(1)),
 });
 
-export const statePatchBody = z.object({ metadata: storableObject });
+export const statePatchBody = z.object({ metadata: storableMetadata });
 
 const HISTORY_LIMIT = 10;
 const HISTORY_AT_MOST = 1_000;

@@ -53,11 +53,37 @@ test.each([
   const refused = await api.patch<Refusal>(path, { metadata: LARGE });
   expect([refused.status, refused.body.detail]).toEqual([
     422,
-    "'metadata': with what is there already these would be more than 2000000 bytes.",
+    "'metadata': with what is there already these would be more than 2000000 bytes or 4000 elements.",
   ]);
   expect(await metadataOf()).toEqual(before);
   expect((await api.patch(path, { metadata: { note: "short" } })).status).toBe(200);
   expect(await metadataOf()).toEqual({ ...before, note: "short" });
+});
+
+const members = (count: number, prefix: string): Record<string, number> =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, index]));
+
+test.each<[string, () => Promise<string>]>([
+  ["a thread", async () => `/threads/${await api.aThread()}`],
+  [
+    "an assistant",
+    async () => {
+      const { body } = await api.post<{ assistant_id: string }>("/assistants", { graph_id: "agent" });
+      return `/assistants/${body.assistant_id}`;
+    },
+  ],
+])("metadata of %s have 4,000 elements at most after they are merged, however deep", async (_, make) => {
+  const path = await make();
+  const patch = (metadata: object) => api.patch<Refusal>(path, { metadata });
+  for (const metadata of [members(2_000, "a"), { deep: members(1_998, "b") }])
+    expect((await patch(metadata)).status).toBe(200);
+  const { status, body } = await patch({ two: "more", elements: [] });
+  expect([status, body.detail]).toEqual([
+    422,
+    "'metadata': with what is there already these would be more than 2000000 bytes or 4000 elements.",
+  ]);
+  expect((await patch({ one: "more" })).status).toBe(200);
+  expect((await patch({ deep: null, two: "more" })).status).toBe(200);
 });
 
 test("a thread keeps what the newest run was given if it has no room for all that its runs were given", async () => {

@@ -259,7 +259,7 @@ test("what is kept beside a record is smaller still", async () => {
   const elements = JSON.stringify({ metadata: { list: Array.from({ length: 20_000 }, () => 1) } });
   expect(await send(elements)).toEqual({
     status: 422,
-    body: { detail: "'metadata': holds more than 20000 elements." },
+    body: { detail: "'metadata': holds more than 20000 elements (items of lists and members of objects)." },
   });
   expect(await send(JSON.stringify({ metadata: { text: "x".repeat(1_000_001) } }))).toEqual({
     status: 422,

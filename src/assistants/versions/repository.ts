@@ -3,7 +3,7 @@ import type { Permission, Visibility } from "../../access/visibility.ts";
 import { queriesOver } from "../../database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Records } from "../../database/database.ts";
-import { hasRoomFor } from "../../database/merging.ts";
+import { hasRoomForMetadata } from "../../database/merging.ts";
 import type { AssistantRow } from "../../database/tables.ts";
 import { ASSISTANT_JSON, openRow } from "../../encryption/columns.ts";
 import { COLUMNS, SNAPSHOT } from "../columns.ts";
@@ -23,7 +23,7 @@ const addVersion = (visible: string): string => `with snapshot as (
     coalesce($2, a.graph_id), coalesce($3, a.name), coalesce($4, a.description), $5::jsonb, $6::jsonb,
     a.metadata || $7::jsonb, clock_timestamp()
   from threadloom.assistants a
-  where a.assistant_id = $1 and ${hasRoomFor("a.metadata || $7::jsonb")} and ${visible}
+  where a.assistant_id = $1 and ${hasRoomForMetadata("a.metadata || $7::jsonb")} and ${visible}
   returning ${SNAPSHOT.join(", ")})
 update threadloom.assistants a set version = s.version, graph_id = s.graph_id, name = s.name, description = s.description,
   config = s.config, context = s.context, metadata = s.metadata, updated_at = s.created_at
