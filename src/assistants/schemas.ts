@@ -1,6 +1,7 @@
 import { z } from "zod";
 import {
   bodyOf,
+  cursor,
   jsonObject,
   jsonValue,
   optional,
@@ -97,6 +98,7 @@ const filter = {
 export const assistantSearchBody = bodyOf({
   ...filter,
   ...page,
+  cursor,
   sort_by: optional(z.enum(SORT_FIELDS)),
   sort_order: sortOrder,
   select: optional(z.array(z.enum(ASSISTANT_FIELDS))),

@@ -105,6 +105,9 @@ const searchRoutes =
         schema: {
           tags,
           summary: "Search or list crons",
+          description:
+            "`X-Pagination-Next` is the next page's offset, and `X-Pagination-Cursor` its `cursor`, by which what does not change " +
+            "meanwhile is found exactly once. `X-Pagination-Total` is there without a `cursor`.",
           body: cronSearchBody,
           response: { 200: z.array(cronExtract), ...invalid },
         },

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import {
   bodyOf,
+  cursor,
   jsonObject,
   jsonValue,
   optional,
@@ -140,6 +141,7 @@ const filter = {
 export const cronSearchBody = bodyOf({
   ...filter,
   ...page,
+  cursor,
   sort_by: optional(z.enum(SORT_FIELDS)),
   sort_order: sortOrder,
   select: optional(z.array(z.enum([...CRON_FIELDS, "now"]))).describe(

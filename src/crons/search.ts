@@ -1,6 +1,8 @@
 import type { Visibility } from "../access/visibility.ts";
 import { roomyPage, type PageColumns } from "../database/bounded-reads.ts";
 import type { Database } from "../database/database.ts";
+import { assertOnePlace } from "../domain/cursors.ts";
+import { isBehindCursor, keyOf, nextCursor, type KeyColumns, type KeyOrder } from "../domain/key-order.ts";
 import { assertSearchable } from "../encryption/json.ts";
 import { assistantIdOf } from "../domain/assistant-ids.ts";
 import type { CronRowNow } from "./record.ts";
@@ -9,12 +11,19 @@ import type { CronFilter, CronSearch } from "./schemas.ts";
 
 export interface CronPage {
   rows: CronRowNow[];
-  /** Of everything that matches; undefined if the page is empty. */
+  /** Of everything that matches, from the page's cursor on if it has one; undefined if the page is empty. */
   total: number | undefined;
+  /** Where the next page begins. */
+  cursor: string | undefined;
 }
 
 /** What may be long; each is read only if it is asked for. */
 const EMPTY = { metadata: "'{}'::jsonb", payload: "'{}'::text" } as const;
+
+const orderOf = ({ sort_by: key = "created_at", sort_order: direction = "desc" }: CronSearch): KeyOrder => ({
+  ...{ list: "crons", key, id: "cron_id", direction },
+  holds: key.endsWith("_id") ? "ids" : "times",
+});
 
 const conditionsOf = (
   { cipher }: Database,
@@ -47,24 +56,31 @@ export const createCronSearcher = (database: Database) => ({
     fields: readonly string[],
     signal?: AbortSignal,
   ): Promise<CronPage> {
-    const { where, values } = conditionsOf(database, visibility, search);
-    const order = search.sort_order ?? "desc";
-    const sortBy = search.sort_by ?? "created_at";
+    assertOnePlace(search);
+    const conditions = conditionsOf(database, visibility, search);
+    const { values } = conditions;
+    const order = orderOf(search);
+    const where =
+      search.cursor === undefined
+        ? conditions.where
+        : `${conditions.where} and ${isBehindCursor(order, search.cursor, (value) => `$${values.push(value)}`)}`;
     const columns = COLUMNS.map((column) =>
       (column === "metadata" || column === "payload") && !fields.includes(column)
         ? `${EMPTY[column]} as ${column}`
         : column,
     );
-    const statement = `select ${columns.join(", ")}, now() as now,
+    const statement = `select ${columns.join(", ")}, now() as now, ${keyOf(order)} as cursor_key, cron_id::text as cursor_id,
         (select count(*)::int from threadloom.crons ${where}) as total
-      from threadloom.crons ${where} order by ${sortBy} ${order} nulls last, cron_id ${order}
+      from threadloom.crons ${where} order by ${order.key} ${order.direction} nulls last, cron_id ${order.direction}
       limit $${values.length + 1}::int offset $${values.length + 2}::int`;
-    const found = await database.boundedRead<CronRowNow & PageColumns & { total: number }>(
+    const found = await database.boundedRead<CronRowNow & PageColumns & KeyColumns & { total: number }>(
       roomyPage(statement, { columns: ["metadata"], octets: "octet_length(payload)" }),
       [...values, search.limit, search.offset],
       signal,
     );
-    return { rows: found.map((row) => openCron(database, row)), total: found[0]?.total };
+    const total = found[0]?.total;
+    const cursor = nextCursor(order, found, { offset: search.offset, matching: total ?? 0 });
+    return { rows: found.map((row) => openCron(database, row)), total, cursor };
   },
 
   /** Rejects like `boundedRead`. */

@@ -13,7 +13,7 @@ import {
   tooManyCrons,
 } from "../domain/errors.ts";
 import { assertRecursionLimit } from "../domain/recursion-limit.ts";
-import type { Page } from "../http/pagination.ts";
+import { totalOf, type Page } from "../http/pagination.ts";
 import type { Cipher } from "../encryption/cipher.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -233,11 +233,12 @@ export const createCronService = (parts: CronServiceParts) => {
     async search(caller: Caller, search: CronSearch, signal?: AbortSignal): Promise<Page<CronExtract>> {
       const visibility = await may.search(caller, search);
       const fields = search.select === undefined || search.select.length === 0 ? CRON_FIELDS : search.select;
-      const { rows, total } = await searcher.page(visibility, search, fields, signal);
+      const { rows, total, cursor } = await searcher.page(visibility, search, fields, signal);
       return {
         items: rows.map((row) => toExtract(row, fields)),
-        total: total ?? (search.offset === 0 ? 0 : await searcher.count(visibility, search, signal)),
+        total: await totalOf(search, total, () => searcher.count(visibility, search, signal)),
         offset: search.offset,
+        cursor,
       };
     },
 

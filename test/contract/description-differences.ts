@@ -266,9 +266,9 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
     because: "what waits can be seen, by graph and by thread, and which servers execute",
   },
   {
-    what: "`cursor` of lists of threads and runs",
+    what: "`cursor` of lists",
     lines:
-      /^(POST \/threads\/search: with body field|GET \/threads\/\{thread_id\}\/runs: with parameter query) cursor$/,
+      /^(POST \/(threads|assistants|runs\/crons)\/search: with body field|GET \/threads\/\{thread_id\}\/runs: with parameter query) cursor$/,
     because:
       "the page after another one can be asked for without an offset, so that changes between them move nothing",
   },

@@ -4,11 +4,25 @@ import { queriesOver } from "../../database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import { roomyPage } from "../../database/bounded-reads.ts";
 import type { Database } from "../../database/database.ts";
+import { assertOnePlace } from "../../domain/cursors.ts";
+import { isBehindCursor, keyOf, nextCursor, type KeyColumns, type KeyOrder } from "../../domain/key-order.ts";
 import { ASSISTANT_JSON, openOf } from "../../encryption/columns.ts";
 import { assertSearchable } from "../../encryption/json.ts";
 import type { AssistantRow, Tables } from "../../database/tables.ts";
 import { contains, toRow, weightOf, type CountedRow } from "../columns.ts";
 import type { AssistantField, AssistantFilter, AssistantSearch } from "../schemas.ts";
+
+const orderOf = ({ sort_by: key = "created_at", sort_order: direction = "desc" }: AssistantSearch) => {
+  const texts: string[] = ["name", "graph_id"];
+  const holds = key === "assistant_id" ? "ids" : texts.includes(key) ? "texts" : "times";
+  return { list: "assistants", key, holds, id: "assistant_id", direction } satisfies KeyOrder;
+};
+/** For `where`, like `whereVisible`. */
+const whereBehind = (order: KeyOrder, cursor: string) => {
+  const values: string[] = [];
+  const text = isBehindCursor(order, cursor, (value) => (values.push(value), "?"));
+  return sql<SqlBool>(text.split("?") as unknown as TemplateStringsArray, ...values);
+};
 
 type Filter = Pick<AssistantFilter, "graph_id" | "name" | "metadata">;
 
@@ -48,14 +62,23 @@ export const createSearchRepository = (database: Database) => {
       search: AssistantSearch,
       fields: readonly AssistantField[],
       signal?: AbortSignal,
-    ): Promise<{ rows: Partial<AssistantRow>[]; total: number | undefined }> {
-      const order = search.sort_order ?? "desc";
-      const sortBy = search.sort_by ?? "created_at";
+    ): Promise<{ rows: Partial<AssistantRow>[]; total: number | undefined; cursor: string | undefined }> {
+      assertOnePlace(search);
       assertSearchable(cipher, search.metadata);
-      const filter = matches(visibility, search);
+      const order = orderOf(search);
+      const { cursor } = search;
+      const filter = (expressions: ExpressionBuilder<Tables, "assistants">) =>
+        expressions.and([
+          matches(visibility, search)(expressions),
+          ...(cursor === undefined ? [] : [whereBehind(order, cursor)]),
+        ]);
       let query = kysely
         .selectFrom("assistants")
         .select(withId(fields))
+        .select([
+          sql.raw<string | null>(keyOf(order)).as("cursor_key"),
+          sql<string>`assistant_id::text`.as("cursor_id"),
+        ])
         .select((expressions) =>
           expressions
             .selectFrom("assistants")
@@ -64,15 +87,21 @@ export const createSearchRepository = (database: Database) => {
             .as("total"),
         )
         .where(filter)
-        .orderBy(sortBy, order);
-      if (sortBy !== "assistant_id") query = query.orderBy("assistant_id", order); // pages must not overlap
+        .orderBy(order.key, order.direction);
+      // Pages must not overlap.
+      if (order.key !== "assistant_id") query = query.orderBy("assistant_id", order.direction);
       const page = query.limit(search.limit).offset(search.offset).compile();
-      const found = await database.boundedRead<CountedRow<Partial<AssistantRow>>>(
+      const found = await database.boundedRead<CountedRow<Partial<AssistantRow> & KeyColumns>>(
         roomyPage(page.sql, weightOf(fields)),
         [...page.parameters],
         signal,
       );
-      return { rows: found.map((row) => opened(toRow(row), fields)), total: found[0]?.total };
+      const total = found[0]?.total;
+      return {
+        rows: found.map(({ cursor_key: _, cursor_id: __, ...row }) => opened(toRow(row), fields)),
+        total,
+        cursor: nextCursor(order, found, { offset: search.offset, matching: total ?? 0 }),
+      };
     },
 
     async count(visibility: Visibility<"assistants">, filter: Filter, signal?: AbortSignal): Promise<number> {

@@ -17,6 +17,10 @@ export const createSearchRoutes =
         schema: {
           tags,
           summary: "Search or list assistants",
+          description:
+            "`X-Pagination-Next` is the next page's offset, and `X-Pagination-Cursor` its `cursor`, by which what does not change " +
+            "meanwhile is found exactly once; there is none by `name` and `graph_id`." +
+            " `X-Pagination-Total` is there without a `cursor`.",
           body: assistantSearchBody,
           response: { 200: z.array(assistantExtract), ...invalid },
         },

@@ -1,7 +1,7 @@
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { Visibility } from "../../access/visibility.ts";
-import type { Page } from "../../http/pagination.ts";
+import { totalOf, type Page } from "../../http/pagination.ts";
 import { toExtract } from "../record.ts";
 import { ASSISTANT_FIELDS, type Assistant, type AssistantFilter, type AssistantSearch } from "../schemas.ts";
 import type { SearchRepository } from "./repository.ts";
@@ -29,11 +29,17 @@ export const createSearchService = ({ authorize, repository }: SearchServicePart
       const visibility = await maySearch(caller, search);
       const fields =
         search.select === undefined || search.select.length === 0 ? ASSISTANT_FIELDS : search.select;
-      const { rows, total } = await repository.search(visibility, search, [...new Set(fields)], signal);
+      const { rows, total, cursor } = await repository.search(
+        visibility,
+        search,
+        [...new Set(fields)],
+        signal,
+      );
       return {
         items: rows.map(toExtract),
-        total: total ?? (search.offset === 0 ? 0 : await repository.count(visibility, search, signal)),
+        total: await totalOf(search, total, () => repository.count(visibility, search, signal)),
         offset: search.offset,
+        cursor,
       };
     },
 

@@ -1,0 +1,64 @@
+import { ID, MICROSECONDS, microsecondsOf, readCursor, timeOf, writeCursor } from "./cursors.ts";
+import { invalid } from "./errors.ts";
+
+/** The order of a list by one column, then by id. Rows without a value come last in both directions. */
+export interface KeyOrder {
+  /** The list's name, for its cursors. */
+  list: string;
+  key: string;
+  /** What the column holds. Texts may be of any length, so a list by a text has no cursor. */
+  holds: "times" | "ids" | "texts";
+  id: string;
+  direction: "asc" | "desc";
+}
+
+/** What a list selects of each row, for its cursor: `keyOf` and the id, as texts. */
+export interface KeyColumns {
+  cursor_key: string | null;
+  cursor_id: string;
+}
+
+const NO_VALUE = "none";
+const SHAPES = {
+  times: new RegExp(`${MICROSECONDS.source}|^${NO_VALUE}$`),
+  ids: new RegExp(`${ID.source}|^${NO_VALUE}$`),
+};
+const nameOf = ({ list, key, direction }: KeyOrder): string => `${list} ${key} ${direction}`;
+
+/** SQL for the key of a row, as a cursor has it. */
+export const keyOf = ({ key, holds }: KeyOrder): string =>
+  ({ times: microsecondsOf(key), ids: `${key}::text`, texts: "null::text" })[holds];
+
+/**
+ * The cursor of the next page; undefined on the last one.
+ * @param matching how many rows match from the cursor on that the page began at, or from the list's begin
+ */
+export const nextCursor = (
+  order: KeyOrder,
+  rows: readonly KeyColumns[],
+  { offset, matching }: { offset: number; matching: number },
+): string | undefined => {
+  const last = rows.at(-1);
+  if (last === undefined || order.holds === "texts" || offset + rows.length >= matching) return undefined;
+  return writeCursor(nameOf(order), [last.cursor_key ?? NO_VALUE, last.cursor_id]);
+};
+
+/**
+ * SQL for what comes behind a cursor.
+ * @param parameter makes a parameter of a value, and answers how it is called
+ * @throws invalid if it is no cursor of this list in this order
+ */
+export const isBehindCursor = (
+  order: KeyOrder,
+  cursor: string,
+  parameter: (value: string) => string,
+): string => {
+  const { key, holds, id, direction } = order;
+  if (holds === "texts")
+    throw invalid(`'cursor': a list by '${key}' has none; sort by 'created_at', or give 'offset'.`);
+  const [value = "", lastId = ""] = readCursor(cursor, nameOf(order), [SHAPES[holds], ID]);
+  const than = direction === "asc" ? ">" : "<";
+  if (value === NO_VALUE) return `(${key} is null and ${id} ${than} ${parameter(lastId)}::uuid)`;
+  const at = holds === "times" ? `${parameter(timeOf(value))}::timestamptz` : `${parameter(value)}::uuid`;
+  return `((${key}, ${id}) ${than} (${at}, ${parameter(lastId)}::uuid) or ${key} is null)`;
+};
