@@ -233,13 +233,9 @@ export const createCronService = (parts: CronServiceParts) => {
     async search(caller: Caller, search: CronSearch, signal?: AbortSignal): Promise<Page<CronExtract>> {
       const visibility = await may.search(caller, search);
       const fields = search.select === undefined || search.select.length === 0 ? CRON_FIELDS : search.select;
-      const { rows, total, cursor } = await searcher.page(visibility, search, fields, signal);
-      return {
-        items: rows.map((row) => toExtract(row, fields)),
-        total: await totalOf(search, total, () => searcher.count(visibility, search, signal)),
-        offset: search.offset,
-        cursor,
-      };
+      const { rows, total: found, cursor } = await searcher.page(visibility, search, fields, signal);
+      const total = await totalOf(search, found, () => searcher.count(visibility, search, signal));
+      return { items: rows.map((row) => toExtract(row, fields)), total, offset: search.offset, cursor };
     },
 
     async count(caller: Caller, filter: CronFilter, signal?: AbortSignal): Promise<number> {
