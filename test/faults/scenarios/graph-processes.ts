@@ -152,7 +152,7 @@ export const harmfulRuns = ({
   number,
   title: `--workers 2: ${title}`,
   criterion:
-    "ended as error after 3 attempts, with a sentence that says so; neighbours end as success; back at work p50 <= 1 s after a death; /ok p99 < 50 ms",
+    "ended as error after 3 attempts (the first death by memory is none), with a sentence that says so; neighbours end as success; back at work p50 <= 1 s after a death; /ok p99 < 50 ms",
   async run({ bench }) {
     const replica = await bench.start({ environment: { WORKERS: "2", ...environment } });
     const neighbours: LedgerRun[] = [];
@@ -190,7 +190,10 @@ export const harmfulRuns = ({
     });
     found.complaints.push(
       ...complaints,
-      ...complaintsWhere({ [`${deaths.length} processes died`]: deaths.length !== 3 * rounds }),
+      ...complaintsWhere({
+        [`${deaths.length} processes died`]:
+          deaths.length < 3 * rounds || deaths.length > (harm === "memory" ? 4 : 3) * rounds,
+      }),
     );
     return withOk(found, ok, load);
   },
