@@ -1,3 +1,4 @@
+import { ofGraph } from "../lib/contents.ts";
 import { CallerGoneError, ThreadloomError } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { AppEnvironment } from "./environment.ts";
@@ -47,7 +48,10 @@ export const aroundHono = (app: Hono, logger: Logger): Hono => {
       throw error;
     }
     if ("getResponse" in error) return (error as Error & { getResponse(): Response }).getResponse();
-    logger.error({ err: error, method: req.method, path: req.path }, "the application of http.app failed");
+    logger.error(
+      { err: ofGraph(error), method: req.method, path: req.path },
+      "the application of http.app failed",
+    );
     return hidden();
   });
   whole.use("*", async (context, next) => {

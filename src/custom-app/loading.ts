@@ -1,3 +1,4 @@
+import { ofGraph } from "../lib/contents.ts";
 import { createModuleLoader } from "../graphs/modules.ts";
 import { GraphLoadError } from "../project/langgraph-json.ts";
 import type { NamedExport } from "../project/named-export.ts";
@@ -25,7 +26,7 @@ const isHandler = (exported: unknown): exported is Handler =>
 const contextOf = (logger: Logger) => ({
   waitUntil(promise: unknown): void {
     Promise.resolve(promise).catch((error: unknown) =>
-      logger.error({ err: error }, "what the application of http.app left behind has failed"),
+      logger.error({ err: ofGraph(error) }, "what the application of http.app left behind has failed"),
     );
   },
   passThroughOnException(): void {},

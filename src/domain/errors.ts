@@ -1,4 +1,4 @@
-import type { WithoutContents } from "../lib/contents.ts";
+import type { CausedByProject, WithoutContents } from "../lib/contents.ts";
 
 /**
  * The error catalogue: every way in which a request can be refused, declared once.
@@ -150,7 +150,8 @@ export class CallerGoneError extends Error {
 }
 
 /** Handlers of the project's own have refused a request, in their own words: the SDK's `HTTPException`. */
-export class HandlerRefusal extends Error {
+export class HandlerRefusal extends Error implements CausedByProject {
+  readonly causedByProject = true;
   constructor(
     readonly status: number,
     message: string,
@@ -178,6 +179,16 @@ export class StateStorageError extends Error implements WithoutContents {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.name = "StateStorageError";
+  }
+}
+
+/** Code of the project has failed in a request. For the log, with its cause; callers get a neutral sentence. */
+export class ProjectCodeError extends Error implements CausedByProject, WithoutContents {
+  readonly causedByProject = true;
+  readonly saysNoContents = true;
+  constructor(message: string, options: { cause: unknown }) {
+    super(message, options);
+    this.name = "ProjectCodeError";
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ProjectKeys } from "../config/project-keys.ts";
 import { graphNotFound, invalid } from "../domain/errors.ts";
+import type { WithoutContents } from "../lib/contents.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Logger } from "../lib/logger.ts";
 import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "../project/langgraph-json.ts";
@@ -94,6 +95,10 @@ interface LoadedGraph {
   classes: ValueClasses;
 }
 
+class NoGraphError extends Error implements WithoutContents {
+  readonly saysNoContents = true;
+}
+
 /**
  * Loads every graph of a `langgraph.json`.
  * @throws GraphLoadError that names each graph that can't be served, its file and the cause
@@ -172,7 +177,8 @@ export async function loadGraphs({
     const made: unknown = await factory?.(given, runtimeFor(accessContext, given, all.store));
     const compiled = await compiledGraph(made);
     // A run may show this to its caller, who has no business with our paths.
-    if (!compiled) throw new Error(`The factory of graph '${id}' returned ${kindOf(made)}, not a graph.`);
+    if (!compiled)
+      throw new NoGraphError(`The factory of graph '${id}' returned ${kindOf(made)}, not a graph.`);
     return boundCopy(compiled, all);
   };
 

@@ -9,6 +9,7 @@ import {
   ThreadloomError,
   type ErrorKind,
 } from "../domain/errors.ts";
+import { ofGraph } from "../lib/contents.ts";
 import { boundedText } from "../lib/log-fields.ts";
 import { ownField } from "../lib/names.ts";
 import { whileClientSends } from "./lingering.ts";
@@ -108,8 +109,9 @@ const createRefusalLog = () => {
     const since = before === undefined || before.untold === 0 ? {} : { others_since: before.untold };
     // Where this server itself refuses, as while it starts, the stack of the refusal says nothing.
     const own = error instanceof ThreadloomError && error.cause === undefined;
+    const logged = error instanceof HandlerRefusal ? ofGraph(error) : error;
     request.log.warn(
-      { ...(own ? { reason: detail } : { err: error }), ...since },
+      { ...(own ? { reason: detail } : { err: logged }), ...since },
       "a request can't be served at the moment",
     );
   };

@@ -26,6 +26,14 @@ export interface WithoutContents {
   readonly saysNoContents: true;
 }
 
+/** An error of this server behind which code of the project stands: the message of its cause may hold what users say. */
+export interface CausedByProject {
+  readonly causedByProject: true;
+}
+
+export const isCausedByProject = (error: Error): boolean =>
+  (error as Partial<CausedByProject>).causedByProject === true;
+
 const isOwn = (error: Error): boolean => (error as Partial<WithoutContents>).saysNoContents === true;
 
 const wordIn = (value: unknown): string | undefined =>

@@ -1,5 +1,5 @@
 import { pino, type DestinationStream, type Logger } from "pino";
-import { fieldsWithoutContents, markedError } from "./contents.ts";
+import { fieldsWithoutContents, isCausedByProject, markedError } from "./contents.ts";
 import { boundedFields, boundedText } from "./log-fields.ts";
 import { openTerminal } from "./terminal.ts";
 
@@ -7,7 +7,7 @@ export type { Logger };
 
 export interface LoggerOptions {
   level: string;
-  /** Whether messages of graphs' errors are written, which may hold what users say. */
+  /** Whether messages of errors of the project's code are written, which may hold what users say. */
   contents?: boolean | undefined;
   /** Where the lines go, each as JSON; standard output if it is not given. For a person at a terminal: pretty-lines.ts. */
   destination?: DestinationStream | undefined;
@@ -19,9 +19,13 @@ const CAUSES_AT_MOST = 5;
 /**
  * What a log line holds of an error: what it says of itself and of its causes, and PostgreSQL's code. Nothing
  * else that hangs on it: a library or a graph may attach the request, and with it the headers with the API key.
+ * `contents`: whether that includes the messages of what code of the project has thrown.
  */
-export const fieldsOfError = (error: unknown, causes = CAUSES_AT_MOST): unknown => {
+export const fieldsOfError = (error: unknown, contents = true, causes = CAUSES_AT_MOST): unknown => {
   if (!(error instanceof Error)) return typeof error === "object" && error !== null ? "(an object)" : error;
+  const isWithheld = !contents && isCausedByProject(error);
+  const further = (one: unknown): unknown =>
+    isWithheld ? fieldsWithoutContents(one, causes - 1) : fieldsOfError(one, contents, causes - 1);
   const { code, constraint } = error as { code?: unknown; constraint?: unknown };
   return {
     type: error.name,
@@ -29,9 +33,9 @@ export const fieldsOfError = (error: unknown, causes = CAUSES_AT_MOST): unknown 
     stack: error.stack,
     ...(typeof code === "string" ? { code } : {}),
     ...(typeof constraint === "string" ? { constraint } : {}),
-    ...(error.cause !== undefined && causes > 0 ? { cause: fieldsOfError(error.cause, causes - 1) } : {}),
+    ...(error.cause !== undefined && causes > 0 ? { cause: further(error.cause) } : {}),
     ...(error instanceof AggregateError && causes > 0
-      ? { errors: error.errors.slice(0, causes).map((one) => fieldsOfError(one, causes - 1)) }
+      ? { errors: error.errors.slice(0, causes).map(further) }
       : {}),
   };
 };
@@ -48,7 +52,7 @@ export const createLogger = ({ level, contents = false, destination }: LoggerOpt
       serializers: {
         err(error: unknown) {
           const marked = markedError(error);
-          if (marked === undefined) return boundedFields(fieldsOfError(error));
+          if (marked === undefined) return boundedFields(fieldsOfError(error, contents));
           return boundedFields(contents ? fieldsOfError(marked.error) : fieldsWithoutContents(marked.error));
         },
       },

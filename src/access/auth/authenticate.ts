@@ -1,5 +1,6 @@
 import type { AccessRequest } from "../api-keys.ts";
 import { malformed, notAuthenticated, ThreadloomError } from "../../domain/errors.ts";
+import { ofGraph } from "../../lib/contents.ts";
 import { boundedText } from "../../lib/log-fields.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { AuthHandlers } from "./handlers.ts";
@@ -70,7 +71,7 @@ export const createUserAuthentication = (
       if (error instanceof ThreadloomError && error.kind === "unavailable") throw error;
       const refusal = refusalIn(error);
       if (refusal !== undefined) throw refusal;
-      tellThrown(error, request);
+      tellThrown(ofGraph(error), request);
       throw new UnexplainedRefusal(error);
     }
   };

@@ -1,4 +1,5 @@
 import { forbidden, ThreadloomError } from "../../domain/errors.ts";
+import type { CausedByProject } from "../../lib/contents.ts";
 import type { Actions, Resource } from "../actions.ts";
 import { RETURNED, type AuthEvent, type ValueOf } from "../values.ts";
 import { readFilter, type ReadFilter } from "./filters.ts";
@@ -9,7 +10,8 @@ import { HANDLER_SECONDS, inTime } from "./time-limits.ts";
 import type { UserCaller } from "./users.ts";
 
 /** A handler failed, or answered what nobody understands: our fault for the caller, who is told no more than that. */
-export class HandlerError extends Error {
+export class HandlerError extends Error implements CausedByProject {
+  readonly causedByProject = true;
   override readonly name = "HandlerError";
 }
 

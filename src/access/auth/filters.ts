@@ -1,5 +1,6 @@
 import type { Condition } from "../visibility.ts";
 import { storableObject } from "../../domain/json-schemas.ts";
+import type { WithoutContents } from "../../lib/contents.ts";
 import { isPlainObject } from "./plain-objects.ts";
 
 /** Handlers write filters by hand: far below what PostgreSQL or a stack could not take. */
@@ -16,7 +17,8 @@ type Filter =
   | { kind: "all" | "any"; of: readonly Filter[] };
 
 /** A handler answered a filter that can't be understood: ours to log, and nobody is let in by it. */
-export class FilterError extends Error {
+export class FilterError extends Error implements WithoutContents {
+  readonly saysNoContents = true;
   override readonly name = "FilterError";
 }
 

@@ -1,4 +1,5 @@
 import { HandlerRefusal, ThreadloomError } from "../../domain/errors.ts";
+import type { CausedByProject } from "../../lib/contents.ts";
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
@@ -46,7 +47,8 @@ const PASSING = [408, 425, 429];
  * a token expired throws none. But it may as well be an identity provider that can't be reached, so nobody who is known loses access by
  * one of them; see asking/rounds.ts.
  */
-export class UnexplainedRefusal extends ThreadloomError {
+export class UnexplainedRefusal extends ThreadloomError implements CausedByProject {
+  readonly causedByProject = true;
   constructor(cause: unknown) {
     super("unauthenticated", "The request could not be authenticated.", { cause });
   }

@@ -17,6 +17,7 @@ import {
 } from "./snapshot.ts";
 import { snapshotFields, type Snapshot, type StateFields } from "./state-json.ts";
 import type { ThreadGraphs, ThreadOfGraph } from "./thread-graphs.ts";
+import { byGraphCode } from "./graph-code.ts";
 
 /** Task id of writes that belong to no task: what a command updates, where it goes, and resume values. */
 const NO_TASK = "00000000-0000-0000-0000-000000000000";
@@ -43,8 +44,10 @@ export const createStateFields = (
     } catch (error) {
       if (error instanceof StateStorageError || isPassing(error)) throw error;
       // What a failed run has written no reducer may take: the state without it is the last good one.
-      const graph = await resolve();
-      return await through(checkpoints.saverForRead((tuple, read) => withErrors(graph, tuple, read)));
+      return await byGraphCode(`The graph '${thread.graphId ?? ""}' could not read its state.`, async () => {
+        const graph = await resolve();
+        return await through(checkpoints.saverForRead((tuple, read) => withErrors(graph, tuple, read)));
+      });
     }
   };
 

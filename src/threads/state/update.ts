@@ -19,6 +19,7 @@ import type { StateOutcome } from "./repository.ts";
 import type { CommandFields, StateUpdate, Superstep, UpdatedState } from "../schemas.ts";
 import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts";
 import type { ValueClasses } from "../../values/classes.ts";
+import { byGraphCode } from "./graph-code.ts";
 
 /** A thread as it was before anything of its state was read. */
 export interface StandingThread {
@@ -77,7 +78,9 @@ export const createStateWriter = ({
     // No transaction is open while the graph's code runs: a run that was created meanwhile makes the flush fail.
     const saver = checkpoints.saverForIdleThread(version);
     const configuration = (await configurations.of(visibility, [threadId])).get(threadId);
-    const graph = await graphs.resolve(graphId, configuration, { checkpointer: saver }, "threads.update");
+    const graph = await byGraphCode(`The graph '${graphId}' could not be built.`, () =>
+      graphs.resolve(graphId, configuration, { checkpointer: saver }, "threads.update"),
+    );
     saver.filter = (tuple, read) => withoutRefused(graph, tuple, read);
     try {
       // What decides where the graph goes from here may look at the configuration, too.

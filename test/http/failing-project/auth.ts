@@ -1,0 +1,14 @@
+import { Auth } from "@langchain/langgraph-sdk/auth";
+
+/** Fails with what it was given, as libraries do that quote what they refuse. */
+export const auth = new Auth()
+  .authenticate((request: Request) => {
+    const token = request.headers.get("authorization") ?? "";
+    if (token.startsWith("Bearer bad")) throw new SyntaxError(`This is no token: ${token}`);
+    return { identity: "alice", permissions: [] };
+  })
+  .on("assistants:search", ({ value }) => {
+    throw new RangeError(`No such name: ${String(value.metadata?.name)}`, {
+      cause: new TypeError(`Looked for ${String(value.metadata?.name)}`),
+    });
+  });
