@@ -113,6 +113,8 @@ export interface GraphBindings {
   store?: BaseStore;
   /** Asked before each step of the graph itself, not of its subgraphs: what the step has to wait for. */
   beforeStep?: () => Promise<void> | undefined;
+  /** Called with each event that a node writes (`config.writer`), in subgraphs, too. What it throws is thrown in the node. */
+  beforeWritten?: () => void;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -157,7 +159,7 @@ type PregelFields = RunnableGraph & { autoValidate?: boolean; triggerToNodes?: R
  */
 export function boundCopy(
   graph: RunnableGraph,
-  { checkpointer, store, beforeStep }: GraphBindings,
+  { checkpointer, store, beforeStep, beforeWritten }: GraphBindings,
 ): RunnableGraph {
   const { autoValidate, triggerToNodes } = graph as PregelFields;
   const Constructor = graph.constructor as new (fields: Partial<PregelFields>) => RunnableGraph;
@@ -171,7 +173,23 @@ export function boundCopy(
     ...(store ? { store } : {}),
   });
   growIds(copy);
-  if (beforeStep !== undefined) paceSteps(copy as RunnableGraph & SteppingGraph, beforeStep);
+  if (beforeStep !== undefined)
+    beforeRunning(copy as RunnableGraph & RunningGraph, ({ loop }) => {
+      const tick = loop.tick.bind(loop);
+      loop.tick = async (options) => {
+        await beforeStep();
+        return await tick(options);
+      };
+    });
+  if (beforeWritten !== undefined)
+    beforeRunning(copy as RunnableGraph & RunningGraph, ({ loop: { stream } }) => {
+      if (stream?.modes?.has("custom") !== true) return;
+      const push = stream.push.bind(stream);
+      stream.push = (chunk) => {
+        if (chunk[1] === "custom") beforeWritten();
+        push(chunk);
+      };
+    });
   return copy;
 }
 
@@ -186,21 +204,23 @@ export const withBoundCallbacks = (graph: RunnableGraph, options: GraphRunOption
   return { ...options, callbacks: [...options.callbacks, ...bound] };
 };
 
-/** Not LangGraph's public interface (1.4.18): where it is missing, nothing is asked before a step. */
-interface SteppingGraph {
-  _runLoop?(parameters: { loop: { tick(options: unknown): Promise<boolean> } }): Promise<unknown>;
+interface LoopParameters {
+  loop: {
+    tick(options: unknown): Promise<boolean>;
+    stream?: { modes?: ReadonlySet<string>; push(chunk: readonly unknown[]): void };
+  };
 }
 
-const paceSteps = (graph: SteppingGraph, beforeStep: () => Promise<void> | undefined): void => {
+/** Not LangGraph's public interface (1.4.18): where it is missing, nothing is done before the graph runs. */
+interface RunningGraph {
+  _runLoop?(parameters: LoopParameters): Promise<unknown>;
+}
+
+const beforeRunning = (graph: RunningGraph, prepare: (parameters: LoopParameters) => void): void => {
   const runLoop = graph._runLoop;
   if (typeof runLoop !== "function") return;
   graph._runLoop = function (parameters) {
-    const { loop } = parameters;
-    const tick = loop.tick.bind(loop);
-    loop.tick = async (options) => {
-      await beforeStep();
-      return await tick(options);
-    };
+    prepare(parameters);
     return runLoop.call(this, parameters);
   };
 };

@@ -128,6 +128,7 @@ const startAttempt = (
     saver = own;
     const bindings = {
       checkpointer: own,
+      beforeWritten: hearing.beforeWritten,
       // No checkpoint is made between its steps.
       ...(kwargs.durability === "exit" ? { beforeStep: beforeNextStep } : {}),
     };
