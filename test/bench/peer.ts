@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
 import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { processCpuMs, processMemory } from "./cpu.ts";
 import { createHttpClient } from "./http-client.ts";
 import { spawnProcess, type RemoteServer } from "./server-process.ts";
+import { freePort } from "../helpers/free-port.ts";
 
 /**
  * The JS dev server of LangGraph (`@langchain/langgraph-api`, in memory), driven by the same requests. It is
@@ -63,16 +63,6 @@ const install = async (): Promise<void> => {
   await cp(join(import.meta.dirname, "../fixtures"), join(FOLDER, "test/fixtures"), { recursive: true });
   await cp(join(import.meta.dirname, "graphs"), join(FOLDER, "test/bench/graphs"), { recursive: true });
 };
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
-    });
-  });
 
 /** Undefined, with a word about why, if it can't be installed or started here. */
 export const startPeer = async (

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, readFile, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../helpers/free-port.ts";
 
 /** The version that the sentences about it were found with. */
 export const LOCAL_VERSION = "1.5.1";
@@ -22,15 +22,6 @@ export interface LocalServer {
   url: string;
   close(): Promise<void>;
 }
-
-const freePort = async (): Promise<number> => {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, "close");
-  return port;
-};
 
 /** Why the local JavaScript server can't be tried here; undefined if it can. CONTRIBUTING.md says how to install it. */
 export const whyNoLocalServer = async (): Promise<string | undefined> => {

@@ -2,7 +2,6 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, chown, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { userInfo } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
@@ -10,6 +9,7 @@ import pg from "pg";
 import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
+import { freePort } from "../helpers/free-port.ts";
 
 /** A program that is installed here. */
 export interface Pgbouncer {
@@ -60,15 +60,6 @@ export interface Pooler {
   start(): Promise<void>;
   close(): Promise<void>;
 }
-
-const freePort = async (): Promise<number> => {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, "close");
-  return port;
-};
 
 const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
 

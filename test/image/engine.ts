@@ -1,7 +1,6 @@
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { basename, delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -88,15 +87,6 @@ export const inspect = async (tag: string): Promise<Image> => {
 
 export const remove = async (tag: string): Promise<void> => {
   await run("podman", "image", "rm", "--force", tag);
-};
-
-/** A port that nothing listens on at the moment. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 };
 
 /** All processes below one. */

@@ -9,7 +9,6 @@ import { aFolder, packPackage, type InstalledProject } from "../package/installe
 import {
   baseImage,
   build,
-  freePort,
   inspect,
   reasonForNoImages,
   remove,
@@ -17,6 +16,7 @@ import {
   toolVersions,
   type Started,
 } from "./engine.ts";
+import { freePort } from "../helpers/free-port.ts";
 
 /**
  * Each image as an operator gets it: built, started beside a PostgreSQL, asked, and stopped. What a chroot can't show is read-only

@@ -12,6 +12,7 @@ import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { spawnServer, type ServerProcess } from "../helpers/server-process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../helpers/temporary-folder.ts";
+import { freePort } from "../helpers/free-port.ts";
 
 const GRAPH = fileURLToPath(new URL("../fixtures/process.ts", import.meta.url));
 
@@ -34,15 +35,6 @@ afterEach(async () => {
 
 /** A device that takes nothing. */
 const FULL = "/dev/full";
-
-const aFreePort = async (): Promise<number> => {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address() as { port: number };
-  probe.close();
-  await once(probe, "close");
-  return port;
-};
 
 const start = (argv: string[], environment: Record<string, string> = {}): ServerProcess => {
   const started = spawnServer(argv, environment);
@@ -183,7 +175,7 @@ describe("the end", () => {
     async () => {
       const database = await freshDatabase();
       databases.push(database);
-      const port = await aFreePort();
+      const port = await freePort();
       const full = openSync(FULL, "w");
       const child = spawn(
         process.execPath,

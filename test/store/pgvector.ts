@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import pg from "pg";
 import { createCluster, readPassword, startServer, SUPERUSER } from "../../src/database/embedded/cluster.ts";
@@ -11,6 +10,7 @@ import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
 import { databaseNamed, type FreshDatabase } from "../helpers/database.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 import { logger } from "./open-store.ts";
+import { freePort } from "../helpers/free-port.ts";
 
 /**
  * Where a PostgreSQL with pgvector can be had: TEST_PGVECTOR_URL (a superuser's), the server of this test run if it
@@ -72,16 +72,6 @@ export const findPgvector = async (testServerUrl: string): Promise<PgvectorSourc
   const binaries = await findDebianServer();
   return binaries === undefined ? undefined : { binaries };
 };
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
 
 const startOwn = async (binaries: Binaries): Promise<{ url: string; close: () => Promise<void> }> => {
   const folder = await temporaryFolder();

@@ -1,3 +1,4 @@
+import { afterEach } from "vitest";
 import { openStream, type EventStream } from "../helpers/server-sent-events.ts";
 
 /** A frame as both SDKs read it. */
@@ -55,6 +56,19 @@ export const openFrames = async (
       }
     },
     close: () => stream.close(),
+  };
+};
+
+/** `openFrames` for the tests of a file: what a test has opened is closed behind it. */
+export const closingFrames = (server: () => { url: string }) => {
+  const opened: FrameStream[] = [];
+  afterEach(() => {
+    for (const stream of opened.splice(0)) stream.close();
+  });
+  return async (threadId: string, body?: object, headers?: Record<string, string>): Promise<FrameStream> => {
+    const stream = await openFrames(server().url, threadId, body, headers);
+    opened.push(stream);
+    return stream;
   };
 };
 

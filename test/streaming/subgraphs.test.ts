@@ -1,9 +1,9 @@
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
-import { command, EVERYTHING, isInput, isRoot, openFrames, started, type FrameStream } from "./frames.ts";
+import { closingFrames, command, EVERYTHING, isInput, isRoot, started, type FrameStream } from "./frames.ts";
 
 /** What graphs within graphs tell over event streaming, and who is told. */
 
@@ -11,25 +11,13 @@ const GRAPHS = fileURLToPath(new URL("graphs/langgraph.json", import.meta.url));
 
 let server: TestServer;
 let api: Api;
-const streams: FrameStream[] = [];
 beforeAll(async () => {
   server = await startTestServer({ graphConfigFile: GRAPHS });
   api = apiOf(server);
 });
-afterEach(() => {
-  for (const stream of streams.splice(0)) stream.close();
-});
 afterAll(() => server.close());
 
-const open = async (
-  threadId: string,
-  body?: object,
-  headers?: Record<string, string>,
-): Promise<FrameStream> => {
-  const stream = await openFrames(server.url, threadId, body, headers);
-  streams.push(stream);
-  return stream;
-};
+const open = closingFrames(() => server);
 const NESTED = { assistant_id: "nested", input: { text: "tea" } };
 const named = (path: readonly string[]): string[] => path.map((segment) => segment.split(":")[0] ?? "");
 

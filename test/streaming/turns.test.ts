@@ -1,30 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
 import { saying } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
-import { command, EVERYTHING, isInput, isRoot, openFrames, started, type FrameStream } from "./frames.ts";
+import { closingFrames, command, EVERYTHING, isInput, isRoot, started } from "./frames.ts";
 
 /** A thread that is commanded and streamed over event streaming, read frame by frame. */
 
 let server: TestServer;
-const streams: FrameStream[] = [];
 beforeAll(async () => {
   server = await startTestServer();
 });
-afterEach(() => {
-  for (const stream of streams.splice(0)) stream.close();
-});
 afterAll(() => server.close());
 
-const open = async (
-  threadId: string,
-  body?: object,
-  headers?: Record<string, string>,
-): Promise<FrameStream> => {
-  const stream = await openFrames(server.url, threadId, body, headers);
-  streams.push(stream);
-  return stream;
-};
+const open = closingFrames(() => server);
 const aTurn = { assistant_id: "two-step", input: saying("hello") };
 
 describe("a turn", () => {
