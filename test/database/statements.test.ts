@@ -116,17 +116,28 @@ beforeAll(async () => {
   walk = await walkThroughAll();
   client = new pg.Client({ connectionString: walk.connectionString });
   await client.connect();
+  await client.query("set plan_cache_mode = force_generic_plan");
 });
 afterAll(async () => {
   await client.end();
   await walk.close();
 });
 
+/** Prepared, since `explain (generic_plan)` is there from PostgreSQL 16 on. */
 const lookAt = async (text: string): Promise<string[]> => {
-  const { rows } = await client.query<{ "QUERY PLAN": { Plan: PlanNode }[] }>(
-    `explain (generic_plan, verbose, format json) ${text}`,
-  );
-  return faultsOf(text, rows[0]!["QUERY PLAN"][0]!.Plan);
+  await client.query(`prepare looked_at as ${text}`);
+  try {
+    const { rows: statements } = await client.query<{ parameters: number }>(
+      "select cardinality(parameter_types) as parameters from pg_prepared_statements where name = 'looked_at'",
+    );
+    const nulls = Array.from({ length: statements[0]!.parameters }, () => "null").join(", ");
+    const { rows } = await client.query<{ "QUERY PLAN": { Plan: PlanNode }[] }>(
+      `explain (verbose, format json) execute looked_at${nulls === "" ? "" : `(${nulls})`}`,
+    );
+    return faultsOf(text, rows[0]!["QUERY PLAN"][0]!.Plan);
+  } finally {
+    await client.query("deallocate looked_at");
+  }
 };
 
 describe("statements", () => {
