@@ -21,7 +21,7 @@ import { exitCodeOf } from "../run-command.ts";
 import { loadElsewhere } from "../doctor/loading.ts";
 import { missingFiles } from "./missing-files.ts";
 import { createTelling, type Telling } from "./telling.ts";
-import { tsconfigFilesOf } from "./tsconfig-files.ts";
+import { tsconfigFault, tsconfigFilesOf } from "./tsconfig-files.ts";
 
 /** What the server has taken out of its environment stays out of that of graphs. */
 const KEPT_FROM_GRAPHS = new Set(["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]);
@@ -64,10 +64,7 @@ const setEnvironment = (given: Surroundings["given"], before: Basis, now: Basis)
 /** The tsconfig.json by which the graphs are loaded, as bin/threadloom.js has found it. */
 const tsconfigFile = (): string | undefined => process.env["TSX_TSCONFIG_PATH"] || undefined;
 
-const tsconfigFiles = (): string[] => {
-  const file = tsconfigFile();
-  return file === undefined ? [] : tsconfigFilesOf(file);
-};
+const tsconfigFiles = (file = tsconfigFile()): string[] => (file === undefined ? [] : tsconfigFilesOf(file));
 
 /** Renews a running server as its project changes. */
 class Renewing {
@@ -188,6 +185,7 @@ class Renewing {
     const before = this.running.server.graphs.join();
     try {
       const outcome = await this.#apply(files);
+      if (this.running.isStopping()) return;
       if (outcome === "restarts") {
         this.telling.restarts(names);
         this.running.stopForNext(START_AGAIN);
@@ -204,6 +202,7 @@ class Renewing {
       });
       this.#wasBroken = false;
     } catch (error) {
+      if (this.running.isStopping()) return;
       const message = error instanceof NotRenewed ? error.message : failureText(error);
       this.#missing = await missingFiles(message, tsconfigFile());
       // It may extend others now.
@@ -251,6 +250,8 @@ export const serveInDevelopment = async (argv: readonly string[]): Promise<void>
   const trace = await traceModules();
   const configFile = graphConfigFileOf(argv, given);
   const surroundings: Surroundings = { argv, given, configFile, trace };
+  const fault = await tsconfigFault(tsconfigFile());
+  if (fault !== undefined) process.stderr.write(`threadloom dev: TypeScript may not load: ${fault}\n`);
   let renewing: Renewing | undefined;
   const early = new Set<string>();
   const watch = createFileWatch({ onChange: async (files) => await renewing?.changed(files) });

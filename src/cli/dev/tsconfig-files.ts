@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { parseTsconfig } from "get-tsconfig";
 
@@ -21,4 +22,42 @@ export const tsconfigFilesOf = (file: string): string[] => {
     return read ?? sought ?? [];
   });
   return [...new Set([path, ...found])];
+};
+
+interface SyntaxFault {
+  text: string;
+  location: { line: number; column: number } | null;
+}
+
+/** Where a file is no JSON, with comments and trailing commas, as a tsconfig.json may have them. */
+const syntaxFault = async (file: string): Promise<string | undefined> => {
+  const tsconfigRaw = await readFile(file, "utf8").catch(() => "");
+  const { transformSync } = await import("esbuild");
+  try {
+    transformSync("", { loader: "ts", tsconfigRaw, logLevel: "silent" });
+    return undefined;
+  } catch (error) {
+    const [fault] = (error as { errors?: SyntaxFault[] }).errors ?? [];
+    const { line, column } = fault?.location ?? {};
+    const place = line === undefined ? "" : `:${line}:${(column ?? 0) + 1}`;
+    return `${file}${place} is not JSON: ${fault?.text ?? (error as Error).message}.`;
+  }
+};
+
+/**
+ * What is wrong with a tsconfig.json or those that it extends, in a sentence. Loaders read what they can of a broken one and say
+ * nothing, so that its `paths` are gone.
+ */
+export const tsconfigFault = async (file: string | undefined): Promise<string | undefined> => {
+  if (file === undefined) return undefined;
+  for (const part of tsconfigFilesOf(file)) {
+    const fault = await syntaxFault(part);
+    if (fault !== undefined) return fault;
+  }
+  try {
+    parseTsconfig(resolve(file));
+    return undefined;
+  } catch (error) {
+    return `${resolve(file)} can't be used: ${(error as Error).message}`;
+  }
 };

@@ -32,6 +32,8 @@ const answer = async (request: LoadingRequest): Promise<LoadingAnswer> => {
   }
 };
 
+// Who has asked may end first, and what loads may hang.
+process.once("disconnect", () => process.exit(1));
 process.once("message", (request: LoadingRequest) => {
   // Not by itself: something that was opened meanwhile would keep the process.
   void answer(request).then((found) => process.send?.(found, undefined, {}, () => process.exit(0)));

@@ -22,6 +22,8 @@ export interface RunningServer {
   readonly config: Config;
   readonly project: GraphConfig;
   readonly logger: Logger;
+  /** It is being closed: nothing that is said of its graphs would be true for long. */
+  isStopping(): boolean;
   /** Closes the server and exits; the embedded database goes on, for the process that is started next. */
   stopForNext(exitCode: number): void;
 }

@@ -117,15 +117,20 @@ const open = async (
   return (await opened.server.listen({ readsAhead: true, signal })).address;
 };
 
-/** In reverse order, each though the other failed. `failed`: see Server. */
-const close = async (
-  { server, postgres }: Opened,
-  { failed = false, keepsDatabase = false } = {},
-): Promise<RunsLeft | undefined> => {
+interface Ending {
+  exitCode: number;
+  /** See Server. */
+  failed: boolean;
+  /** For the process that is started next. A signal may take that back meanwhile. */
+  keepsDatabase: boolean;
+}
+
+/** In reverse order, each though the other failed. */
+const close = async ({ server, postgres }: Opened, ending?: Ending): Promise<RunsLeft | undefined> => {
   try {
-    return await server?.close({ failed });
+    return await server?.close({ failed: ending?.failed ?? false });
   } finally {
-    if (!keepsDatabase) await postgres?.close();
+    if (ending?.keepsDatabase !== true) await postgres?.close();
   }
 };
 
@@ -170,35 +175,37 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
   let stopping = false;
   let isClosed = false;
   let firstSignalAt = 0;
+  let ending: Ending | undefined;
 
-  const stop = async (exitCode: number, how = { failed: false, keepsDatabase: false }): Promise<void> => {
+  const stop = async (exitCode: number, { failed = false, keepsDatabase = false } = {}): Promise<void> => {
     if (stopping) return;
     stopping = true;
+    const own = (ending = { exitCode, failed, keepsDatabase });
     leaving.abort();
     setTimeout(
       () => {
-        logger.fatal(
-          opened.server === undefined ? "the start could not be given up in time" : "closing took too long",
-        );
+        logger.fatal(`${opened.server === undefined ? "giving up the start" : "closing"} took too long`);
         process.exit(1);
       },
       (config.shutdownGraceSeconds + CLOSE_SECONDS) * 1000,
     );
     try {
       await starting.catch(() => undefined); // what is being opened has to be closed, too
-      const left = await close(opened, how);
+      const left = await close(opened, own);
       isClosed = true;
       logger.info({ ...left }, "stopped");
-      process.exit(exitCode);
+      process.exit(own.exitCode);
     } catch (error) {
       logger.fatal({ err: error }, "closing failed");
       process.exit(1);
     }
   };
   const onSignal = (signal: NodeJS.Signals): void => {
-    if (stopping && Date.now() - firstSignalAt > SAME_SIGNAL_MS)
+    const restarts = ending?.keepsDatabase === true;
+    if (stopping && !restarts && Date.now() - firstSignalAt > SAME_SIGNAL_MS)
       process.exit(128 + constants.signals[signal]);
-    if (stopping) return;
+    if (stopping && !restarts) return;
+    if (ending !== undefined) Object.assign(ending, { exitCode: 0, keepsDatabase: false });
     firstSignalAt = Date.now();
     logger.info({ signal }, "stopping; a second signal stops at once");
     void stop(0);
@@ -222,7 +229,7 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
   process.on("uncaughtException", (error) => {
     if (stopping) return logger.debug({ err: ofGraph(error) }, "another exception was not caught");
     logger.fatal({ err: ofGraph(error), runs: runsInHand() }, "an exception was not caught; stopping");
-    void stop(1, { failed: true, keepsDatabase: false });
+    void stop(1, { failed: true });
   });
 
   const starting = open(config, logger, opened, development?.parts, leaving.signal);
@@ -260,7 +267,8 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
         config,
         project,
         logger,
-        stopForNext: (exitCode) => void stop(exitCode, { failed: false, keepsDatabase: true }),
+        isStopping: () => stopping,
+        stopForNext: (exitCode) => void stop(exitCode, { keepsDatabase: true }),
       });
     }
   } catch (error) {

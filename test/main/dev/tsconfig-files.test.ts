@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { tsconfigFilesOf } from "../../../src/cli/dev/tsconfig-files.ts";
+import { tsconfigFault, tsconfigFilesOf } from "../../../src/cli/dev/tsconfig-files.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 
 const PACKAGE = "node_modules/@tsconfig/node20";
@@ -24,4 +24,25 @@ test("a tsconfig.json is made of all that it extends: chains, lists, packages, o
   for (const name of ["app/tsconfig.json", "base.json", "deep/missing.json", `${PACKAGE}/tsconfig.json`])
     expect(found).toContain(`${path}/${name}`);
   expect(tsconfigFilesOf(`${path}/broken.json`)).toContain(`${path}/broken.json`);
+});
+
+test("what is wrong with a tsconfig.json is a sentence with its file; comments and commas at the end are no faults", async () => {
+  const { path, remove } = await temporaryFolder();
+  onTestFinished(remove);
+  const faultOf = async (name: string, text: string) => {
+    await writeFile(`${path}/${name}`, text);
+    return await tsconfigFault(`${path}/${name}`);
+  };
+  expect(await faultOf("base.json", '{ /* none */ "compilerOptions": { "strict": true, }, } // end')).toBe(
+    undefined,
+  );
+  expect(await faultOf("fine.json", '{ "extends": "./base.json" }')).toBe(undefined);
+  expect(await faultOf("empty.json", "")).toBe(undefined);
+  expect(await faultOf("cut.json", '{ "compilerOptions": {')).toBe(
+    `${path}/cut.json:1:23 is not JSON: Expected string in JSON but found end of file.`,
+  );
+  expect(await faultOf("lost.json", '{ "extends": "./missing.json" }')).toBe(
+    `${path}/lost.json can't be used: File './missing.json' not found.`,
+  );
+  expect(await tsconfigFault(undefined)).toBe(undefined);
 });

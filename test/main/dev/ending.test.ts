@@ -1,0 +1,79 @@
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { expect, test, vi } from "vitest";
+import { PATIENTLY } from "../../helpers/conditions.ts";
+import { developed, PATIENCE, SECONDS_AT_MOST, type Developed } from "./dev-project.ts";
+
+vi.setConfig({ testTimeout: SECONDS_AT_MOST * 1_000 });
+
+/** SIGTERM while a change is being applied, or the server restarts for one. */
+
+/** The module of the alias: it says that it is being loaded, and waits until it may go on. */
+const SLOW = `import { existsSync, writeFileSync } from "node:fs";
+const file = (name: string): URL => new URL(name, import.meta.url);
+writeFileSync(file("begun"), "");
+while (!existsSync(file("go"))) await new Promise((resolve) => setTimeout(resolve, 20));
+export const word: string = "slow";
+writeFileSync(file("loaded"), "");
+`;
+const TSCONFIG = { compilerOptions: { paths: { "@/*": ["./slow/*"] } } };
+
+/** A run is in hand, so that the server takes its time to close; it ends with the file that this answers. */
+const withRun = async (files: Record<string, unknown>): Promise<Developed & { endRun(): Promise<void> }> => {
+  const dev = await developed(files, [], { BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "200" });
+  const { thread_id: thread } = await dev.client.threads.create();
+  const wish = dev.project.path("end-of-run");
+  const { run_id: run } = await dev.client.runs.create(thread, "agent", { input: { wish } });
+  await vi.waitFor(async () => {
+    expect((await dev.client.runs.get(thread, run)).status).toBe("running");
+  }, PATIENTLY);
+  return { ...dev, endRun: () => writeFile(wish, "") };
+};
+
+test("while a change is being tried dev tells nothing more of it", async () => {
+  const { project, edit, server, told, untilTold, endRun } = await withRun({ "slow/word.ts": SLOW });
+  await edit("tsconfig.json", TSCONFIG);
+  await vi.waitFor(() => expect(existsSync(project.path("slow/begun"))).toBe(true), PATIENCE);
+  server.child.kill("SIGTERM");
+  await untilTold("stopping; a second signal stops at once");
+  await writeFile(project.path("slow/go"), "");
+  await vi.waitFor(() => expect(existsSync(project.path("slow/loaded"))).toBe(true), PATIENCE);
+  await endRun();
+  expect(await server.exit()).toBe(0);
+  expect(told("starting anew")).toEqual([]);
+  expect(told("not reloaded")).toEqual([]);
+  expect(told("stopped")).toHaveLength(1);
+});
+
+test("while it closes for the next start dev ends in order, and starts none", async () => {
+  const { edit, server, told, untilTold, endRun } = await withRun({
+    "slow/word.ts": 'export const word = "other";',
+  });
+  await edit("tsconfig.json", TSCONFIG);
+  await untilTold("starting anew");
+  server.child.kill("SIGTERM");
+  await untilTold("stopping; a second signal stops at once");
+  await endRun();
+  expect(await server.exit()).toBe(0);
+  expect(told("not everything is closed")).toEqual([]);
+  expect(told("watching the graphs")).toHaveLength(1);
+});
+
+test("a broken tsconfig.json is named at the start, with what is wrong", async () => {
+  const { server, project } = await developed({
+    "tsconfig.json": '{ "extends": "./base.json" }',
+    "base.json": '{\n  "compilerOptions": { "strict": yes },\n  "paths": {} }',
+    "src/agent.ts": `import { StateGraph, Annotation } from "@langchain/langgraph";
+      export const graph = new StateGraph(Annotation.Root({})).addNode("a", () => ({})).addEdge("__start__", "a").compile();`,
+  });
+  const said = () =>
+    server
+      .output()
+      .split("\n")
+      .filter((line) => line.startsWith("threadloom dev: "));
+  await vi.waitFor(() => {
+    expect(said()).toEqual([
+      `threadloom dev: TypeScript may not load: ${project.path("base.json")}:2:34 is not JSON: Unexpected "yes" in JSON.`,
+    ]);
+  }, PATIENTLY);
+});
