@@ -8,7 +8,7 @@ import { ofGraph } from "../../lib/contents.ts";
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { resolve } from "node:path";
-import { bannerText, callable, databaseName } from "../banner.ts";
+import { callable, databaseName } from "../banner.ts";
 import {
   graphConfigFileOf,
   ownEncryption,
@@ -29,8 +29,8 @@ import { serverVersion } from "../../lib/package-versions.ts";
 import type { Server } from "../../app/compose.ts";
 import type { RunsLeft } from "../../app/leaving-runs.ts";
 import type { Development } from "../../app/development.ts";
-import { signInOf } from "../../http/sign-in.ts";
 import { exitCodeOf } from "../run-command.ts";
+import { announce } from "./announcing.ts";
 import { buildBesideDatabase } from "./building.ts";
 import type { InDevelopment } from "./in-development.ts";
 import { assertPortIsFree, explainListening } from "./listening.ts";
@@ -237,29 +237,8 @@ const main = async (argv: readonly string[], development: InDevelopment | undefi
     const address = await starting;
     if (stopping) return;
     const embeddedFolder = opened.postgres?.dataFolder;
-    const graphs = opened.server?.graphs ?? [];
-    const ways = opened.server?.access ?? [];
-    if (pretty) {
-      const inputSchema =
-        graphs[0] === undefined
-          ? undefined
-          : await opened.server?.inputSchemaOf(graphs[0]).catch(() => undefined);
-      const hasConsole = opened.server?.hasConsole ?? false;
-      const signIn =
-        project.auth === undefined ? undefined : signInOf(project.auth.openapi?.securitySchemes ?? {});
-      process.stdout.write(
-        bannerText({ config, hasConsole, ways, signIn, address, embeddedFolder, graphs, inputSchema }),
-      );
-    } else {
-      const database = embeddedFolder ?? databaseName(config.databaseUrl ?? "");
-      const access = ways.length === 0 ? "open" : ways.join(" and ");
-      if (access === "open")
-        logger.warn("there are no API keys: whoever can connect may read, run and delete everything");
-      logger.info(
-        { address, docs: `${address}/docs`, graphs, database, role: config.role, access },
-        `listening on ${address}`,
-      );
-    }
+    const write = (text: string): void => void process.stdout.write(text);
+    await announce({ config, project, address, embeddedFolder, server: opened.server, logger, write });
     if (opened.server !== undefined) {
       development?.started({
         server: opened.server,
