@@ -102,7 +102,7 @@ export const hostilities = (): Hostility[] => {
           assistant_id: "counter",
           input: { x: Array.from({ length: 120_000 }, () => ({})) },
         }),
-        post("/threads", { metadata: { x: Array.from({ length: 19_000 }, (_, index) => index) } }),
+        post("/threads", { metadata: { x: Array.from({ length: 1_900 }, (_, index) => index) } }),
       ],
     },
     {

@@ -46,9 +46,9 @@ it("counts the threads that are named by their ids, as a search does", async () 
 });
 
 it("takes a filter with a thousand values", async () => {
-  const thread = await api.aThread({ metadata: { tags: wide.tags.slice(0, 2_000) } });
+  const thread = await api.aThread({ metadata: { tags: wide.tags.slice(0, 1_900) } });
   const found = await api.post<{ thread_id: string }[]>("/threads/search", {
-    metadata: { tags: wide.tags.slice(1_001, 2_000) },
+    metadata: { tags: wide.tags.slice(1_001, 1_900) },
   });
   expect(found.body.map(({ thread_id }) => thread_id)).toEqual([thread]);
 });
