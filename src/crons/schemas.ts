@@ -14,7 +14,7 @@ import {
   uuid,
 } from "../domain/json-schemas.ts";
 import { storableFilter } from "../domain/search-filter.ts";
-import { nodeNames, streamModes } from "../runs/schemas.ts";
+import { nodeNames } from "../runs/schemas.ts";
 
 /** Crons as the API takes and shows them. */
 
@@ -81,7 +81,7 @@ const runFields = {
   webhook: optional(storableText.min(1).max(65_536)),
   interrupt_before: optional(nodeNames),
   interrupt_after: optional(nodeNames),
-  stream_mode: optional(streamModes),
+  stream_mode: optional(z.union([storableText, z.array(storableText)])),
   stream_subgraphs: optional(z.boolean()),
   stream_resumable: optional(z.boolean()),
   checkpoint_during: optional(z.boolean()),

@@ -13,7 +13,7 @@ export type StreamChunk = [namespace: string[], mode: string, payload: unknown];
 /** Passes an event on; `data` is called only if somebody wants it. `checkpoint`: that of the state which the event shows. */
 export type Emit = (event: string, data: () => string, checkpoint?: string) => void;
 
-/** Modes that LangGraph has under the same name. All others are named in mode-names.ts. */
+/** Modes that LangGraph has under the same name. Unknown modes emit nothing, as the hosted service does. */
 const LANGGRAPH_MODES = ["values", "updates", "debug", "tasks", "checkpoints", "custom", "tools"] as const;
 
 export interface RequestedModes {

@@ -21,7 +21,6 @@ import {
   uuid,
 } from "../domain/json-schemas.ts";
 import { storableFilter } from "../domain/search-filter.ts";
-import { refuseMisspelt, STREAM_MODES } from "../events/mode-names.ts";
 
 /** Runs as the API takes and shows them. */
 
@@ -44,12 +43,9 @@ const checkpoint = z.object({
   checkpoint_map: optional(jsonObject),
 });
 
-const refuseMisspeltModes = refuseMisspelt(STREAM_MODES);
-
-/** One mode or several; see `refuseMisspelt`. */
-export const streamModes = z.union([storableText, z.array(storableText)]).superRefine(refuseMisspeltModes);
-
-const streamMode = streamModes
+/** Lenient: an unknown mode emits nothing, and clients run ahead of servers. */
+const streamMode = z
+  .union([storableText, z.array(storableText)])
   .nullish()
   .transform((mode) => (mode == null ? ["values"] : typeof mode === "string" ? [mode] : mode));
 
@@ -219,7 +215,7 @@ export const joinStreamHeaders = z.looseObject({
 export const joinQuery = z.object({ cancel_on_disconnect: queryBoolean });
 export const joinStreamQuery = z.object({
   cancel_on_disconnect: queryBoolean,
-  stream_mode: queryList.superRefine(refuseMisspeltModes),
+  stream_mode: queryList,
   namespace,
   last_event_id: queryInteger(-1, 999_999_999_999_999).describe(
     "Counts where there is no header Last-Event-ID. The header Location of a stream has it.",

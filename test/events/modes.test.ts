@@ -331,13 +331,6 @@ describe("the mode", () => {
     expect(last?.messages.map(({ type }) => type)).toEqual(["human", "ai", "tool", "ai"]);
   });
 
-  test.each(["agents", "todos", "messages-v2"])(
-    "%s, which nobody knows here, emits nothing",
-    async (mode) => {
-      expect(namesOf(await streamed("two-step", [mode]))).toEqual(["metadata"]);
-    },
-  );
-
   test("that nobody knows emits nothing", async () => {
     expect(namesOf(await streamed("two-step", ["no-such-mode"]))).toEqual(["metadata"]);
   });

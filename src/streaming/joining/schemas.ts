@@ -1,16 +1,13 @@
 import { z } from "zod";
 import { queryInteger, queryList } from "../../domain/json-schemas.ts";
-import { refuseMisspelt } from "../../events/mode-names.ts";
 
 /** What of a thread its stream tells; see service.ts. */
 export const THREAD_STREAM_MODES = ["run_modes", "lifecycle", "state_update"] as const;
 export type ThreadStreamMode = (typeof THREAD_STREAM_MODES)[number];
 
-const modes = queryList
-  .superRefine(refuseMisspelt(THREAD_STREAM_MODES))
-  .describe(
-    "run_modes (what its runs tell; the default), lifecycle (that they begin and end), state_update (states that were written by hand). Others tell nothing.",
-  );
+const modes = queryList.describe(
+  "run_modes (what its runs tell; the default), lifecycle (that they begin and end), state_update (states that were written by hand). Others tell nothing.",
+);
 
 /** The published contract says `stream_modes`, the clients send `stream_mode`. */
 export const threadStreamQuery = z.object({
