@@ -481,6 +481,13 @@ describe("with a spare that is ready", () => {
     expect(together.map(({ state }) => state.result)).toEqual([handedBack, handedBack]);
     expect(alone.state.result).toMatchObject({ kind: "lost" });
     expect(innocent.state.result).toBeUndefined();
+    // Its next attempt is alone again, and ends no neighbour's process.
+    begin(pool, "greedy");
+    ready(started.at(-1)!);
+    expect([placesOf("innocent"), placesOf("greedy")]).toEqual([
+      [1, 2],
+      [1, 3, 4],
+    ]);
   });
 
   test("a worn process leaves its place to it, and ends with its last run", async () => {

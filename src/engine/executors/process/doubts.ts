@@ -25,15 +25,16 @@ export const createDoubts = () => {
   /** How often each has been cleared. */
   const cleared = new Map<string, number>();
 
-  const suspect = (member: Member): string | undefined => {
+  const suspect = (member: Member, reason: DeathReason): string | undefined => {
     const { culprit, here } = member;
     if (culprit !== undefined) return here.get(culprit.id)?.run.run_id;
-    return here.size < 2 ? undefined : idsOf(member).at(-1);
+    // What ends a process from outside is no doubt about the only run there, but a full heap is.
+    return here.size < 2 && reason !== "memory" ? undefined : idsOf(member).at(-1);
   };
 
   return {
-    died(member: Member): void {
-      const runId = suspect(member);
+    died(member: Member, reason: DeathReason): void {
+      const runId = suspect(member, reason);
       if (runId === undefined) return;
       forgetOldest(doubted);
       doubted.add(runId);

@@ -78,7 +78,7 @@ export const createPlacing = (
     },
 
     /** What has ended the process goes on alone; a guess, if it has named nobody. */
-    doubt: (member: Member): void => doubts.died(member),
+    doubt: doubts.died,
     /** See Doubts. */
     clears: doubts.clears,
 

@@ -82,7 +82,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions): GraphProce
     deaths[reason] += 1;
     renewal.hasEnded(member, how);
     const pauseMs = members.remove(member);
-    if (reason !== "unstopped") placing.doubt(member);
+    if (reason !== "unstopped") placing.doubt(member, reason);
     const { culprit } = member;
     for (const execution of member.here.values()) {
       stopTimers.forget(execution);
