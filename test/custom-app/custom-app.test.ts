@@ -74,7 +74,9 @@ describe("an application of Hono", () => {
     expect([answer.status, JSON.parse(answer.text)]).toEqual([status, body]);
     if (asked !== "refuse") {
       expect(answer.text).not.toContain("secret");
-      expect(server.lines.join("")).toContain("secret of the application");
+      const log = server.lines.join("");
+      expect(log).toContain("custom-app/apps/app.ts");
+      expect(log).not.toContain("secret of the application");
     }
   });
 
