@@ -28,7 +28,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "values/comparing.ts: (one as Properties)[key]": "a key of just that object",
   "values/comparing.ts: (tree as Properties)[key]":
     "compared with a text or a number, which nothing inherited is",
-  "values/properties.ts: target[name] = value": "`__proto__` is dealt with before",
+  "lib/properties.ts: target[name] = value": "`__proto__` is dealt with before",
   'values/reviving.ts: properties[key] = typeof part === "object" && part !== null ? this.revive(part) : part':
     "`__proto__` is dealt with before",
   "values/types/message.ts: flat[name] = Object.hasOwn(message, key) ? live[key] : message.lc_kwargs?.[key]":

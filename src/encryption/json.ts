@@ -5,7 +5,7 @@
 
 import { EncryptionError, invalid, type ThreadloomError } from "../domain/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
-import { setProperty } from "../values/properties.ts";
+import { setProperty } from "../lib/properties.ts";
 import { isSealed, type Cipher, type Places } from "./cipher.ts";
 
 /**

@@ -8,7 +8,7 @@ import { load } from "@langchain/core/load";
 import * as ownMessages from "@langchain/core/messages";
 import type { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
 import type { Command, Overwrite, Send } from "@langchain/langgraph";
-import type { Properties } from "./properties.ts";
+import type { Properties } from "../lib/properties.ts";
 import { MESSAGE_CLASSES } from "./types/message-trees.ts";
 
 type MessageClass = new (properties: Properties) => object;

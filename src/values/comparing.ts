@@ -5,7 +5,8 @@
  */
 
 import { encode } from "./encoding.ts";
-import { TYPE, type Properties } from "./properties.ts";
+import type { Properties } from "../lib/properties.ts";
+import { TYPE } from "./type-key.ts";
 import { messagePropertiesOf } from "./types/message-trees.ts";
 import { typeOfObject } from "./types/table.ts";
 

@@ -8,7 +8,8 @@
 
 import { ValueTooLargeError } from "../domain/errors.ts";
 import { Ancestry, CIRCULAR, withoutCycles } from "./cycles.ts";
-import { setProperty, TYPE, type Properties } from "./properties.ts";
+import { setProperty, type Properties } from "../lib/properties.ts";
+import { TYPE } from "./type-key.ts";
 import { typeOfObject, typeOfScalar } from "./types/table.ts";
 import type { PartEncoder } from "./value-type.ts";
 

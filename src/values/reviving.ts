@@ -4,7 +4,8 @@
  */
 
 import { PLAIN_CLASSES, type ValueClasses } from "./classes.ts";
-import { setProperty, TYPE, type Properties } from "./properties.ts";
+import { setProperty, type Properties } from "../lib/properties.ts";
+import { TYPE } from "./type-key.ts";
 import { isSerialized } from "./types/langchain.ts";
 import { reviveConstructorForm } from "./types/message.ts";
 import { typeNamed } from "./types/table.ts";

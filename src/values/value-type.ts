@@ -1,5 +1,5 @@
 import type { ValueClasses } from "./classes.ts";
-import type { Properties } from "./properties.ts";
+import type { Properties } from "../lib/properties.ts";
 
 /**
  * A type of values that JSON has no form for, and all that this server has to know of it. types/table.ts lists them;

@@ -9,7 +9,7 @@
 import { ValueTooLargeError } from "../domain/errors.ts";
 import { Ancestry, CIRCULAR, withoutCycles } from "./cycles.ts";
 import { CHARACTERS_AT_MOST } from "./encoding.ts";
-import { setProperty, type Properties } from "./properties.ts";
+import { setProperty, type Properties } from "../lib/properties.ts";
 import { typeOfObject, typeOfScalar } from "./types/table.ts";
 
 /** Deeper than any real state, shallow enough for every JSON parser that a client may use. */

@@ -1,7 +1,7 @@
 /** A checkpoint as the state API needs it, made of the rows that were read. */
 
 import type { JsonObject } from "../../lib/json.ts";
-import { TYPE } from "../../values/properties.ts";
+import { TYPE } from "../../values/type-key.ts";
 import { revive } from "../../values/reviving.ts";
 import { toWireJson, toWireValue } from "../../values/wire-json.ts";
 import { toSegments } from "../lists/segments.ts";

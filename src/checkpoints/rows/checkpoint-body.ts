@@ -4,7 +4,7 @@
  */
 
 import type { ChannelVersions, Checkpoint } from "@langchain/langgraph-checkpoint";
-import { setProperty } from "../../values/properties.ts";
+import { setProperty } from "../../lib/properties.ts";
 
 type Version = number | string;
 

@@ -4,7 +4,8 @@ import type { Cipher } from "../../encryption/cipher.ts";
 import { CHECKPOINT_JSON, type CheckpointKey } from "../../encryption/columns.ts";
 import { sealMetadata, sealValue } from "../../encryption/json.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import { setProperty, TYPE } from "../../values/properties.ts";
+import { setProperty } from "../../lib/properties.ts";
+import { TYPE } from "../../values/type-key.ts";
 
 /**
  * Keys by which LangGraph and this room read a checkpoint: what a caller gives under them would be taken for theirs

@@ -6,7 +6,7 @@ import type {
   CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
 import type { ValueClasses } from "../../values/classes.ts";
-import { setProperty } from "../../values/properties.ts";
+import { setProperty } from "../../lib/properties.ts";
 import type { LoadedCheckpoint, LoadedWrite } from "../read/checkpoint-reader.ts";
 import type { References } from "../read/value-references.ts";
 import { revive, settle, type Unfinished } from "../../values/reviving.ts";

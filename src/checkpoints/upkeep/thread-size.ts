@@ -1,5 +1,5 @@
 import type { Queryable } from "../../database/database.ts";
-import { setProperty } from "../../values/properties.ts";
+import { setProperty } from "../../lib/properties.ts";
 import { toSegments } from "../lists/segments.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
 import { parseRowText, writesOf } from "../rows/row-text.ts";

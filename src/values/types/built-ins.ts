@@ -1,4 +1,4 @@
-import { TYPE } from "../properties.ts";
+import { TYPE } from "../type-key.ts";
 import type { ValueType } from "../value-type.ts";
 
 /** An invalid date is null. */

@@ -1,4 +1,4 @@
-import { TYPE } from "../properties.ts";
+import { TYPE } from "../type-key.ts";
 import type { ValueType } from "../value-type.ts";
 
 const ofBytes = <View>(make: new (buffer: ArrayBuffer) => View) => {

@@ -1,4 +1,5 @@
-import { setProperty, TYPE, type Properties } from "../properties.ts";
+import { setProperty, type Properties } from "../../lib/properties.ts";
+import { TYPE } from "../type-key.ts";
 import type { ValueType } from "../value-type.ts";
 
 const CLASSES: ReadonlyMap<string, ErrorConstructor> = new Map(

@@ -4,7 +4,7 @@
  * the instance.
  */
 
-import { setProperty, type Properties } from "../properties.ts";
+import { setProperty, type Properties } from "../../lib/properties.ts";
 import type { PartEncoder, ValueType } from "../value-type.ts";
 import { messageNameOf } from "./message-trees.ts";
 

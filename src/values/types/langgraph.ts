@@ -1,7 +1,8 @@
 /** What nodes hand to LangGraph. */
 
 import type { Command } from "@langchain/langgraph";
-import { TYPE, type Properties } from "../properties.ts";
+import type { Properties } from "../../lib/properties.ts";
+import { TYPE } from "../type-key.ts";
 import type { ValueType } from "../value-type.ts";
 
 export const SEND: ValueType<Properties> = {

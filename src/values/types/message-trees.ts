@@ -4,7 +4,8 @@
  * a short message. It is still read, and written for a message with a property whose name has a meaning in stored trees.
  */
 
-import { setProperty, TYPE, type Properties } from "../properties.ts";
+import { setProperty, type Properties } from "../../lib/properties.ts";
+import { TYPE } from "../type-key.ts";
 
 /** What the messages of LangChain have in common, whichever copy of `@langchain/core` made them. */
 export interface MessageLike {

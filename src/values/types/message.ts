@@ -1,6 +1,7 @@
 import { ownField } from "../../lib/names.ts";
 import type { ValueClasses } from "../classes.ts";
-import { TYPE, type Properties } from "../properties.ts";
+import type { Properties } from "../../lib/properties.ts";
+import { TYPE } from "../type-key.ts";
 import type { PartReviver, ValueType } from "../value-type.ts";
 import {
   encodeMessage,

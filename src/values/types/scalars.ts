@@ -1,4 +1,4 @@
-import { TYPE } from "../properties.ts";
+import { TYPE } from "../type-key.ts";
 import type { ValueType } from "../value-type.ts";
 
 /** NaN, the infinities and -0. Clients see null, null and 0, as `JSON.stringify` writes them. */

@@ -1,9 +1,6 @@
 /** The properties of an object of any kind, by name. */
 export type Properties = Record<string, unknown>;
 
-/** The key of a stored tree that names a type: `{$type: "date", value: …}`. */
-export const TYPE = "$type";
-
 /** Sets a property whose name comes from outside. Assigning `__proto__` would change the prototype; defining it is data. */
 export const setProperty = (target: Properties, name: string, value: unknown): void => {
   if (name === "__proto__") {
