@@ -21,7 +21,7 @@ if (major < NODE_AT_LEAST[0] || (major === NODE_AT_LEAST[0] && minor < NODE_AT_L
   process.exit(1);
 }
 
-/** As src/config/config.ts finds it; what is wrong with the options is said there. */
+/** As src/platform/config/config.ts finds it; what is wrong with the options is said there. */
 const configFile = () => {
   const argv = process.argv.slice(2);
   const at = argv.findIndex((argument) => /^(--config(=|$)|-c)/.test(argument));
@@ -43,7 +43,7 @@ if (tsconfig !== undefined && !process.env.TSX_TSCONFIG_PATH) process.env.TSX_TS
 // The package holds what `npm run build` has made, and no source; the repository runs from source, whatever was built there.
 if (existsSync(new URL("../src/main.ts", import.meta.url))) {
   if (process.argv[2] === "start") await import("../src/graphs/langgraph-ahead.js");
-  await import("../src/lib/typescript-loader.js");
+  await import("../src/platform/lib/typescript-loader.js");
   await import("../src/main.ts");
 } else {
   await import("../dist/main.js");

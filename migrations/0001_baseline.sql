@@ -1,5 +1,5 @@
 -- The tables, in the order in which they refer to each other. Hot tables are keyed by thread, so that they can be
--- distributed by it. src/database/migrate.ts applies this file; the schema is the first one of the search path.
+-- distributed by it. src/platform/database/migrate.ts applies this file; the schema is the first one of the search path.
 
 -- Assistants ----------------------------------------------------------------------------------------------------------
 
@@ -48,7 +48,7 @@ create table threads (
   -- Runs that are pending or running. A counter, because creating and ending a run lock this row, and READ COMMITTED
   -- reads only the locked row again after a wait: see docs/decisions/002-multitask-in-the-database.md.
   unfinished_runs   integer not null default 0 check (unfinished_runs >= 0),
-  -- Grows with each new run and each attempt that returns to the queue: see src/queue/README.md, "Turns".
+  -- Grows with each new run and each attempt that returns to the queue: see src/engine/queue/README.md, "Turns".
   turns             integer not null default 0,
   -- Grows with each change of the row. A state update is stored only if the version it has read is still the newest.
   version           bigint not null default 0,
@@ -96,7 +96,7 @@ create trigger threads_version before update on threads for each row
 
 -- Runs ----------------------------------------------------------------------------------------------------------------
 
--- The table of runs is the queue: see src/queue/README.md.
+-- The table of runs is the queue: see src/engine/queue/README.md.
 create table runs (
   run_id             uuid primary key,
   thread_id          uuid not null references threads on delete cascade,
@@ -136,7 +136,7 @@ create table runs (
 ) with (fillfactor = 80);
 -- One run at a time per thread. Also what the sweep for expired leases scans, so that leases need no index.
 create unique index runs_one_running_per_thread on runs (thread_id) where status = 'running';
--- Runs that may start, by graph and lane, in the order in which they became available: see src/queue/sql/lanes.ts, which has the
+-- Runs that may start, by graph and lane, in the order in which they became available: see src/engine/queue/sql/lanes.ts, which has the
 -- same expression. The cost of a claim depends on neither how many runs wait nor why.
 create index runs_claimable on runs (graph_id,
   (case when status = 'pending' and not behind
@@ -162,7 +162,7 @@ create table run_events (
   thread_id  uuid not null references threads on delete cascade,
   run_id     uuid not null,
   seq        bigint not null,                     -- from 0, given by the attempt: no gaps a reader could skip
-  thread_seq bigint,                              -- the event's id within its thread, see src/events/event-ids.ts
+  thread_seq bigint,                              -- the event's id within its thread, see src/engine/events/event-ids.ts
   event      text not null,
   data       text not null,                       -- one line of JSON, as it goes out
   checkpoint_id uuid,                             -- of the state that it shows, for who joins the run with that
@@ -171,7 +171,7 @@ create table run_events (
 );
 create index run_events_by_age on run_events (created_at);
 
--- Which graphs the processes host that execute runs: see src/queue/hosting.ts.
+-- Which graphs the processes host that execute runs: see src/engine/queue/hosting.ts.
 create table workers (
   worker_id uuid primary key,
   graph_ids text[] not null,
@@ -239,7 +239,7 @@ create table checkpoints (
   metadata      jsonb not null,              -- for filters
   metadata_text text,                        -- the exact metadata, where jsonb can't hold them (NUL, lone surrogates)
   shape         uuid not null,               -- in checkpoint_shapes
-  record        text not null,               -- versions, channels and writes: see src/checkpoints/rows/row-text.ts
+  record        text not null,               -- versions, channels and writes: see src/state/checkpoints/rows/row-text.ts
   segments      bigint[],                    -- all segments of the channels, flat triples: list, first position, end
   contents      uuid[],                      -- all content hashes of the channels
   primary key (thread_id, checkpoint_ns, checkpoint_id)
@@ -333,7 +333,7 @@ create function store_number(value jsonb) returns numeric
 
 -- Webhooks ------------------------------------------------------------------------------------------------------------
 
--- Deliveries, written by the statement that ends a run: see src/outbox/README.md. A run ends once, so its id is the
+-- Deliveries, written by the statement that ends a run: see src/engine/outbox/README.md. A run ends once, so its id is the
 -- delivery's. No references: runs and threads may be deleted with the end, and are later.
 create table webhook_deliveries (
   run_id             uuid primary key,
@@ -407,7 +407,7 @@ create trigger api_keys_changes
   after insert or delete or truncate or update of key_hash, scopes, expires_at, revoked_at on api_keys
   for each statement execute function count_api_key_change();
 
--- The keys that any value here was ever encrypted with: see src/encryption/. No row: nothing is encrypted.
+-- The keys that any value here was ever encrypted with: see src/platform/encryption/. No row: nothing is encrypted.
 create table encryption_keys (
   key_id     text primary key,
   proof      text not null,                 -- a known text, encrypted: a server that opens it has the right key
@@ -423,7 +423,7 @@ create table encrypting_servers (
 
 -- Pages of records ----------------------------------------------------------------------------------------------------
 
--- What a page of records weighs, up to the row with which it is full: see src/database/bounded-reads.ts. Only writing a
+-- What a page of records weighs, up to the row with which it is full: see src/platform/database/bounded-reads.ts. Only writing a
 -- jsonb as text tells its length, and a page whose rows were all weighed took as long as their writers liked.
 create function add_weight(weight bigint, room bigint, octets bigint, a jsonb, b jsonb, c jsonb, d jsonb)
   returns bigint language plpgsql immutable parallel safe as $$

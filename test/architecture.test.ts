@@ -3,46 +3,11 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { expect, test } from "vitest";
+import { ROOMS, roomOf } from "./rooms.ts";
 
 /** The house rules that a machine can check: which way imports run, no cycles, where the process may be touched. */
 
 const SOURCE = fileURLToPath(new URL("../src/", import.meta.url));
-
-/** From the bottom up: a file imports from its own room and from rooms before it, types included. */
-const ROOMS = [
-  "lib",
-  "domain",
-  "values",
-  "encryption",
-  "database",
-  "config",
-  "project",
-  "checkpoints",
-  "access",
-  "queue",
-  "http",
-  "graphs",
-  "threads",
-  "import",
-  "assistants",
-  "events",
-  "engine",
-  "runs",
-  "crons",
-  "streaming",
-  "outbox",
-  "webhooks",
-  "status",
-  "store",
-  "ui",
-  "console",
-  "custom-app",
-  "resealing",
-  "app",
-  "embedding",
-  "cli",
-  "main.ts",
-] as const;
 
 /** Within a room that has them, from the bottom up. */
 const FLOORS = ["schemas.ts", "repository.ts", "service.ts", "routes.ts"];
@@ -72,8 +37,7 @@ const importsOf = (file: string): string[] =>
 
 const graph = new Map(files.map((file) => [file, importsOf(file)]));
 
-const roomOf = (file: string): string => file.split("/")[0]!;
-const rankOf = (file: string): number => (ROOMS as readonly string[]).indexOf(roomOf(file));
+const rankOf = (file: string): number => ROOMS.indexOf(roomOf(file) ?? "");
 
 /** What leads from a place back to it over others; `edges` are left out where they are not between places. */
 const circles = (edges: ReadonlyMap<string, ReadonlySet<string>>): string[] => {
@@ -128,7 +92,8 @@ test("the sub-rooms of a room stand in no circle", () => {
   for (const [file, imports] of graph) {
     for (const imported of imports) {
       const [from, to] = [dirname(file), dirname(imported)];
-      if (from === to || !from.includes("/") || !to.includes("/") || roomOf(from) !== roomOf(to)) continue;
+      const room = roomOf(file);
+      if (from === to || from === room || to === room || room !== roomOf(imported)) continue;
       edges.set(from, (edges.get(from) ?? new Set()).add(to));
     }
   }
@@ -150,21 +115,21 @@ test("what is imported exists", () => {
 const HARMLESS = new Set(["cpuUsage", "memoryUsage", "uptime", "version"]);
 /** The embedded PostgreSQL is another process, which has to be found and signalled, by one more if this one exits. */
 const ALLOWED: Record<string, readonly string[]> = {
-  "database/embedded/cluster.ts": ["kill", "pid"],
-  "database/embedded/end.ts": ["argv"],
-  "database/embedded/embedded.ts": ["execPath"],
+  "platform/database/embedded/cluster.ts": ["kill", "pid"],
+  "platform/database/embedded/end.ts": ["argv"],
+  "platform/database/embedded/embedded.ts": ["execPath"],
 };
 
 const ENTRIES = [
   "main.ts",
-  "app/graph-process.ts",
-  "app/schema-process.ts",
+  "server/app/graph-process.ts",
+  "server/app/schema-process.ts",
   "cli/dev/launch.ts",
   "cli/dev/server.ts",
   "cli/doctor/loading-check.ts",
   "cli/start/serve.ts",
-  "embedding/server.ts",
-  "config/config.ts",
+  "server/embedding/server.ts",
+  "platform/config/config.ts",
 ];
 
 test("only main touches the process: environment, signals, exit", () => {

@@ -10,36 +10,36 @@ import { expect, test } from "vitest";
  * when the code is compiled, but those below, and those that
  *  - stand inside of an expression or a statement that asks `Object.hasOwn` for the same name first,
  *  - come from a loop over the keys of the same object.
- * Otherwise: a `Map`, or `ownField` of lib/names.ts.
+ * Otherwise: a `Map`, or `ownField` of platform/lib/names.ts.
  */
 const ALLOWED: Readonly<Record<string, string>> = {
   "access/keys/scopes.ts: NEEDED[resource]": "a name of our own list",
   "access/keys/scopes.ts: NEEDED[resource][action]": "a name of our own list",
-  "encryption/columns.ts: (row as Record<string, unknown>)[name]": "a column of our own list",
-  "lib/logger.ts: values[index] = boundedText(value)": "a place in a list",
-  "lib/names.ts: name in Object.prototype": "asks for just that",
-  "resealing/columns.ts: row[column]": "a column of our own list",
-  "resealing/walk.ts: anew[column]": "a column of our own list",
-  "resealing/walk.ts: anew[column] = result": "a column of our own list",
-  "resealing/walk.ts: reseals[column]": "a column of our own list",
-  "resealing/walk.ts: row[column]": "a column of our own list",
-  "runs/creation/granted.ts: (asked as Record<string, unknown>)[name]":
+  "platform/encryption/columns.ts: (row as Record<string, unknown>)[name]": "a column of our own list",
+  "platform/lib/logger.ts: values[index] = boundedText(value)": "a place in a list",
+  "platform/lib/names.ts: name in Object.prototype": "asks for just that",
+  "server/resealing/columns.ts: row[column]": "a column of our own list",
+  "server/resealing/walk.ts: anew[column]": "a column of our own list",
+  "server/resealing/walk.ts: anew[column] = result": "a column of our own list",
+  "server/resealing/walk.ts: reseals[column]": "a column of our own list",
+  "server/resealing/walk.ts: row[column]": "a column of our own list",
+  "api/runs/creation/granted.ts: (asked as Record<string, unknown>)[name]":
     "compared with what a handler has put there; what is inherited would be found to differ",
-  "values/comparing.ts: (one as Properties)[key]": "a key of just that object",
-  "values/comparing.ts: (tree as Properties)[key]":
+  "state/values/comparing.ts: (one as Properties)[key]": "a key of just that object",
+  "state/values/comparing.ts: (tree as Properties)[key]":
     "compared with a text or a number, which nothing inherited is",
-  "lib/properties.ts: target[name] = value": "`__proto__` is dealt with before",
-  'values/reviving.ts: properties[key] = typeof part === "object" && part !== null ? this.revive(part) : part':
+  "platform/lib/properties.ts: target[name] = value": "`__proto__` is dealt with before",
+  'state/values/reviving.ts: properties[key] = typeof part === "object" && part !== null ? this.revive(part) : part':
     "`__proto__` is dealt with before",
-  "values/types/message.ts: flat[name] = Object.hasOwn(message, key) ? live[key] : message.lc_kwargs?.[key]":
+  "state/values/types/message.ts: flat[name] = Object.hasOwn(message, key) ? live[key] : message.lc_kwargs?.[key]":
     "`__proto__` is dealt with before",
-  "values/types/message.ts: live[key]": "a name of our own list, or the message's own",
-  "values/types/message.ts: message.lc_kwargs?.[key]": "a key of just that object",
-  "values/types/message-trees.ts: kwargs[key] = encode(value)": "two names of our own",
-  "values/types/message-trees.ts: live[key]": "a name of our own list, or the message's own",
-  "checkpoints/saver/difference-saver.ts: checkpoint.channel_values[TASKS] = sends":
+  "state/values/types/message.ts: live[key]": "a name of our own list, or the message's own",
+  "state/values/types/message.ts: message.lc_kwargs?.[key]": "a key of just that object",
+  "state/values/types/message-trees.ts: kwargs[key] = encode(value)": "two names of our own",
+  "state/values/types/message-trees.ts: live[key]": "a name of our own list, or the message's own",
+  "state/checkpoints/saver/difference-saver.ts: checkpoint.channel_values[TASKS] = sends":
     "a constant of LangGraph's",
-  "checkpoints/saver/difference-saver.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)":
+  "state/checkpoints/saver/difference-saver.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)":
     "a constant of LangGraph's",
   "graphs/graphs.ts: found[name] = marked(graphSchemas(id, subgraph, fromSource?.get(name)), fromSource)":
     "a node of the operator's graph",
@@ -51,30 +51,30 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "graphs/modules.ts: exportName in exports": "the operator's own module",
   "graphs/modules.ts: exports[exportName]": "the operator's own module",
   "http/openapi.ts: STATUS_CODES[status]": "a status of our own routes",
-  "ui/bundle.ts: CONTENT_TYPES[extension]": "how a file of our own bundler ends",
-  "ui/fragment.ts: ESCAPES[character]": "one of five characters",
-  "ui/fragment.ts: headers[`x-forwarded-${name}`]": "one of two headers",
-  "store/embedding-models.ts: module[provider.className]": "a name of our own list",
-  "values/classes.ts: module[name]": "a name of our own list",
-  "values/classes.ts: (ownMessages as Record<string, unknown>)[name]": "a name of our own list",
+  "protocols/ui/bundle.ts: CONTENT_TYPES[extension]": "how a file of our own bundler ends",
+  "protocols/ui/fragment.ts: ESCAPES[character]": "one of five characters",
+  "protocols/ui/fragment.ts: headers[`x-forwarded-${name}`]": "one of two headers",
+  "api/store/embedding-models.ts: module[provider.className]": "a name of our own list",
+  "state/values/classes.ts: module[name]": "a name of our own list",
+  "state/values/classes.ts: (ownMessages as Record<string, unknown>)[name]": "a name of our own list",
   "graphs/langgraph-copy.ts: require.cache[entry]": "the path of a file, which Node has found",
 };
 
 /** They read the command line and the environment, by names of our own. */
 const OF_THE_OPERATOR = [
-  "config/config.ts",
-  "config/option.ts",
-  "config/options.ts",
-  "config/database-options.ts",
-  "config/execution-options.ts",
-  "config/hosted-environment.ts",
+  "platform/config/config.ts",
+  "platform/config/option.ts",
+  "platform/config/options.ts",
+  "platform/config/database-options.ts",
+  "platform/config/execution-options.ts",
+  "platform/config/hosted-environment.ts",
   "cli/dev/launch.ts",
   "cli/dev/server.ts",
   "cli/start/serve.ts",
   "cli/own-database.ts",
-  "embedding/server.ts",
-  "project/webhooks.ts",
-  "import/command-line.ts",
+  "server/embedding/server.ts",
+  "graphs/project/webhooks.ts",
+  "cli/import/command-line.ts",
 ];
 
 const SOURCE = fileURLToPath(new URL("../src/", import.meta.url));

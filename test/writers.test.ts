@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { roomOf } from "./rooms.ts";
 
 /** Which room writes which table: one each, and where there are more, why. */
 
@@ -46,7 +47,7 @@ const OF_CHECKPOINTS = ["state_updated_at", "version"];
 const sources = readdirSync(SOURCE, { recursive: true, encoding: "utf8" })
   .map((file) => file.replaceAll("\\", "/"))
   .filter((file) => /\.(ts|js)$/.test(file))
-  .map((file) => ({ room: file.split("/")[0] ?? "", text: readFileSync(join(SOURCE, file), "utf8") }));
+  .map((file) => ({ room: basename(roomOf(file) ?? ""), text: readFileSync(join(SOURCE, file), "utf8") }));
 
 const SQL_WRITE = /\b(?:insert\s+into|update|delete\s+from|merge\s+into|truncate)\s+threadloom\.([\w$]+)/gi;
 const KYSELY_WRITE = /\.(?:insertInto|updateTable|deleteFrom|mergeInto|replaceInto)\(\s*"(\w+)/g;

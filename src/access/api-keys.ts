@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { keyNeeded, unknownKey } from "../domain/errors.ts";
+import { keyNeeded, unknownKey } from "../platform/domain/errors.ts";
 import { ANONYMOUS, KEY_SCOPES, type Caller } from "./caller.ts";
 import type { KeyBook, KeyCaller } from "./keys/key-book.ts";
 import { hashOf, idOf, looksLikeKey } from "./keys/key-text.ts";

@@ -1,4 +1,4 @@
-import type { Logger } from "../lib/logger.ts";
+import type { Logger } from "../platform/lib/logger.ts";
 import type { AccessRequest, Authenticate } from "./api-keys.ts";
 import { createGroups, loseAll, type AskAgain, type Group, type Member } from "./asking/groups.ts";
 import { createRounds } from "./asking/rounds.ts";

@@ -1,5 +1,5 @@
-import { keyNeeded, notAuthenticated, scopeMissing, unknownKey } from "../domain/errors.ts";
-import type { Logger } from "../lib/logger.ts";
+import { keyNeeded, notAuthenticated, scopeMissing, unknownKey } from "../platform/domain/errors.ts";
+import type { Logger } from "../platform/lib/logger.ts";
 import type { Actions, Resource } from "./actions.ts";
 import type { ApiKeys } from "./api-keys.ts";
 import type { Decisions } from "./auth/decisions.ts";

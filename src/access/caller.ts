@@ -1,4 +1,4 @@
-import type { JsonObject } from "../lib/json.ts";
+import type { JsonObject } from "../platform/lib/json.ts";
 
 /** What a key is good for: `admin` is everything. A key of `API_KEYS` is the operator's own and has all three. */
 export const KEY_SCOPES = ["read", "run", "admin"] as const;

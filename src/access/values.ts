@@ -1,7 +1,12 @@
 import { z } from "zod";
-import { storableConfig, storableObject, storableText, storableValue } from "../domain/json-schemas.ts";
-import type { JsonObject } from "../lib/json.ts";
-import { TTL_MINUTES_AT_MOST } from "../project/thread-expiry.ts";
+import {
+  storableConfig,
+  storableObject,
+  storableText,
+  storableValue,
+} from "../platform/domain/json-schemas.ts";
+import type { JsonObject } from "../platform/lib/json.ts";
+import { TTL_MINUTES_AT_MOST } from "../graphs/project/thread-expiry.ts";
 import type { Actions, Resource } from "./actions.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../lib/json.ts";
+import type { JsonObject } from "../platform/lib/json.ts";
 import type { Actions, Resource } from "./actions.ts";
 import type { ValueOf } from "./values.ts";
 

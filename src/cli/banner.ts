@@ -1,6 +1,6 @@
 import { signInOf, type SignIn } from "../http/sign-in.ts";
-import type { Config } from "../config/config.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
+import type { Config } from "../platform/config/config.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../platform/lib/json.ts";
 
 /** What a person at the terminal wants to know once the server is up. */
 export interface BannerFacts {

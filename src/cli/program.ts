@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { serverVersion } from "../lib/package-versions.ts";
+import { serverVersion } from "../platform/lib/package-versions.ts";
 import type { CommandSurroundings, CreateCommand } from "./commands/command.ts";
 
 interface CommandEntry {

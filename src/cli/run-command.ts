@@ -1,6 +1,6 @@
 import { CommanderError, type Command } from "commander";
-import { EncryptionError, StartError, ThreadloomError, UsageError } from "../domain/errors.ts";
-import { GraphLoadError } from "../project/langgraph-json.ts";
+import { EncryptionError, StartError, ThreadloomError, UsageError } from "../platform/domain/errors.ts";
+import { GraphLoadError } from "../graphs/project/langgraph-json.ts";
 import { printableLines } from "./printable.ts";
 
 /** What a shell is told by the exit code. */

@@ -1,5 +1,5 @@
-import type { Logger } from "../lib/logger.ts";
-import type { RunEnd } from "../queue/attempts.ts";
+import type { Logger } from "../platform/lib/logger.ts";
+import type { RunEnd } from "./queue/attempts.ts";
 
 /** The name of an error's class is the graph's choice. */
 const CLASS_LENGTH_AT_MOST = 100;

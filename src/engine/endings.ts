@@ -1,6 +1,6 @@
-import type { Signals } from "../database/signals.ts";
-import type { Logger } from "../lib/logger.ts";
-import type { RunEnd } from "../queue/attempts.ts";
+import type { Signals } from "../platform/database/signals.ts";
+import type { Logger } from "../platform/lib/logger.ts";
+import type { RunEnd } from "./queue/attempts.ts";
 import type { EndsOutbox, RunEnding } from "./attempt/conclusion.ts";
 import { writeEndedLine } from "./ended-line.ts";
 
@@ -34,7 +34,7 @@ export interface EndingsParts {
 /**
  * The one place that tells of a run's end, whoever brought it about, once it is committed: those who wait for the run
  * here, at once; those on other processes, by a signal; and the log, in one line. What must not be lost is stored by the
- * statement that ends the run instead (queue/sql/ended.ts).
+ * statement that ends the run instead (engine/queue/sql/ended.ts).
  */
 export const createEndings = ({ signals, outbox, logger }: EndingsParts) => {
   const waits = new Map<string, Set<(news: RunEnding | "elsewhere") => void>>();

@@ -1,12 +1,12 @@
-import type { Signals } from "../database/signals.ts";
-import { isCancelled, isPassing } from "../database/passing-faults.ts";
-import type { Logger } from "../lib/logger.ts";
-import { startPeriodic } from "../lib/periodic.ts";
+import type { Signals } from "../platform/database/signals.ts";
+import { isCancelled, isPassing } from "../platform/database/passing-faults.ts";
+import type { Logger } from "../platform/lib/logger.ts";
+import { startPeriodic } from "../platform/lib/periodic.ts";
 import type { RunEnding } from "./attempt/conclusion.ts";
 import type { Executor } from "./attempt/execution.ts";
 import { resultOfLost, WAITS_ALONE } from "./attempt/lost-run.ts";
 import type { Endings } from "./endings.ts";
-import type { Queue } from "../queue/queue.ts";
+import type { Queue } from "./queue/queue.ts";
 
 export interface RecoveryOptions {
   queue: Queue;

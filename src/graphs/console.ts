@@ -1,6 +1,6 @@
 import { Console } from "node:console";
 import { Writable } from "node:stream";
-import type { Logger } from "../lib/logger.ts";
+import type { Logger } from "../platform/lib/logger.ts";
 import { logOrigin } from "./log-origin.ts";
 
 /** The methods whose severity is not that of `console.log`. */

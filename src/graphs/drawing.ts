@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from "../lib/json.ts";
-import { ownField } from "../lib/names.ts";
+import type { JsonObject, JsonValue } from "../platform/lib/json.ts";
+import { ownField } from "../platform/lib/names.ts";
 import type { RunnableGraph } from "./runnable-graph.ts";
 
 export interface DrawnNode {

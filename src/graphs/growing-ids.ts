@@ -10,7 +10,7 @@ interface Loop {
   config?: { configurable?: Record<string, unknown> };
 }
 
-/** See `AttemptSaver` of checkpoints/types.ts. */
+/** See `AttemptSaver` of state/checkpoints/types.ts. */
 interface IdOrder {
   idAfterAll(threadId: string, id: string): string;
 }

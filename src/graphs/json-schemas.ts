@@ -5,8 +5,8 @@ import {
   isInteropZodSchema,
   isZodSchemaV4,
 } from "@langchain/core/utils/types";
-import type { JsonObject, JsonValue } from "../lib/json.ts";
-import { ownField } from "../lib/names.ts";
+import type { JsonObject, JsonValue } from "../platform/lib/json.ts";
+import { ownField } from "../platform/lib/names.ts";
 import { messagesSchema } from "./message-schemas.ts";
 import type { RunnableGraph } from "./runnable-graph.ts";
 import type { Properties, SourceSchemas } from "./source/extraction.ts";

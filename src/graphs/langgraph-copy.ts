@@ -1,7 +1,12 @@
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { resolve } from "import-meta-resolve";
-import { classesIn, PLAIN_CLASSES, type LangGraphModules, type ValueClasses } from "../values/classes.ts";
+import {
+  classesIn,
+  PLAIN_CLASSES,
+  type LangGraphModules,
+  type ValueClasses,
+} from "../state/values/classes.ts";
 import { giveChunks } from "./model-chunks.ts";
 
 const LANGGRAPH = "@langchain/langgraph";

@@ -1,5 +1,5 @@
-import type { Logger } from "../lib/logger.ts";
-import type { GraphEntry } from "../project/langgraph-json.ts";
+import type { Logger } from "../platform/lib/logger.ts";
+import type { GraphEntry } from "./project/langgraph-json.ts";
 
 const LATE_MS = 10_000;
 

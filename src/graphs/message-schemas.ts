@@ -1,4 +1,4 @@
-import type { JsonObject } from "../lib/json.ts";
+import type { JsonObject } from "../platform/lib/json.ts";
 
 /** The JSON schema of a chat message, as clients send it and as it is sent to them. */
 export const messageSchema = (): JsonObject => ({

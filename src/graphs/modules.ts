@@ -1,6 +1,6 @@
 import { access } from "node:fs/promises";
-import { editionUrl } from "../lib/module-trace.ts";
-import { GraphLoadError, messageOf, type GraphEntry } from "../project/langgraph-json.ts";
+import { editionUrl } from "../platform/lib/module-trace.ts";
+import { GraphLoadError, messageOf, type GraphEntry } from "./project/langgraph-json.ts";
 import { placeText } from "./error-place.ts";
 import { reachesTypeScript, TYPESCRIPT } from "./typescript-reach.ts";
 
@@ -48,7 +48,7 @@ export async function createModuleLoader(
   const loaderIsActive = TYPESCRIPT.test(import.meta.url) || Reflect.has(globalThis, TYPESCRIPT_LOADER);
   const files = entries.map(({ file }) => file);
   if (!loaderIsActive && (files.some((file) => TYPESCRIPT.test(file)) || (await reachesTypeScript(files))))
-    await import("../lib/typescript-loader.js");
+    await import("../platform/lib/typescript-loader.js");
 
   return {
     async load({ id, file, exportName, subject = `Graph '${id}'` }) {

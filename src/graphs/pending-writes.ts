@@ -12,8 +12,8 @@ import type {
   CheckpointPendingWrite,
   CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
-import { isPassing } from "../database/passing-faults.ts";
-import { sqlState, StateStorageError } from "../domain/errors.ts";
+import { isPassing } from "../platform/database/passing-faults.ts";
+import { sqlState, StateStorageError } from "../platform/domain/errors.ts";
 import { makesSnapshots, type RunnableGraph } from "./runnable-graph.ts";
 
 interface JudgedWrites {

@@ -1,5 +1,5 @@
-import { boundedFields, boundedText } from "../lib/log-fields.ts";
-import type { Logger } from "../lib/logger.ts";
+import { boundedFields, boundedText } from "../platform/lib/log-fields.ts";
+import type { Logger } from "../platform/lib/logger.ts";
 import { logOrigin } from "./log-origin.ts";
 
 /** Where `getLogger` of `@langchain/langgraph-sdk/logging` looks on `globalThis`; whichever copy of the SDK it is. */

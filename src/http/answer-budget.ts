@@ -1,4 +1,4 @@
-import { LARGE_ANSWER_BYTES } from "../lib/large-answers.ts";
+import { LARGE_ANSWER_BYTES } from "../platform/lib/large-answers.ts";
 import { tooManyLargeAnswers, type AnswerRoom } from "./answer-room.ts";
 import type { CallerLimits } from "./limits/caller-limits.ts";
 import { attended, WHOLE_ANSWER_PATIENCE } from "./attended.ts";

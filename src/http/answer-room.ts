@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { callerGone } from "./caller-gone.ts";
-import { unavailable } from "../domain/errors.ts";
+import { unavailable } from "../platform/domain/errors.ts";
 import type { CountedCaller } from "./limits/counted-callers.ts";
 
 /**

@@ -8,9 +8,9 @@ import Fastify, {
   type FastifyRequest,
 } from "fastify";
 import type { Authenticate } from "../access/api-keys.ts";
-import { unavailable } from "../domain/errors.ts";
-import { newId } from "../lib/ids.ts";
-import type { Logger } from "../lib/logger.ts";
+import { unavailable } from "../platform/domain/errors.ts";
+import { newId } from "../platform/lib/ids.ts";
+import type { Logger } from "../platform/lib/logger.ts";
 import { refuseOwnWebhooks } from "./own-webhooks.ts";
 import type { RoutePlugin } from "./route-plugin.ts";
 import { callerGone } from "./caller-gone.ts";
@@ -31,7 +31,7 @@ import { offerConfigurableHeaders } from "./header-choice.ts";
 import { logRequests } from "./request-lines.ts";
 import { createRewriteUrl, nameMountPrefix } from "./mount-prefix.ts";
 import { markOpenRoutes, opennessOf } from "./open-routes.ts";
-import type { HttpRules } from "../project/http.ts";
+import type { HttpRules } from "../graphs/project/http.ts";
 import { describeApi } from "./openapi.ts";
 import type { ApiSecurity } from "./sign-in.ts";
 import type { SiteCheck } from "./sites.ts";
@@ -212,7 +212,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   boundAnswers(app, options.answerRoom, options.callerLimits);
   app.addHook("onRequest", (request, reply, done) => authenticate(request, reply, done));
   answerBeforeClosing(app, openAnswers);
-  // Its own heartbeat would end in a blank line; see events/transports/server-sent-events.ts.
+  // Its own heartbeat would end in a blank line; see engine/events/transports/server-sent-events.ts.
   await app.register(fastifySSE, { heartbeatInterval: 0 });
   await acceptWebSockets(app, {
     bytesAtMost: options.bodyLimits.bytes,

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { IncomingMessage } from "node:http";
-import { invalid, malformed, tooLarge, tooMany, unavailable } from "../domain/errors.ts";
+import { invalid, malformed, tooLarge, tooMany, unavailable } from "../platform/domain/errors.ts";
 import { createBodyBudget, type BodyBudget, type BodyCharge, type BodyGrowth } from "./body-budget.ts";
 import { createElementCounter } from "./element-counter.ts";
 import { assertBearable, tooManyElements } from "./json-text.ts";

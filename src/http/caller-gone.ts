@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { CallerGoneError } from "../domain/errors.ts";
+import { CallerGoneError } from "../platform/domain/errors.ts";
 
 /** One listener for each response: authentication, an application around the API and each part of a long answer ask for it. */
 const known = new WeakMap<ServerResponse, AbortSignal>();

@@ -1,6 +1,6 @@
 import cors from "@fastify/cors";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { CorsRules } from "../project/cors.ts";
+import type { CorsRules } from "../graphs/project/cors.ts";
 import type { AllowedOrigins } from "./origins.ts";
 
 /** What browsers may read of an answer; without them the SDK can't learn a run's id or a page's total. */

@@ -1,17 +1,17 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { isCancelled, isContention, isPassing } from "../database/passing-faults.ts";
+import { isCancelled, isContention, isPassing } from "../platform/database/passing-faults.ts";
 import {
   CallerGoneError,
   HandlerRefusal,
   sqlState,
   ThreadloomError,
   type ErrorKind,
-} from "../domain/errors.ts";
-import { ofGraph } from "../lib/contents.ts";
-import { boundedText } from "../lib/log-fields.ts";
-import { ownField } from "../lib/names.ts";
+} from "../platform/domain/errors.ts";
+import { ofGraph } from "../platform/lib/contents.ts";
+import { boundedText } from "../platform/lib/log-fields.ts";
+import { ownField } from "../platform/lib/names.ts";
 import { whileClientSends } from "./lingering.ts";
 
 /** The only place that knows which status a kind of error has. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { IncomingHttpHeaders } from "node:http";
-import type { HeaderChoice } from "../project/headers.ts";
+import type { HeaderChoice } from "../graphs/project/headers.ts";
 import { KEY_PROTOCOL } from "../access/api-keys.ts";
 
 /** Those of a request that were chosen, by their names in small letters. */

@@ -1,4 +1,4 @@
-import { invalid } from "../domain/errors.ts";
+import { invalid } from "../platform/domain/errors.ts";
 
 /**
  * Nesting that a body may have. `JSON.parse` takes millions of levels, but `JSON.stringify` overflows the stack

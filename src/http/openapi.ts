@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { readFileSync } from "node:fs";
 import { STATUS_CODES } from "node:http";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
-import { serverVersion } from "../lib/package-versions.ts";
+import { serverVersion } from "../platform/lib/package-versions.ts";
 import { API_KEY, signInOf, type ApiSecurity } from "./sign-in.ts";
 
 /**

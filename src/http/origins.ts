@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { CorsRules } from "../project/cors.ts";
+import type { CorsRules } from "../graphs/project/cors.ts";
 
 /** What stands in the list of allowed origins for every page of this machine, and for every page. */
 const LOOPBACK = "loopback";

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import { forbidden } from "../domain/errors.ts";
+import { forbidden } from "../platform/domain/errors.ts";
 
 /** Of a webhook's request to a route of the server that sends it. Whoever else says it of his own is refused, no more. */
 export const OWN_WEBHOOK_HEADER = "threadloom-own-webhook";

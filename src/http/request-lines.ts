@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { HeaderChoice } from "../project/headers.ts";
-import { boundedText } from "../lib/log-fields.ts";
-import type { Logger } from "../lib/logger.ts";
+import type { HeaderChoice } from "../graphs/project/headers.ts";
+import { boundedText } from "../platform/lib/log-fields.ts";
+import type { Logger } from "../platform/lib/logger.ts";
 import { headerChooser, type ChosenHeaders } from "./header-choice.ts";
 import { opennessOf } from "./open-routes.ts";
 
@@ -30,7 +30,7 @@ export const logRequests = (app: FastifyInstance, logger: Logger, choice: Header
       const { method, originalUrl } = request;
       const path = boundedText(originalUrl.split("?")[0] ?? "", PATH_AT_MOST);
       const ms = Math.round(reply.elapsedTime);
-      // Not `headers`, which is never written (lib/logger.ts).
+      // Not `headers`, which is never written (platform/lib/logger.ts).
       const fields = { method, path, status: reply.statusCode, ms, request_headers: fieldsOf(request) };
       logger.info({ reqId: request.id, ...fields }, "a request was answered");
     }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { forbidden } from "../domain/errors.ts";
-import type { Logger } from "../lib/logger.ts";
+import { forbidden } from "../platform/domain/errors.ts";
+import type { Logger } from "../platform/lib/logger.ts";
 import { isLoopbackName, isUnforgeableName, nameOfHost, type AllowedOrigins } from "./origins.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { FastifySchemaCompiler } from "fastify";
 import type { z } from "zod";
-import { invalid } from "../domain/errors.ts";
-import { ownField } from "../lib/names.ts";
+import { invalid } from "../platform/domain/errors.ts";
+import { ownField } from "../platform/lib/names.ts";
 
 /** What Fastify calls the parts of a request. */
 const PARTS: Record<string, string> = { body: "The body", querystring: "The query", params: "The path" };

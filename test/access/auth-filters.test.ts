@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FilterError, readFilter } from "../../src/access/auth/filters.ts";
 import { grantVisibility, type Visibility } from "../../src/access/visibility.ts";
 import { whereVisible } from "../../src/access/where-visible.ts";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { queriesOver } from "../../src/database/queries.ts";
-import { newId } from "../../src/lib/ids.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { queriesOver } from "../../src/platform/database/queries.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

@@ -5,7 +5,7 @@ import { createDecisions, HandlerError } from "../../src/access/auth/decisions.t
 import { FilterError } from "../../src/access/auth/filters.ts";
 import { createKnownCallers } from "../../src/access/auth/known-callers.ts";
 import { userOf } from "../../src/access/auth/users.ts";
-import { CallerGoneError } from "../../src/domain/errors.ts";
+import { CallerGoneError } from "../../src/platform/domain/errors.ts";
 import { refusalOf } from "../../src/http/errors.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

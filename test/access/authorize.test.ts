@@ -18,18 +18,18 @@ test("only authorization makes a visibility", () => {
 
 test("a repository makes a condition of what it is given, except where it only adds, and for items", () => {
   expect(mentioning("_visibility")).toEqual([
-    "assistants/system/repository.ts",
-    "crons/repository.ts",
-    "store/repository.ts",
-    "store/vector-repository.ts",
-    "threads/repository.ts",
+    "api/assistants/system/repository.ts",
+    "api/crons/repository.ts",
+    "api/store/repository.ts",
+    "api/store/vector-repository.ts",
+    "api/threads/repository.ts",
   ]);
   const setAside = (file: string): number =>
     readFileSync(`${SOURCE}${file}`, "utf8").split("_visibility").length - 1;
   expect([
-    setAside("assistants/system/repository.ts"),
-    setAside("crons/repository.ts"),
-    setAside("threads/repository.ts"),
+    setAside("api/assistants/system/repository.ts"),
+    setAside("api/crons/repository.ts"),
+    setAside("api/threads/repository.ts"),
   ]).toEqual([1, 1, 1]);
 });
 

@@ -5,15 +5,15 @@
 import type { Authorize } from "../../src/access/authorize.ts";
 import type { Caller } from "../../src/access/caller.ts";
 import type { Visibility } from "../../src/access/visibility.ts";
-import type { AssistantRepository } from "../../src/assistants/repository.ts";
-import type { RecordService as AssistantRecordService } from "../../src/assistants/records/service.ts";
+import type { AssistantRepository } from "../../src/api/assistants/repository.ts";
+import type { RecordService as AssistantRecordService } from "../../src/api/assistants/records/service.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
-import type { RunRepository } from "../../src/runs/repository.ts";
-import type { RecordService as RunRecordService } from "../../src/runs/records/service.ts";
-import type { StoreRepository } from "../../src/store/repository.ts";
-import type { StoreService } from "../../src/store/service.ts";
-import type { RecordService } from "../../src/threads/records/service.ts";
-import type { ThreadRepository } from "../../src/threads/repository.ts";
+import type { RunRepository } from "../../src/api/runs/repository.ts";
+import type { RecordService as RunRecordService } from "../../src/api/runs/records/service.ts";
+import type { StoreRepository } from "../../src/api/store/repository.ts";
+import type { StoreService } from "../../src/api/store/service.ts";
+import type { RecordService } from "../../src/api/threads/records/service.ts";
+import type { ThreadRepository } from "../../src/api/threads/repository.ts";
 
 const ID = "00000000-0000-7000-8000-000000000000";
 const RUN = { threadId: ID, runId: ID };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAuthenticate } from "../../src/access/api-keys.ts";
 import type { Authorize } from "../../src/access/authorize.ts";
 import { grantVisibility } from "../../src/access/visibility.ts";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { ROUTES } from "./route-table.ts";
 

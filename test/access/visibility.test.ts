@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { grantVisibility, type Condition } from "../../src/access/visibility.ts";
-import { queriesOver } from "../../src/database/queries.ts";
+import { queriesOver } from "../../src/platform/database/queries.ts";
 import { whereVisible } from "../../src/access/where-visible.ts";
-import { openDatabase, type Database } from "../../src/database/database.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

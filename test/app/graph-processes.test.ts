@@ -1,7 +1,11 @@
 import { expect, test, vi } from "vitest";
-import { awaitLoaded, openGraphExecutor, type GraphExecutorParts } from "../../src/app/graph-processes.ts";
-import type { Config } from "../../src/config/config.ts";
-import { createLogger } from "../../src/lib/logger.ts";
+import {
+  awaitLoaded,
+  openGraphExecutor,
+  type GraphExecutorParts,
+} from "../../src/server/app/graph-processes.ts";
+import type { Config } from "../../src/platform/config/config.ts";
+import { createLogger } from "../../src/platform/lib/logger.ts";
 
 vi.mock(import("../../src/engine/executors/process/pool.ts"), () => ({ createGraphProcesses: vi.fn() }));
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { createServer } from "../../src/embedding/server.ts";
+import { createServer } from "../../src/server/embedding/server.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { aProject } from "../helpers/project.ts";

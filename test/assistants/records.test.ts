@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createAuthorize } from "../../src/access/authorize.ts";
 import { THE_SERVER } from "../../src/access/caller.ts";
-import { createAssistantService } from "../../src/assistants/service.ts";
-import type { JsonObject } from "../../src/lib/json.ts";
+import { createAssistantService } from "../../src/api/assistants/service.ts";
+import type { JsonObject } from "../../src/platform/lib/json.ts";
 import { startAssistants } from "../helpers/parts.ts";
 
 let server: Awaited<ReturnType<typeof startAssistants>>;

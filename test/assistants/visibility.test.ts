@@ -6,8 +6,8 @@ import {
   assistantPatchBody,
   assistantSearchBody,
   assistantVersionsBody,
-} from "../../src/assistants/schemas.ts";
-import { createAssistantService, type AssistantService } from "../../src/assistants/service.ts";
+} from "../../src/api/assistants/schemas.ts";
+import { createAssistantService, type AssistantService } from "../../src/api/assistants/service.ts";
 import { caller, ownersOnly } from "../helpers/access.ts";
 import { startAssistants } from "../helpers/parts.ts";
 

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
-import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { migrate } from "../../src/database/migrate.ts";
-import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
+import { createCheckpointStorage } from "../../src/state/checkpoints/storage.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { migrate } from "../../src/platform/database/migrate.ts";
+import { DEFAULT_SCHEMA } from "../../src/platform/database/schema.ts";
 import { boundCopy } from "../../src/graphs/runnable-graph.ts";
 import { startTcpProxy } from "../helpers/tcp-proxy.ts";
 import {

@@ -5,8 +5,13 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
-import { findPostmaster, readPassword, stopServer, SUPERUSER } from "../../src/database/embedded/cluster.ts";
-import { findPlace, type ClusterPlace } from "../../src/database/embedded/place.ts";
+import {
+  findPostmaster,
+  readPassword,
+  stopServer,
+  SUPERUSER,
+} from "../../src/platform/database/embedded/cluster.ts";
+import { findPlace, type ClusterPlace } from "../../src/platform/database/embedded/place.ts";
 import { clusterCpuMs, processCpuMs, processMemory, type CpuSample } from "./cpu.ts";
 import { createHttpClient, type HttpClient } from "./http-client.ts";
 import { now, pause } from "./load.ts";

@@ -3,7 +3,7 @@ import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { uuid6, type BaseCheckpointSaver, type Checkpoint } from "@langchain/langgraph-checkpoint";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LeaseLostError, StateLostError } from "../../src/domain/errors.ts";
+import { LeaseLostError, StateLostError } from "../../src/platform/domain/errors.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { collected } from "../helpers/collected.ts";

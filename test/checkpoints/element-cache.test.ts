@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
-import { ElementCache } from "../../src/checkpoints/lists/element-cache.ts";
+import { ElementCache } from "../../src/state/checkpoints/lists/element-cache.ts";
 
 const MEGABYTE = 1_000_000;
 

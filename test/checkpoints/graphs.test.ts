@@ -18,7 +18,7 @@ import {
 import { MemorySaver, type BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AttemptSaver } from "../../src/checkpoints/storage.ts";
+import type { AttemptSaver } from "../../src/state/checkpoints/storage.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 
 let opened: OpenStorage;

@@ -2,8 +2,8 @@ import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { Annotation, Command, interrupt, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { uuid6, type BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import type { AttemptOptions } from "../../src/checkpoints/storage.ts";
-import { idAfter } from "../../src/checkpoints/write/id-order.ts";
+import type { AttemptOptions } from "../../src/state/checkpoints/storage.ts";
+import { idAfter } from "../../src/state/checkpoints/write/id-order.ts";
 import { boundCopy, type RunnableGraph } from "../../src/graphs/runnable-graph.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 

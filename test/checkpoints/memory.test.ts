@@ -2,7 +2,7 @@ import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it } from "vitest";
-import type { AttemptSaver } from "../../src/checkpoints/types.ts";
+import type { AttemptSaver } from "../../src/state/checkpoints/types.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { randomUUID } from "node:crypto";
-import { createCheckpointStorage, type CheckpointStorage } from "../../src/checkpoints/storage.ts";
-import { openDatabase, type Database } from "../../src/database/database.ts";
+import { createCheckpointStorage, type CheckpointStorage } from "../../src/state/checkpoints/storage.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
 import { TEST_CIPHER } from "../helpers/encryption.ts";
 import { freshDatabase } from "../helpers/database.ts";
 

@@ -9,8 +9,8 @@ import {
   elementsPlace,
   openRecord,
   openWrites,
-} from "../../src/checkpoints/rows/sealing.ts";
-import { openText } from "../../src/encryption/cipher.ts";
+} from "../../src/state/checkpoints/rows/sealing.ts";
+import { openText } from "../../src/platform/encryption/cipher.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 import { collected } from "../helpers/collected.ts";
 import { TEST_CIPHER } from "../helpers/encryption.ts";

@@ -1,7 +1,7 @@
 import * as vitest from "vitest";
-import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import type { Cipher } from "../../src/encryption/cipher.ts";
+import { createCheckpointStorage } from "../../src/state/checkpoints/storage.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import type { Cipher } from "../../src/platform/encryption/cipher.ts";
 import { cipherOf } from "../helpers/encryption.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { pino } from "pino";

@@ -15,10 +15,10 @@ import { DeltaSnapshot, uuid6, type Checkpoint } from "@langchain/langgraph-chec
 import fc from "fast-check";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FULLY_COMPARED } from "../../src/checkpoints/lists/stored-list.ts";
-import { encode, treeText } from "../../src/values/encoding.ts";
-import { equalsTree } from "../../src/values/comparing.ts";
-import { reviveFully } from "../../src/values/reviving.ts";
+import { FULLY_COMPARED } from "../../src/state/checkpoints/lists/stored-list.ts";
+import { encode, treeText } from "../../src/state/values/encoding.ts";
+import { equalsTree } from "../../src/state/values/comparing.ts";
+import { reviveFully } from "../../src/state/values/reviving.ts";
 import { openStorage, type OpenStorage } from "./open-storage.ts";
 import { collected } from "../helpers/collected.ts";
 import { IS_ENCRYPTED } from "../helpers/encryption.ts";

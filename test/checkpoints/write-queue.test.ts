@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { ElementCache } from "../../src/checkpoints/lists/element-cache.ts";
-import { ThreadLists } from "../../src/checkpoints/lists/thread-lists.ts";
-import { KnownShapes } from "../../src/checkpoints/rows/known-shapes.ts";
-import { WriteQueue } from "../../src/checkpoints/write/write-queue.ts";
-import type { Database } from "../../src/database/database.ts";
+import { ElementCache } from "../../src/state/checkpoints/lists/element-cache.ts";
+import { ThreadLists } from "../../src/state/checkpoints/lists/thread-lists.ts";
+import { KnownShapes } from "../../src/state/checkpoints/rows/known-shapes.ts";
+import { WriteQueue } from "../../src/state/checkpoints/write/write-queue.ts";
+import type { Database } from "../../src/platform/database/database.ts";
 
 /** What an answer of the database is, beside one that takes what it is given. */
 type Answer = Error | undefined;

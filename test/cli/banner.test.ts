@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { bannerText, databaseName, type BannerFacts } from "../../src/cli/banner.ts";
-import { parseConfig } from "../../src/config/config.ts";
+import { parseConfig } from "../../src/platform/config/config.ts";
 import { apiOf, type Result } from "../helpers/api.ts";
 import { startTestServer } from "../helpers/app.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readListed } from "../../src/cli/remote/listing.ts";
 import type { RemoteServer } from "../../src/cli/remote/server.ts";
-import type { JsonObject } from "../../src/lib/json.ts";
+import type { JsonObject } from "../../src/platform/lib/json.ts";
 
 interface Listed {
   id: string;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { createProgram } from "../../src/cli/program.ts";
-import { helpText } from "../../src/config/help.ts";
+import { helpText } from "../../src/platform/config/help.ts";
 import { runProgram } from "../../src/cli/run-command.ts";
-import { serverVersion } from "../../src/lib/package-versions.ts";
+import { serverVersion } from "../../src/platform/lib/package-versions.ts";
 
 const within = async (...argv: string[]): Promise<{ code: number; out: string; told: string }> => {
   let [out, told] = ["", ""];

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { feature } from "../compatibility/feature.ts";
 import { apiOf, saying } from "../helpers/api.ts";
 import { namesOf, readStream } from "../helpers/server-sent-events.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { OPTIONS } from "../../src/config/options.ts";
-import { environmentWarning } from "../../src/config/hosted-environment.ts";
+import { OPTIONS } from "../../src/platform/config/options.ts";
+import { environmentWarning } from "../../src/platform/config/hosted-environment.ts";
 import {
   assertMayListen,
   type Config,
@@ -9,8 +9,8 @@ import {
   parseConfig,
   readCommandLine,
   type Surroundings,
-} from "../../src/config/config.ts";
-import { helpText } from "../../src/config/help.ts";
+} from "../../src/platform/config/config.ts";
+import { helpText } from "../../src/platform/config/help.ts";
 
 const SURROUNDINGS: Surroundings = {
   terminal: false,

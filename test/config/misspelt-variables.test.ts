@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { misspeltVariables } from "../../src/config/misspelt-variables.ts";
+import { misspeltVariables } from "../../src/platform/config/misspelt-variables.ts";
 
 test.each([
   [{ MAX_ATTEMTPS: "1" }, "MAX_ATTEMTPS (did you mean MAX_ATTEMPTS?)"],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { projectKeysIn } from "../../src/config/project-keys.ts";
-import { readGraphConfig } from "../../src/project/langgraph-json.ts";
+import { projectKeysIn } from "../../src/platform/config/project-keys.ts";
+import { readGraphConfig } from "../../src/graphs/project/langgraph-json.ts";
 import { aFile, failure } from "../graphs/helpers.ts";
 
 const GRAPHS = { graphs: { agent: "./agent.ts:graph" } };

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { KeyScope } from "../../src/access/caller.ts";
 import { hashOf, idOf, makeKey } from "../../src/access/keys/key-text.ts";
 import { createKeyRepository, type KeyRepository } from "../../src/access/keys/repository.ts";
-import { openDatabase } from "../../src/database/database.ts";
+import { openDatabase } from "../../src/platform/database/database.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { openConsole, reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";

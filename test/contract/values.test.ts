@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { feature } from "../compatibility/feature.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { bodyFieldsOf } from "./comparison.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
-import type { CronRecord } from "../../src/crons/schemas.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import type { CronRecord } from "../../src/api/crons/schemas.ts";
 import { apiOf, type Api, type Refusal } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 

@@ -1,16 +1,22 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createAuthorize } from "../../src/access/authorize.ts";
 import { THE_SERVER } from "../../src/access/caller.ts";
-import { createDueCrons } from "../../src/crons/firing/due.ts";
-import { createFiring, type FiringParts } from "../../src/crons/firing/firing.ts";
-import { openRow, REPLACED_JSON, RUN_JSON, THREAD_JSON, type RunKey } from "../../src/encryption/columns.ts";
-import type { CronRecord } from "../../src/crons/schemas.ts";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { NO_FAULTS, type FaultPoint, type Faults } from "../../src/domain/faults.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { createBehindOthers } from "../../src/runs/creation/behind-others.ts";
-import { createPendingLimits } from "../../src/runs/creation/pending-limits.ts";
-import { createScheduledRuns } from "../../src/runs/creation/scheduled.ts";
+import { createDueCrons } from "../../src/api/crons/firing/due.ts";
+import { createFiring, type FiringParts } from "../../src/api/crons/firing/firing.ts";
+import {
+  openRow,
+  REPLACED_JSON,
+  RUN_JSON,
+  THREAD_JSON,
+  type RunKey,
+} from "../../src/platform/encryption/columns.ts";
+import type { CronRecord } from "../../src/api/crons/schemas.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { NO_FAULTS, type FaultPoint, type Faults } from "../../src/platform/domain/faults.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createBehindOthers } from "../../src/api/runs/creation/behind-others.ts";
+import { createPendingLimits } from "../../src/api/runs/creation/pending-limits.ts";
+import { createScheduledRuns } from "../../src/api/runs/creation/scheduled.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { TEST_CIPHER } from "../helpers/encryption.ts";

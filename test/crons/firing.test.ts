@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { CronRecord } from "../../src/crons/schemas.ts";
-import type { RunRecord } from "../../src/runs/schemas.ts";
+import type { CronRecord } from "../../src/api/crons/schemas.ts";
+import type { RunRecord } from "../../src/api/runs/schemas.ts";
 import { apiOf, saying, textsOf, type Api, type ThreadRecord } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";

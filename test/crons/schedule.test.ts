@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readSchedule } from "../../src/crons/schedule.ts";
+import { readSchedule } from "../../src/api/crons/schedule.ts";
 
 /** When a schedule is due, `count` times from a moment on. */
 const times = (schedule: string, timezone: string | null, from: string, count: number): string[] => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createScheduler } from "../../src/crons/firing/scheduler.ts";
+import { createScheduler } from "../../src/api/crons/firing/scheduler.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 /** When crons are looked for, by a clock that the tests turn. */

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import WebSocket from "ws";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { hasLeft, seen } from "./apps/app.ts";
 
 const appAt = (reference: string): string => fileURLToPath(new URL(`./apps/${reference}`, import.meta.url));

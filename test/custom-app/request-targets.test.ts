@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { sendRaw, UPGRADE } from "../helpers/raw-requests.ts";
 

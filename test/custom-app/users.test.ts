@@ -2,7 +2,7 @@ import { Client } from "@langchain/langgraph-sdk";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { saying } from "../helpers/api.ts";
-import { projectKeysIn } from "../../src/config/project-keys.ts";
+import { projectKeysIn } from "../../src/platform/config/project-keys.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 
 /** One project with an `Auth` and an application of its own, below a prefix, in each order of the two. */

@@ -1,8 +1,8 @@
 import pg from "pg";
 import { expect, test } from "vitest";
-import { migrate } from "../../src/database/migrate.ts";
-import { createQueue } from "../../src/queue/queue.ts";
-import { newId } from "../../src/lib/ids.ts";
+import { migrate } from "../../src/platform/database/migrate.ts";
+import { createQueue } from "../../src/engine/queue/queue.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { openQueue } from "../queue/open-queue.ts";

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { awaitDatabase } from "../../src/database/awaiting.ts";
+import { awaitDatabase } from "../../src/platform/database/awaiting.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";

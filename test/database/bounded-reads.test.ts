@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { pino } from "pino";
-import { openDatabase, type Database } from "../../src/database/database.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 

@@ -9,15 +9,23 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createCluster, dataOf, findPostmaster, stopServer } from "../../src/database/embedded/cluster.ts";
+import {
+  createCluster,
+  dataOf,
+  findPostmaster,
+  stopServer,
+} from "../../src/platform/database/embedded/cluster.ts";
 import {
   findBinaries,
   findPlace,
   isReachable,
   makePlace,
   type ClusterPlace,
-} from "../../src/database/embedded/place.ts";
-import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded/embedded.ts";
+} from "../../src/platform/database/embedded/place.ts";
+import {
+  startEmbeddedPostgres,
+  type EmbeddedPostgres,
+} from "../../src/platform/database/embedded/embedded.ts";
 import { temporaryFolder, type TemporaryFolder } from "../helpers/temporary-folder.ts";
 
 const logger = pino({ level: "silent" });

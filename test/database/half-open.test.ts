@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../src/database/database.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { startTcpProxy, type TcpProxy } from "../helpers/tcp-proxy.ts";

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { migrate, readMigrations, type Migration } from "../../src/database/migrate.ts";
+import { migrate, readMigrations, type Migration } from "../../src/platform/database/migrate.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";

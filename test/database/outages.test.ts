@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { createOutages } from "../../src/database/outages.ts";
+import { createOutages } from "../../src/platform/database/outages.ts";
 import { apiOf } from "../helpers/api.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";

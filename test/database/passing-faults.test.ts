@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../src/database/database.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
 import {
   isCancelled,
   isContention,
   isPassing,
   mayHaveBeenCommitted,
   retryPassing,
-} from "../../src/database/passing-faults.ts";
+} from "../../src/platform/database/passing-faults.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

@@ -1,8 +1,8 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { openDatabase } from "../../src/database/database.ts";
-import { openSignals, type Signal } from "../../src/database/signals.ts";
-import { newId } from "../../src/lib/ids.ts";
+import { openDatabase } from "../../src/platform/database/database.ts";
+import { openSignals, type Signal } from "../../src/platform/database/signals.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { apiOf, saying, textsOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { afterEach, describe, expect, inject, test } from "vitest";
-import { openDatabase } from "../../src/database/database.ts";
+import { openDatabase } from "../../src/platform/database/database.ts";
 import { apiOf, saying, textsOf } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { FIXTURE_GRAPHS } from "../helpers/parts.ts";

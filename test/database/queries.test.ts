@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Visibility } from "../../src/access/visibility.ts";
-import { queriesOver } from "../../src/database/queries.ts";
+import { queriesOver } from "../../src/platform/database/queries.ts";
 import { whereVisible } from "../../src/access/where-visible.ts";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { compileOnce } from "../../src/database/compile-once.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { compileOnce } from "../../src/platform/database/compile-once.ts";
 import { EVERY_THREAD, ownedBy } from "../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";

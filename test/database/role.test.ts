@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { explainUnusable } from "../../src/cli/own-database.ts";
-import { migrate } from "../../src/database/migrate.ts";
+import { migrate } from "../../src/platform/database/migrate.ts";
 import { apiOf, saying, textsOf } from "../helpers/api.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { freshDatabase } from "../helpers/database.ts";

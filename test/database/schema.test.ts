@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterEach, describe, expect, test } from "vitest";
-import { migrate, readMigrations, type Migration } from "../../src/database/migrate.ts";
-import { inSchema, isSchemaName } from "../../src/database/schema.ts";
+import { migrate, readMigrations, type Migration } from "../../src/platform/database/migrate.ts";
+import { inSchema, isSchemaName } from "../../src/platform/database/schema.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -198,7 +198,7 @@ test("every statement in the code names the schema of its tables", () => {
     `\\b(from|into|update|join|truncate|references) (${tables})\\b(?= [a-z$(]|\`|")|, (${tables}) [a-z]+ where`,
   );
   const found = readdirSync(source, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts") && !file.endsWith("import/source.ts"))
+    .filter((file) => file.endsWith(".ts") && !file.endsWith("cli/import/source.ts"))
     .flatMap((file) =>
       readFileSync(`${source}/${file}`, "utf8")
         .split("\n")

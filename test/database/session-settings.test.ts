@@ -1,8 +1,8 @@
 import { connect, createServer, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openDatabase } from "../../src/database/database.ts";
-import { withSessionSettings } from "../../src/database/session-settings.ts";
+import { openDatabase } from "../../src/platform/database/database.ts";
+import { withSessionSettings } from "../../src/platform/database/session-settings.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { openSignals, type Signal, type Signals } from "../../src/database/signals.ts";
-import { newId } from "../../src/lib/ids.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { openSignals, type Signal, type Signals } from "../../src/platform/database/signals.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
-import { createQueue } from "../../src/queue/queue.ts";
-import { openDatabase } from "../../src/database/database.ts";
+import { createQueue } from "../../src/engine/queue/queue.ts";
+import { openDatabase } from "../../src/platform/database/database.ts";
 import { apiOf, saying } from "../helpers/api.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";

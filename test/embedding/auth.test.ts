@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
 import { expect, test } from "vitest";
-import * as exported from "../../src/embedding/auth.ts";
+import * as exported from "../../src/server/embedding/auth.ts";
 
 test("threadloom/auth has the official Auth and HTTPException", async () => {
   expect(exported.Auth).toBe(Auth);

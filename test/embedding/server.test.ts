@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createServer } from "../../src/embedding/server.ts";
+import { createServer } from "../../src/server/embedding/server.ts";
 import { freshDatabase } from "../helpers/database.ts";
 
 test(

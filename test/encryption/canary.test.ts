@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, describe, expect, test } from "vitest";
-import { startEmbeddedPostgres } from "../../src/database/embedded/embedded.ts";
+import { startEmbeddedPostgres } from "../../src/platform/database/embedded/embedded.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { TEST_KEYS } from "../helpers/encryption.ts";

@@ -12,8 +12,8 @@ import {
   RUN_JSON,
   THREAD_JSON,
   type JsonColumn,
-} from "../../src/encryption/columns.ts";
-import { openJson, parseStoredJson } from "../../src/encryption/json.ts";
+} from "../../src/platform/encryption/columns.ts";
+import { openJson, parseStoredJson } from "../../src/platform/encryption/json.ts";
 import { cipherOf } from "../helpers/encryption.ts";
 
 const cipher = cipherOf("a key of a test, of 32 bytes ...", ["secret"]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ITEM_JSON, THREAD_JSON } from "../../src/encryption/columns.ts";
+import { ITEM_JSON, THREAD_JSON } from "../../src/platform/encryption/columns.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { isSealed, openText, type Cipher, type Places } from "../../src/encryption/cipher.ts";
-import { CHECKPOINT_JSON, RUN_JSON } from "../../src/encryption/columns.ts";
+import { isSealed, openText, type Cipher, type Places } from "../../src/platform/encryption/cipher.ts";
+import { CHECKPOINT_JSON, RUN_JSON } from "../../src/platform/encryption/columns.ts";
 import {
   assertSearchable,
   openJson,
@@ -8,11 +8,11 @@ import {
   sealJson,
   sealMetadata,
   sealValue,
-} from "../../src/encryption/json.ts";
-import { parseKeys } from "../../src/encryption/keys.ts";
-import { openCipher } from "../../src/encryption/setup.ts";
-import { sealOwnMetadata } from "../../src/checkpoints/rows/metadata.ts";
-import type { JsonObject } from "../../src/lib/json.ts";
+} from "../../src/platform/encryption/json.ts";
+import { parseKeys } from "../../src/platform/encryption/keys.ts";
+import { openCipher } from "../../src/platform/encryption/setup.ts";
+import { sealOwnMetadata } from "../../src/state/checkpoints/rows/metadata.ts";
+import type { JsonObject } from "../../src/platform/lib/json.ts";
 import { cipherOf } from "../helpers/encryption.ts";
 
 const OLD = "an old key of a test, 32 bytes .";

@@ -9,21 +9,21 @@ import {
   test,
   vi,
 } from "vitest";
-import type { AttemptSaver, CheckpointStorage } from "../../src/checkpoints/types.ts";
-import type { Database } from "../../src/database/database.ts";
-import type { ClaimedRunRow } from "../../src/database/tables.ts";
+import type { AttemptSaver, CheckpointStorage } from "../../src/state/checkpoints/types.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import type { ClaimedRunRow } from "../../src/platform/database/tables.ts";
 import type { RunEnding } from "../../src/engine/attempt/conclusion.ts";
 import { createExecutor, type Execution } from "../../src/engine/attempt/execution.ts";
 import { createInlineExecutor } from "../../src/engine/executors/inline.ts";
-import { createRunEnds, type RunEnds } from "../../src/queue/ending.ts";
-import type { Queue } from "../../src/queue/queue.ts";
+import { createRunEnds, type RunEnds } from "../../src/engine/queue/ending.ts";
+import type { Queue } from "../../src/engine/queue/queue.ts";
 import type { Graphs } from "../../src/graphs/graphs.ts";
-import { StateLostError } from "../../src/domain/errors.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { SEQ_PER_ATTEMPT } from "../../src/events/event-ids.ts";
-import type { EventLog, RunEvent } from "../../src/events/log.ts";
-import type { Hub } from "../../src/events/hub.ts";
-import { RunChannel } from "../../src/events/channel.ts";
+import { StateLostError } from "../../src/platform/domain/errors.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { SEQ_PER_ATTEMPT } from "../../src/engine/events/event-ids.ts";
+import type { EventLog, RunEvent } from "../../src/engine/events/log.ts";
+import type { Hub } from "../../src/engine/events/hub.ts";
+import { RunChannel } from "../../src/engine/events/channel.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "../queue/open-queue.ts";
 

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
-import { openDatabase } from "../../src/database/database.ts";
+import { openDatabase } from "../../src/platform/database/database.ts";
 import type { StopReason } from "../../src/engine/executors/executor.ts";
 import type { Execution } from "../../src/engine/attempt/execution.ts";
-import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
+import { DEFAULT_SCHEMA } from "../../src/platform/database/schema.ts";
 import { createHeartbeat } from "../../src/engine/lease/heartbeat.ts";
-import { createQueue } from "../../src/queue/queue.ts";
+import { createQueue } from "../../src/engine/queue/queue.ts";
 import { apiOf } from "../helpers/api.ts";
 import { IS_PLAIN, startTestServer, type TestServer, type TestServerOptions } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";

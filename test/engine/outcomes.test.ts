@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import type { CheckpointStorage } from "../../src/checkpoints/types.ts";
-import type { ExecutedRunRow } from "../../src/database/tables.ts";
+import type { CheckpointStorage } from "../../src/state/checkpoints/types.ts";
+import type { ExecutedRunRow } from "../../src/platform/database/tables.ts";
 import { createOutcomes } from "../../src/engine/attempt/outcomes.ts";
 import type { GraphResult } from "../../src/engine/executors/executor.ts";
 import type { Graphs } from "../../src/graphs/graphs.ts";
-import { StateStorageError } from "../../src/domain/errors.ts";
+import { StateStorageError } from "../../src/platform/domain/errors.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 /** What is stored of how a graph ended. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ClaimedRunRow } from "../../src/database/tables.ts";
+import type { ClaimedRunRow } from "../../src/platform/database/tables.ts";
 import type { ExecutionEvents } from "../../src/engine/attempt/execution.ts";
 import { createRunsInHand, type RunsInHandParts } from "../../src/engine/worker/runs-in-hand.ts";
 import { createSuspects } from "../../src/engine/worker/suspects.ts";

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { ExecutedRunRow } from "../../src/database/tables.ts";
+import type { ExecutedRunRow } from "../../src/platform/database/tables.ts";
 import type { AttemptResult } from "../../src/engine/executors/executor.ts";
 import type { RunEnding } from "../../src/engine/attempt/conclusion.ts";
 import type { Executor } from "../../src/engine/attempt/execution.ts";
-import type { Queue } from "../../src/queue/queue.ts";
-import type { RunSelector } from "../../src/queue/attempts.ts";
-import type { LostRunRow } from "../../src/queue/sql/requeue.ts";
+import type { Queue } from "../../src/engine/queue/queue.ts";
+import type { RunSelector } from "../../src/engine/queue/attempts.ts";
+import type { LostRunRow } from "../../src/engine/queue/sql/requeue.ts";
 import { startRecovery } from "../../src/engine/recovery.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
+import { DEFAULT_SCHEMA } from "../../src/platform/database/schema.ts";
 import type { Execution } from "../../src/engine/attempt/execution.ts";
 import { createHeartbeat } from "../../src/engine/lease/heartbeat.ts";
 import type { StopReason } from "../../src/engine/executors/executor.ts";
-import type { AttemptSelector } from "../../src/queue/attempts.ts";
-import type { Queue } from "../../src/queue/queue.ts";
-import type { HeartbeatRow } from "../../src/queue/sql/renew.ts";
+import type { AttemptSelector } from "../../src/engine/queue/attempts.ts";
+import type { Queue } from "../../src/engine/queue/queue.ts";
+import type { HeartbeatRow } from "../../src/engine/queue/sql/renew.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 /** Renewals that the event loop makes, moment by moment. The clock is moved by hand, and nothing is connected. */

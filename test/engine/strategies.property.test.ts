@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { MultitaskStrategy } from "../../src/database/tables.ts";
-import type { RunRecord } from "../../src/runs/schemas.ts";
+import type { MultitaskStrategy } from "../../src/platform/database/tables.ts";
+import type { RunRecord } from "../../src/api/runs/schemas.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";

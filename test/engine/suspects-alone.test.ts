@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createSuspects } from "../../src/engine/worker/suspects.ts";
-import type { RunRow } from "../../src/database/tables.ts";
+import type { RunRow } from "../../src/platform/database/tables.ts";
 
 /** How long a process that executes suspects lets nothing else begin. The clock is moved by hand. */
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import pg from "pg";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase } from "../helpers/database.ts";

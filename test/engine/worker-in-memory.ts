@@ -1,10 +1,10 @@
 import { vi } from "vitest";
-import type { Signal } from "../../src/database/signals.ts";
-import type { ClaimedRunRow } from "../../src/database/tables.ts";
+import type { Signal } from "../../src/platform/database/signals.ts";
+import type { ClaimedRunRow } from "../../src/platform/database/tables.ts";
 import type { StopReason } from "../../src/engine/executors/executor.ts";
 import type { RunEnding } from "../../src/engine/attempt/conclusion.ts";
 import type { Execution, ExecutionEvents, Executor } from "../../src/engine/attempt/execution.ts";
-import type { Queue } from "../../src/queue/queue.ts";
+import type { Queue } from "../../src/engine/queue/queue.ts";
 import { createWorker } from "../../src/engine/worker/worker.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

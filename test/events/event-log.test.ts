@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { LeaseLostError } from "../../src/domain/errors.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { createEventLog, type EventLog, type RunEvent } from "../../src/events/log.ts";
-import { forgetting } from "../../src/queue/sql/forget.ts";
-import { removeEnded } from "../../src/queue/sql/remove-ended.ts";
+import { LeaseLostError } from "../../src/platform/domain/errors.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createEventLog, type EventLog, type RunEvent } from "../../src/engine/events/log.ts";
+import { forgetting } from "../../src/engine/queue/sql/forget.ts";
+import { removeEnded } from "../../src/engine/queue/sql/remove-ended.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "../queue/open-queue.ts";
 import { eventually } from "../helpers/conditions.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { RunEvent } from "../../src/events/log.ts";
-import type { RunReader } from "../../src/events/readers/channel-reader.ts";
-import { deliver, type EventSink } from "../../src/events/transports/event-sink.ts";
+import type { RunEvent } from "../../src/engine/events/log.ts";
+import type { RunReader } from "../../src/engine/events/readers/channel-reader.ts";
+import { deliver, type EventSink } from "../../src/engine/events/transports/event-sink.ts";
 
 /** What holds for every transport: here one that writes down what is done with it. */
 

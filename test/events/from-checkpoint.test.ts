@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Client } from "sdk-1.15";
-import type { RunRecord } from "../../src/runs/schemas.ts";
+import type { RunRecord } from "../../src/api/runs/schemas.ts";
 import { apiOf, saying, type Api, type StateRecord } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { openStream, readStream, type SentEvent } from "../helpers/server-sent-events.ts";

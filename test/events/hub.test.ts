@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { Signal } from "../../src/database/signals.ts";
-import type { EventLog, RunEvent } from "../../src/events/log.ts";
-import { createHub } from "../../src/events/hub.ts";
-import { NO_FAULTS } from "../../src/domain/faults.ts";
+import type { Signal } from "../../src/platform/database/signals.ts";
+import type { EventLog, RunEvent } from "../../src/engine/events/log.ts";
+import { createHub } from "../../src/engine/events/hub.ts";
+import { NO_FAULTS } from "../../src/platform/domain/faults.ts";
 import { PATIENTLY } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { openDatabase } from "../../src/database/database.ts";
-import { createEventLog } from "../../src/events/log.ts";
+import { openDatabase } from "../../src/platform/database/database.ts";
+import { createEventLog } from "../../src/engine/events/log.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { listeningLogger } from "../helpers/parts.ts";

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { unavailable } from "../../src/domain/errors.ts";
-import type { EventLog, RunEvent, RunPhase } from "../../src/events/log.ts";
-import { readLog, type LogReaderOptions } from "../../src/events/readers/log-reader.ts";
-import type { RunReader } from "../../src/events/readers/channel-reader.ts";
+import { unavailable } from "../../src/platform/domain/errors.ts";
+import type { EventLog, RunEvent, RunPhase } from "../../src/engine/events/log.ts";
+import { readLog, type LogReaderOptions } from "../../src/engine/events/readers/log-reader.ts";
+import type { RunReader } from "../../src/engine/events/readers/channel-reader.ts";
 import { PATIENTLY } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

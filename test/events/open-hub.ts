@@ -1,13 +1,13 @@
-import { openDatabase } from "../../src/database/database.ts";
-import { openSignals } from "../../src/database/signals.ts";
-import { createHub } from "../../src/events/hub.ts";
-import { createEventLog, type RunEvent } from "../../src/events/log.ts";
-import type { ThreadReader } from "../../src/events/readers/thread-reader.ts";
-import { createTurns } from "../../src/events/turns.ts";
-import { noteUnlogged } from "../../src/queue/sql/note-unlogged.ts";
-import { NO_FAULTS } from "../../src/domain/faults.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { createRunRepository } from "../../src/runs/repository.ts";
+import { openDatabase } from "../../src/platform/database/database.ts";
+import { openSignals } from "../../src/platform/database/signals.ts";
+import { createHub } from "../../src/engine/events/hub.ts";
+import { createEventLog, type RunEvent } from "../../src/engine/events/log.ts";
+import type { ThreadReader } from "../../src/engine/events/readers/thread-reader.ts";
+import { createTurns } from "../../src/engine/events/turns.ts";
+import { noteUnlogged } from "../../src/engine/queue/sql/note-unlogged.ts";
+import { NO_FAULTS } from "../../src/platform/domain/faults.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createRunRepository } from "../../src/api/runs/repository.ts";
 import { TEST_CIPHER } from "../helpers/encryption.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { RunEvent } from "../../src/events/log.ts";
-import { sendRunEvents } from "../../src/events/transports/server-sent-events.ts";
+import type { RunEvent } from "../../src/engine/events/log.ts";
+import { sendRunEvents } from "../../src/engine/events/transports/server-sent-events.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { aBareApp } from "../helpers/parts.ts";

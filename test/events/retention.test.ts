@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { createEventLog, type EventLog } from "../../src/events/log.ts";
-import { sweepEvents } from "../../src/events/retention.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createEventLog, type EventLog } from "../../src/engine/events/log.ts";
+import { sweepEvents } from "../../src/engine/events/retention.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { RunEvent } from "../../src/events/log.ts";
-import { RunChannel } from "../../src/events/channel.ts";
-import type { RunChannelOptions } from "../../src/events/channel-options.ts";
+import type { RunEvent } from "../../src/engine/events/log.ts";
+import { RunChannel } from "../../src/engine/events/channel.ts";
+import type { RunChannelOptions } from "../../src/engine/events/channel-options.ts";
 
 const MIB = 1024 * 1024;
 /** What is kept for readers, and what is emitted until a graph has to pause. */

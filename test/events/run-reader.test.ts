@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { RunChannel } from "../../src/events/channel.ts";
-import { readChannel, type ChannelReaderOptions } from "../../src/events/readers/channel-reader.ts";
+import { RunChannel } from "../../src/engine/events/channel.ts";
+import { readChannel, type ChannelReaderOptions } from "../../src/engine/events/readers/channel-reader.ts";
 
 /** A run executed here, with so many events, and a reader of it. */
 const reading = (

@@ -1,6 +1,6 @@
 import { Client } from "sdk-1.15";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isSelected } from "../../src/events/selection.ts";
+import { isSelected } from "../../src/engine/events/selection.ts";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { namesOf, openStream, readStream } from "../helpers/server-sent-events.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { RunEvent } from "../../src/events/log.ts";
-import { sendRunEvents } from "../../src/events/transports/server-sent-events.ts";
+import type { RunEvent } from "../../src/engine/events/log.ts";
+import { sendRunEvents } from "../../src/engine/events/transports/server-sent-events.ts";
 import { aBareApp } from "../helpers/parts.ts";
 
 const PIECE = 64 * 1024;

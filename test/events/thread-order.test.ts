@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { ThreadReader } from "../../src/events/readers/thread-reader.ts";
-import { newId } from "../../src/lib/ids.ts";
+import type { ThreadReader } from "../../src/engine/events/readers/thread-reader.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { IS_PLAIN, startTestServer, type TestServer } from "../helpers/app.ts";
 import { idsOf, openHub, readUntil, type Told } from "./open-hub.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { createTurns } from "../../src/events/turns.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { createTurns } from "../../src/engine/events/turns.ts";
 import { apiOf } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { listeningLogger } from "../helpers/parts.ts";

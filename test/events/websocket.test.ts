@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { shareSocket } from "../../src/events/transports/websocket.ts";
+import { shareSocket } from "../../src/engine/events/transports/websocket.ts";
 
 /** Writers of one WebSocket: messages stay whole, and who takes too little is told from who takes his time. */
 

@@ -8,8 +8,8 @@ import {
   readPassword,
   startServer,
   SUPERUSER,
-} from "../../src/database/embedded/cluster.ts";
-import { findBinaries, findPlace, makePlace } from "../../src/database/embedded/place.ts";
+} from "../../src/platform/database/embedded/cluster.ts";
+import { findBinaries, findPlace, makePlace } from "../../src/platform/database/embedded/place.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 

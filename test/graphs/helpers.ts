@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { loadGraphs, type Graphs, type LoadGraphsOptions } from "../../src/graphs/graphs.ts";
-import { createLogger } from "../../src/lib/logger.ts";
+import { createLogger } from "../../src/platform/lib/logger.ts";
 
 export const FIXTURES = fileURLToPath(new URL("../fixtures/", import.meta.url));
 export const EXAMPLES = fileURLToPath(new URL("../../langgraph.json", import.meta.url));

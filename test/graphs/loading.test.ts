@@ -2,7 +2,7 @@ import { MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import type { GraphConfiguration } from "../../src/graphs/runnable-graph.ts";
 import { aConfig, aFile, failure, FIXTURES, load, loadConfig, logger } from "./helpers.ts";
-import { readGraphConfig } from "../../src/project/langgraph-json.ts";
+import { readGraphConfig } from "../../src/graphs/project/langgraph-json.ts";
 import { loadGraphs } from "../../src/graphs/graphs.ts";
 
 const textOf = async (path: string, config?: GraphConfiguration): Promise<unknown> => {

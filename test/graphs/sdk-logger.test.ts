@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createSdkLogger } from "../../src/graphs/sdk-logger.ts";
-import { createLogger } from "../../src/lib/logger.ts";
+import { createLogger } from "../../src/platform/lib/logger.ts";
 
 test("a graph may log a value of any size: what stands for it in the line is small", () => {
   const lines: string[] = [];

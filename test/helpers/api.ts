@@ -1,4 +1,4 @@
-import type { RunRecord } from "../../src/runs/schemas.ts";
+import type { RunRecord } from "../../src/api/runs/schemas.ts";
 import { eventually } from "./conditions.ts";
 
 /** An answer with its body parsed. */

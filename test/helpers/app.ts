@@ -1,8 +1,8 @@
 import type { AnswerRoom } from "../../src/http/answer-room.ts";
 import supertest from "supertest";
 import type { Authorize } from "../../src/access/authorize.ts";
-import type { Config } from "../../src/config/config.ts";
-import { createServer } from "../../src/app/compose.ts";
+import type { Config } from "../../src/platform/config/config.ts";
+import { createServer } from "../../src/server/app/compose.ts";
 import { freshDatabase } from "./database.ts";
 import { IS_ENCRYPTED, TEST_KEYS } from "./encryption.ts";
 import { FIXTURE_GRAPHS, listeningLogger } from "./parts.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { inject } from "vitest";
-import { sqlState } from "../../src/domain/errors.ts";
+import { sqlState } from "../../src/platform/domain/errors.ts";
 
 export interface FreshDatabase {
   connectionString: string;

@@ -1,7 +1,7 @@
 import { createEncryptionCommand } from "../../src/cli/encryption/command.ts";
 import { runCommand } from "../../src/cli/run-command.ts";
-import { openDatabase } from "../../src/database/database.ts";
-import { openCipher } from "../../src/encryption/setup.ts";
+import { openDatabase } from "../../src/platform/database/database.ts";
+import { openCipher } from "../../src/platform/encryption/setup.ts";
 import { keysOf } from "./encryption.ts";
 import { listeningLogger } from "./parts.ts";
 

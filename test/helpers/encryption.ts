@@ -1,6 +1,6 @@
-import type { Cipher } from "../../src/encryption/cipher.ts";
-import { parseKeys } from "../../src/encryption/keys.ts";
-import { openCipher } from "../../src/encryption/setup.ts";
+import type { Cipher } from "../../src/platform/encryption/cipher.ts";
+import { parseKeys } from "../../src/platform/encryption/keys.ts";
+import { openCipher } from "../../src/platform/encryption/setup.ts";
 
 const given = process.env.TEST_AES_KEY ?? "";
 

@@ -3,11 +3,14 @@ import { join } from "node:path";
 import pg from "pg";
 import { pino } from "pino";
 import type { TestProject } from "vitest/node";
-import { findPostmaster, type Postmaster } from "../../src/database/embedded/cluster.ts";
-import { findPlace } from "../../src/database/embedded/place.ts";
-import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded/embedded.ts";
-import { migrate } from "../../src/database/migrate.ts";
-import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
+import { findPostmaster, type Postmaster } from "../../src/platform/database/embedded/cluster.ts";
+import { findPlace } from "../../src/platform/database/embedded/place.ts";
+import {
+  startEmbeddedPostgres,
+  type EmbeddedPostgres,
+} from "../../src/platform/database/embedded/embedded.ts";
+import { migrate } from "../../src/platform/database/migrate.ts";
+import { DEFAULT_SCHEMA } from "../../src/platform/database/schema.ts";
 import { compilePackage } from "./compiled-package.ts";
 import { databaseNamed } from "./database.ts";
 import { endServer, removeLeftovers, temporaryFolder, type TemporaryFolder } from "./temporary-folder.ts";

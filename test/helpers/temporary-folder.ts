@@ -2,8 +2,8 @@ import { chmod, mkdtemp, readdir, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { findPostmaster, type Postmaster } from "../../src/database/embedded/cluster.ts";
-import { findPlace } from "../../src/database/embedded/place.ts";
+import { findPostmaster, type Postmaster } from "../../src/platform/database/embedded/cluster.ts";
+import { findPlace } from "../../src/platform/database/embedded/place.ts";
 
 /** Holds the number of the process that made it, so that the next run can tell which were left behind. */
 const PREFIX = "threadloom-test-";

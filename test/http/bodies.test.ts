@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { bodyOf, jsonValue, optional, storableObject } from "../../src/domain/json-schemas.ts";
+import { bodyOf, jsonValue, optional, storableObject } from "../../src/platform/domain/json-schemas.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { aBareApp } from "../helpers/parts.ts";

@@ -1,10 +1,10 @@
 import supertest from "supertest";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createAuthorize } from "../../src/access/authorize.ts";
-import { createAssistantRoutes } from "../../src/assistants/routes.ts";
-import { createAssistantService } from "../../src/assistants/service.ts";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { unavailable } from "../../src/domain/errors.ts";
+import { createAssistantRoutes } from "../../src/api/assistants/routes.ts";
+import { createAssistantService } from "../../src/api/assistants/service.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { unavailable } from "../../src/platform/domain/errors.ts";
 import { loadGraphs, type Graphs } from "../../src/graphs/graphs.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { aBareApp, FIXTURE_GRAPHS, listeningLogger } from "../helpers/parts.ts";

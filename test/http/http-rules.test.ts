@@ -7,7 +7,7 @@ import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { startCuttingProxy } from "../helpers/cutting-proxy.ts";
 import { isAtGate, openGate } from "../fixtures/gates.ts";
 import { eventually } from "../helpers/conditions.ts";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 
 /** `http` of langgraph.json, but for its `app`. */
 

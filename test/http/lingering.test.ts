@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { bodyOf, jsonValue, optional } from "../../src/domain/json-schemas.ts";
+import { bodyOf, jsonValue, optional } from "../../src/platform/domain/json-schemas.ts";
 import { aBareApp } from "../helpers/parts.ts";
 
 /** What clients are answered whose body is too large, while they still send it. */

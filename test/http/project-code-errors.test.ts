@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { HandlerError } from "../../src/access/auth/decisions.ts";
-import { ProjectCodeError } from "../../src/domain/errors.ts";
-import { createLogger } from "../../src/lib/logger.ts";
+import { ProjectCodeError } from "../../src/platform/domain/errors.ts";
+import { createLogger } from "../../src/platform/lib/logger.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";

@@ -1,8 +1,15 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import { assistantNotFound } from "../../src/domain/errors.ts";
-import { page, queryBoolean, queryInteger, queryList, bodyOf, uuid } from "../../src/domain/json-schemas.ts";
+import { assistantNotFound } from "../../src/platform/domain/errors.ts";
+import {
+  page,
+  queryBoolean,
+  queryInteger,
+  queryList,
+  bodyOf,
+  uuid,
+} from "../../src/platform/domain/json-schemas.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
 import { aBareApp } from "../helpers/parts.ts";
 

@@ -7,8 +7,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, expect, it } from "vitest";
 import { boundAnswers } from "../../src/http/answer-budget.ts";
-import { createLongAnswers } from "../../src/threads/long-answers.ts";
-import { createReadPacer } from "../../src/threads/state/read-pace.ts";
+import { createLongAnswers } from "../../src/api/threads/long-answers.ts";
+import { createReadPacer } from "../../src/api/threads/state/read-pace.ts";
 import { eventually } from "../helpers/conditions.ts";
 
 /** Large answers to those who take them slowly, or not at all. */

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import WebSocket from "ws";
 import { createBodyBudget } from "../../src/http/body-budget.ts";
 import { createSocketIntake } from "../../src/http/socket-intake.ts";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { PATIENTLY } from "../helpers/conditions.ts";
 import { apiOf, saying } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";

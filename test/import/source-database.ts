@@ -4,7 +4,7 @@ import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
 import type { Pool } from "pg";
 import { boundCopy } from "../../src/graphs/runnable-graph.ts";
 import { loadGraphs, type Graphs } from "../../src/graphs/graphs.ts";
-import { createLogger } from "../../src/lib/logger.ts";
+import { createLogger } from "../../src/platform/lib/logger.ts";
 import { freshDatabase } from "../helpers/database.ts";
 
 const GRAPHS = fileURLToPath(new URL("../threads/graphs/langgraph.json", import.meta.url));

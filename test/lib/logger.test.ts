@@ -2,10 +2,10 @@ import { closeSync, openSync } from "node:fs";
 import { Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { ofGraph } from "../../src/lib/contents.ts";
-import { createLogger } from "../../src/lib/logger.ts";
-import { prettyLines, type PrettyOptions } from "../../src/lib/pretty-lines.ts";
-import { openTerminal } from "../../src/lib/terminal.ts";
+import { ofGraph } from "../../src/platform/lib/contents.ts";
+import { createLogger } from "../../src/platform/lib/logger.ts";
+import { prettyLines, type PrettyOptions } from "../../src/platform/lib/pretty-lines.ts";
+import { openTerminal } from "../../src/platform/lib/terminal.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 const EIGHT_MEGABYTES = "x".repeat(8_000_000);

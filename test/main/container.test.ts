@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import type { Option } from "../../src/config/option.ts";
-import { OPTIONS } from "../../src/config/options.ts";
+import type { Option } from "../../src/platform/config/option.ts";
+import { OPTIONS } from "../../src/platform/config/options.ts";
 import { readSteps } from "../readme/document.ts";
 
 const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
@@ -27,8 +27,8 @@ test("what the Dockerfile copies and starts exists, and .dockerignore lets it in
 });
 
 test("the TypeScript loader keeps nothing where nothing can be written, and loads all the same", async () => {
-  const script = `await import(${JSON.stringify(path("src/lib/typescript-loader.js"))});
-    const { newId } = await import(${JSON.stringify(path("src/lib/ids.ts"))});
+  const script = `await import(${JSON.stringify(path("src/platform/lib/typescript-loader.js"))});
+    const { newId } = await import(${JSON.stringify(path("src/platform/lib/ids.ts"))});
     console.log(typeof newId(), process.env.TSX_DISABLE_CACHE);`;
   const printedWith = async (TMPDIR: string) =>
     (

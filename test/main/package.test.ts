@@ -162,7 +162,7 @@ test("a project in TypeScript has its server, its tests and its types", async ()
   const failing =
     'import("threadloom").then((m) => m.createServer({ config: "no.json" })).catch((e) => console.log(e.stack))';
   expect(await project.node("--enable-source-maps", "-e", failing)).toMatch(
-    /src\/project\/langgraph-json\.ts:\d+:\d+/,
+    /src\/graphs\/project\/langgraph-json\.ts:\d+:\d+/,
   );
 
   const version = await project.node("node_modules/threadloom/bin/threadloom.js", "--version");

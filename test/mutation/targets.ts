@@ -123,7 +123,7 @@ const CANCELLATION = [
 
 /** Statements of the queue. */
 const sql = (names: readonly string[], tests: readonly string[]): Target[] =>
-  names.map((name) => ({ file: `src/queue/sql/${name}.ts`, kind: "sql", tests }));
+  names.map((name) => ({ file: `src/engine/queue/sql/${name}.ts`, kind: "sql", tests }));
 
 const code = (files: readonly string[], tests: readonly string[]): Target[] =>
   files.map((file) => ({ file: `src/${file}.ts`, kind: "code", tests }));
@@ -137,13 +137,13 @@ export const TARGETS: readonly Target[] = [
   ...sql(["list-unknown", "list-ended-threadless", "ended-as", "assert-writable"], QUEUE),
   ...sql(["claim", "claim-suspects", "next-of-thread", "put-behind", "advance", "advance-forgotten"], CLAIMS),
   {
-    file: "src/checkpoints/write/fences.ts",
+    file: "src/state/checkpoints/write/fences.ts",
     kind: "sql",
     places: ["HELD_BY_ATTEMPT", "HELD_WHILE_IDLE", "HELD_WHILE_UNCHANGED", "isHeld"],
     tests: CHECKPOINTS,
   },
   {
-    file: "src/events/log.ts",
+    file: "src/engine/events/log.ts",
     kind: "sql",
     tests: ["events/event-log", "events/retention", "events/resuming", "events/coming-back"],
   },
@@ -153,7 +153,7 @@ export const TARGETS: readonly Target[] = [
   ),
   ...sql(["create", "create-on-idle-thread", "create-with-thread", "create-behind-others"], CREATION),
   ...sql(["lock-threads", "lock-unfinished", "announce-reader", "remove-ended"], CREATION),
-  { file: "src/runs/repository.ts", kind: "sql", tests: CREATION },
+  { file: "src/api/runs/repository.ts", kind: "sql", tests: CREATION },
   ...sql(["delete-threads"], ["queue/ending", "threads/deletion", "runs/threadless"]),
   ...code(["queue/ending"], ["queue/ending", ...CANCELLATION]),
   ...sql(["ask-to-cancel", "end-waiting", "release", "list-unfinished"], CANCELLATION),
@@ -211,5 +211,5 @@ export const TARGETS: readonly Target[] = [
     ["engine/lease/heartbeat", "engine/lease/loop-renewals", "engine/lease/watched-thread"],
     ["engine/renewals", "engine/heartbeats", "database/outages"],
   ),
-  { file: "src/queue/hosting.ts", kind: "sql", tests: ["queue/unhosted", "queue/hosting"] },
+  { file: "src/engine/queue/hosting.ts", kind: "sql", tests: ["queue/unhosted", "queue/hosting"] },
 ];

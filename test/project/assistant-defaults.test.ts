@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { assistantDefaults } from "../../src/project/assistant-defaults.ts";
-import { readGraphConfig } from "../../src/project/langgraph-json.ts";
+import { assistantDefaults } from "../../src/graphs/project/assistant-defaults.ts";
+import { readGraphConfig } from "../../src/graphs/project/langgraph-json.ts";
 import { aFile, failure } from "../graphs/helpers.ts";
 
 describe("the config and the context of a graph in langgraph.json", () => {

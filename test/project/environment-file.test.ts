@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { readGraphConfig } from "../../src/project/langgraph-json.ts";
+import { readGraphConfig } from "../../src/graphs/project/langgraph-json.ts";
 
 const warningFor = async (env: string): Promise<string | undefined> => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-env-"));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { keyWarning, reviewKeys } from "../../src/project/known-keys.ts";
-import { readGraphConfig } from "../../src/project/langgraph-json.ts";
+import { keyWarning, reviewKeys } from "../../src/graphs/project/known-keys.ts";
+import { readGraphConfig } from "../../src/graphs/project/langgraph-json.ts";
 import { aFile, failure } from "../graphs/helpers.ts";
 
 const GRAPHS = { graphs: { agent: "./agent.ts:graph" } };

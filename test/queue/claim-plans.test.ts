@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { withSessionSettings } from "../../src/database/session-settings.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { createQueue } from "../../src/queue/queue.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { withSessionSettings } from "../../src/platform/database/session-settings.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createQueue } from "../../src/engine/queue/queue.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

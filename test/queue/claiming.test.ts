@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Database } from "../../src/database/database.ts";
-import type { Queue } from "../../src/queue/queue.ts";
-import { newId } from "../../src/lib/ids.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import type { Queue } from "../../src/engine/queue/queue.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
 
 let opened: OpenQueue;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import type { Database } from "../../src/database/database.ts";
-import { openDatabase } from "../../src/database/database.ts";
-import { createQueue } from "../../src/queue/queue.ts";
-import { withSessionSettings } from "../../src/database/session-settings.ts";
-import { newId } from "../../src/lib/ids.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { openDatabase } from "../../src/platform/database/database.ts";
+import { createQueue } from "../../src/engine/queue/queue.ts";
+import { withSessionSettings } from "../../src/platform/database/session-settings.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Caller } from "../../src/access/caller.ts";
-import { createCipher } from "../../src/encryption/cipher.ts";
-import { encryptionKey } from "../../src/encryption/keys.ts";
-import { countedAs, isUser } from "../../src/queue/counted-as.ts";
+import { createCipher } from "../../src/platform/encryption/cipher.ts";
+import { encryptionKey } from "../../src/platform/encryption/keys.ts";
+import { countedAs, isUser } from "../../src/engine/queue/counted-as.ts";
 
 const user = (identity: string): Caller => ({ kind: "user", identity, permissions: [], user: {} });
 const key = (id: string): Caller => ({ kind: "key", id, scopes: ["run"] });

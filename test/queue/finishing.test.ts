@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { RunOutcome } from "../../src/queue/attempts.ts";
-import { createRunEnds } from "../../src/queue/ending.ts";
+import type { RunOutcome } from "../../src/engine/queue/attempts.ts";
+import { createRunEnds } from "../../src/engine/queue/ending.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "../checkpoints/open-storage.ts";
 
 let opened: OpenStorage;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { giveUpAttempt } from "../../src/queue/sql/give-up-attempt.ts";
-import { newId } from "../../src/lib/ids.ts";
+import { giveUpAttempt } from "../../src/engine/queue/sql/give-up-attempt.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
 
 /** The end of a graph process gives the runs that were executed there back to the queue, as ones that lost their worker. */

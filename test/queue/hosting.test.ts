@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Metrics } from "../../src/status/schemas.ts";
+import type { Metrics } from "../../src/api/status/schemas.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Database } from "../../src/database/database.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { createQueue, type Queue } from "../../src/queue/queue.ts";
-import { LOCK_FOR_COUNTING } from "../../src/queue/sql/running-limits.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createQueue, type Queue } from "../../src/engine/queue/queue.ts";
+import { LOCK_FOR_COUNTING } from "../../src/engine/queue/sql/running-limits.ts";
 import { openQueue, type OpenQueue } from "./open-queue.ts";
 
 /** Claims that count what runs, one after the other. */

@@ -1,7 +1,7 @@
-import { openDatabase, type Database, type Queryable } from "../../src/database/database.ts";
-import { createRunEnds, type RunEnds } from "../../src/queue/ending.ts";
-import { createQueue, type Queue } from "../../src/queue/queue.ts";
-import { newId } from "../../src/lib/ids.ts";
+import { openDatabase, type Database, type Queryable } from "../../src/platform/database/database.ts";
+import { createRunEnds, type RunEnds } from "../../src/engine/queue/ending.ts";
+import { createQueue, type Queue } from "../../src/engine/queue/queue.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Database } from "../../src/database/database.ts";
-import type { RunOutcome } from "../../src/queue/attempts.ts";
-import type { RunEnds } from "../../src/queue/ending.ts";
-import { lockAttempt } from "../../src/queue/sql/lock-attempt.ts";
-import { lockThread } from "../../src/queue/sql/lock-threads.ts";
-import type { Queue } from "../../src/queue/queue.ts";
-import { newId } from "../../src/lib/ids.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import type { RunOutcome } from "../../src/engine/queue/attempts.ts";
+import type { RunEnds } from "../../src/engine/queue/ending.ts";
+import { lockAttempt } from "../../src/engine/queue/sql/lock-attempt.ts";
+import { lockThread } from "../../src/engine/queue/sql/lock-threads.ts";
+import type { Queue } from "../../src/engine/queue/queue.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
 
 let opened: OpenQueue;
@@ -205,7 +205,7 @@ describe("a worker that does not know a run that it holds", () => {
 });
 
 describe("a run whose worker", () => {
-  /** As a process holds it that lives (database/signals.ts). */
+  /** As a process holds it that lives (platform/database/signals.ts). */
   const withSession = async (workerId: string, work: () => Promise<void>): Promise<void> => {
     await database.transaction(async (transaction) => {
       await transaction.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [workerId]);

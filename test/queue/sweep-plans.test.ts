@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAssistantRepository } from "../../src/assistants/repository.ts";
-import { openDatabase, type Database, type Queryable } from "../../src/database/database.ts";
-import { withSessionSettings } from "../../src/database/session-settings.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { createQueue, type Queue } from "../../src/queue/queue.ts";
+import { createAssistantRepository } from "../../src/api/assistants/repository.ts";
+import { openDatabase, type Database, type Queryable } from "../../src/platform/database/database.ts";
+import { withSessionSettings } from "../../src/platform/database/session-settings.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createQueue, type Queue } from "../../src/engine/queue/queue.ts";
 import { EVERY_THREAD } from "../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Database } from "../../src/database/database.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { createQueue, type Queue } from "../../src/queue/queue.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createQueue, type Queue } from "../../src/engine/queue/queue.ts";
 import { openQueue, type OpenQueue } from "./open-queue.ts";
 
 /** Claims take turns between callers, and between graphs. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
-import { openHosting } from "../../src/queue/hosting.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { openHosting } from "../../src/engine/queue/hosting.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { openQueue, type OpenQueue } from "./open-queue.ts";
 

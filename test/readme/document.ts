@@ -1,5 +1,5 @@
-import type { Option } from "../../src/config/option.ts";
-import { OPTIONS } from "../../src/config/options.ts";
+import type { Option } from "../../src/platform/config/option.ts";
+import { OPTIONS } from "../../src/platform/config/options.ts";
 
 /** What a section of a page tells its reader to run, and what the page says that comes out. */
 export interface Step {

@@ -4,9 +4,9 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { createProgram } from "../../src/cli/program.ts";
-import { PROJECT_VARIABLES } from "../../src/config/project-keys.ts";
-import { OPTIONS } from "../../src/config/options.ts";
-import { GRAPH_KEYS, LANGGRAPH_JSON_KEYS, type Keys } from "../../src/project/known-keys.ts";
+import { PROJECT_VARIABLES } from "../../src/platform/config/project-keys.ts";
+import { OPTIONS } from "../../src/platform/config/options.ts";
+import { GRAPH_KEYS, LANGGRAPH_JSON_KEYS, type Keys } from "../../src/graphs/project/known-keys.ts";
 import { anchorsOf, codeOf, linksOf, proseOf, sourceText, userPages } from "./pages.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

@@ -12,11 +12,11 @@ const COMPILER = `${ROOT}node_modules/typescript-native/bin/tsc`;
 
 /** What pages import of the package, and the source that says its types. That it exports them is held by test/main/package.test.ts. */
 const EXPORTS = {
-  threadloom: "embedding/server.ts",
-  "threadloom/testing": "embedding/testing.ts",
+  threadloom: "server/embedding/server.ts",
+  "threadloom/testing": "server/embedding/testing.ts",
 };
 /** What those have types of. */
-const BESIDE = ["custom-app/environment.ts"];
+const BESIDE = ["server/custom-app/environment.ts"];
 
 const OPTIONS = {
   strict: true,

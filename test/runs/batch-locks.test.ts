@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { ownersOnly } from "../helpers/access.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 

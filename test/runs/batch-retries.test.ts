@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import type { Database } from "../../src/database/database.ts";
-import type { RunRow } from "../../src/database/tables.ts";
-import { createRunCreation, type RunCreationParts } from "../../src/runs/creation/creation.ts";
-import type { RunRepository } from "../../src/runs/repository.ts";
-import { requestedRun } from "../../src/runs/creation/requests.ts";
-import { threadlessRunBody } from "../../src/runs/schemas.ts";
-import { newId } from "../../src/lib/ids.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import type { RunRow } from "../../src/platform/database/tables.ts";
+import { createRunCreation, type RunCreationParts } from "../../src/api/runs/creation/creation.ts";
+import type { RunRepository } from "../../src/api/runs/repository.ts";
+import { requestedRun } from "../../src/api/runs/creation/requests.ts";
+import { threadlessRunBody } from "../../src/api/runs/schemas.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { ALL_RIGHTS } from "../helpers/access.ts";
 
 /** A moment that a whole server can't be stopped at: a batch was stored, its answer was lost, and a run of it is gone. */

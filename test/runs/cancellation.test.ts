@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { RunRecord } from "../../src/runs/schemas.ts";
+import type { RunRecord } from "../../src/api/runs/schemas.ts";
 import { apiOf, saying, textsOf, type Api, type Refusal, type ThreadRecord } from "../helpers/api.ts";
 import { IS_PLAIN, startTestServer, type TestServer } from "../helpers/app.ts";
 import { isAtGate, openGate } from "../fixtures/gates.ts";

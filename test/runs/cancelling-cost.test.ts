@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { grantVisibility, type Visibility } from "../../src/access/visibility.ts";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { withSessionSettings } from "../../src/database/session-settings.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { createRunEnds } from "../../src/queue/ending.ts";
-import { createCancellation } from "../../src/runs/cancellation/cancellation.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { withSessionSettings } from "../../src/platform/database/session-settings.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createRunEnds } from "../../src/engine/queue/ending.ts";
+import { createCancellation } from "../../src/api/runs/cancellation/cancellation.ts";
 import { EVERY_THREAD } from "../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";

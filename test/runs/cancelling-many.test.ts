@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Database } from "../../src/database/database.ts";
-import { openDatabase } from "../../src/database/database.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { createRunEnds } from "../../src/queue/ending.ts";
-import { createCancellation } from "../../src/runs/cancellation/cancellation.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { openDatabase } from "../../src/platform/database/database.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createRunEnds } from "../../src/engine/queue/ending.ts";
+import { createCancellation } from "../../src/api/runs/cancellation/cancellation.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 import { EVERY_THREAD } from "../helpers/access.ts";

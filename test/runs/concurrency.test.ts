@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { RunRecord } from "../../src/runs/schemas.ts";
+import type { RunRecord } from "../../src/api/runs/schemas.ts";
 import { apiOf, saying, textsOf, type Api, type Refusal } from "../helpers/api.ts";
 import { isAtGate, openGate } from "../fixtures/gates.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";

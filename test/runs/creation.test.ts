@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RunRecord } from "../../src/runs/schemas.ts";
+import type { RunRecord } from "../../src/api/runs/schemas.ts";
 import {
   apiOf,
   saying,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Database } from "../../src/database/database.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { forgetting } from "../../src/queue/sql/forget.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { forgetting } from "../../src/engine/queue/sql/forget.ts";
 import { openQueue, type OpenQueue } from "../queue/open-queue.ts";
 
 let opened: OpenQueue;

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { createDecisions, HandlerError } from "../../src/access/auth/decisions.ts";
 import { userOf } from "../../src/access/auth/users.ts";
 import { createAuthorize } from "../../src/access/authorize.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { createRunGrants } from "../../src/runs/creation/granted.ts";
-import { runBody } from "../../src/runs/schemas.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createRunGrants } from "../../src/api/runs/creation/granted.ts";
+import { runBody } from "../../src/api/runs/schemas.ts";
 
 /** What becomes of a request for a run that a handler of the project's changes. */
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Visibility } from "../../src/access/visibility.ts";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { createRunRepository, type RunRepository, type RunSelector } from "../../src/runs/repository.ts";
-import { runSearchBody } from "../../src/runs/schemas.ts";
-import { createRunSearcher, type RunSearcher } from "../../src/runs/records/search.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createRunRepository, type RunRepository, type RunSelector } from "../../src/api/runs/repository.ts";
+import { runSearchBody } from "../../src/api/runs/schemas.ts";
+import { createRunSearcher, type RunSearcher } from "../../src/api/runs/records/search.ts";
 import { EVERY_THREAD, ownedBy } from "../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";

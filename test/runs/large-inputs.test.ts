@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Database } from "../../src/database/database.ts";
-import { createRunRepository } from "../../src/runs/repository.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { createRunRepository } from "../../src/api/runs/repository.ts";
 import { EVERY_THREAD } from "../helpers/access.ts";
 import { openQueue, type OpenQueue } from "../queue/open-queue.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decideMultitask, type UnfinishedRun } from "../../src/runs/creation/multitask.ts";
+import { decideMultitask, type UnfinishedRun } from "../../src/api/runs/creation/multitask.ts";
 
 const running: UnfinishedRun = { runId: "running", status: "running" };
 const pending: UnfinishedRun = { runId: "pending", status: "pending" };

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RunRecord } from "../../src/runs/schemas.ts";
+import type { RunRecord } from "../../src/api/runs/schemas.ts";
 import { apiOf, saying, textsOf, type Api, type Refusal, type ThreadRecord } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { namesOf, openStream } from "../helpers/server-sent-events.ts";

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createAnswerRoom, type AnswerRoom } from "../../src/http/answer-room.ts";
-import { answerPatiently } from "../../src/runs/joining/patient-answer.ts";
+import { answerPatiently } from "../../src/api/runs/joining/patient-answer.ts";
 import { eventually } from "../helpers/conditions.ts";
 
 /** Answers that are long in coming, and large when they come. */

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import type { RunRecord } from "../../src/runs/schemas.ts";
+import type { RunRecord } from "../../src/api/runs/schemas.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";

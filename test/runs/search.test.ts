@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Database } from "../../src/database/database.ts";
-import { invalid } from "../../src/domain/errors.ts";
-import { runSearchBody, type RunRecord } from "../../src/runs/schemas.ts";
-import { createRunSearcher } from "../../src/runs/records/search.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { invalid } from "../../src/platform/domain/errors.ts";
+import { runSearchBody, type RunRecord } from "../../src/api/runs/schemas.ts";
+import { createRunSearcher } from "../../src/api/runs/records/search.ts";
 import { apiOf, saying, type Answer, type Api, type Refusal } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { query } from "../helpers/query.ts";

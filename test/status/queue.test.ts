@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { QueueRecord } from "../../src/status/queue/schemas.ts";
+import type { QueueRecord } from "../../src/api/status/queue/schemas.ts";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { query } from "../helpers/query.ts";

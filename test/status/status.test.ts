@@ -1,10 +1,10 @@
 import { createServer, connect, type AddressInfo, type Server, type Socket } from "node:net";
 import supertest from "supertest";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { createStatusRepository } from "../../src/status/repository.ts";
-import { createStatusRoutes } from "../../src/status/routes.ts";
-import { createStatusService, type StatusServiceOptions } from "../../src/status/service.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { createStatusRepository } from "../../src/api/status/repository.ts";
+import { createStatusRoutes } from "../../src/api/status/routes.ts";
+import { createStatusService, type StatusServiceOptions } from "../../src/api/status/service.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { aBareApp, listeningLogger } from "../helpers/parts.ts";

@@ -1,6 +1,6 @@
 import { ANONYMOUS } from "../../src/access/caller.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createStoreService } from "../../src/store/service.ts";
+import { createStoreService } from "../../src/api/store/service.ts";
 import { openStore, type OpenStore } from "./open-store.ts";
 import { authorize } from "../helpers/access.ts";
 

@@ -1,10 +1,10 @@
 import { pino } from "pino";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { DEFAULT_EXPIRY, type StoreExpiry } from "../../src/project/item-expiry.ts";
-import { createItems, type Items } from "../../src/store/items.ts";
-import { PostgresStore } from "../../src/store/postgres-store.ts";
-import { createStoreRepository, type StoreRepository } from "../../src/store/repository.ts";
-import { createStoreService, type StoreService } from "../../src/store/service.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { DEFAULT_EXPIRY, type StoreExpiry } from "../../src/graphs/project/item-expiry.ts";
+import { createItems, type Items } from "../../src/api/store/items.ts";
+import { PostgresStore } from "../../src/api/store/postgres-store.ts";
+import { createStoreRepository, type StoreRepository } from "../../src/api/store/repository.ts";
+import { createStoreService, type StoreService } from "../../src/api/store/service.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { authorize, EVERY_ITEM } from "../helpers/access.ts";
 

@@ -3,10 +3,15 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
-import { createCluster, readPassword, startServer, SUPERUSER } from "../../src/database/embedded/cluster.ts";
-import { findPlace, makePlace, type Binaries } from "../../src/database/embedded/place.ts";
-import { migrate } from "../../src/database/migrate.ts";
-import { DEFAULT_SCHEMA } from "../../src/database/schema.ts";
+import {
+  createCluster,
+  readPassword,
+  startServer,
+  SUPERUSER,
+} from "../../src/platform/database/embedded/cluster.ts";
+import { findPlace, makePlace, type Binaries } from "../../src/platform/database/embedded/place.ts";
+import { migrate } from "../../src/platform/database/migrate.ts";
+import { DEFAULT_SCHEMA } from "../../src/platform/database/schema.ts";
 import { databaseNamed, type FreshDatabase } from "../helpers/database.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 import { logger } from "./open-store.ts";

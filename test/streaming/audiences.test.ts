@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createAudiences, type Audiences, type Seat } from "../../src/streaming/reading/audiences.ts";
+import {
+  createAudiences,
+  type Audiences,
+  type Seat,
+} from "../../src/protocols/streaming/reading/audiences.ts";
 
 /** When a question is told to a connection that only watches, by what the others of its thread have taken. */
 

@@ -1,6 +1,6 @@
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { ENGINE_GRAPHS } from "../engine/graphs/config-file.ts";
 import { workerProcesses } from "../engine/worker-process.ts";
 import { apiOf } from "../helpers/api.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createFilter } from "../../src/streaming/reading/filter.ts";
-import { namespaceOf, type ThreadEvent } from "../../src/streaming/reading/frames.ts";
-import { eventStreamBody } from "../../src/streaming/schemas.ts";
+import { createFilter } from "../../src/protocols/streaming/reading/filter.ts";
+import { namespaceOf, type ThreadEvent } from "../../src/protocols/streaming/reading/frames.ts";
+import { eventStreamBody } from "../../src/protocols/streaming/schemas.ts";
 
 /** Which events a connection has asked for. The rules are those of both SDKs, which filter once more. */
 

@@ -5,8 +5,8 @@ import { randomBytes } from "node:crypto";
 import { afterEach, expect, test, vi } from "vitest";
 import { WebSocketServer, type WebSocket } from "ws";
 import { ANONYMOUS } from "../../src/access/caller.ts";
-import { newId } from "../../src/lib/ids.ts";
-import { serveSession, type SessionParts } from "../../src/streaming/sockets/session.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { serveSession, type SessionParts } from "../../src/protocols/streaming/sockets/session.ts";
 import { PATIENTLY } from "../helpers/conditions.ts";
 
 /** How much a server takes in of a client that sends commands faster than they can be answered. */

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
-import type { SentEvent } from "../../src/events/transports/event-sink.ts";
-import type { ThreadEvent } from "../../src/streaming/reading/frames.ts";
-import { mergeReaders, type Told } from "../../src/streaming/reading/merged-reader.ts";
+import type { SentEvent } from "../../src/engine/events/transports/event-sink.ts";
+import type { ThreadEvent } from "../../src/protocols/streaming/reading/frames.ts";
+import { mergeReaders, type Told } from "../../src/protocols/streaming/reading/merged-reader.ts";
 
 /** What several subscriptions of one connection are told, in one order. */
 

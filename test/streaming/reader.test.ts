@@ -1,11 +1,14 @@
 import { expect, test, vi } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
-import { createAudiences } from "../../src/streaming/reading/audiences.ts";
-import { lastSeqOf } from "../../src/streaming/reading/ends.ts";
-import { createFilter } from "../../src/streaming/reading/filter.ts";
-import { NOTHING_YET } from "../../src/streaming/reading/opening.ts";
-import { readSubscription, type SubscriptionReaderOptions } from "../../src/streaming/reading/reader.ts";
-import { eventStreamBody } from "../../src/streaming/schemas.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createAudiences } from "../../src/protocols/streaming/reading/audiences.ts";
+import { lastSeqOf } from "../../src/protocols/streaming/reading/ends.ts";
+import { createFilter } from "../../src/protocols/streaming/reading/filter.ts";
+import { NOTHING_YET } from "../../src/protocols/streaming/reading/opening.ts";
+import {
+  readSubscription,
+  type SubscriptionReaderOptions,
+} from "../../src/protocols/streaming/reading/reader.ts";
+import { eventStreamBody } from "../../src/protocols/streaming/schemas.ts";
 import { PATIENTLY } from "../helpers/conditions.ts";
 
 /** Reading a thread while the database is away for a moment: connections stay, and nobody is told less. */

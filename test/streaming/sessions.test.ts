@@ -1,7 +1,7 @@
 import { Client } from "@langchain/langgraph-sdk";
 import { Client as NewClient } from "sdk-1.15";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { apiOf, saying } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import WebSocket from "ws";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 
 /** What is subscribed to over WebSockets counts as what is open of its caller. */

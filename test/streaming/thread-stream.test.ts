@@ -1,7 +1,7 @@
 import { Client } from "@langchain/langgraph-sdk";
 import { Client as Client115 } from "sdk-1.15";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { apiOf, saying, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { openStream, type EventStream, type SentEvent } from "../helpers/server-sent-events.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { Client } from "sdk-1.15";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { EVERYTHING, isRoot, openFrames, started } from "./frames.ts";
 

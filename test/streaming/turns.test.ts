@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { saying } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { closingFrames, command, EVERYTHING, isInput, isRoot, started } from "./frames.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pino } from "pino";
-import { createRunEnds } from "../../src/queue/ending.ts";
-import { threadSearchBody, type ThreadSearch } from "../../src/threads/schemas.ts";
-import { createThreadService } from "../../src/threads/service.ts";
+import { createRunEnds } from "../../src/engine/queue/ending.ts";
+import { threadSearchBody, type ThreadSearch } from "../../src/api/threads/schemas.ts";
+import { createThreadService } from "../../src/api/threads/service.ts";
 import { caller, ownersOnly } from "../helpers/access.ts";
 import { openThreadsRoom, type Answer, type Thread, type ThreadsRoom } from "./threads-room.ts";
 

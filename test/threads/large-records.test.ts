@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createThreadSearcher, type RowPage, type RowSearch } from "../../src/threads/search/search.ts";
-import { EVERY_LONG_PART } from "../../src/threads/record.ts";
+import { createThreadSearcher, type RowPage, type RowSearch } from "../../src/api/threads/search/search.ts";
+import { EVERY_LONG_PART } from "../../src/api/threads/record.ts";
 import { EVERY_THREAD } from "../helpers/access.ts";
 import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.ts";
 

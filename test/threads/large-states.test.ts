@@ -3,9 +3,9 @@ import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ANONYMOUS } from "../../src/access/caller.ts";
-import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
+import { createCheckpointStorage } from "../../src/state/checkpoints/storage.ts";
 import { collected } from "../helpers/collected.ts";
-import { threadSearchBody } from "../../src/threads/schemas.ts";
+import { threadSearchBody } from "../../src/api/threads/schemas.ts";
 import { openThreadsRoom, type State, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
 /** States of a megabyte: what is read of them at a time must not depend on how many are asked for. */

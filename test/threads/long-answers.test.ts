@@ -3,9 +3,9 @@ import http, { type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { threadNotFound } from "../../src/domain/errors.ts";
-import { createLongAnswers } from "../../src/threads/long-answers.ts";
-import { createReadPacer } from "../../src/threads/state/read-pace.ts";
+import { threadNotFound } from "../../src/platform/domain/errors.ts";
+import { createLongAnswers } from "../../src/api/threads/long-answers.ts";
+import { createReadPacer } from "../../src/api/threads/state/read-pace.ts";
 import { eventually } from "../helpers/conditions.ts";
 
 const MEGABYTE = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
+import { createCheckpointStorage } from "../../src/state/checkpoints/storage.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { openThreadsRoom, type State, type ThreadsRoom } from "./threads-room.ts";
 import { collected } from "../helpers/collected.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { openDatabase, type Database } from "../../src/database/database.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { pino } from "pino";
 import { PATIENTLY } from "../helpers/conditions.ts";

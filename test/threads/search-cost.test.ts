@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { grantVisibility } from "../../src/access/visibility.ts";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import { EVERY_LONG_PART } from "../../src/threads/record.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import { EVERY_LONG_PART } from "../../src/api/threads/record.ts";
 import {
   createThreadSearcher,
   type RowPage,
   type RowSearch,
   type ThreadSearcher,
-} from "../../src/threads/search/search.ts";
-import { cursorBehind, placeOf } from "../../src/threads/search/order.ts";
+} from "../../src/api/threads/search/search.ts";
+import { cursorBehind, placeOf } from "../../src/api/threads/search/order.ts";
 import { EVERY_THREAD } from "../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { createEffort } from "../../src/threads/search/effort.ts";
+import { createEffort } from "../../src/api/threads/search/effort.ts";
 
 /** What a search by values may take while others search, too. */
 

@@ -1,11 +1,11 @@
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
 import { afterEach, expect, it, vi } from "vitest";
-import { CallerGoneError } from "../../src/domain/errors.ts";
-import { createThreadPages } from "../../src/threads/search/pages.ts";
-import { createReadPacer } from "../../src/threads/state/read-pace.ts";
-import type { PlacedCandidate, ThreadSearcher } from "../../src/threads/search/search.ts";
-import { threadCountBody, threadSearchBody } from "../../src/threads/schemas.ts";
+import { CallerGoneError } from "../../src/platform/domain/errors.ts";
+import { createThreadPages } from "../../src/api/threads/search/pages.ts";
+import { createReadPacer } from "../../src/api/threads/state/read-pace.ts";
+import type { PlacedCandidate, ThreadSearcher } from "../../src/api/threads/search/search.ts";
+import { threadCountBody, threadSearchBody } from "../../src/api/threads/schemas.ts";
 import { EVERY_THREAD } from "../helpers/access.ts";
 
 afterEach(() => void vi.restoreAllMocks());

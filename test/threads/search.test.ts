@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pino } from "pino";
-import { createCheckpointStorage } from "../../src/checkpoints/storage.ts";
-import { createRunEnds } from "../../src/queue/ending.ts";
-import { createThreadSearcher } from "../../src/threads/search/search.ts";
-import { threadSearchBody } from "../../src/threads/schemas.ts";
+import { createCheckpointStorage } from "../../src/state/checkpoints/storage.ts";
+import { createRunEnds } from "../../src/engine/queue/ending.ts";
+import { createThreadSearcher } from "../../src/api/threads/search/search.ts";
+import { threadSearchBody } from "../../src/api/threads/schemas.ts";
 import { ANONYMOUS } from "../../src/access/caller.ts";
-import { createThreadService } from "../../src/threads/service.ts";
+import { createThreadService } from "../../src/api/threads/service.ts";
 import { authorize, EVERY_THREAD } from "../helpers/access.ts";
 import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.ts";
 

@@ -1,7 +1,7 @@
 import { Command, type StateSnapshot } from "@langchain/langgraph";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { RunnableGraph } from "../../src/graphs/runnable-graph.ts";
-import { toWireJson } from "../../src/values/wire-json.ts";
+import { toWireJson } from "../../src/state/values/wire-json.ts";
 import { openThreadsRoom, type State, type ThreadsRoom } from "./threads-room.ts";
 
 let room: ThreadsRoom;

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Permission } from "../../src/access/visibility.ts";
-import { EVERY_LONG_PART } from "../../src/threads/record.ts";
-import { createThreadRepository, type ThreadRepository } from "../../src/threads/repository.ts";
+import { EVERY_LONG_PART } from "../../src/api/threads/record.ts";
+import { createThreadRepository, type ThreadRepository } from "../../src/api/threads/repository.ts";
 import {
   historyBody,
   stateUpdateBody,
@@ -11,17 +11,17 @@ import {
   threadCreateBody,
   threadPatchBody,
   threadSearchBody,
-} from "../../src/threads/schemas.ts";
-import { createRunEnds } from "../../src/queue/ending.ts";
-import { createThreadSearcher, type ThreadSearcher } from "../../src/threads/search/search.ts";
-import { createThreadService, type ThreadService } from "../../src/threads/service.ts";
+} from "../../src/api/threads/schemas.ts";
+import { createRunEnds } from "../../src/engine/queue/ending.ts";
+import { createThreadSearcher, type ThreadSearcher } from "../../src/api/threads/search/search.ts";
+import { createThreadService, type ThreadService } from "../../src/api/threads/service.ts";
 import {
   createThreadConfigurations,
   type ThreadConfigurations,
-} from "../../src/threads/state/configuration.ts";
-import * as removal from "../../src/threads/upkeep/repository.ts";
-import { createRetention } from "../../src/threads/upkeep/retention.ts";
-import { createStateRepository, type StateRepository } from "../../src/threads/state/repository.ts";
+} from "../../src/api/threads/state/configuration.ts";
+import * as removal from "../../src/api/threads/upkeep/repository.ts";
+import { createRetention } from "../../src/api/threads/upkeep/retention.ts";
+import { createStateRepository, type StateRepository } from "../../src/api/threads/state/repository.ts";
 import { caller, EVERY_THREAD, everyThreadWith, ownedBy, ownersOnly } from "../helpers/access.ts";
 import { openThreadsRoom, type ThreadsRoom } from "./threads-room.ts";
 

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { uiConfigOf } from "../../src/project/ui.ts";
-import { bundleUi, type UiBundle } from "../../src/ui/bundle.ts";
+import { uiConfigOf } from "../../src/graphs/project/ui.ts";
+import { bundleUi, type UiBundle } from "../../src/protocols/ui/bundle.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
 const aFolder = async (): Promise<string> => {

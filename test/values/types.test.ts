@@ -3,18 +3,18 @@ import { PromptTemplate } from "@langchain/core/prompts";
 import { Command, Overwrite, Send } from "@langchain/langgraph";
 import { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
 import { describe, expect, test } from "vitest";
-import { classesBesideThis } from "../../src/values/classes.ts";
-import { equalsTree } from "../../src/values/comparing.ts";
-import { encode, treeText } from "../../src/values/encoding.ts";
-import { reviveFully } from "../../src/values/reviving.ts";
+import { classesBesideThis } from "../../src/state/values/classes.ts";
+import { equalsTree } from "../../src/state/values/comparing.ts";
+import { encode, treeText } from "../../src/state/values/encoding.ts";
+import { reviveFully } from "../../src/state/values/reviving.ts";
 import {
   OBJECT_TYPES,
   SCALAR_TYPES,
   typeNamed,
   typeOfObject,
   typeOfScalar,
-} from "../../src/values/types/table.ts";
-import { toWireJson } from "../../src/values/wire-json.ts";
+} from "../../src/state/values/types/table.ts";
+import { toWireJson } from "../../src/state/values/wire-json.ts";
 
 /** For each type of the table: a value, one that differs in the least, and what clients see of the first. */
 const EXAMPLES: ReadonlyArray<[value: unknown, other: unknown, wire: string]> = [

@@ -11,7 +11,7 @@ import {
 import { Command, Send } from "@langchain/langgraph";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { toWireJson } from "../../src/values/wire-json.ts";
+import { toWireJson } from "../../src/state/values/wire-json.ts";
 
 const wire = (value: unknown): unknown => JSON.parse(toWireJson(value));
 

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { openDatabase, type Database } from "../../src/database/database.ts";
-import type { ClaimOptions } from "../../src/outbox/claim.ts";
-import { createDeliveries, type Deliveries } from "../../src/outbox/deliveries.ts";
-import { receiverOf, webhookParts } from "../../src/queue/webhook-address.ts";
+import { openDatabase, type Database } from "../../src/platform/database/database.ts";
+import type { ClaimOptions } from "../../src/engine/outbox/claim.ts";
+import { createDeliveries, type Deliveries } from "../../src/engine/outbox/deliveries.ts";
+import { receiverOf, webhookParts } from "../../src/engine/queue/webhook-address.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

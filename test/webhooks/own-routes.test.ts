@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../src/lib/json.ts";
+import type { JsonObject } from "../../src/platform/lib/json.ts";
 import { apiOf, saying } from "../helpers/api.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";

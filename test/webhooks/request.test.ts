@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { webhookConfigOf, webhooksSchema } from "../../src/project/webhooks.ts";
-import { refusalOf } from "../../src/webhooks/addresses.ts";
-import type { ResolvedAddress, ResolveName } from "../../src/webhooks/names.ts";
-import { post, type Post, type PostResult } from "../../src/webhooks/request.ts";
+import { webhookConfigOf, webhooksSchema } from "../../src/graphs/project/webhooks.ts";
+import { refusalOf } from "../../src/protocols/webhooks/addresses.ts";
+import type { ResolvedAddress, ResolveName } from "../../src/protocols/webhooks/names.ts";
+import { post, type Post, type PostResult } from "../../src/protocols/webhooks/request.ts";
 import { startReceiver, type Receiver } from "./receiver.ts";
 import { REFUSED } from "./refused-addresses.ts";
 

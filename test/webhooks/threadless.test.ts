@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { WebhookDelivery } from "../../src/webhooks/schemas.ts";
+import type { WebhookDelivery } from "../../src/protocols/webhooks/schemas.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";

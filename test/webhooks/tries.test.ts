@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTries, LATE_ANSWER, type SendResult } from "../../src/outbox/tries.ts";
+import { createTries, LATE_ANSWER, type SendResult } from "../../src/engine/outbox/tries.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 /** What the log and the metrics say of tries to deliver webhooks. */

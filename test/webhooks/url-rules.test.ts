@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { webhookConfigOf, webhooksSchema, webhookHeaders } from "../../src/project/webhooks.ts";
-import { refusalOf } from "../../src/webhooks/addresses.ts";
+import { webhookConfigOf, webhooksSchema, webhookHeaders } from "../../src/graphs/project/webhooks.ts";
+import { refusalOf } from "../../src/protocols/webhooks/addresses.ts";
 import { NEVER_PRIVATE, PRIVATE, REFUSED } from "./refused-addresses.ts";
-import { ownRouteOf, webhookRefusal } from "../../src/webhooks/url-rules.ts";
+import { ownRouteOf, webhookRefusal } from "../../src/protocols/webhooks/url-rules.ts";
 
 /** Which webhooks a run may name. What names stand for is looked at when they are called: request.test.ts. */
 

@@ -4,7 +4,7 @@ import { v5 } from "uuid";
 import { shortened } from "./shortened.ts";
 import { useConnection } from "../server/connection.tsx";
 
-/** As the server makes the ids of the assistants that graph ids stand for (domain/assistant-ids.ts); part of the wire. */
+/** As the server makes the ids of the assistants that graph ids stand for (platform/domain/assistant-ids.ts); part of the wire. */
 const SYSTEM_ASSISTANT_NAMESPACE = "6ba7b821-9dad-11d1-80b4-00c04fd430c8";
 
 /** What an assistant is called by. */

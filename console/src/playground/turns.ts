@@ -1,7 +1,7 @@
 import type { Event } from "@langchain/protocol";
 
 /**
- * Ids of events within a thread that one attempt at a run has (src/events/event-ids.ts): each attempt has a turn of its own. Part of the
+ * Ids of events within a thread that one attempt at a run has (src/engine/events/event-ids.ts): each attempt has a turn of its own. Part of the
  * wire.
  */
 const IDS_PER_TURN = 2 ** 27;

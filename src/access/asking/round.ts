@@ -1,4 +1,4 @@
-import { unauthenticated } from "../../domain/errors.ts";
+import { unauthenticated } from "../../platform/domain/errors.ts";
 import type { Authenticate } from "../api-keys.ts";
 import { isLossOfAccess } from "../auth/refusals.ts";
 import { callerName } from "../caller.ts";

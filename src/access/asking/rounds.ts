@@ -1,5 +1,5 @@
-import { unavailable } from "../../domain/errors.ts";
-import type { Logger } from "../../lib/logger.ts";
+import { unavailable } from "../../platform/domain/errors.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
 import type { Authenticate } from "../api-keys.ts";
 import { callerName } from "../caller.ts";
 import { loseAll, type Group } from "./groups.ts";

@@ -1,8 +1,8 @@
 import type { AccessRequest } from "../api-keys.ts";
-import { malformed, notAuthenticated, ThreadloomError } from "../../domain/errors.ts";
-import { ofGraph } from "../../lib/contents.ts";
-import { boundedText } from "../../lib/log-fields.ts";
-import type { Logger } from "../../lib/logger.ts";
+import { malformed, notAuthenticated, ThreadloomError } from "../../platform/domain/errors.ts";
+import { ofGraph } from "../../platform/lib/contents.ts";
+import { boundedText } from "../../platform/lib/log-fields.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
 import type { AuthHandlers } from "./handlers.ts";
 import { createKnownCallers, type CallerCacheOptions } from "./known-callers.ts";
 import { isLossOfAccess, refusalIn, UnexplainedRefusal } from "./refusals.ts";

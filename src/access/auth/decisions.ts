@@ -1,5 +1,5 @@
-import { forbidden, ThreadloomError } from "../../domain/errors.ts";
-import type { CausedByProject } from "../../lib/contents.ts";
+import { forbidden, ThreadloomError } from "../../platform/domain/errors.ts";
+import type { CausedByProject } from "../../platform/lib/contents.ts";
 import type { Actions, Resource } from "../actions.ts";
 import { RETURNED, type AuthEvent, type ValueOf } from "../values.ts";
 import { readFilter, type ReadFilter } from "./filters.ts";

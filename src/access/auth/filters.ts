@@ -1,6 +1,6 @@
 import type { Condition } from "../visibility.ts";
-import { storableObject } from "../../domain/json-schemas.ts";
-import type { WithoutContents } from "../../lib/contents.ts";
+import { storableObject } from "../../platform/domain/json-schemas.ts";
+import type { WithoutContents } from "../../platform/lib/contents.ts";
 import { isPlainObject } from "./plain-objects.ts";
 
 /** Handlers write filters by hand: far below what PostgreSQL or a stack could not take. */

@@ -1,5 +1,5 @@
-import { HandlerRefusal, ThreadloomError } from "../../domain/errors.ts";
-import type { CausedByProject } from "../../lib/contents.ts";
+import { HandlerRefusal, ThreadloomError } from "../../platform/domain/errors.ts";
+import type { CausedByProject } from "../../platform/lib/contents.ts";
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;

@@ -1,4 +1,4 @@
-import { unavailable } from "../../domain/errors.ts";
+import { unavailable } from "../../platform/domain/errors.ts";
 
 /** A handler may ask a server of somebody else's; requests wait for it. */
 export const HANDLER_SECONDS = 10;

@@ -1,5 +1,5 @@
-import { storableObject } from "../../domain/json-schemas.ts";
-import type { JsonObject } from "../../lib/json.ts";
+import { storableObject } from "../../platform/domain/json-schemas.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
 import type { Caller } from "../caller.ts";
 
 export type UserCaller = Extract<Caller, { kind: "user" }>;

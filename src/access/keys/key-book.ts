@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
-import { unavailable } from "../../domain/errors.ts";
-import type { Logger } from "../../lib/logger.ts";
-import { startPeriodic } from "../../lib/periodic.ts";
+import { unavailable } from "../../platform/domain/errors.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { startPeriodic } from "../../platform/lib/periodic.ts";
 import type { Caller, KeyScope } from "../caller.ts";
 import { idOf } from "./key-text.ts";
 import type { KeyRepository, UsableKey } from "./repository.ts";

@@ -1,5 +1,5 @@
-import type { Database } from "../../database/database.ts";
-import type { ApiKeyRow } from "../../database/tables.ts";
+import type { Database } from "../../platform/database/database.ts";
+import type { ApiKeyRow } from "../../platform/database/tables.ts";
 import type { KeyScope } from "../caller.ts";
 
 /** What is told of a key; the key itself is stored nowhere. */

@@ -1,4 +1,10 @@
-import { apiKeyNotFound, conflict, invalid, sqlState, UNIQUE_VIOLATION } from "../../domain/errors.ts";
+import {
+  apiKeyNotFound,
+  conflict,
+  invalid,
+  sqlState,
+  UNIQUE_VIOLATION,
+} from "../../platform/domain/errors.ts";
 import type { KeyScope } from "../caller.ts";
 import { hashOf, idOf, isKeyText, makeKey } from "./key-text.ts";
 import { KEYS_AT_MOST, type KeyRecord, type KeyRepository } from "./repository.ts";

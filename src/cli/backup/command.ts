@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { createLogger, type Logger } from "../../lib/logger.ts";
+import { createLogger, type Logger } from "../../platform/lib/logger.ts";
 import { answeringJson } from "../flags.ts";
 import {
   explainUnusable,

@@ -4,9 +4,9 @@ import { finished } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { migrate, readMigrations, type Migration } from "../../database/migrate.ts";
-import { StartError } from "../../domain/errors.ts";
-import type { Logger } from "../../lib/logger.ts";
+import { migrate, readMigrations, type Migration } from "../../platform/database/migrate.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
 import {
   backupEnd,
   backupHead,

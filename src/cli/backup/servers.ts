@@ -1,8 +1,8 @@
 import type pg from "pg";
-import { inSchema } from "../../database/schema.ts";
-import { listenerName } from "../../database/signals.ts";
-import { StartError } from "../../domain/errors.ts";
-import { SILENT_SECONDS } from "../../queue/hosting.ts";
+import { inSchema } from "../../platform/database/schema.ts";
+import { listenerName } from "../../platform/database/signals.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import { SILENT_SECONDS } from "../../engine/queue/hosting.ts";
 
 /**
  * The lock that a server's listening connection holds while the server lives. The name of a session says too little: a pooler keeps

@@ -5,9 +5,9 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
-import { inSchema } from "../../database/schema.ts";
-import { StartError } from "../../domain/errors.ts";
-import { serverVersion } from "../../lib/package-versions.ts";
+import { inSchema } from "../../platform/database/schema.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import { serverVersion } from "../../platform/lib/package-versions.ts";
 import {
   columnsText,
   END_OF_ROWS,

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { stat } from "node:fs/promises";
-import { hasCluster } from "../../database/embedded/place.ts";
-import { StartError } from "../../domain/errors.ts";
+import { hasCluster } from "../../platform/database/embedded/place.ts";
+import { StartError } from "../../platform/domain/errors.ts";
 import { onBackup, withBackedUp, type BackupFlags } from "../backup/command.ts";
 import { writeBackup } from "../backup/write.ts";
 import type { CreateCommand } from "./command.ts";

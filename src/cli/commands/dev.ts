@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { graphConfigFileOf, readCommandLine } from "../../config/config.ts";
-import { optionsText } from "../../config/help.ts";
-import { projectKeysIn } from "../../config/project-keys.ts";
-import { StartError } from "../../domain/errors.ts";
-import { isThere } from "../../lib/is-there.ts";
+import { graphConfigFileOf, readCommandLine } from "../../platform/config/config.ts";
+import { optionsText } from "../../platform/config/help.ts";
+import { projectKeysIn } from "../../platform/config/project-keys.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import { isThere } from "../../platform/lib/is-there.ts";
 import { DEFAULTS } from "../dev/defaults.ts";
 import { isAttended, openingIn } from "../dev/opening.ts";
 import { EXIT_CODES, NotDoneError } from "../run-command.ts";

@@ -1,4 +1,4 @@
-import { createLogger } from "../../lib/logger.ts";
+import { createLogger } from "../../platform/lib/logger.ts";
 import { createEncryptionCommand } from "../encryption/command.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import type { CreateCommand } from "./command.ts";

@@ -1,6 +1,6 @@
 import { createKeyRepository } from "../../access/keys/repository.ts";
 import { createKeyService } from "../../access/keys/service.ts";
-import { createLogger } from "../../lib/logger.ts";
+import { createLogger } from "../../platform/lib/logger.ts";
 import { createKeysCommand } from "../keys/command.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import type { CreateCommand } from "./command.ts";

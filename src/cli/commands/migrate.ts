@@ -1,9 +1,9 @@
 import { Command, Option } from "commander";
 import pg from "pg";
-import { readMigrationStatus, type MigrationStatus } from "../../database/migration-status.ts";
-import { hasCluster } from "../../database/embedded/place.ts";
-import { StartError } from "../../domain/errors.ts";
-import { createLogger } from "../../lib/logger.ts";
+import { readMigrationStatus, type MigrationStatus } from "../../platform/database/migration-status.ts";
+import { hasCluster } from "../../platform/database/embedded/place.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import { createLogger } from "../../platform/lib/logger.ts";
 import {
   explainUnusable,
   findOwnDatabase,

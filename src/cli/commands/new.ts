@@ -2,8 +2,8 @@ import { stat } from "node:fs/promises";
 import { platform } from "node:os";
 import { relative, resolve } from "node:path";
 import { Command, Option } from "commander";
-import { StartError, UsageError } from "../../domain/errors.ts";
-import { serverVersion } from "../../lib/package-versions.ts";
+import { StartError, UsageError } from "../../platform/domain/errors.ts";
+import { serverVersion } from "../../platform/lib/package-versions.ts";
 import {
   findPackageManager,
   install,

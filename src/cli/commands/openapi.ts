@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { Command } from "commander";
-import { graphConfigFileOf, parseConfig } from "../../config/config.ts";
-import { projectKeysIn } from "../../config/project-keys.ts";
-import { StartError } from "../../domain/errors.ts";
-import { createLogger } from "../../lib/logger.ts";
-import { readGraphConfig } from "../../project/langgraph-json.ts";
+import { graphConfigFileOf, parseConfig } from "../../platform/config/config.ts";
+import { projectKeysIn } from "../../platform/config/project-keys.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import { createLogger } from "../../platform/lib/logger.ts";
+import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import type { CreateCommand } from "./command.ts";
 
 const EXAMPLES = `
@@ -32,7 +32,7 @@ export const createOpenapi: CreateCommand = ({ environment, write, tell }) =>
         { ...project.environment, ...environment },
         { terminal: false, readText: (name) => readFileSync(name, "utf8") },
       );
-      const { apiDocument } = await import("../../app/api-document.ts");
+      const { apiDocument } = await import("../../server/app/api-document.ts");
       const text = `${JSON.stringify(await apiDocument(config, project, logger), null, 2)}\n`;
       if (output === undefined) return write(text);
       await writeFile(output, text).catch((error: Error) => {

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { Command } from "commander";
-import { sqlState, StartError } from "../../domain/errors.ts";
-import { createLogger } from "../../lib/logger.ts";
+import { sqlState, StartError } from "../../platform/domain/errors.ts";
+import { createLogger } from "../../platform/lib/logger.ts";
 import { findOwnDatabase, onDatabase, reachOwnDatabase, type DatabaseFlags } from "../own-database.ts";
 import { NotDoneError } from "../run-command.ts";
 import type { CreateCommand } from "./command.ts";

@@ -1,8 +1,8 @@
 import { Command, Option } from "commander";
 import { z } from "zod";
-import { StartError } from "../../domain/errors.ts";
-import { isJsonObject } from "../../lib/json.ts";
-import { runExtract } from "../../runs/schemas.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import { isJsonObject } from "../../platform/lib/json.ts";
+import { runExtract } from "../../api/runs/schemas.ts";
 import { fieldsText, printable, tableText } from "../printable.ts";
 import { durationText } from "../remote/duration.ts";
 import { forEachId, idsArgument } from "../remote/each.ts";

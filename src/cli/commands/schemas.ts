@@ -1,16 +1,16 @@
 import { dirname, resolve } from "node:path";
 import { Command } from "commander";
-import { StartError } from "../../domain/errors.ts";
+import { StartError } from "../../platform/domain/errors.ts";
 import { cacheFolderOf, createExtractionCache } from "../../graphs/source/cache.ts";
 import { missingCompiler } from "../../graphs/source/compiler.ts";
 import { startExtraction } from "../../graphs/source/extraction-process.ts";
 import { requestOf } from "../../graphs/source/source-schemas.ts";
 import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
-import { graphConfigFileOf } from "../../config/config.ts";
-import { readGraphConfig } from "../../project/langgraph-json.ts";
+import { graphConfigFileOf } from "../../platform/config/config.ts";
+import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
-const SCHEMA_PROCESS = new URL("../../app/schema-process-entry.js", import.meta.url);
+const SCHEMA_PROCESS = new URL("../../server/app/schema-process-entry.js", import.meta.url);
 
 const EXAMPLES = `
 Examples:

@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import { readCommandLine } from "../../config/config.ts";
-import { helpText } from "../../config/help.ts";
+import { readCommandLine } from "../../platform/config/config.ts";
+import { helpText } from "../../platform/config/help.ts";
 import type { CreateCommand } from "./command.ts";
 
 /** The options come from the tables of `config/`, which read them, check them and print their help. */

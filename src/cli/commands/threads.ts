@@ -1,8 +1,8 @@
 import { Command } from "commander";
 import { z } from "zod";
-import { StartError } from "../../domain/errors.ts";
-import { isJsonObject, type JsonObject } from "../../lib/json.ts";
-import { storageAnswer, threadExtract } from "../../threads/schemas.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
+import { storageAnswer, threadExtract } from "../../api/threads/schemas.ts";
 import { fieldsText, tableText } from "../printable.ts";
 import { forEachId, idsArgument } from "../remote/each.ts";
 import { listing, readListed, type ListFlags } from "../remote/listing.ts";

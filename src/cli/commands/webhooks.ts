@@ -1,8 +1,8 @@
 import { createAuthorize } from "../../access/authorize.ts";
-import { createLogger } from "../../lib/logger.ts";
-import { createDeliveries } from "../../outbox/deliveries.ts";
-import { createDeliveryRepository } from "../../webhooks/repository.ts";
-import { createWebhookService } from "../../webhooks/service.ts";
+import { createLogger } from "../../platform/lib/logger.ts";
+import { createDeliveries } from "../../engine/outbox/deliveries.ts";
+import { createDeliveryRepository } from "../../protocols/webhooks/repository.ts";
+import { createWebhookService } from "../../protocols/webhooks/service.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import { createWebhooksCommand } from "../webhooks/command.ts";
 import type { CreateCommand } from "./command.ts";

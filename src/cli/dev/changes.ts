@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Config } from "../../config/config.ts";
-import type { GraphConfig } from "../../project/langgraph-json.ts";
+import type { Config } from "../../platform/config/config.ts";
+import type { GraphConfig } from "../../graphs/project/langgraph-json.ts";
 
 /** What a server is built from: config and langgraph.json, as they were read at the same time. */
 export interface Basis {

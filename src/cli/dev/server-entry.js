@@ -2,6 +2,6 @@
 import process from "node:process";
 
 await import("../../graphs/langgraph-ahead.js");
-await import("../../lib/source-loader.js");
+await import("../../platform/lib/source-loader.js");
 const { serveInDevelopment } = await import("./server.ts");
 await serveInDevelopment(process.argv.slice(2));

@@ -4,13 +4,13 @@
  */
 import { readFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
-import { graphConfigFileOf, parseConfig } from "../../config/config.ts";
-import { projectKeysIn } from "../../config/project-keys.ts";
-import { findPlace } from "../../database/embedded/place.ts";
-import { stopAbandoned } from "../../database/embedded/embedded.ts";
+import { graphConfigFileOf, parseConfig } from "../../platform/config/config.ts";
+import { projectKeysIn } from "../../platform/config/project-keys.ts";
+import { findPlace } from "../../platform/database/embedded/place.ts";
+import { stopAbandoned } from "../../platform/database/embedded/embedded.ts";
 import { NotRenewed } from "../../engine/executors/process/renewal.ts";
-import { traceModules, type ModuleTrace } from "../../lib/module-trace.ts";
-import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
+import { traceModules, type ModuleTrace } from "../../platform/lib/module-trace.ts";
+import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../graphs/project/langgraph-json.ts";
 import type { RunningServer } from "../start/in-development.ts";
 import { failureText, serve } from "../start/serve.ts";
 import { needsNewServer, ownFilesOf, type Basis } from "./changes.ts";

@@ -1,4 +1,4 @@
-import type { Logger } from "../../lib/logger.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
 
 /** What a person reads of each change. */
 export interface Telling {

@@ -1,5 +1,5 @@
-import { assertMayListen, isExposed, type Config } from "../../config/config.ts";
-import { StartError } from "../../domain/errors.ts";
+import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
+import { StartError } from "../../platform/domain/errors.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 
 export interface Doors {

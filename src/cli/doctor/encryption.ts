@@ -1,9 +1,9 @@
 import type pg from "pg";
-import { areUnbound } from "../../database/encryption-keys.ts";
-import { inSchema } from "../../database/schema.ts";
-import type { Cipher } from "../../encryption/cipher.ts";
-import { newCipher } from "../../encryption/setup.ts";
-import { walkSealed } from "../../resealing/walk.ts";
+import { areUnbound } from "../../platform/database/encryption-keys.ts";
+import { inSchema } from "../../platform/database/schema.ts";
+import type { Cipher } from "../../platform/encryption/cipher.ts";
+import { newCipher } from "../../platform/encryption/setup.ts";
+import { walkSealed } from "../../server/resealing/walk.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 
 /** Reading all rows of a large database takes long: then no number is told. */

@@ -7,5 +7,5 @@ import process from "node:process";
 // As in serve.ts.
 process.env.LANGCHAIN_CALLBACKS_BACKGROUND ??= "false";
 await import("../../graphs/langgraph-ahead.js");
-await import("../../lib/source-loader.js");
+await import("../../platform/lib/source-loader.js");
 await import("./loading-check.ts");

@@ -1,10 +1,10 @@
 /** Loads something of a project once, as a server would, tells what came of it, and ends. The entry beside this file loads it. */
-import { loadHandlers } from "../../app/auth.ts";
-import { loadCustomApp } from "../../custom-app/loading.ts";
+import { loadHandlers } from "../../server/app/auth.ts";
+import { loadCustomApp } from "../../server/custom-app/loading.ts";
 import { loadGraphs } from "../../graphs/graphs.ts";
-import { createLogger } from "../../lib/logger.ts";
-import { readGraphConfig } from "../../project/langgraph-json.ts";
-import type { ProjectKeys } from "../../config/project-keys.ts";
+import { createLogger } from "../../platform/lib/logger.ts";
+import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
+import type { ProjectKeys } from "../../platform/config/project-keys.ts";
 
 export interface LoadingRequest {
   part: "graphs" | "auth" | "http.app";

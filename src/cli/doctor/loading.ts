@@ -1,8 +1,8 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { StartError } from "../../domain/errors.ts";
-import type { GraphConfig } from "../../project/langgraph-json.ts";
-import { webhookHeaders, webhooksWarning } from "../../project/webhooks.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import type { GraphConfig } from "../../graphs/project/langgraph-json.ts";
+import { webhookHeaders, webhooksWarning } from "../../graphs/project/webhooks.ts";
 import type { Environment } from "../own-database.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 import type { LoadingAnswer, LoadingRequest } from "./loading-check.ts";

@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { createServer } from "node:net";
-import { sqlState } from "../../domain/errors.ts";
+import { sqlState } from "../../platform/domain/errors.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 
 const ANSWER_MS = 2_000;

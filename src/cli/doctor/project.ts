@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
-import { JsonFileError } from "../../project/json-file.ts";
+import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../graphs/project/langgraph-json.ts";
+import { JsonFileError } from "../../graphs/project/json-file.ts";
 import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
-import type { ProjectKeys } from "../../config/project-keys.ts";
+import type { ProjectKeys } from "../../platform/config/project-keys.ts";
 import { fail, info, ok, warn, type Check } from "./checks.ts";
 
 export interface CheckedProject {

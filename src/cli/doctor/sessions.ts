@@ -1,8 +1,8 @@
-import type { Config } from "../../config/config.ts";
-import { acceleratorsOf } from "../../database/accelerators.ts";
-import { isUnusable, unusableReason } from "../../database/passing-faults.ts";
-import { assertSessions } from "../../database/pooling.ts";
-import { sqlState, StartError } from "../../domain/errors.ts";
+import type { Config } from "../../platform/config/config.ts";
+import { acceleratorsOf } from "../../platform/database/accelerators.ts";
+import { isUnusable, unusableReason } from "../../platform/database/passing-faults.ts";
+import { assertSessions } from "../../platform/database/pooling.ts";
+import { sqlState, StartError } from "../../platform/domain/errors.ts";
 import { databaseName } from "../banner.ts";
 import { fail, ok, type Check } from "./checks.ts";
 

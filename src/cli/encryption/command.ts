@@ -5,12 +5,12 @@ import {
   hasUnboundValues,
   listEncryptionKeys,
   noteBound,
-} from "../../database/encryption-keys.ts";
-import type { Database } from "../../database/database.ts";
-import { StartError } from "../../domain/errors.ts";
-import type { Cipher } from "../../encryption/cipher.ts";
-import { newCipher } from "../../encryption/setup.ts";
-import { walkSealed, type TableCount, type WalkOptions } from "../../resealing/walk.ts";
+} from "../../platform/database/encryption-keys.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import type { Cipher } from "../../platform/encryption/cipher.ts";
+import { newCipher } from "../../platform/encryption/setup.ts";
+import { walkSealed, type TableCount, type WalkOptions } from "../../server/resealing/walk.ts";
 import { answeringJson } from "../flags.ts";
 import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { Command } from "commander";
-import { graphConfigFileOf } from "../../config/config.ts";
-import { StartError } from "../../domain/errors.ts";
+import { graphConfigFileOf } from "../../platform/config/config.ts";
+import { StartError } from "../../platform/domain/errors.ts";
 import type { Environment } from "../own-database.ts";
 import { readImageProject, type ImageProject } from "./project.ts";
 

@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { StartError } from "../../domain/errors.ts";
-import { isThere } from "../../lib/is-there.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import { isThere } from "../../platform/lib/is-there.ts";
 
 /** How the packages of a project get into its image. */
 export interface Installation {

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { z } from "zod";
-import { StartError } from "../../domain/errors.ts";
+import { StartError } from "../../platform/domain/errors.ts";
 import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
-import { isThere } from "../../lib/is-there.ts";
-import { JsonFileError, readJsonFile } from "../../project/json-file.ts";
-import { readGraphConfig } from "../../project/langgraph-json.ts";
+import { isThere } from "../../platform/lib/is-there.ts";
+import { JsonFileError, readJsonFile } from "../../graphs/project/json-file.ts";
+import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { installationOf, lockFilesOf, type Installation } from "./installing.ts";
 
 /** What is to be known of a project to make an image of it. */

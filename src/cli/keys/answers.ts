@@ -1,5 +1,5 @@
 import type { KeyRecord } from "../../access/keys/repository.ts";
-import { timestamp } from "../../lib/timestamps.ts";
+import { timestamp } from "../../platform/lib/timestamps.ts";
 
 /** A key in the output of `--json`. */
 export const jsonOf = (record: KeyRecord) => ({

@@ -1,6 +1,6 @@
 import { lstat, mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { StartError, UsageError } from "../../domain/errors.ts";
+import { StartError, UsageError } from "../../platform/domain/errors.ts";
 import { printable } from "../printable.ts";
 import { langgraphJson, packageJson, packageNameOf, pnpmSettings, yarnSettings } from "./manifest.ts";
 import { EXECUTE, scriptCommand, type PackageManager } from "./installing.ts";

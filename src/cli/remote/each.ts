@@ -1,4 +1,4 @@
-import { StartError } from "../../domain/errors.ts";
+import { StartError } from "../../platform/domain/errors.ts";
 import { NotDoneError } from "../run-command.ts";
 import { idArgument } from "./server.ts";
 

@@ -1,5 +1,5 @@
 import { Option, type Command } from "commander";
-import type { JsonObject, JsonValue } from "../../lib/json.ts";
+import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 import { limitArgument } from "../flags.ts";
 import { onServer, sinceArgument, type RemoteServer, type ServerFlags } from "./server.ts";
 

@@ -1,5 +1,5 @@
-import type { JsonValue } from "../../lib/json.ts";
-import { StartError } from "../../domain/errors.ts";
+import type { JsonValue } from "../../platform/lib/json.ts";
+import { StartError } from "../../platform/domain/errors.ts";
 import { printable } from "../printable.ts";
 import type { RemoteServer } from "./server.ts";
 

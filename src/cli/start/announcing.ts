@@ -1,8 +1,8 @@
-import type { Server } from "../../app/compose.ts";
-import type { Config } from "../../config/config.ts";
+import type { Server } from "../../server/app/compose.ts";
+import type { Config } from "../../platform/config/config.ts";
 import { signInOf } from "../../http/sign-in.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { GraphConfig } from "../../project/langgraph-json.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { GraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { bannerText, databaseName } from "../banner.ts";
 
 export interface Listening {

@@ -1,6 +1,6 @@
-import type { Server } from "../../app/compose.ts";
-import { isPassing, retryPassing, unusableReason } from "../../database/passing-faults.ts";
-import type { Logger } from "../../lib/logger.ts";
+import type { Server } from "../../server/app/compose.ts";
+import { isPassing, retryPassing, unusableReason } from "../../platform/database/passing-faults.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
 
 /** An error of ours around that of the database, see migrate.ts. */
 const isMigrationFailure = (error: unknown): error is Error =>

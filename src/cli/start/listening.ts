@@ -1,6 +1,6 @@
 import { createServer as createSocket } from "node:net";
-import type { Config } from "../../config/config.ts";
-import { sqlState, StartError } from "../../domain/errors.ts";
+import type { Config } from "../../platform/config/config.ts";
+import { sqlState, StartError } from "../../platform/domain/errors.ts";
 
 /** Turns the errors of listening into a sentence. */
 export const explainListening = (error: unknown, { host, port }: Config): unknown => {

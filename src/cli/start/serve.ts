@@ -4,7 +4,7 @@
  * Whatever brings LangChain along is imported dynamically, after the environment is complete; and at the same
  * time as the embedded PostgreSQL starts, because both take most of the start's time.
  */
-import { ofGraph } from "../../lib/contents.ts";
+import { ofGraph } from "../../platform/lib/contents.ts";
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { resolve } from "node:path";
@@ -15,20 +15,20 @@ import {
   parseConfig,
   readCommandLine,
   type Config,
-} from "../../config/config.ts";
-import { awaitDatabase } from "../../database/awaiting.ts";
-import type { EmbeddedPostgres } from "../../database/embedded/embedded.ts";
-import { isUnusable, unusableReason } from "../../database/passing-faults.ts";
-import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../project/langgraph-json.ts";
-import { projectKeysIn } from "../../config/project-keys.ts";
-import { StartError } from "../../domain/errors.ts";
-import { prettyLines } from "../../lib/pretty-lines.ts";
-import { createLogger, type Logger } from "../../lib/logger.ts";
-import { openTerminal } from "../../lib/terminal.ts";
-import { serverVersion } from "../../lib/package-versions.ts";
-import type { Server } from "../../app/compose.ts";
-import type { RunsLeft } from "../../app/leaving-runs.ts";
-import type { Development } from "../../app/development.ts";
+} from "../../platform/config/config.ts";
+import { awaitDatabase } from "../../platform/database/awaiting.ts";
+import type { EmbeddedPostgres } from "../../platform/database/embedded/embedded.ts";
+import { isUnusable, unusableReason } from "../../platform/database/passing-faults.ts";
+import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../graphs/project/langgraph-json.ts";
+import { projectKeysIn } from "../../platform/config/project-keys.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import { prettyLines } from "../../platform/lib/pretty-lines.ts";
+import { createLogger, type Logger } from "../../platform/lib/logger.ts";
+import { openTerminal } from "../../platform/lib/terminal.ts";
+import { serverVersion } from "../../platform/lib/package-versions.ts";
+import type { Server } from "../../server/app/compose.ts";
+import type { RunsLeft } from "../../server/app/leaving-runs.ts";
+import type { Development } from "../../server/app/development.ts";
 import { exitCodeOf } from "../run-command.ts";
 import { announce } from "./announcing.ts";
 import { buildBesideDatabase } from "./building.ts";
@@ -85,14 +85,14 @@ const open = async (
         });
       return config.databaseUrl;
     }
-    const { startEmbeddedPostgres } = await import("../../database/embedded/embedded.ts");
+    const { startEmbeddedPostgres } = await import("../../platform/database/embedded/embedded.ts");
     opened.postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), logger });
     return opened.postgres.connectionString;
   };
   // Both are waited for, whichever fails first: a Postgres that comes up later would be left running.
   const [database, module, logging, printing] = await Promise.allSettled([
     startPostgres(),
-    import("../../app/compose.ts"),
+    import("../../server/app/compose.ts"),
     import("../../graphs/sdk-logger.ts"),
     import("../../graphs/console.ts"),
   ]);

@@ -1,9 +1,9 @@
-import type { Config } from "../../config/config.ts";
-import { unusedDataWarning } from "../../config/database-options.ts";
-import { environmentWarning } from "../../config/hosted-environment.ts";
-import { misspeltVariables } from "../../config/misspelt-variables.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { GraphConfig } from "../../project/langgraph-json.ts";
+import type { Config } from "../../platform/config/config.ts";
+import { unusedDataWarning } from "../../platform/config/database-options.ts";
+import { environmentWarning } from "../../platform/config/hosted-environment.ts";
+import { misspeltVariables } from "../../platform/config/misspelt-variables.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { GraphConfig } from "../../graphs/project/langgraph-json.ts";
 
 interface Circumstances {
   project: GraphConfig;

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { THE_SERVER } from "../../access/caller.ts";
-import { DELIVERY_STATES, deliveryPath, type WebhookDelivery } from "../../webhooks/schemas.ts";
-import type { WebhookService } from "../../webhooks/service.ts";
+import { DELIVERY_STATES, deliveryPath, type WebhookDelivery } from "../../protocols/webhooks/schemas.ts";
+import type { WebhookService } from "../../protocols/webhooks/service.ts";
 import { answeringJson, limitArgument } from "../flags.ts";
 import { onDatabase, type DatabaseFlags } from "../own-database.ts";
 import { printable } from "../printable.ts";

@@ -1,14 +1,14 @@
-import type { ExecutedRunRow } from "../../database/tables.ts";
-import { isCancelled, isPassing, retryPassing } from "../../database/passing-faults.ts";
-import { LeaseLostError } from "../../domain/errors.ts";
-import type { Faults } from "../../domain/faults.ts";
-import type { JsonObject } from "../../lib/json.ts";
-import type { Logger } from "../../lib/logger.ts";
-import { toWireJson } from "../../values/wire-json.ts";
-import type { RunChannel } from "../../events/channel.ts";
-import { selectorOf, type RunOutcome } from "../../queue/attempts.ts";
-import type { RunEnds } from "../../queue/ending.ts";
-import type { Queue } from "../../queue/queue.ts";
+import type { ExecutedRunRow } from "../../platform/database/tables.ts";
+import { isCancelled, isPassing, retryPassing } from "../../platform/database/passing-faults.ts";
+import { LeaseLostError } from "../../platform/domain/errors.ts";
+import type { Faults } from "../../platform/domain/faults.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { toWireJson } from "../../state/values/wire-json.ts";
+import type { RunChannel } from "../events/channel.ts";
+import { selectorOf, type RunOutcome } from "../queue/attempts.ts";
+import type { RunEnds } from "../queue/ending.ts";
+import type { Queue } from "../queue/queue.ts";
 import type { AttemptResult, GraphResult } from "../executors/executor.ts";
 import { resultOfLost, WAITS_ALONE } from "./lost-run.ts";
 import type { Outcomes } from "./outcomes.ts";
@@ -61,7 +61,7 @@ const CANCELLED_FOR_MS = 60_000;
 
 /**
  * From what became of an attempt to what is stored of it: the run's end, or that it goes on elsewhere (undefined). What is
- * stored is decided here, by which statement in queue/ending.ts.
+ * stored is decided here, by which statement in engine/queue/ending.ts.
  */
 export const createConclusion = (parts: ConclusionParts) => {
   const { queue, ends, outcomes, outbox, processId, faults, logger } = parts;

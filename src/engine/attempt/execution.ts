@@ -1,22 +1,22 @@
-import { ofGraph } from "../../lib/contents.ts";
-import type { CheckpointStorage } from "../../checkpoints/types.ts";
-import type { Database } from "../../database/database.ts";
-import type { ClaimedRunRow, ExecutedRunRow } from "../../database/tables.ts";
+import { ofGraph } from "../../platform/lib/contents.ts";
+import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
+import type { Database } from "../../platform/database/database.ts";
+import type { ClaimedRunRow, ExecutedRunRow } from "../../platform/database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
-import { LeaseLostError, StateLostError } from "../../domain/errors.ts";
-import type { Faults } from "../../domain/faults.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { Hub } from "../../events/hub.ts";
-import { SEQ_PER_ATTEMPT } from "../../events/event-ids.ts";
-import type { EventLog } from "../../events/log.ts";
-import { RunChannel } from "../../events/channel.ts";
+import { LeaseLostError, StateLostError } from "../../platform/domain/errors.ts";
+import type { Faults } from "../../platform/domain/faults.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { Hub } from "../events/hub.ts";
+import { SEQ_PER_ATTEMPT } from "../events/event-ids.ts";
+import type { EventLog } from "../events/log.ts";
+import { RunChannel } from "../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { PassedFaultError } from "../executors/process/described-error.ts";
 import { createConclusion, type EndsOutbox, type RunEnding } from "./conclusion.ts";
 import { createOutcomes } from "./outcomes.ts";
-import { selectorOf } from "../../queue/attempts.ts";
-import type { RunEnds } from "../../queue/ending.ts";
-import type { Queue } from "../../queue/queue.ts";
+import { selectorOf } from "../queue/attempts.ts";
+import type { RunEnds } from "../queue/ending.ts";
+import type { Queue } from "../queue/queue.ts";
 
 /** A run in the hands of this process. */
 export interface Execution {

@@ -1,4 +1,4 @@
-import type { RunRow } from "../../database/tables.ts";
+import type { RunRow } from "../../platform/database/tables.ts";
 import type { GraphResult } from "../executors/executor.ts";
 
 /** What becomes of a suspect, as the end of a sentence: others like it may be before it. */

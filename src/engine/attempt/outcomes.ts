@@ -1,17 +1,17 @@
-import { ofGraph } from "../../lib/contents.ts";
+import { ofGraph } from "../../platform/lib/contents.ts";
 import type { StateSnapshot } from "@langchain/langgraph";
-import type { CheckpointStorage } from "../../checkpoints/types.ts";
-import type { ExecutedRunRow } from "../../database/tables.ts";
-import type { Database } from "../../database/database.ts";
+import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
+import type { ExecutedRunRow } from "../../platform/database/tables.ts";
+import type { Database } from "../../platform/database/database.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { errorForClients } from "../executors/error-for-clients.ts";
-import type { JsonObject } from "../../lib/json.ts";
-import type { Logger } from "../../lib/logger.ts";
-import { within } from "../../lib/within.ts";
-import { toWireJson } from "../../values/wire-json.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { within } from "../../platform/lib/within.ts";
+import { toWireJson } from "../../state/values/wire-json.ts";
 import type { GraphResult } from "../executors/executor.ts";
 import type { ResumeRefusal } from "../executors/strict-resume.ts";
-import type { RunOutcome } from "../../queue/attempts.ts";
+import type { RunOutcome } from "../queue/attempts.ts";
 import { graphConfiguration } from "../executors/run-options.ts";
 
 export interface OutcomesParts {

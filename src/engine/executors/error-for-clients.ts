@@ -1,5 +1,5 @@
-import { sqlState, StateStorageError } from "../../domain/errors.ts";
-import { describeThrown } from "../../lib/thrown.ts";
+import { sqlState, StateStorageError } from "../../platform/domain/errors.ts";
+import { describeThrown } from "../../platform/lib/thrown.ts";
 
 /** What PostgreSQL says names tables and statements: that is for the log. */
 const isFromDatabase = (error: unknown): boolean =>

@@ -1,5 +1,5 @@
-import type { AttemptSaver } from "../../checkpoints/types.ts";
-import type { CancelAction, ClaimedRunRow } from "../../database/tables.ts";
+import type { AttemptSaver } from "../../state/checkpoints/types.ts";
+import type { CancelAction, ClaimedRunRow } from "../../platform/database/tables.ts";
 import type { ResumeRefusal } from "./strict-resume.ts";
 
 /** Why an attempt was told to stop. */

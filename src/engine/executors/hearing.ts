@@ -1,12 +1,12 @@
 import type { AttemptEvents } from "./executor.ts";
-import { TooManyEventsError, ValueTooLargeError } from "../../domain/errors.ts";
-import type { Failure } from "../../events/lifecycle.ts";
-import type { StreamChunk } from "../../events/modes.ts";
-import type { GraphEnd } from "../../events/protocol/subgraphs.ts";
-import type { Telling } from "../../events/telling.ts";
+import { TooManyEventsError, ValueTooLargeError } from "../../platform/domain/errors.ts";
+import type { Failure } from "../events/lifecycle.ts";
+import type { StreamChunk } from "../events/modes.ts";
+import type { GraphEnd } from "../events/protocol/subgraphs.ts";
+import type { Telling } from "../events/telling.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
-import type { Pacer } from "../../lib/pacer.ts";
-import { toWireJson } from "../../values/wire-json.ts";
+import type { Pacer } from "../../platform/lib/pacer.ts";
+import { toWireJson } from "../../state/values/wire-json.ts";
 interface Observed {
   values: unknown;
   interrupted: boolean;

@@ -1,15 +1,15 @@
-import type { AttemptSaver, CheckpointStorage } from "../../checkpoints/types.ts";
-import type { ClaimedRunRow } from "../../database/tables.ts";
+import type { AttemptSaver, CheckpointStorage } from "../../state/checkpoints/types.ts";
+import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
 import { withBoundCallbacks, type RunnableGraph } from "../../graphs/runnable-graph.ts";
-import { LeaseLostError } from "../../domain/errors.ts";
-import type { JsonObject } from "../../lib/json.ts";
-import { toWireJson } from "../../values/wire-json.ts";
-import { createPacer, type Pacer } from "../../lib/pacer.ts";
-import type { GraphEnd } from "../../events/protocol/subgraphs.ts";
-import { createTelling } from "../../events/telling.ts";
-import type { RunKwargs } from "../../queue/kwargs.ts";
+import { LeaseLostError } from "../../platform/domain/errors.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import { toWireJson } from "../../state/values/wire-json.ts";
+import { createPacer, type Pacer } from "../../platform/lib/pacer.ts";
+import type { GraphEnd } from "../events/protocol/subgraphs.ts";
+import { createTelling } from "../events/telling.ts";
+import type { RunKwargs } from "../queue/kwargs.ts";
 import type {
   GraphResult,
   AttemptEvents,

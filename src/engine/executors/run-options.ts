@@ -1,5 +1,5 @@
 import type { Command, Send } from "@langchain/langgraph";
-import type { ExecutedRunRow, RunRow } from "../../database/tables.ts";
+import type { ExecutedRunRow, RunRow } from "../../platform/database/tables.ts";
 import {
   authConfigurable,
   metadataForCallbacks,
@@ -8,10 +8,10 @@ import {
   withoutServerOwned,
 } from "../../graphs/configuration.ts";
 import type { GraphRunOptions } from "../../graphs/runnable-graph.ts";
-import type { JsonObject } from "../../lib/json.ts";
-import type { Telling } from "../../events/telling.ts";
-import type { ValueClasses } from "../../values/classes.ts";
-import type { Goto, RunKwargs } from "../../queue/kwargs.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import type { Telling } from "../events/telling.ts";
+import type { ValueClasses } from "../../state/values/classes.ts";
+import type { Goto, RunKwargs } from "../queue/kwargs.ts";
 
 /** From a stored run to what LangGraph is called with. */
 

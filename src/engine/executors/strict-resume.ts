@@ -1,6 +1,6 @@
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
-import type { JsonObject } from "../../lib/json.ts";
-import type { RunKwargs } from "../../queue/kwargs.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import type { RunKwargs } from "../queue/kwargs.ts";
 
 /** Why a resume was refused, in the words of the SDK's `StrictResumeRefusal` (1.15). */
 export interface ResumeRefusal {

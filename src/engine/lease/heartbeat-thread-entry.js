@@ -16,7 +16,7 @@ import pg from "pg";
  * @typedef {import("./heartbeat-thread.ts").ThreadSetup} ThreadSetup
  * @typedef {import("./heartbeat-thread.ts").ThreadOrder} ThreadOrder
  * @typedef {import("./heartbeat-thread.ts").ThreadReport} ThreadReport
- * @typedef {import("../../queue/sql/renew.ts").HeartbeatRow} HeartbeatRow
+ * @typedef {import("../queue/sql/renew.ts").HeartbeatRow} HeartbeatRow
  */
 
 /** As in heartbeat-thread.ts. */

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
-import type { AttemptSelector } from "../../queue/attempts.ts";
-import type { HeartbeatRow } from "../../queue/sql/renew.ts";
+import type { AttemptSelector } from "../queue/attempts.ts";
+import type { HeartbeatRow } from "../queue/sql/renew.ts";
 
 /** What the thread is started with; it is copied into it. */
 export interface ThreadSetup {

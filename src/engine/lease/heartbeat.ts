@@ -1,6 +1,6 @@
-import { openDatabase, type Database } from "../../database/database.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { Queue } from "../../queue/queue.ts";
+import { openDatabase, type Database } from "../../platform/database/database.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { Queue } from "../queue/queue.ts";
 import type { Execution } from "../attempt/execution.ts";
 import { createHeldAttempts, SLOTS } from "./held-attempts.ts";
 import { createLoopRenewals } from "./loop-renewals.ts";

@@ -1,4 +1,4 @@
-import type { AttemptSelector } from "../../queue/attempts.ts";
+import type { AttemptSelector } from "../queue/attempts.ts";
 
 /** Attempts that fit; 144 KiB. N_JOBS_PER_WORKER goes up to 1,000, and some runs are being concluded beside those. */
 export const SLOTS = 4_096;

@@ -1,10 +1,10 @@
-import type { Database, Queryable } from "../../database/database.ts";
-import { retryPassing } from "../../database/passing-faults.ts";
-import { sqlState } from "../../domain/errors.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { AttemptSelector } from "../../queue/attempts.ts";
-import type { Queue } from "../../queue/queue.ts";
-import type { HeartbeatRow } from "../../queue/sql/renew.ts";
+import type { Database, Queryable } from "../../platform/database/database.ts";
+import { retryPassing } from "../../platform/database/passing-faults.ts";
+import { sqlState } from "../../platform/domain/errors.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { AttemptSelector } from "../queue/attempts.ts";
+import type { Queue } from "../queue/queue.ts";
+import type { HeartbeatRow } from "../queue/sql/renew.ts";
 import type { Execution } from "../attempt/execution.ts";
 
 export interface LoopRenewalsParts {

@@ -1,8 +1,8 @@
 import { url as inspectorUrl } from "node:inspector";
-import { inSchema } from "../../database/schema.ts";
-import { createBackOff } from "../../lib/back-off.ts";
-import type { Logger } from "../../lib/logger.ts";
-import { RENEW } from "../../queue/sql/renew.ts";
+import { inSchema } from "../../platform/database/schema.ts";
+import { createBackOff } from "../../platform/lib/back-off.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { RENEW } from "../queue/sql/renew.ts";
 import {
   BEATS,
   COUNTERS,

@@ -1,7 +1,7 @@
-import { mayHaveBeenCommitted } from "../../database/passing-faults.ts";
-import type { Logger } from "../../lib/logger.ts";
-import { selectorOf } from "../../queue/attempts.ts";
-import type { Queue } from "../../queue/queue.ts";
+import { mayHaveBeenCommitted } from "../../platform/database/passing-faults.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { selectorOf } from "../queue/attempts.ts";
+import type { Queue } from "../queue/queue.ts";
 import type { RunsInHand } from "./runs-in-hand.ts";
 
 export interface AdoptionParts {

@@ -1,9 +1,9 @@
-import type { ClaimedRunRow } from "../../database/tables.ts";
-import { isPassing } from "../../database/passing-faults.ts";
-import { createBackOff } from "../../lib/back-off.ts";
-import { sqlState, UNIQUE_VIOLATION } from "../../domain/errors.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { Queue } from "../../queue/queue.ts";
+import type { ClaimedRunRow } from "../../platform/database/tables.ts";
+import { isPassing } from "../../platform/database/passing-faults.ts";
+import { createBackOff } from "../../platform/lib/back-off.ts";
+import { sqlState, UNIQUE_VIOLATION } from "../../platform/domain/errors.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { Queue } from "../queue/queue.ts";
 import type { Adoption } from "./adoption.ts";
 import type { RunsInHand } from "./runs-in-hand.ts";
 import type { Suspects } from "./suspects.ts";

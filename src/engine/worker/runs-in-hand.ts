@@ -1,5 +1,5 @@
-import type { ClaimedRunRow } from "../../database/tables.ts";
-import type { Faults } from "../../domain/faults.ts";
+import type { ClaimedRunRow } from "../../platform/database/tables.ts";
+import type { Faults } from "../../platform/domain/faults.ts";
 import type { Execution, Executor } from "../attempt/execution.ts";
 import type { Endings } from "../endings.ts";
 import type { Heartbeat } from "../lease/heartbeat.ts";

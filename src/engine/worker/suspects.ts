@@ -1,4 +1,4 @@
-import type { RunRow } from "../../database/tables.ts";
+import type { RunRow } from "../../platform/database/tables.ts";
 
 /**
  * A run in its last attempt, after its workers were lost, may be what killed them: by its memory, an endless loop, an

@@ -1,4 +1,4 @@
-import type { Signals } from "../../database/signals.ts";
+import type { Signals } from "../../platform/database/signals.ts";
 
 /** A run and its thread, as a signal names them. */
 interface AskedFor {

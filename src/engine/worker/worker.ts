@@ -1,11 +1,11 @@
-import type { Signals } from "../../database/signals.ts";
-import type { ClaimedRunRow, ExecutedRunRow } from "../../database/tables.ts";
-import type { Faults } from "../../domain/faults.ts";
-import type { Logger } from "../../lib/logger.ts";
+import type { Signals } from "../../platform/database/signals.ts";
+import type { ClaimedRunRow, ExecutedRunRow } from "../../platform/database/tables.ts";
+import type { Faults } from "../../platform/domain/faults.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
 import type { Endings } from "../endings.ts";
 import type { Execution, Executor } from "../attempt/execution.ts";
 import type { Heartbeat } from "../lease/heartbeat.ts";
-import type { Queue } from "../../queue/queue.ts";
+import type { Queue } from "../queue/queue.ts";
 import { createAdoption } from "./adoption.ts";
 import { createClaims } from "./claims.ts";
 import { drain, type Drained } from "./closing.ts";

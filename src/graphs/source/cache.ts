@@ -2,8 +2,8 @@ import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import { newId } from "../../lib/ids.ts";
-import { ensureOwnFolder } from "../../lib/own-folder.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import { ensureOwnFolder } from "../../platform/lib/own-folder.ts";
 import type { Extraction, ExtractionRequest } from "./extraction.ts";
 import { areUnchanged, digestOf } from "./origins.ts";
 

@@ -1,6 +1,6 @@
 import ts from "typescript";
-import type { JsonObject } from "../../lib/json.ts";
-import { messageOf } from "../../project/langgraph-json.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import { messageOf } from "../project/langgraph-json.ts";
 import type { Extraction, ExtractionRequest, Properties, SourceSchemas } from "./extraction.ts";
 import { createGraphTypes } from "./graph-types.ts";
 import { digestOf, packageFileOf, type Origins } from "./origins.ts";

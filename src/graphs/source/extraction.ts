@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../lib/json.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
 import type { Origins } from "./origins.ts";
 
 /** The JSON schema of each key of an object. Each is a document of its own: a recursive type stands in its `definitions`. */

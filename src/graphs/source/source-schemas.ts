@@ -1,7 +1,7 @@
 import { dirname, resolve } from "node:path";
-import type { Logger } from "../../lib/logger.ts";
-import type { ProjectKeys } from "../../config/project-keys.ts";
-import { messageOf, readGraphConfig, type GraphEntry } from "../../project/langgraph-json.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { ProjectKeys } from "../../platform/config/project-keys.ts";
+import { messageOf, readGraphConfig, type GraphEntry } from "../project/langgraph-json.ts";
 import { cacheFolderOf, createExtractionCache } from "./cache.ts";
 import { startExtraction, type ExtractionProcess } from "./extraction-process.ts";
 import type { Extraction, ExtractionRequest, SourceSchemas } from "./extraction.ts";

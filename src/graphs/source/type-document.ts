@@ -1,5 +1,5 @@
 import ts from "typescript";
-import type { JsonObject, JsonValue } from "../../lib/json.ts";
+import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 import { messageSchema, messagesSchema } from "../message-schemas.ts";
 import type { TypeFacts } from "./type-facts.ts";
 

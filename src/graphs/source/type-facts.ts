@@ -1,5 +1,5 @@
 import ts from "typescript";
-import type { JsonObject } from "../../lib/json.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
 
 const INHERITANCE_AT_MOST = 10;
 const PROPERTIES_AT_MOST = 200;

@@ -1,5 +1,5 @@
-import type { ThreadloomError } from "../../domain/errors.ts";
-import { tooMany } from "../../domain/errors.ts";
+import type { ThreadloomError } from "../../platform/domain/errors.ts";
+import { tooMany } from "../../platform/domain/errors.ts";
 import { createCounting, type CountedCaller, type CountedRequest } from "./counted-callers.ts";
 import { createOpenStreams } from "./open-streams.ts";
 import { createRefusals, type RefusedCounts, type Refusals } from "./refusals.ts";

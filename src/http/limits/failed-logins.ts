@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { HandlerRefusal, ThreadloomError, tooMany } from "../../domain/errors.ts";
+import { HandlerRefusal, ThreadloomError, tooMany } from "../../platform/domain/errors.ts";
 import { addressNameOf } from "./counted-callers.ts";
 import type { Refusals } from "./refusals.ts";
 import { createTokenBuckets } from "./token-buckets.ts";

@@ -1,4 +1,4 @@
-import { tooMany } from "../../domain/errors.ts";
+import { tooMany } from "../../platform/domain/errors.ts";
 import type { CountedCaller } from "./counted-callers.ts";
 
 /** What stays open: streams, WebSockets, what is subscribed to over these, and requests that wait for a run. */

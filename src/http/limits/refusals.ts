@@ -1,5 +1,5 @@
-import { boundedText } from "../../lib/log-fields.ts";
-import type { Logger } from "../../lib/logger.ts";
+import { boundedText } from "../../platform/lib/log-fields.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
 import { RATE_CLASSES } from "./rate-classes.ts";
 
 /** All limits at which callers are refused. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashOf, idOf, makeKey } from "../../../src/access/keys/key-text.ts";
 import { createKeyRepository, type KeyRepository } from "../../../src/access/keys/repository.ts";
 import type { KeyScope } from "../../../src/access/caller.ts";
-import { openDatabase, type Database } from "../../../src/database/database.ts";
+import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { newId } from "../../../src/lib/ids.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
 import { difference, type Answer } from "./cells.ts";
 import { listenByEvents, listenBySocket, type Ear } from "./ears.ts";
 import { RUN } from "./requests.ts";

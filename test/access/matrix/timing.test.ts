@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { newId } from "../../../src/lib/ids.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { send } from "./cells.ts";
 import { RUN } from "./requests.ts";

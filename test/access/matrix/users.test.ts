@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { newId } from "../../../src/lib/ids.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 import { ROUTES, WITHOUT_EVENTS } from "../route-table.ts";
@@ -212,7 +212,7 @@ test("each route is hidden from a filter that hides all, though it asks for noth
 });
 
 test("a handler that throws, refuses, or is not asked at all, tells nothing of itself", async () => {
-  /** A command is always answered with 200; see streaming/commands/envelope.ts. */
+  /** A command is always answered with 200; see protocols/streaming/commands/envelope.ts. */
   const isCommand = (route: string): boolean => route.endsWith("/commands");
   const FAULT_OF_COMMAND =
     '"error":"unknown_error","message":"The server could not do this; its log says why."';

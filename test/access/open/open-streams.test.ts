@@ -5,8 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import WebSocket from "ws";
 import { hashOf, idOf, makeKey } from "../../../src/access/keys/key-text.ts";
 import { createKeyRepository, type KeyRepository } from "../../../src/access/keys/repository.ts";
-import { openDatabase, type Database } from "../../../src/database/database.ts";
-import { newId } from "../../../src/lib/ids.ts";
+import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";

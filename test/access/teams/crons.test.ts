@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { CronRecord } from "../../../src/crons/schemas.ts";
-import type { RunRecord } from "../../../src/runs/schemas.ts";
+import type { CronRecord } from "../../../src/api/crons/schemas.ts";
+import type { RunRecord } from "../../../src/api/runs/schemas.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";

@@ -1,7 +1,7 @@
 import { Client } from "@langchain/langgraph-sdk";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { newId } from "../../../src/lib/ids.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 
 /** Two users of a project's own `Auth`, over HTTP. */

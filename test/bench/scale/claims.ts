@@ -1,9 +1,9 @@
 import pg from "pg";
 import { pino } from "pino";
-import { openDatabase, type Database } from "../../../src/database/database.ts";
-import { withSessionSettings } from "../../../src/database/session-settings.ts";
-import { newId } from "../../../src/lib/ids.ts";
-import { createQueue } from "../../../src/queue/queue.ts";
+import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { createQueue } from "../../../src/engine/queue/queue.ts";
 import { processCpuMs } from "../cpu.ts";
 import { now, percentile } from "../load.ts";
 

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { streamSSE } from "hono/streaming";
-import type { AppAuth } from "../../../src/custom-app/environment.ts";
+import type { AppAuth } from "../../../src/server/custom-app/environment.ts";
 
 type Variables = { auth?: AppAuth };
 

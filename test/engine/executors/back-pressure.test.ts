@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ClaimedRunRow } from "../../../src/database/tables.ts";
+import type { ClaimedRunRow } from "../../../src/platform/database/tables.ts";
 import type { WatchedSink } from "../../../src/engine/executors/executor.ts";
 import { createEventPipe } from "../../../src/engine/executors/process/event-pipe.ts";
 import { ExecutionThere } from "../../../src/engine/executors/process/execution-there.ts";

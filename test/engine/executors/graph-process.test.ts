@@ -7,7 +7,7 @@ import {
   type GraphProcessOptions,
 } from "../../../src/engine/executors/process/graph-process.ts";
 import { LAST_WORD_DESCRIPTOR } from "../../../src/engine/executors/process/last-word.ts";
-import { createLogger } from "../../../src/lib/logger.ts";
+import { createLogger } from "../../../src/platform/lib/logger.ts";
 
 /** What the system may answer to a fork, and a child that does nothing. */
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { ClaimedRunRow } from "../../../src/database/tables.ts";
+import type { ClaimedRunRow } from "../../../src/platform/database/tables.ts";
 import type {
   GraphProcess,
   GraphProcessOptions,
@@ -7,7 +7,7 @@ import type {
 import type { AttemptResult, WatchedSink } from "../../../src/engine/executors/executor.ts";
 import type { ToGraphProcess } from "../../../src/engine/executors/process/messages.ts";
 import { createGraphProcesses } from "../../../src/engine/executors/process/pool.ts";
-import { createLogger } from "../../../src/lib/logger.ts";
+import { createLogger } from "../../../src/platform/lib/logger.ts";
 
 /** The pool with processes that do what a test says: a real one takes a second to start, and does not fail when asked to. */
 

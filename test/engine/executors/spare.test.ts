@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { apiOf } from "../../helpers/api.ts";
 import { startTestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
-import type { Metrics } from "../../../src/status/schemas.ts";
+import type { Metrics } from "../../../src/api/status/schemas.ts";
 import { HOSTILE_GRAPHS } from "./graphs/config-file.ts";
 
 const WITHIN_MS = 120_000;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createBlocks, type BlockEvent } from "../../../src/events/protocol/blocks.ts";
-import type { Slice } from "../../../src/events/protocol/slices.ts";
+import { createBlocks, type BlockEvent } from "../../../src/engine/events/protocol/blocks.ts";
+import type { Slice } from "../../../src/engine/events/protocol/slices.ts";
 
 const tellBlocks = (slices: readonly Slice[]): BlockEvent[] => {
   const told: BlockEvent[] = [];

@@ -2,7 +2,7 @@ import { AIMessage } from "@langchain/core/messages";
 import { FakeListChatModel } from "@langchain/core/utils/testing";
 import { interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
-import { requestModes } from "../../../src/events/modes.ts";
+import { requestModes } from "../../../src/engine/events/modes.ts";
 import type { RunnableGraph } from "../../../src/graphs/runnable-graph.ts";
 import { tellRun, type Told } from "./tell.ts";
 

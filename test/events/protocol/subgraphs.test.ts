@@ -5,7 +5,7 @@ import { Command, interrupt, MemorySaver, MessagesAnnotation, START, StateGraph 
 import { createAgent, tool } from "langchain";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { createProtocolConverter } from "../../../src/events/protocol/converter.ts";
+import { createProtocolConverter } from "../../../src/engine/events/protocol/converter.ts";
 import { ofMethod, tellRun, type Told } from "./tell.ts";
 
 const INPUT = { messages: [{ role: "user", content: "hello" }] };

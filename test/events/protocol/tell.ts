@@ -1,6 +1,6 @@
-import { createTelling, type AskedModes } from "../../../src/events/telling.ts";
-import { methodOf } from "../../../src/events/protocol/events.ts";
-import { isProtocolEvent } from "../../../src/events/wires.ts";
+import { createTelling, type AskedModes } from "../../../src/engine/events/telling.ts";
+import { methodOf } from "../../../src/engine/events/protocol/events.ts";
+import { isProtocolEvent } from "../../../src/engine/events/wires.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../../src/graphs/runnable-graph.ts";
 
 /** `params` of a frame, with its method. */

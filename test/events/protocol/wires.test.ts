@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { ThreadReader } from "../../../src/events/readers/thread-reader.ts";
-import { isProtocolEvent, type Wire } from "../../../src/events/wires.ts";
+import type { ThreadReader } from "../../../src/engine/events/readers/thread-reader.ts";
+import { isProtocolEvent, type Wire } from "../../../src/engine/events/wires.ts";
 import { apiOf, saying, type Api } from "../../helpers/api.ts";
 import { IS_PLAIN, startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { CronRecord } from "../../../src/crons/schemas.ts";
+import type { CronRecord } from "../../../src/api/crons/schemas.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { FAULTY_SERVER, type Bench, type Replica } from "../bench.ts";
 import { complaintsWhere, type Scenario } from "../scenario.ts";

@@ -1,4 +1,4 @@
-import type { Metrics } from "../../../src/status/schemas.ts";
+import type { Metrics } from "../../../src/api/status/schemas.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { aLedgerRun, faultsOf, type LedgerRun, type Replica } from "../bench.ts";
 import { complaintsWhere, type Scenario } from "../scenario.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { newId } from "../../../src/lib/ids.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
 import { openStream, type SentEvent } from "../../helpers/server-sent-events.ts";
 import { percentile, seconds, type Replica } from "../bench.ts";
 import { complaintsWhere, type Scenario } from "../scenario.ts";

@@ -22,7 +22,7 @@ export const aProject = async (files: Record<string, string>): Promise<string> =
   return folder;
 };
 
-export const SCHEMA_PROCESS = new URL("../../../src/app/schema-process-entry.js", import.meta.url);
+export const SCHEMA_PROCESS = new URL("../../../src/server/app/schema-process-entry.js", import.meta.url);
 
 /** The text of a module whose graph has the key `value`. */
 export const graphText = (type: string): string => `

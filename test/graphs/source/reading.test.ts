@@ -11,7 +11,7 @@ import {
   requestOf,
   type SourceReaderOptions,
 } from "../../../src/graphs/source/source-schemas.ts";
-import { readGraphConfig } from "../../../src/project/langgraph-json.ts";
+import { readGraphConfig } from "../../../src/graphs/project/langgraph-json.ts";
 import { startTestServer } from "../../helpers/app.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";

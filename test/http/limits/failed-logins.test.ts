@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { startTestServer } from "../../helpers/app.ts";
 import { createFailedLogins } from "../../../src/http/limits/failed-logins.ts";
-import { unknownKey, unavailable } from "../../../src/domain/errors.ts";
+import { unknownKey, unavailable } from "../../../src/platform/domain/errors.ts";
 
 const [AT_MOST, KEY] = [3, "a-key-of-the-operator"];
 

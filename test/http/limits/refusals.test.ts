@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { createFailedLogins } from "../../../src/http/limits/failed-logins.ts";
 import { createRefusals } from "../../../src/http/limits/refusals.ts";
-import { unauthenticated } from "../../../src/domain/errors.ts";
-import { createPendingLimits } from "../../../src/runs/creation/pending-limits.ts";
+import { unauthenticated } from "../../../src/platform/domain/errors.ts";
+import { createPendingLimits } from "../../../src/api/runs/creation/pending-limits.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
 /** What the log and the metrics say of who is refused at a limit. */

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { findPostmaster } from "../../../src/database/embedded/cluster.ts";
-import { findPlace } from "../../../src/database/embedded/place.ts";
+import { findPostmaster } from "../../../src/platform/database/embedded/cluster.ts";
+import { findPlace } from "../../../src/platform/database/embedded/place.ts";
 import { aProject } from "../../helpers/project.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 import { agentSource, developed, GRAPHS, PATIENCE, SECONDS_AT_MOST } from "./dev-project.ts";

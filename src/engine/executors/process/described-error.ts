@@ -1,5 +1,5 @@
-import { sqlState, StateLostError, StateStorageError } from "../../../domain/errors.ts";
-import { describeThrown } from "../../../lib/thrown.ts";
+import { sqlState, StateLostError, StateStorageError } from "../../../platform/domain/errors.ts";
+import { describeThrown } from "../../../platform/lib/thrown.ts";
 
 /** An error as it crosses the pipe: what the log, the client and the end of the run need to know of it. */
 export interface DescribedError {

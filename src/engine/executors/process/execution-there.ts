@@ -1,4 +1,4 @@
-import type { ClaimedRunRow } from "../../../database/tables.ts";
+import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import type {
   AttemptResult,
   ExecutionOptions,

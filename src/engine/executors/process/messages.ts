@@ -1,8 +1,8 @@
-import type { AttemptSaver } from "../../../checkpoints/types.ts";
-import type { ProjectKeys } from "../../../config/project-keys.ts";
-import type { ClaimedRunRow } from "../../../database/tables.ts";
-import type { EncryptionSetup } from "../../../encryption/setup.ts";
-import type { LoadedModules } from "../../../lib/module-trace.ts";
+import type { AttemptSaver } from "../../../state/checkpoints/types.ts";
+import type { ProjectKeys } from "../../../platform/config/project-keys.ts";
+import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
+import type { EncryptionSetup } from "../../../platform/encryption/setup.ts";
+import type { LoadedModules } from "../../../platform/lib/module-trace.ts";
 import type { StopReason } from "../executor.ts";
 import type { ResumeRefusal } from "../strict-resume.ts";
 import type { DescribedError } from "./described-error.ts";

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Logger } from "../../../lib/logger.ts";
+import type { Logger } from "../../../platform/lib/logger.ts";
 import { restoreError, type DescribedError } from "./described-error.ts";
 
 /** What is read of one line; the rest of it is passed over. */
@@ -63,7 +63,7 @@ interface LoggedError extends Partial<Omit<DescribedError, "cause">> {
   cause?: LoggedError;
 }
 
-/** From what the logger writes of an error (lib/logger.ts). */
+/** From what the logger writes of an error (platform/lib/logger.ts). */
 const errorOf = ({ type, message, stack, code, cause }: LoggedError): DescribedError => ({
   kind: "other",
   name: String(type),

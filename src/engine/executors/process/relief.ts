@@ -1,4 +1,4 @@
-import type { Logger } from "../../../lib/logger.ts";
+import type { Logger } from "../../../platform/lib/logger.ts";
 import type { ExecutionThere } from "./execution-there.ts";
 import { idsOf, type Member } from "./member.ts";
 import type { Members } from "./members.ts";

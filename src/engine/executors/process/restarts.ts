@@ -1,4 +1,4 @@
-import { createBackOff } from "../../../lib/back-off.ts";
+import { createBackOff } from "../../../platform/lib/back-off.ts";
 import type { Member } from "./member.ts";
 
 /** A process that ended sooner than this, and not by a run, is not started again at once. */

@@ -1,4 +1,4 @@
-import type { Logger } from "../../../lib/logger.ts";
+import type { Logger } from "../../../platform/lib/logger.ts";
 import { idsOf, type Member } from "./member.ts";
 import type { Culprit } from "./messages.ts";
 

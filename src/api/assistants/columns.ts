@@ -1,0 +1,33 @@
+import { sql, type SqlBool } from "kysely";
+import type { PageColumns, PageWeight } from "../../platform/database/bounded-reads.ts";
+import type { AssistantRow, AssistantVersionRow } from "../../platform/database/tables.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import { ASSISTANT_FIELDS } from "./schemas.ts";
+
+/** What is read of an assistant: what is answered of it. */
+export const COLUMNS = ASSISTANT_FIELDS satisfies readonly (keyof AssistantRow)[];
+/** What a version keeps of its assistant. */
+export const SNAPSHOT = [
+  "assistant_id",
+  "version",
+  "graph_id",
+  "name",
+  "description",
+  "config",
+  "context",
+  "metadata",
+  "created_at",
+] as const satisfies (keyof AssistantVersionRow)[];
+
+export const LONG_COLUMNS = ["config", "context", "metadata"] as const;
+export const weightOf = (sent: readonly string[]): PageWeight => {
+  const [first, second, third] = LONG_COLUMNS.filter((column) => sent.includes(column));
+  return { columns: [first, second, third] };
+};
+
+export type CountedRow<Row> = Row & PageColumns & { total: number };
+
+export const toRow = <Row>({ total: _, weight_before: __, page_rows: ___, ...row }: CountedRow<Row>) => row;
+
+export const contains = (metadata: JsonObject) =>
+  sql<SqlBool>`metadata @> ${JSON.stringify(metadata)}::jsonb`;

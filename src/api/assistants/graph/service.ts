@@ -1,0 +1,52 @@
+import type { Authorize } from "../../../access/authorize.ts";
+import type { Caller } from "../../../access/caller.ts";
+import type { GraphDrawing } from "../../../graphs/drawing.ts";
+import type { Graphs } from "../../../graphs/graphs.ts";
+import type { GraphSchemas } from "../../../graphs/json-schemas.ts";
+import { assistantIdOf } from "../../../platform/domain/assistant-ids.ts";
+import type { References } from "../references.ts";
+
+export interface GraphServiceParts {
+  authorize: Authorize;
+  references: References;
+  graphs: Pick<Graphs, "schemas" | "drawing" | "subgraphs">;
+}
+
+/** What the graph of an assistant looks like. */
+export const createGraphService = ({ authorize, references, graphs }: GraphServiceParts) => {
+  /** A graph may be made by a factory, which is given the assistant's configuration. */
+  const findDeployed = async (caller: Caller, reference: string) => {
+    const visibility = await authorize(caller, "assistants", "read", {
+      assistant_id: assistantIdOf(reference),
+    });
+    const { graph_id, config, context } = await references.find(visibility, reference);
+    references.assertDeployed(graph_id);
+    return { graphId: graph_id, configuration: { ...config, context } };
+  };
+
+  return {
+    /** `xray`: whether to draw into subgraphs, or how deep. */
+    async drawing(caller: Caller, reference: string, xray: boolean | number): Promise<GraphDrawing> {
+      const { graphId, configuration } = await findDeployed(caller, reference);
+      return await graphs.drawing(graphId, xray, configuration);
+    },
+
+    async schemas(caller: Caller, reference: string): Promise<GraphSchemas> {
+      const { graphId, configuration } = await findDeployed(caller, reference);
+      return await graphs.schemas(graphId, configuration);
+    },
+
+    /** By namespace; an unknown namespace has none. */
+    async subgraphs(
+      caller: Caller,
+      reference: string,
+      namespace: string | undefined,
+      recurse: boolean,
+    ): Promise<Record<string, GraphSchemas>> {
+      const { graphId, configuration } = await findDeployed(caller, reference);
+      return await graphs.subgraphs(graphId, namespace, recurse, configuration);
+    },
+  };
+};
+
+export type GraphService = ReturnType<typeof createGraphService>;

@@ -1,0 +1,89 @@
+import type { Authorize } from "../../../access/authorize.ts";
+import type { Caller } from "../../../access/caller.ts";
+import { assertRecursionLimit } from "../../../platform/domain/recursion-limit.ts";
+import { assistantNotFound, conflict, invalid } from "../../../platform/domain/errors.ts";
+import { assistantIdOf } from "../../../platform/domain/assistant-ids.ts";
+import { newId } from "../../../platform/lib/ids.ts";
+import { toAssistant } from "../record.ts";
+import type { References } from "../references.ts";
+import type { AssistantRepository } from "../repository.ts";
+import type { Assistant, AssistantCreate } from "../schemas.ts";
+
+export interface RecordServiceParts {
+  authorize: Authorize;
+  repository: AssistantRepository;
+  references: References;
+  /** Deletes threads with their runs and checkpoints; ids that are gone by then are no error. */
+  deleteThreads: (caller: Caller, threadIds: string[]) => Promise<unknown>;
+  recursionLimitMax: number;
+}
+
+/** Threads of a deleted assistant are deleted in batches, so that no statement holds thousands of locks. */
+const THREADS_PER_BATCH = 200;
+
+/** The records of assistants. */
+export const createRecordService = (parts: RecordServiceParts) => {
+  const { authorize, repository, references, deleteThreads, recursionLimitMax } = parts;
+
+  const removeThreadsOf = async (caller: Caller, assistantId: string): Promise<void> => {
+    const visibility = await authorize(caller, "threads", "delete", {});
+    let after: string | undefined;
+    do {
+      const threadIds = await repository.threadsOf(visibility, assistantId, after, THREADS_PER_BATCH);
+      if (threadIds.length > 0) await deleteThreads(caller, threadIds);
+      after = threadIds.at(-1);
+    } while (after !== undefined);
+  };
+
+  return {
+    /** Throws `not_found` for a graph that is not deployed, `conflict` if the id is taken and must not be. */
+    async create(caller: Caller, body: AssistantCreate): Promise<Assistant> {
+      const { metadata = {}, config, context, name, description, if_exists } = body;
+      const permission = await authorize(caller, "assistants", "create", {
+        ...{ assistant_id: body.assistant_id, graph_id: body.graph_id, if_exists },
+        ...{ metadata, config, context, name, description },
+      });
+      references.assertDeployed(body.graph_id);
+      assertRecursionLimit(permission.value.config, recursionLimitMax);
+      const assistantId = body.assistant_id ?? newId();
+      const row = await repository.create(permission, { assistantId, graphId: body.graph_id });
+      if (row !== undefined) return toAssistant(row);
+      // One that is there and is not this caller's to see is a conflict, too.
+      const existing =
+        if_exists === "do_nothing" ? await repository.find(permission, assistantId) : undefined;
+      if (existing !== undefined) return toAssistant(existing);
+      throw conflict(`Assistant '${assistantId}' already exists.`);
+    },
+
+    async get(caller: Caller, reference: string): Promise<Assistant> {
+      const asked = { assistant_id: assistantIdOf(reference) };
+      return toAssistant(
+        await references.find(await authorize(caller, "assistants", "read", asked), reference),
+      );
+    },
+
+    /**
+     * All versions go with it. Its threads go first: if that fails half-way, asking again goes on. Throws `invalid` for
+     * the assistant of a deployed graph: the graph's id must not stand for nothing.
+     */
+    async remove(
+      caller: Caller,
+      reference: string,
+      { withThreads }: { withThreads: boolean },
+    ): Promise<void> {
+      const asked = { assistant_id: assistantIdOf(reference) };
+      const visibility = await authorize(caller, "assistants", "delete", asked);
+      const { assistant_id } = await references.find(visibility, reference);
+      const own = references.graphStandingFor(assistant_id);
+      if (own !== undefined) {
+        throw invalid(
+          `'assistant_id': the graph id '${own}' stands for this assistant, so it can't be deleted; to have it as it was, activate its version 1.`,
+        );
+      }
+      if (withThreads) await removeThreadsOf(caller, assistant_id);
+      if (!(await repository.remove(visibility, assistant_id))) throw assistantNotFound(reference);
+    },
+  };
+};
+
+export type RecordService = ReturnType<typeof createRecordService>;

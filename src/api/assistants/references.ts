@@ -1,0 +1,32 @@
+import type { Visibility } from "../../access/visibility.ts";
+import type { AssistantRow } from "../../platform/database/tables.ts";
+import { assistantIdOf, systemAssistantId } from "../../platform/domain/assistant-ids.ts";
+import { assistantNotFound, graphNotFound } from "../../platform/domain/errors.ts";
+import type { Graphs } from "../../graphs/graphs.ts";
+import type { AssistantRepository } from "./repository.ts";
+
+export interface ReferencesParts {
+  repository: Pick<AssistantRepository, "find">;
+  graphs: Pick<Graphs, "ids" | "has">;
+}
+
+/** What a reference stands for: an assistant's id, or a graph id, which stands for the graph's system assistant. */
+export const createReferences = ({ repository, graphs }: ReferencesParts) => ({
+  /** Throws `assistantNotFound`. */
+  async find(visibility: Visibility<"assistants">, reference: string): Promise<AssistantRow> {
+    const row = await repository.find(visibility, assistantIdOf(reference));
+    if (row === undefined) throw assistantNotFound(reference);
+    return row;
+  },
+
+  /** Throws `graphNotFound`. */
+  assertDeployed(graphId: string): void {
+    if (!graphs.has(graphId)) throw graphNotFound(graphId);
+  },
+
+  /** The deployed graph whose id stands for this assistant. */
+  graphStandingFor: (assistantId: string): string | undefined =>
+    graphs.ids.find((graphId) => systemAssistantId(graphId) === assistantId.toLowerCase()),
+});
+
+export type References = ReturnType<typeof createReferences>;

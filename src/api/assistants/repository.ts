@@ -1,0 +1,107 @@
+import type { Permission, Visibility } from "../../access/visibility.ts";
+import { queriesOver } from "../../platform/database/queries.ts";
+import { whereVisible } from "../../access/where-visible.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { READ_BY_ANY_PLAN } from "../../platform/database/session-settings.ts";
+import { compileOnce } from "../../platform/database/compile-once.ts";
+import type { AssistantRow } from "../../platform/database/tables.ts";
+import { ASSISTANT_JSON, openRow } from "../../platform/encryption/columns.ts";
+import { COLUMNS, contains, SNAPSHOT } from "./columns.ts";
+
+export interface NewAssistant {
+  assistantId: string;
+  graphId: string;
+}
+
+const DEFAULT_NAME = "Untitled";
+
+/** Raw for its CTE: the assistant and its version 1 in one statement, so that there is never one without the other. */
+const CREATE = `with assistant as (
+  insert into threadloom.assistants (assistant_id, graph_id, name, description, config, context, metadata, version)
+  values ($1, $2, $3, $4, $5::jsonb, $6::jsonb, $7::jsonb, 1)
+  on conflict (assistant_id) do nothing
+  returning ${COLUMNS.join(", ")}),
+first_version as (
+  insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")}) select ${SNAPSHOT.join(", ")} from assistant)
+select ${COLUMNS.join(", ")} from assistant`;
+
+/**
+ * The SQL of assistants; each sub-room has its own. What a visibility hides is as if it were not there; where records
+ * are only added, it is the proof that somebody was asked.
+ */
+export const createAssistantRepository = (database: Database) => {
+  const kysely = queriesOver(database);
+  const { cipher } = database;
+  const findOne = compileOnce(
+    { assistantId: ({ assistantId }: { assistantId: string }) => assistantId },
+    ({ assistantId }, visibility: Visibility<"assistants">) =>
+      kysely
+        .selectFrom("assistants")
+        .select(COLUMNS)
+        .where("assistant_id", "=", assistantId)
+        .where(whereVisible(visibility, "metadata")),
+  );
+
+  return {
+    /** Undefined if there is one with this id. */
+    async create(
+      { value: granted }: Permission<"assistants", "create">,
+      assistant: NewAssistant,
+    ): Promise<AssistantRow | undefined> {
+      const key = { assistant_id: assistant.assistantId };
+      const [row] = await database.query<AssistantRow>(CREATE, [
+        assistant.assistantId,
+        assistant.graphId,
+        granted.name ?? DEFAULT_NAME,
+        granted.description ?? null,
+        ASSISTANT_JSON.config.stored(cipher, granted.config ?? {}, key),
+        ASSISTANT_JSON.context.stored(cipher, granted.context ?? {}, key),
+        ASSISTANT_JSON.metadata.stored(cipher, granted.metadata, key),
+      ]);
+      return row && openRow(cipher, ASSISTANT_JSON, row);
+    },
+
+    async find(visibility: Visibility<"assistants">, assistantId: string): Promise<AssistantRow | undefined> {
+      const [row] = await findOne(database, visibility, { assistantId });
+      return row && openRow(cipher, ASSISTANT_JSON, row);
+    },
+
+    /** With all its versions. False if there was none. */
+    async remove(visibility: Visibility<"assistants">, assistantId: string): Promise<boolean> {
+      const { numDeletedRows } = await kysely
+        .deleteFrom("assistants")
+        .where("assistant_id", "=", assistantId)
+        .where(whereVisible(visibility, "metadata"))
+        .executeTakeFirstOrThrow();
+      return numDeletedRows > 0n;
+    },
+
+    /**
+     * Threads of an assistant, by their ids; from page to page by the last one's id (`after`), because what was found may
+     * be gone by then or not. Index: threads_by_metadata.
+     */
+    async threadsOf(
+      visibility: Visibility<"threads">,
+      assistantId: string,
+      after: string | undefined,
+      limit: number,
+    ): Promise<string[]> {
+      const rows = await database.transaction(
+        (transaction) =>
+          queriesOver(transaction)
+            .selectFrom("threads")
+            .select("thread_id")
+            .where(contains({ assistant_id: assistantId }))
+            .$if(after !== undefined, (query) => query.where("thread_id", ">", after ?? ""))
+            .where(whereVisible(visibility, "metadata"))
+            .orderBy("thread_id")
+            .limit(limit)
+            .execute(),
+        READ_BY_ANY_PLAN,
+      );
+      return rows.map((row) => row.thread_id);
+    },
+  };
+};
+
+export type AssistantRepository = ReturnType<typeof createAssistantRepository>;

@@ -1,0 +1,64 @@
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Database } from "../../platform/database/database.ts";
+import type { Graphs } from "../../graphs/graphs.ts";
+import { createGraphService } from "./graph/service.ts";
+import { createRecordService } from "./records/service.ts";
+import { createReferences } from "./references.ts";
+import { createAssistantRepository } from "./repository.ts";
+import { createSearchRepository } from "./search/repository.ts";
+import { createSearchService } from "./search/service.ts";
+import { createSystemAssistantRepository } from "./system/repository.ts";
+import { createSystemAssistants } from "./system/service.ts";
+import { createVersionLists } from "./versions/lists.ts";
+import { createVersionRepository } from "./versions/repository.ts";
+import { createVersionService } from "./versions/service.ts";
+
+/** What assistants ask of the deployed graphs. */
+export type AssistantGraphs = Pick<
+  Graphs,
+  "ids" | "has" | "description" | "schemas" | "drawing" | "subgraphs"
+>;
+
+export interface AssistantServiceOptions {
+  database: Database;
+  authorize: Authorize;
+  graphs: AssistantGraphs;
+  /** Deletes threads with their runs and checkpoints; ids that are gone by then are no error. */
+  deleteThreads: (caller: Caller, threadIds: string[]) => Promise<unknown>;
+  /** See Config; by default there is no limit. */
+  recursionLimitMax?: number;
+}
+
+/**
+ * Assistants: one service for each sub-room.
+ *
+ * `caller` is who asks; what it may not see is as if it were not there.
+ * A `reference` is an assistant's id or a graph id, which stands for the graph's system assistant.
+ * Every method that takes one throws `not_found` naming it if there is no such assistant.
+ */
+export const createAssistantService = (options: AssistantServiceOptions) => {
+  const { database, authorize, graphs, deleteThreads, recursionLimitMax = Infinity } = options;
+  const repository = createAssistantRepository(database);
+  const references = createReferences({ repository, graphs });
+  return {
+    records: createRecordService({ authorize, repository, references, deleteThreads, recursionLimitMax }),
+    search: createSearchService({ authorize, repository: createSearchRepository(database) }),
+    versions: createVersionService({
+      database,
+      authorize,
+      repository: createVersionRepository(database),
+      lists: createVersionLists(database),
+      references,
+      recursionLimitMax,
+    }),
+    graph: createGraphService({ authorize, references, graphs }),
+    system: createSystemAssistants({
+      authorize,
+      repository: createSystemAssistantRepository(database),
+      graphs,
+    }),
+  };
+};
+
+export type AssistantService = ReturnType<typeof createAssistantService>;

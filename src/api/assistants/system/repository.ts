@@ -1,0 +1,103 @@
+import type { Visibility } from "../../../access/visibility.ts";
+import type { Database, Queryable } from "../../../platform/database/database.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import { COLUMNS, SNAPSHOT } from "../columns.ts";
+
+/** What a deployment says of the assistant that a graph id stands for. */
+export interface SystemAssistant {
+  assistantId: string;
+  graphId: string;
+  description: string | null;
+  config: JsonObject;
+  context: JsonObject;
+}
+
+/** `defaults` is what is said here, to be compared with what is said at the next start. */
+const WISHED = `wished as (
+  select *, jsonb_build_object('description', description, 'config', config, 'context', context) as defaults
+  from unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[], $5::jsonb[])
+    as said (assistant_id, graph_id, description, config, context))`;
+
+const COLUMNS_OF_NEW = [
+  "assistant_id",
+  "graph_id",
+  "name",
+  "description",
+  "config",
+  "context",
+  "metadata",
+  "version",
+  "defaults",
+];
+
+/**
+ * Raw for its CTE and its lists. Ordered by id, so that replicas that boot at once wait for each other's rows in the
+ * same order and can't deadlock.
+ */
+const ENSURE_SYSTEM_ASSISTANTS = `with ${WISHED},
+assistant as (
+  insert into threadloom.assistants (${COLUMNS_OF_NEW.join(", ")})
+  select assistant_id, graph_id, graph_id, description, config, context, '{"created_by": "system"}', 1, defaults
+  from wished order by assistant_id
+  on conflict (assistant_id) do nothing
+  returning ${COLUMNS.join(", ")})
+insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")}) select ${SNAPSHOT.join(", ")} from assistant`;
+
+/** System assistants of which the deployment says something else than before. */
+const lockOthers = (visible: string): string => `with ${WISHED}
+select a.assistant_id from threadloom.assistants a
+join wished using (assistant_id)
+where wished.defaults is distinct from a.defaults and ${visible}
+order by a.assistant_id for update of a`;
+
+/** Makes version max + 1 of what was said and activates it. Runs after `lockOthers`, so that no version is missed. */
+const REVISE = `with ${WISHED},
+snapshot as (
+  insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")})
+  select a.assistant_id,
+    (select max(v.version) + 1 from threadloom.assistant_versions v where v.assistant_id = a.assistant_id),
+    a.graph_id, a.name, wished.description, wished.config, wished.context, a.metadata, clock_timestamp()
+  from threadloom.assistants a join wished using (assistant_id) where a.assistant_id = any($6::uuid[])
+  returning ${SNAPSHOT.join(", ")})
+update threadloom.assistants a set version = s.version, description = s.description, config = s.config,
+  context = s.context, updated_at = s.created_at, defaults = wished.defaults
+from snapshot s join wished using (assistant_id) where a.assistant_id = s.assistant_id
+returning a.graph_id`;
+
+const toLists = (assistants: readonly SystemAssistant[]): unknown[] => [
+  assistants.map(({ assistantId }) => assistantId),
+  assistants.map(({ graphId }) => graphId),
+  assistants.map(({ description }) => description),
+  assistants.map(({ config }) => JSON.stringify(config)),
+  assistants.map(({ context }) => JSON.stringify(context)),
+];
+
+/** The SQL of the assistants that graph ids stand for. */
+export const createSystemAssistantRepository = (database: Database) => ({
+  /** Makes those that are missing. */
+  async ensure(_visibility: Visibility<"assistants">, assistants: readonly SystemAssistant[]): Promise<void> {
+    await database.query(ENSURE_SYSTEM_ASSISTANTS, toLists(assistants));
+  },
+
+  /**
+   * Gives a new version to those of which something else is said than before, and leaves all others alone: a user may have
+   * made a later version of them. Answers their graphs.
+   */
+  async revise(
+    visibility: Visibility<"assistants">,
+    assistants: readonly SystemAssistant[],
+  ): Promise<string[]> {
+    const lists = toLists(assistants);
+    const lockValues = [...lists];
+    const text = lockOthers(visibility.condition("a.metadata", lockValues));
+    return await database.transaction(async (transaction: Queryable) => {
+      const others = await transaction.query<{ assistant_id: string }>(text, lockValues);
+      if (others.length === 0) return [];
+      const ids = others.map(({ assistant_id }) => assistant_id);
+      const rows = await transaction.query<{ graph_id: string }>(REVISE, [...lists, ids]);
+      return rows.map(({ graph_id }) => graph_id);
+    });
+  },
+});
+
+export type SystemAssistantRepository = ReturnType<typeof createSystemAssistantRepository>;

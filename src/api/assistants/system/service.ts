@@ -1,0 +1,42 @@
+import type { Authorize } from "../../../access/authorize.ts";
+import type { Caller } from "../../../access/caller.ts";
+import { systemAssistantId } from "../../../platform/domain/assistant-ids.ts";
+import type { Graphs } from "../../../graphs/graphs.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import { ownField } from "../../../platform/lib/names.ts";
+import type { SystemAssistantRepository } from "./repository.ts";
+
+export interface SystemAssistantsParts {
+  authorize: Authorize;
+  repository: SystemAssistantRepository;
+  graphs: Pick<Graphs, "description">;
+}
+
+/** What a deployment gives the assistant of a graph. */
+export interface AssistantDefaults {
+  config?: JsonObject | undefined;
+  context?: JsonObject | undefined;
+}
+
+/** The assistants that graph ids stand for. */
+export const createSystemAssistants = ({ authorize, repository, graphs }: SystemAssistantsParts) => ({
+  /**
+   * Once at boot: one assistant per graph, whose id clients can compute from the graph id, with the graph's description and
+   * with `defaults`, by graph id. Where the deployment says something else than at the last start, the assistant gets a new
+   * version, which is active. Answers the graphs of those.
+   */
+  async ensure(
+    caller: Caller,
+    graphIds: readonly string[],
+    defaults: Readonly<Record<string, AssistantDefaults>> = {},
+  ): Promise<string[]> {
+    const visibility = await authorize(caller, "assistants", "create", { graph_id: "", metadata: {} });
+    const assistants = graphIds.map((graphId) => {
+      const { config = {}, context = {} } = ownField(defaults, graphId) ?? {};
+      const description = graphs.description(graphId) ?? null;
+      return { assistantId: systemAssistantId(graphId), graphId, description, config, context };
+    });
+    await repository.ensure(visibility, assistants);
+    return await repository.revise(visibility, assistants);
+  },
+});

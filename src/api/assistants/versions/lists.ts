@@ -1,0 +1,81 @@
+import { sql } from "kysely";
+import type { Visibility } from "../../../access/visibility.ts";
+import { queriesOver } from "../../../platform/database/queries.ts";
+import { whereVisible } from "../../../access/where-visible.ts";
+import { roomyPage } from "../../../platform/database/bounded-reads.ts";
+import type { Database } from "../../../platform/database/database.ts";
+import type { AssistantVersionRow } from "../../../platform/database/tables.ts";
+import { ASSISTANT_JSON, openRow } from "../../../platform/encryption/columns.ts";
+import { assertSearchable } from "../../../platform/encryption/json.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import { contains, LONG_COLUMNS, SNAPSHOT, toRow, weightOf, type CountedRow } from "../columns.ts";
+import type { AssistantVersionsSearch } from "../schemas.ts";
+
+/** Of what a version says of itself, only its assistant's metadata decide who may see it. */
+const versionVisible = (visibility: Visibility<"assistants">) =>
+  whereVisible(
+    visibility,
+    "assistant.metadata",
+    (condition) => `exists (select from threadloom.assistants assistant
+      where assistant.assistant_id = assistant_versions.assistant_id and (${condition}))`,
+  );
+
+/** The SQL that lists the versions of an assistant. */
+export const createVersionLists = (database: Database) => {
+  const kysely = queriesOver(database);
+
+  return {
+    /**
+     * Newest first, and like a search with how many there are in all. An assistant has few versions: counting them all
+     * costs no more than sorting them.
+     */
+    async page(
+      visibility: Visibility<"assistants">,
+      assistantId: string,
+      { metadata = {}, limit, offset }: AssistantVersionsSearch,
+      signal?: AbortSignal,
+    ): Promise<{ rows: AssistantVersionRow[]; total: number | undefined }> {
+      assertSearchable(database.cipher, metadata);
+      const page = kysely
+        .selectFrom("assistant_versions")
+        .select(SNAPSHOT)
+        .select(sql<number>`count(*) over ()::int`.as("total"))
+        .where("assistant_id", "=", assistantId)
+        .where(contains(metadata))
+        .where(versionVisible(visibility))
+        .orderBy("version", "desc")
+        .limit(limit)
+        .offset(offset)
+        .compile();
+      const found = await database.boundedRead<CountedRow<AssistantVersionRow>>(
+        roomyPage(page.sql, weightOf(LONG_COLUMNS)),
+        [...page.parameters],
+        signal,
+      );
+      return {
+        rows: found.map((row) => openRow(database.cipher, ASSISTANT_JSON, toRow(row))),
+        total: found[0]?.total,
+      };
+    },
+
+    async count(
+      visibility: Visibility<"assistants">,
+      assistantId: string,
+      metadata: JsonObject = {},
+      signal?: AbortSignal,
+    ): Promise<number> {
+      assertSearchable(database.cipher, metadata);
+      const { sql: text, parameters } = kysely
+        .selectFrom("assistant_versions")
+        .select(sql<number>`count(*)::int`.as("count"))
+        .where("assistant_id", "=", assistantId)
+        .where(contains(metadata))
+        .where(versionVisible(visibility))
+        .compile();
+      const rows = await database.boundedRead<{ count: number }>(text, [...parameters], signal);
+      return rows[0]?.count ?? 0;
+    },
+  };
+};
+
+export type VersionLists = ReturnType<typeof createVersionLists>;

@@ -1,0 +1,227 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { ZodError } from "zod";
+import type { Database } from "../../../platform/database/database.ts";
+import { isCancelled, isPassing } from "../../../platform/database/passing-faults.ts";
+import { ThreadloomError } from "../../../platform/domain/errors.ts";
+import type { Faults } from "../../../platform/domain/faults.ts";
+import type { Logger } from "../../../platform/lib/logger.ts";
+import type { CreationRights } from "../../../engine/queue/sql/create.ts";
+import type { RequestedRun } from "../../runs/creation/requests.ts";
+import type { StoreScheduledRuns } from "../../runs/creation/scheduled.ts";
+import { readSchedule } from "../schedule.ts";
+import type { Advance, ClaimOptions, DueCron, DueCrons } from "./due.ts";
+import { requestOf } from "./requests.ts";
+import { createTelling } from "./telling.ts";
+
+export interface FiringParts {
+  database: Database;
+  due: DueCrons;
+  storeRuns: StoreScheduledRuns;
+  /** Keeps waiting runs from starting in this process until what it returns is called. */
+  holdRuns: () => () => void;
+  /** Of the server: the creators of crons were asked when they made them. */
+  rights: CreationRights;
+  faults: Faults;
+  logger: Logger;
+}
+
+/** Few enough that their locks are held for some 50 ms, and that several processes share what is due. */
+const CRONS_AT_ONCE = 200;
+/** Others hold what is due for some 50 ms. If they die meanwhile, it is due again, and must not wait for a busy processor. */
+const HELD_ELSEWHERE_MS = 50;
+const LOOKS_FOR_HELD = 5;
+/** Runs that wait need not wait for a long queue of crons. */
+const HOLD_AT_MOST_MS = 1_000;
+
+/** What is done about a due time: a run, or none for the reason in `error`, since `waits`, or since the cron's time is over. */
+interface Plan {
+  cron: DueCron;
+  requested: RequestedRun | undefined;
+  /** Its former run still waits for the thread: another one would only stand behind it. */
+  waits: boolean;
+  next: Date | null;
+  error: string | null;
+}
+
+interface Fired {
+  /** How many were due. */
+  held: number;
+  /** Which of them could not be fired now: others hold their threads. */
+  notNow: string[];
+  announce(): void;
+}
+
+const NOTHING: Fired = { held: 0, notNow: [], announce: () => undefined };
+
+/** The next time of a cron; the same for all that have the same schedule. Throws for one that can't be read any more. */
+const createTimes = () => {
+  const known = new Map<string, Date | null>();
+  return ({ schedule, timezone, end_time, now }: DueCron): Date | null => {
+    const key = `${timezone ?? ""} ${schedule}`;
+    let next = known.get(key);
+    if (next === undefined) known.set(key, (next = readSchedule(schedule, timezone).next(now) ?? null));
+    return next === null || (end_time !== null && next >= end_time) ? null : next;
+  };
+};
+
+const planOf = (cron: DueCron, nextOf: (cron: DueCron) => Date | null): Plan => {
+  const nothing = { cron, requested: undefined, waits: false, next: null };
+  if (cron.end_time !== null && cron.end_time <= cron.now) return { ...nothing, error: null };
+  if (!cron.assistant_is_there) return { ...nothing, error: `Assistant '${cron.assistant_id}' not found.` };
+  try {
+    const requested = requestOf(cron);
+    const waits = cron.former_run_waits && requested.run.multitaskStrategy === "enqueue";
+    return { cron, requested: waits ? undefined : requested, waits, next: nextOf(cron), error: null };
+  } catch (error) {
+    // What a newer or an older version has stored. Anything else is a fault of ours: see `skip`.
+    if (error instanceof ThreadloomError) return { ...nothing, error: error.message };
+    if (error instanceof ZodError)
+      return { ...nothing, error: `'payload': ${error.issues[0]?.message ?? ""}.` };
+    throw error;
+  }
+};
+
+/**
+ * Fires crons that are due. Holding a cron, storing its run and finding its next time is one transaction: a process that
+ * dies before it is over leaves the cron due, for another; after it, nobody finds it due again.
+ */
+export const createFiring = (parts: FiringParts) => {
+  const { database, due, storeRuns, holdRuns, rights, faults, logger } = parts;
+
+  const tell = createTelling(logger);
+
+  /** `onHeld`: told the ids of those that were due, before anything can fail for one of them. */
+  const fireSome = async (options: ClaimOptions, onHeld: (ids: string[]) => void): Promise<Fired> => {
+    const nextOf = createTimes();
+    const done = await database.transaction(async (transaction) => {
+      const held = await due.claim(transaction, options);
+      if (held.length === 0) return undefined;
+      onHeld(held.map(({ cron_id }) => cron_id));
+      const plans = held.map((cron) => planOf(cron, nextOf));
+      const { outcomes, announce } = await storeRuns(
+        transaction,
+        rights,
+        plans.flatMap(({ requested }) => requested ?? []),
+      );
+      const settled = plans.map((plan) => {
+        const outcome = plan.requested && outcomes.get(plan.requested.run.runId);
+        const isGone = outcome === "no assistant";
+        const error = isGone ? `Assistant '${plan.cron.assistant_id}' not found.` : plan.error;
+        return { plan: { ...plan, error, next: error === null ? plan.next : null }, outcome };
+      });
+      const now = settled.filter(({ outcome }) => outcome !== "not now");
+      const advances = now.map(({ plan }): Advance => ({
+        cronId: plan.cron.cron_id,
+        next: plan.next,
+        error: plan.error,
+      }));
+      await due.advance(transaction, advances);
+      faults.reached("before-firing");
+      return { settled, announce };
+    });
+    if (done === undefined) return NOTHING;
+    faults.reached("after-firing");
+    for (const { plan, outcome } of done.settled) {
+      if (outcome === "not now") continue;
+      const { cron, error, waits, requested } = plan;
+      const leftOut = waits
+        ? "waits"
+        : outcome === "rejected"
+          ? "busy"
+          : outcome === "full" || outcome === "too often"
+            ? outcome
+            : undefined;
+      tell({ cron, error, leftOut, isRun: requested !== undefined });
+    }
+    const notNow = done.settled.flatMap(({ plan, outcome }) =>
+      outcome === "not now" ? plan.cron.cron_id : [],
+    );
+    return { held: done.settled.length, notNow, announce: done.announce };
+  };
+
+  /** Leaves out a due time that can't be stored, for a reason that is none of the moment. */
+  const skip = async (cronId: string, error: unknown): Promise<void> => {
+    await database.transaction(async (transaction) => {
+      const nextOf = createTimes();
+      const held = await due.claim(transaction, { except: [], only: [cronId], limit: 1 });
+      const advances = held.map((cron): Advance => ({ cronId, next: nextOf(cron), error: null }));
+      await due.advance(transaction, advances);
+    });
+    logger.error(
+      { err: error, cron_id: cronId },
+      "a cron could not be run; it is tried again at its next time",
+    );
+  };
+
+  /** As `fireSome`; one that can't be fired keeps no other from it. */
+  const fireBatch = async (except: readonly string[]): Promise<Fired> => {
+    let ids: string[] = [];
+    try {
+      return await fireSome({ except, only: undefined, limit: CRONS_AT_ONCE }, (held) => (ids = held));
+    } catch (error) {
+      // Many may take longer than a time-out of the role allows; one by one they don't.
+      if ((isPassing(error) && !isCancelled(error)) || ids.length === 0) throw error;
+    }
+    const fired: Fired[] = [];
+    for (const id of ids) {
+      try {
+        fired.push(await fireSome({ except, only: [id], limit: 1 }, () => undefined));
+      } catch (error) {
+        if (isPassing(error)) throw error;
+        await skip(id, error);
+      }
+    }
+    return {
+      held: ids.length,
+      notNow: fired.flatMap(({ notNow }) => notNow),
+      announce: () => fired.forEach(({ announce }) => announce()),
+    };
+  };
+
+  const isSomeDue = async (): Promise<boolean> => {
+    const { now, due: first } = await due.look();
+    return first !== null && first <= now;
+  };
+
+  return {
+    look: () => due.look(),
+
+    /**
+     * Fires all that are due and that nobody else holds, until it is closed. Then it waits a moment for what others hold: should
+     * they die, those are late enough. Answers whether there were any. Throws what the database says if it is away.
+     */
+    async fire(isClosed: () => boolean): Promise<boolean> {
+      const except: string[] = [];
+      const announcements: (() => void)[] = [];
+      let isSome = false;
+      // The runs of the first would take the processor from those that are still to be fired.
+      const release = holdRuns();
+      const releasing = setTimeout(release, HOLD_AT_MOST_MS);
+      try {
+        let patience = LOOKS_FOR_HELD;
+        while (!isClosed()) {
+          const { held, notNow, announce } = await fireBatch(except);
+          if (held > 0) {
+            isSome ||= held > notNow.length;
+            except.push(...notNow);
+            announcements.push(announce);
+          } else {
+            if (announcements.length === 0 || patience === 0 || !(await isSomeDue())) break;
+            patience -= 1;
+            await pause(HELD_ELSEWHERE_MS);
+          }
+        }
+      } finally {
+        clearTimeout(releasing);
+        try {
+          for (const announce of announcements) announce();
+        } finally {
+          release();
+        }
+      }
+      return isSome;
+    },
+  };
+};
+
+export type Firing = ReturnType<typeof createFiring>;

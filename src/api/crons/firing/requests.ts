@@ -1,0 +1,28 @@
+import { newId } from "../../../platform/lib/ids.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import type { DueCron } from "./due.ts";
+import { requestedRun, type Placement, type RequestedRun } from "../../runs/creation/requests.ts";
+import { runBody, threadlessRunBody } from "../../runs/schemas.ts";
+
+/**
+ * The run that a cron asks for. Its metadata are the cron's, with `cron_id`, as in the hosted service. Throws a `ZodError`
+ * if the stored request can't be read any more.
+ */
+export const requestOf = (cron: DueCron): RequestedRun => {
+  const asked = {
+    ...(JSON.parse(cron.payload) as JsonObject),
+    assistant_id: cron.assistant_id,
+    metadata: { ...cron.metadata, cron_id: cron.cron_id },
+  };
+  const placement: Placement =
+    cron.thread_id === null
+      ? { kind: "threadless", keep: cron.on_run_completed === "keep" }
+      : { kind: "thread", threadId: cron.thread_id, createIfMissing: false };
+  const body = placement.kind === "thread" ? runBody.parse(asked) : threadlessRunBody.parse(asked);
+  return requestedRun(body, placement, {
+    runId: newId(),
+    authUser: cron.auth_user,
+    caller: cron.caller,
+    readerId: null,
+  });
+};

@@ -1,0 +1,41 @@
+import type { CronRow } from "../../platform/database/tables.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import { timestamp } from "../../platform/lib/timestamps.ts";
+import type { CronExtract, CronRecord } from "./schemas.ts";
+
+/** A row, and the time of the database when it was read. */
+export type CronRowNow = CronRow & { now: Date };
+
+const timeOrNull = (time: Date | null): string | null => (time === null ? null : timestamp(time));
+
+/** The hosted server shows the assistant and the schedule among what was asked for, too. */
+const payloadOf = ({ payload, assistant_id, schedule }: CronRow): JsonObject => ({
+  ...(JSON.parse(payload) as JsonObject),
+  assistant_id,
+  schedule,
+});
+
+/** The record of a row, as clients see it. */
+export const toCron = (row: CronRow): CronRecord => ({
+  cron_id: row.cron_id,
+  assistant_id: row.assistant_id,
+  thread_id: row.thread_id,
+  on_run_completed: row.on_run_completed,
+  end_time: timeOrNull(row.end_time),
+  schedule: row.schedule,
+  timezone: row.timezone,
+  created_at: timestamp(row.created_at),
+  updated_at: timestamp(row.updated_at),
+  user_id: row.user_id,
+  payload: payloadOf(row),
+  next_run_date: timeOrNull(row.next_run_date),
+  metadata: row.metadata,
+  enabled: row.enabled,
+  error: row.error,
+});
+
+/** What was selected of it. */
+export const toExtract = (row: CronRowNow, select: readonly (keyof CronExtract)[]): CronExtract => {
+  const whole: CronExtract = { ...toCron(row), now: timestamp(row.now) };
+  return Object.fromEntries(select.map((field) => [field, whole[field]]));
+};

@@ -1,0 +1,191 @@
+import type { Visibility } from "../../access/visibility.ts";
+import { queriesOver } from "../../platform/database/queries.ts";
+import { whereVisible } from "../../access/where-visible.ts";
+import type { Database, Queryable, Records } from "../../platform/database/database.ts";
+import type { CronRow } from "../../platform/database/tables.ts";
+import { openText } from "../../platform/encryption/cipher.ts";
+import { CRON_JSON, openRow } from "../../platform/encryption/columns.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import type { CreationRights } from "../../engine/queue/sql/create.ts";
+
+/** What is read of a cron. */
+export const COLUMNS = [
+  "cron_id",
+  "assistant_id",
+  "thread_id",
+  "schedule",
+  "timezone",
+  "end_time",
+  "enabled",
+  "on_run_completed",
+  "user_id",
+  "metadata",
+  "payload",
+  "next_run_date",
+  "error",
+  "created_at",
+  "updated_at",
+] as const satisfies (keyof CronRow)[];
+
+/** What a caller says of a cron, and what follows from it. */
+export type CronFields = Omit<
+  CronRow,
+  "cron_id" | "assistant_id" | "thread_id" | "user_id" | "created_at" | "updated_at"
+>;
+/** Whom the runs of a cron belong to. */
+export interface CronUser {
+  /** Whose runs they are, as their graphs are told; null: no user creates the cron. */
+  auth_user: JsonObject | null;
+  /** By whom its runs are counted. */
+  caller: string | null;
+}
+
+export type NewCron = CronFields &
+  Pick<CronRow, "cron_id" | "assistant_id" | "thread_id" | "user_id"> &
+  CronUser;
+
+/** What a cron is about, as it stands. */
+export interface Surroundings {
+  /** By the clock of the database, as everything here: those of the processes differ. */
+  now: Date;
+  assistantIsThere: boolean;
+  threadIsThere: boolean;
+}
+
+export const userPlace = (cronId: string): string => `cron-user ${cronId}`;
+export const payloadPlace = (cronId: string): string => `cron ${cronId}`;
+
+/** What of a cron may be sealed, as it is stored. */
+const stored = (
+  { cipher }: Queryable,
+  cronId: string,
+  { metadata, payload }: Pick<CronRow, "metadata" | "payload">,
+): { metadata: string; payload: string } => ({
+  metadata: CRON_JSON.metadata.stored(cipher, metadata, { cron_id: cronId }),
+  payload: cipher === undefined ? payload : cipher.seal(payload, payloadPlace(cronId)),
+});
+
+const storedUser = ({ cipher }: Queryable, cronId: string, user: JsonObject | null): string | null =>
+  user === null ? null : CRON_JSON.auth_user.stored(cipher, JSON.stringify(user), { cron_id: cronId });
+
+/** A row as it was before it was sealed. */
+export const openCron = <Row extends Pick<CronRow, "cron_id" | "payload" | "user_id">>(
+  { cipher }: Queryable,
+  row: Row,
+): Row => ({
+  ...openRow(cipher, CRON_JSON, row),
+  payload: openText(cipher, row.payload, payloadPlace(row.cron_id)),
+  user_id: row.user_id === null ? null : openText(cipher, row.user_id, userPlace(row.cron_id)),
+});
+
+/** The SQL of single crons. What a visibility hides is as if it were not there. */
+export const createCronRepository = (database: Database) => ({
+  /** Indexes: assistants_pkey, threads_pkey. */
+  async surroundings(
+    rights: CreationRights,
+    { assistantId, threadId }: { assistantId: string; threadId: string | null },
+    records: Records = database,
+  ): Promise<Surroundings> {
+    const values: unknown[] = [assistantId, threadId];
+    const assistants = rights.assistants.condition("metadata", values);
+    const threads = rights.threads.condition("metadata", values);
+    const [row] = await records.query<{ now: Date; assistant: boolean; thread: boolean }>(
+      `select clock_timestamp() as now,
+        exists (select from threadloom.assistants where assistant_id = $1 and ${assistants}) as assistant,
+        exists (select from threadloom.threads where thread_id = $2 and ${threads}) as thread`,
+      values,
+    );
+    return {
+      now: row?.now ?? new Date(),
+      assistantIsThere: row?.assistant === true,
+      threadIsThere: row?.thread === true,
+    };
+  },
+
+  async insert(_visibility: Visibility<"crons">, cron: NewCron): Promise<CronRow> {
+    const row = await queriesOver(database)
+      .insertInto("crons")
+      .values({
+        ...cron,
+        ...stored(database, cron.cron_id, cron),
+        auth_user: storedUser(database, cron.cron_id, cron.auth_user),
+        user_id:
+          cron.user_id === null || database.cipher === undefined
+            ? cron.user_id
+            : database.cipher.seal(cron.user_id, userPlace(cron.cron_id)),
+      })
+      .returning(COLUMNS)
+      .executeTakeFirstOrThrow();
+    return openCron(database, row);
+  },
+
+  /** How many crons runs of this caller are counted by; `atMost` being enough to know. Index: crons_of_caller. */
+  async countOf(caller: string, atMost: number): Promise<number> {
+    const [row] = await database.query<{ crons: number }>(
+      `select count(*)::int as crons from (select from threadloom.crons where caller = $1 limit ${Math.trunc(atMost)}) counted`,
+      [caller],
+    );
+    return row?.crons ?? 0;
+  },
+
+  async find(visibility: Visibility<"crons">, cronId: string): Promise<CronRow | undefined> {
+    const row = await queriesOver(database)
+      .selectFrom("crons")
+      .select(COLUMNS)
+      .where("cron_id", "=", cronId)
+      .where(whereVisible(visibility, "metadata"))
+      .executeTakeFirst();
+    return row && openCron(database, row);
+  },
+
+  /** The same, locked: it is not fired before the transaction is over. */
+  async lock(
+    transaction: Records,
+    visibility: Visibility<"crons">,
+    cronId: string,
+  ): Promise<CronRow | undefined> {
+    const row = await queriesOver(transaction)
+      .selectFrom("crons")
+      .select(COLUMNS)
+      .where("cron_id", "=", cronId)
+      .where(whereVisible(visibility, "metadata"))
+      .forUpdate()
+      .executeTakeFirst();
+    return row && openCron(transaction, row);
+  },
+
+  /** The caller has locked it. `user`: whose its runs are from now on; undefined: whose they were. */
+  async update(
+    transaction: Records,
+    visibility: Visibility<"crons">,
+    cronId: string,
+    fields: CronFields,
+    user?: CronUser,
+  ): Promise<CronRow> {
+    const row = await queriesOver(transaction)
+      .updateTable("crons")
+      .set((expression) => ({
+        ...fields,
+        ...stored(transaction, cronId, fields),
+        ...(user && { caller: user.caller, auth_user: storedUser(transaction, cronId, user.auth_user) }),
+        updated_at: expression.fn<Date>("now"),
+      }))
+      .where("cron_id", "=", cronId)
+      .where(whereVisible(visibility, "metadata"))
+      .returning(COLUMNS)
+      .executeTakeFirstOrThrow();
+    return openCron(transaction, row);
+  },
+
+  /** False if there was none. */
+  async remove(visibility: Visibility<"crons">, cronId: string): Promise<boolean> {
+    const { numDeletedRows } = await queriesOver(database)
+      .deleteFrom("crons")
+      .where("cron_id", "=", cronId)
+      .where(whereVisible(visibility, "metadata"))
+      .executeTakeFirstOrThrow();
+    return numDeletedRows > 0n;
+  },
+});
+
+export type CronRepository = ReturnType<typeof createCronRepository>;

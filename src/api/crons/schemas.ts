@@ -1,0 +1,185 @@
+import { z } from "zod";
+import {
+  bodyOf,
+  cursor,
+  jsonObject,
+  jsonValue,
+  optional,
+  page,
+  sortOrder,
+  storableConfig,
+  storableMetadata,
+  storableObject,
+  storableText,
+  uuid,
+} from "../../platform/domain/json-schemas.ts";
+import { storableFilter } from "../../platform/domain/search-filter.ts";
+import { nodeNames } from "../runs/schemas.ts";
+
+/** Crons as the API takes and shows them. */
+
+export const CRON_FIELDS = [
+  "cron_id",
+  "assistant_id",
+  "thread_id",
+  "on_run_completed",
+  "end_time",
+  "schedule",
+  "timezone",
+  "created_at",
+  "updated_at",
+  "user_id",
+  "payload",
+  "next_run_date",
+  "metadata",
+  "enabled",
+  "error",
+] as const;
+
+const SORT_FIELDS = [
+  "cron_id",
+  "assistant_id",
+  "thread_id",
+  "next_run_date",
+  "end_time",
+  "created_at",
+  "updated_at",
+] as const;
+
+const SCHEDULE_CHARACTERS_AT_MOST = 200;
+const TIMEZONE_CHARACTERS_AT_MOST = 100;
+
+const schedule = storableText
+  .max(SCHEDULE_CHARACTERS_AT_MOST)
+  .describe(
+    "Five fields (minute, hour, day of month, month, day of week), or @hourly, @daily and their like.",
+  );
+const timezone = optional(storableText.max(TIMEZONE_CHARACTERS_AT_MOST)).describe(
+  "The IANA time zone of the schedule; UTC if there is none.",
+);
+const onRunCompleted = optional(z.enum(["delete", "keep"])).describe(
+  "What becomes of a run's own thread; 'delete' if it isn't said.",
+);
+
+const YEAR_1_MS = -62_135_596_800_000;
+const END_OF_9999_MS = 253_402_300_799_999;
+
+/** Python sends a time without an offset where its caller gave none; that is UTC, as in the hosted service. */
+const moment = z.iso
+  .datetime({ offset: true, local: true, error: "must be an ISO 8601 time" })
+  .transform((text) => new Date(/(z|[+-]\d\d(:?\d\d)?)$/i.test(text) ? text : `${text}Z`))
+  // An offset may take the first and the last year of four digits beyond what answers can say.
+  .refine((time) => time.getTime() >= YEAR_1_MS && time.getTime() <= END_OF_9999_MS, {
+    error: "must be a time of the years 1 to 9999",
+  });
+
+/** Kept with the cron, and asked for with each of its runs. */
+const runFields = {
+  input: jsonValue.describe("The input of the graph."),
+  config: optional(storableConfig),
+  context: optional(storableObject),
+  webhook: optional(storableText.min(1).max(65_536)),
+  interrupt_before: optional(nodeNames),
+  interrupt_after: optional(nodeNames),
+  stream_mode: optional(z.union([storableText, z.array(storableText)])),
+  stream_subgraphs: optional(z.boolean()),
+  stream_resumable: optional(z.boolean()),
+  checkpoint_during: optional(z.boolean()),
+  durability: optional(z.enum(["sync", "async", "exit"])),
+  multitask_strategy: optional(z.enum(["reject", "enqueue", "interrupt", "rollback"])).describe(
+    "What happens if the cron's thread is busy; 'enqueue' if it isn't said.",
+  ),
+};
+export const RUN_FIELDS = Object.keys(runFields) as readonly (keyof typeof runFields)[];
+
+const metadata = optional(storableMetadata).describe("Of the cron; its runs get them, too, with `cron_id`.");
+
+const creationFields = {
+  assistant_id: storableText
+    .min(1)
+    .describe("An assistant's id, or a graph id for the graph's own assistant."),
+  schedule,
+  timezone,
+  end_time: optional(moment).describe("At this time and later nothing is run."),
+  enabled: optional(z.boolean()).describe("False: nothing is run until it is enabled."),
+  metadata,
+  ...runFields,
+};
+
+/** A cron whose runs get threads of their own. */
+export const cronCreateBody = z
+  .object({ ...creationFields, on_run_completed: onRunCompleted })
+  .meta({ id: "CronCreate" });
+
+/** A cron whose runs are on one thread. */
+export const threadCronCreateBody = z.object(creationFields).meta({ id: "ThreadCronCreate" });
+
+export type CronCreate = z.output<typeof threadCronCreateBody> &
+  Partial<Pick<z.output<typeof cronCreateBody>, "on_run_completed">>;
+
+/** What is left out stays; `end_time: null` removes it, metadata are merged. */
+export const cronPatchBody = bodyOf({
+  schedule: optional(schedule),
+  timezone,
+  end_time: moment.nullish(),
+  enabled: optional(z.boolean()),
+  metadata,
+  on_run_completed: onRunCompleted,
+  ...runFields,
+});
+export type CronPatch = z.output<typeof cronPatchBody>;
+
+const filter = {
+  assistant_id: optional(storableText).describe(
+    "An assistant's id, or a graph id for the graph's own assistant.",
+  ),
+  thread_id: optional(uuid),
+  enabled: optional(z.boolean()),
+  metadata: optional(storableFilter).describe("What the cron's metadata have to contain."),
+};
+
+export const cronSearchBody = bodyOf({
+  ...filter,
+  ...page,
+  cursor,
+  sort_by: optional(z.enum(SORT_FIELDS)),
+  sort_order: sortOrder,
+  select: optional(z.array(z.enum([...CRON_FIELDS, "now"]))).describe(
+    "`now` is the time of the database, by which crons are run.",
+  ),
+});
+export type CronSearch = z.output<typeof cronSearchBody>;
+
+export const cronCountBody = bodyOf(filter);
+export type CronFilter = z.output<typeof cronCountBody>;
+
+export const cronPath = z.object({ cron_id: uuid });
+export const threadPath = z.object({ thread_id: uuid });
+
+const time = z.string().meta({ format: "date-time" });
+
+export const cronRecord = z
+  .object({
+    cron_id: uuid,
+    assistant_id: uuid,
+    thread_id: uuid.nullable().describe("The thread of its runs; null: each gets one of its own."),
+    on_run_completed: z.enum(["delete", "keep"]).nullable(),
+    end_time: time.nullable(),
+    schedule: z.string(),
+    timezone: z.string().nullable(),
+    created_at: time,
+    updated_at: time,
+    user_id: z.string().nullable(),
+    payload: jsonObject.describe("What its runs are asked to do."),
+    next_run_date: time
+      .nullable()
+      .describe("Null: nothing will be run, since it is disabled or its time is over."),
+    metadata: jsonObject,
+    enabled: z.boolean(),
+    error: z.string().nullable().describe("Why the server disabled it, if it did: its assistant is gone."),
+  })
+  .meta({ id: "Cron" });
+export type CronRecord = z.output<typeof cronRecord>;
+
+export const cronExtract = cronRecord.extend({ now: time }).partial().meta({ id: "CronExtract" });
+export type CronExtract = z.output<typeof cronExtract>;

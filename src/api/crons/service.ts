@@ -1,0 +1,247 @@
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../../platform/database/merging.ts";
+import type { CronRow } from "../../platform/database/tables.ts";
+import { assistantIdOf } from "../../platform/domain/assistant-ids.ts";
+import {
+  assistantNotFound,
+  cronNotFound,
+  invalid,
+  sqlState,
+  threadNotFound,
+  tooManyCrons,
+} from "../../platform/domain/errors.ts";
+import { assertRecursionLimit } from "../../platform/domain/recursion-limit.ts";
+import { totalOf, type Page } from "../../http/pagination.ts";
+import type { Cipher } from "../../platform/encryption/cipher.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import { countedAs, isUser } from "../../engine/queue/counted-as.ts";
+import { storeOnce } from "../runs/creation/store-once.ts";
+import { authUserOf } from "../runs/creation/granted.ts";
+import { createCronRights, payloadOf, takesOver, userIdOf } from "./rights.ts";
+import { toCron, toExtract } from "./record.ts";
+import type { CronFields, CronRepository, CronUser, Surroundings } from "./repository.ts";
+import { readSchedule } from "./schedule.ts";
+import {
+  CRON_FIELDS,
+  type CronCreate,
+  type CronExtract,
+  type CronFilter,
+  type CronPatch,
+  type CronRecord,
+  type CronSearch,
+} from "./schemas.ts";
+import type { CronSearcher } from "./search.ts";
+
+export interface CronServiceParts {
+  database: Database;
+  authorize: Authorize;
+  repository: CronRepository;
+  searcher: CronSearcher;
+  recursionLimitMax: number;
+  /** Crons that a user may have, and how many times as many a key; 0: no limit. */
+  cronsPerCaller: number;
+  keyFactor: number;
+  /** Throws `invalid` for a webhook that may not be called. */
+  checkWebhook(webhook: string | undefined): void;
+  /** A cron was made or changed: it may be due before anything else. */
+  onChanged: () => void;
+}
+
+const FOREIGN_KEY_VIOLATION = "23503";
+
+/** What a handler left of it: no field that a cron's request does not have. */
+const grantedPayload = (payload: Record<string, unknown>): JsonObject =>
+  payloadOf(payload as Parameters<typeof payloadOf>[0]);
+
+type Timing = Pick<CronRow, "schedule" | "timezone" | "end_time" | "enabled" | "next_run_date">;
+
+/**
+ * When a cron is due next, if it ever is. What was due and is not fired yet stays due, unless another schedule is given.
+ * Throws `invalid`.
+ */
+const nextOf = (now: Date, timing: Timing, before?: Timing): Date | null => {
+  const schedule = readSchedule(timing.schedule, timing.timezone);
+  const isSame = before?.schedule === timing.schedule && before.timezone === timing.timezone;
+  const next = (isSame ? before.next_run_date : undefined) ?? schedule.next(now);
+  if (next === undefined) throw invalid("'schedule': is never due.");
+  if (!timing.enabled) return null;
+  return timing.end_time !== null && next >= timing.end_time ? null : next;
+};
+
+/**
+ * What a cron runs may have become somebody else's since: the thread, or the assistant, made anew under its id. What goes on
+ * there can be stopped, and not changed.
+ */
+const assertGoesOn = (
+  cron: Pick<CronRow, "assistant_id" | "thread_id">,
+  { assistantIsThere, threadIsThere }: Surroundings,
+): void => {
+  if (cron.thread_id !== null && !threadIsThere) throw threadNotFound(cron.thread_id);
+  if (!assistantIsThere) throw assistantNotFound(cron.assistant_id);
+};
+
+/** Whose the runs of a cron are that this caller has made, or takes over. */
+const runsAs = (cipher: Cipher | undefined, caller: Caller): CronUser => ({
+  auth_user: authUserOf(caller),
+  caller: countedAs(cipher, caller),
+});
+
+/** Throws `tooManyCrons` for a caller who has as many as may be. Those that are made at this very moment are not seen. */
+const assertRoom = async (
+  { repository, cronsPerCaller, keyFactor }: CronServiceParts,
+  { caller }: CronUser,
+): Promise<void> => {
+  if (caller === null || cronsPerCaller === 0) return;
+  const atMost = cronsPerCaller * (isUser(caller) ? 1 : keyFactor);
+  if ((await repository.countOf(caller, atMost)) >= atMost) throw tooManyCrons(atMost);
+};
+
+/** Crons: runs that are created again and again. What a caller may not see is as if it were not there. */
+export const createCronService = (parts: CronServiceParts) => {
+  const { database, authorize, repository, searcher, recursionLimitMax, checkWebhook, onChanged } = parts;
+  const may = createCronRights(authorize);
+
+  return {
+    /** Throws `assistantNotFound`, `threadNotFound`, and `invalid` for a schedule that can't be kept. */
+    async create(caller: Caller, body: CronCreate, threadId: string | null): Promise<CronRecord> {
+      const assistantId = assistantIdOf(body.assistant_id);
+      const cronId = newId();
+      const visibility = await may.create(caller, body, { cronId, threadId });
+      const payload = grantedPayload(visibility.value.payload);
+      const asked = { assistantId, threadId, metadata: visibility.value.metadata, payload };
+      const { rights, metadata } = await may.runs(caller, asked);
+      assertRecursionLimit(payload.config as JsonObject | undefined, recursionLimitMax);
+      checkWebhook(payload.webhook as string | undefined);
+      const timing: Timing = {
+        schedule: body.schedule,
+        timezone: body.timezone ?? null,
+        end_time: body.end_time ?? null,
+        enabled: body.enabled ?? true,
+        next_run_date: null,
+      };
+      readSchedule(timing.schedule, timing.timezone);
+      const user = runsAs(database.cipher, caller);
+      await assertRoom(parts, user);
+      const row = await storeOnce(
+        () => repository.find(visibility, cronId),
+        async () => {
+          const { now, assistantIsThere, threadIsThere } = await repository.surroundings(rights, {
+            assistantId,
+            threadId,
+          });
+          if (threadId !== null && !threadIsThere) throw threadNotFound(threadId);
+          if (!assistantIsThere) throw assistantNotFound(body.assistant_id);
+          return await repository
+            .insert(visibility, {
+              ...timing,
+              cron_id: cronId,
+              assistant_id: assistantId,
+              thread_id: threadId,
+              on_run_completed: threadId === null ? (body.on_run_completed ?? "delete") : null,
+              user_id: userIdOf(caller) ?? null,
+              ...user,
+              metadata,
+              payload: JSON.stringify(payload),
+              next_run_date: nextOf(now, timing),
+              error: null,
+            })
+            .catch((error: unknown) => {
+              // It was deleted at this very moment.
+              if (sqlState(error) === FOREIGN_KEY_VIOLATION) throw threadNotFound(threadId ?? "");
+              throw error;
+            });
+        },
+      );
+      onChanged();
+      return toCron(row);
+    },
+
+    /** Throws `cronNotFound`. */
+    async get(caller: Caller, cronId: string): Promise<CronRecord> {
+      const row = await repository.find(
+        await authorize(caller, "crons", "read", { cron_id: cronId }),
+        cronId,
+      );
+      if (row === undefined) throw cronNotFound(cronId);
+      return toCron(row);
+    },
+
+    /**
+     * Changes what is given; its runs may be the caller's then (`takesOver`). Throws `cronNotFound`, `invalid`, `threadNotFound`
+     * where its runs would go on on a thread that the caller does not see any more, and `assistantNotFound` where they would go
+     * on with such an assistant.
+     */
+    async patch(caller: Caller, cronId: string, body: CronPatch): Promise<CronRecord> {
+      const visibility = await may.update(caller, cronId, body);
+      const payload = grantedPayload(visibility.value.payload);
+      const known = await repository.find(visibility, cronId);
+      if (known === undefined) throw cronNotFound(cronId);
+      const { rights, metadata: granted } = await may.runs(caller, {
+        ...{ assistantId: known.assistant_id, threadId: known.thread_id },
+        ...{ metadata: visibility.value.metadata, payload },
+      });
+      assertRecursionLimit(payload.config as JsonObject | undefined, recursionLimitMax);
+      checkWebhook(payload.webhook as string | undefined);
+      const row = await database.transaction(async (transaction) => {
+        const before = await repository.lock(transaction, visibility, cronId);
+        if (before === undefined) throw cronNotFound(cronId);
+        const around = await repository.surroundings(
+          rights,
+          { assistantId: before.assistant_id, threadId: before.thread_id },
+          transaction,
+        );
+        const { now } = around;
+        if (body.enabled ?? before.enabled) assertGoesOn(before, around);
+        const timing: Timing = {
+          schedule: body.schedule ?? before.schedule,
+          timezone: body.timezone ?? before.timezone,
+          end_time: body.end_time === undefined ? before.end_time : body.end_time,
+          enabled: body.enabled ?? before.enabled,
+          next_run_date: null,
+        };
+        const metadata = { ...before.metadata, ...granted };
+        if (Buffer.byteLength(JSON.stringify(metadata)) > MERGED_BYTES_AT_MOST) throw metadataTooLarge();
+        const fields: CronFields = {
+          ...timing,
+          next_run_date: nextOf(now, timing, before),
+          on_run_completed:
+            before.thread_id === null ? (body.on_run_completed ?? before.on_run_completed) : null,
+          metadata,
+          payload: JSON.stringify({ ...(JSON.parse(before.payload) as JsonObject), ...payload }),
+          error: timing.enabled ? null : before.error,
+        };
+        const user = takesOver(caller, before, fields) ? runsAs(database.cipher, caller) : undefined;
+        return await repository.update(transaction, visibility, cronId, fields, user);
+      });
+      onChanged();
+      return toCron(row);
+    },
+
+    /** Throws `cronNotFound`. Runs that it has made stay. */
+    async remove(caller: Caller, cronId: string): Promise<void> {
+      const removed = await repository.remove(
+        await authorize(caller, "crons", "delete", { cron_id: cronId }),
+        cronId,
+      );
+      if (!removed) throw cronNotFound(cronId);
+    },
+
+    /** A page that would get too large ends early; its `total` is the true one. */
+    async search(caller: Caller, search: CronSearch, signal?: AbortSignal): Promise<Page<CronExtract>> {
+      const visibility = await may.search(caller, search);
+      const fields = search.select === undefined || search.select.length === 0 ? CRON_FIELDS : search.select;
+      const { rows, total: found, cursor } = await searcher.page(visibility, search, fields, signal);
+      const total = await totalOf(search, found, () => searcher.count(visibility, search, signal));
+      return { items: rows.map((row) => toExtract(row, fields)), total, offset: search.offset, cursor };
+    },
+
+    async count(caller: Caller, filter: CronFilter, signal?: AbortSignal): Promise<number> {
+      return await searcher.count(await may.search(caller, filter), filter, signal);
+    },
+  };
+};
+
+export type CronService = ReturnType<typeof createCronService>;

@@ -1,0 +1,47 @@
+import type { Signal, SignalKind, Signals } from "../../platform/database/signals.ts";
+import type { CancelAction, RunRow } from "../../platform/database/tables.ts";
+import type { Endings } from "../../engine/endings.ts";
+import type { Worker } from "../../engine/worker/worker.ts";
+import type { RunEnd } from "../../engine/queue/attempts.ts";
+
+type RunKey = Pick<RunRow, "thread_id" | "run_id">;
+
+/** Tells whom it concerns what was done to runs, here and in the other processes. */
+export interface Announcements {
+  /** A run in progress was asked to stop. */
+  stop(run: RunKey, action: CancelAction): void;
+  /** A run ended while it waited. */
+  ended(end: RunEnd): void;
+  /** A run waits, and may start in so many seconds. */
+  available(run: RunKey, afterSeconds: number): void;
+}
+
+/** What a timer of Node can hold: 24 days. */
+const LONGEST_TIMER_MS = 2_147_483_647;
+
+const about = (kind: SignalKind, run: RunKey): Signal => ({
+  kind,
+  threadId: run.thread_id,
+  runId: run.run_id,
+});
+
+export const createAnnouncements = (worker: Worker, signals: Signals, endings: Endings): Announcements => ({
+  stop(run, action) {
+    const execution = worker.execution(run.run_id);
+    if (execution === undefined) signals.send(about("cancel", run));
+    else execution.stop({ kind: "cancel", action });
+  },
+
+  ended: (end) => endings.tell(end),
+
+  available(run, afterSeconds) {
+    const waitMs = afterSeconds * 1_000;
+    // One further away would ring at once; the worker's poll finds the run.
+    if (waitMs > LONGEST_TIMER_MS) return;
+    if (afterSeconds > 0) setTimeout(() => worker.wake(), waitMs).unref();
+    else {
+      worker.wake();
+      signals.send(about("available", run));
+    }
+  },
+});

@@ -1,0 +1,99 @@
+import type { Visibility } from "../../../access/visibility.ts";
+import type { Database } from "../../../platform/database/database.ts";
+import type { CancelAction, CancelReason, RunStatus } from "../../../platform/database/tables.ts";
+import { runNotFound } from "../../../platform/domain/errors.ts";
+import type { Announcements } from "../announcements.ts";
+import type { RunSelector } from "../../../engine/queue/attempts.ts";
+import type { RunEnds } from "../../../engine/queue/ending.ts";
+import { askToCancel } from "../../../engine/queue/sql/ask-to-cancel.ts";
+import { listNamed, unfinishedPages } from "../../../engine/queue/sql/list-unfinished.ts";
+import { lockThreads } from "../../../engine/queue/sql/lock-threads.ts";
+import { lockRuns } from "../../../engine/queue/sql/lock-unfinished.ts";
+import { busyThreads } from "./busy-threads.ts";
+
+export interface CancellationParts {
+  database: Database;
+  announcements: Announcements;
+  ends: Pick<RunEnds, "cancelWaiting">;
+}
+
+/** Which runs are meant, of those that have not ended: of one thread or of all, these or all of a status. */
+export interface UnfinishedFilter {
+  threadId?: string | undefined;
+  runIds?: string[] | undefined;
+  status: "pending" | "running" | "all";
+}
+
+/** What is cancelled in one transaction: 15 ms where it is all of one thread, so nobody waits long for its locks. */
+const RUNS_PER_BATCH = 500;
+
+/** Cancels runs: those in progress are asked to stop, those that wait are ended, or forgotten by a rollback. */
+export const createCancellation = ({ database, ends, announcements }: CancellationParts) => {
+  /** Cancels what of these has not ended; answers how many are there. */
+  const cancelBatch = async (
+    visibility: Visibility<"threads">,
+    selectors: readonly RunSelector[],
+    action: CancelAction,
+    reason: CancelReason,
+  ): Promise<number> => {
+    const { locked: runs, ended } = await database.transaction(async (transaction) => {
+      const threadIds = [...new Set(selectors.map((selector) => selector.threadId))];
+      const visible = await lockThreads(transaction, visibility, threadIds);
+      const runIds = selectors.map((selector) => selector.runId);
+      const locked = await lockRuns(transaction, runIds, [...visible]);
+      const are = (status: RunStatus) => locked.filter((run) => run.status === status);
+      const running = are("running");
+      if (running.length > 0) await askToCancel(transaction, running, action, reason);
+      return { locked, ended: await ends.cancelWaiting(transaction, are("pending"), action, reason) };
+    });
+    for (const run of runs) if (run.status === "running") announcements.stop(run, action);
+    for (const end of ended) announcements.ended(end);
+    return runs.length;
+  };
+
+  return {
+    /** Throws `runNotFound`. Does nothing to a run that has ended. `visibility`: of what may be cancelled. */
+    async cancel(
+      visibility: Visibility<"threads">,
+      selector: RunSelector,
+      action: CancelAction,
+      reason: CancelReason,
+    ): Promise<void> {
+      if ((await cancelBatch(visibility, [selector], action, reason)) === 0)
+        throw runNotFound(selector.runId);
+    },
+
+    /** Answers how many runs were there to cancel. In batches, so that neither memory nor locks grow with them. */
+    async cancelMany(
+      visibility: Visibility<"threads">,
+      { threadId, runIds, status }: UnfinishedFilter,
+      action: CancelAction,
+    ): Promise<number> {
+      let found = 0;
+      if (runIds !== undefined) {
+        const statuses = status === "all" ? ["pending", "running"] : [status];
+        const named = await listNamed(database, visibility, runIds, statuses);
+        const meant = named.filter((run) => threadId === undefined || run.threadId === threadId);
+        for (let start = 0; start < meant.length; start += RUNS_PER_BATCH) {
+          found += await cancelBatch(
+            visibility,
+            meant.slice(start, start + RUNS_PER_BATCH),
+            action,
+            "requested",
+          );
+        }
+        return found;
+      }
+      const threadIds = threadId === undefined ? await busyThreads(database, visibility) : [threadId];
+      // What waits first: the end of a run in progress would let the next one start.
+      for (const each of ["pending", "running"] as const) {
+        if (status !== "all" && status !== each) continue;
+        const pages = unfinishedPages(database, visibility, each, threadIds, RUNS_PER_BATCH);
+        for await (const page of pages) found += await cancelBatch(visibility, page, action, "requested");
+      }
+      return found;
+    },
+  };
+};
+
+export type Cancellation = ReturnType<typeof createCancellation>;

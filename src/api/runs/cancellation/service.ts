@@ -1,0 +1,59 @@
+import type { Authorize } from "../../../access/authorize.ts";
+import type { Caller } from "../../../access/caller.ts";
+import type { Visibility } from "../../../access/visibility.ts";
+import type { CancelAction, CancelReason } from "../../../platform/database/tables.ts";
+import type { CreatedRun } from "../joining/results.ts";
+import type { RunSelector } from "../repository.ts";
+import type { Cancellation, UnfinishedFilter } from "./cancellation.ts";
+
+export interface CancellationServiceParts {
+  authorize: Authorize;
+  /** The server's own: for runs that it ends by itself. */
+  everyThread: Visibility<"threads">;
+  cancellation: Cancellation;
+  /** Resolves when the run has ended. */
+  waitForEnd(selector: RunSelector, options: { signal: AbortSignal }): Promise<unknown>;
+}
+
+/** Ends runs that have not ended. */
+export const createCancellationService = (parts: CancellationServiceParts) => {
+  const { authorize, everyThread, cancellation } = parts;
+
+  return {
+    /** Ends a run that has not ended; `wait`: until it has. Does nothing to one that has. */
+    async cancel(
+      caller: Caller,
+      selector: RunSelector,
+      { action, reason }: { action: CancelAction; reason: CancelReason },
+      wait: { signal: AbortSignal } | undefined,
+    ): Promise<void> {
+      const asked = { thread_id: selector.threadId, metadata: {}, action };
+      await cancellation.cancel(
+        await authorize(caller, "threads", "update", asked),
+        selector,
+        action,
+        reason,
+      );
+      if (wait !== undefined) await parts.waitForEnd(selector, wait);
+    },
+
+    /** Ends a run whose creator has left: whoever creates one may say that it is to end then. */
+    async abandon({ row }: CreatedRun): Promise<void> {
+      await cancellation.cancel(
+        everyThread,
+        { threadId: row.thread_id, runId: row.run_id },
+        "interrupt",
+        "disconnected",
+      );
+    },
+
+    /** Answers how many of the caller's runs were there to cancel. */
+    async cancelMany(caller: Caller, filter: UnfinishedFilter, action: CancelAction): Promise<number> {
+      const asked = { thread_id: filter.threadId, metadata: {}, action };
+      const visibility = await authorize(caller, "threads", "update", asked);
+      return await cancellation.cancelMany(visibility, filter, action);
+    },
+  };
+};
+
+export type CancellationService = ReturnType<typeof createCancellationService>;

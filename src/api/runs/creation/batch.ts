@@ -1,0 +1,131 @@
+import type { Visibility } from "../../../access/visibility.ts";
+import type { Database, Queryable } from "../../../platform/database/database.ts";
+import type { RunRow } from "../../../platform/database/tables.ts";
+import { assistantNotFound, invalid, threadNotFound, threadTaken } from "../../../platform/domain/errors.ts";
+import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
+import { createWithThread } from "../../../engine/queue/sql/create-with-thread.ts";
+import { lockThreads } from "../../../engine/queue/sql/lock-threads.ts";
+import { lockUnfinishedOf } from "../../../engine/queue/sql/lock-unfinished.ts";
+import type { Announcements } from "../announcements.ts";
+import type { RunRepository } from "../repository.ts";
+import {
+  NOTHING_REPLACED,
+  type BehindOthers,
+  type BehindOthersStore,
+  type Replaced,
+} from "./behind-others.ts";
+import type { PendingLimits } from "./pending-limits.ts";
+import type { GrantedRequest } from "./requests.ts";
+
+export interface BatchParts {
+  database: Database;
+  repository: Pick<RunRepository, "threadIsHidden" | "threadExists" | "threadsSeen">;
+  announcements: Announcements;
+  behindOthers: BehindOthersStore;
+  limits: PendingLimits;
+  /** The server's own, for locks. */
+  everyThread: Visibility<"threads">;
+  /** Of threads that a run creates and that stay after it. */
+  threadTtl: ThreadTtl | undefined;
+}
+
+/** Characters that the runs of a batch may take over together from their assistants and threads: each has a copy. */
+const TAKEN_OVER_AT_MOST = 16_000_000;
+
+const takenOver = ({ config, context, metadata }: RunRow): number =>
+  JSON.stringify([config, context, metadata]).length;
+
+/** Another caller has made a thread that a batch was about to make. */
+export class ThreadAppeared extends Error {}
+
+const batchTooLarge = () =>
+  invalid(
+    `The runs of this batch would hold more than ${TAKEN_OVER_AT_MOST} characters of 'config', 'context' and 'metadata' ` +
+      "in all, with what they take over from their assistants and threads: send fewer at a time.",
+  );
+
+/** Stores several runs in one transaction: all of them or, if one is refused, none. */
+export const createBatches = (parts: BatchParts) => {
+  const { database, repository, announcements, behindOthers, limits, everyThread, threadTtl } = parts;
+
+  /**
+   * Of the threads that the runs name, those that the creators of the runs may see. Nobody else's are locked: their runs could not
+   * end meanwhile, and who waits for a lock knows that somebody has it. One statement for each filter; nearly always that is one.
+   */
+  const seenThreads = async (transaction: Queryable, named: readonly GrantedRequest[]): Promise<string[]> => {
+    const byFilter = new Map<string, { filter: Visibility<"threads">; threadIds: string[] }>();
+    for (const { rights, run } of named) {
+      const text = JSON.stringify([rights.threads.pieces("metadata")]);
+      const one = byFilter.get(text) ?? { filter: rights.threads, threadIds: [] };
+      one.threadIds.push(run.threadId);
+      byFilter.set(text, one);
+    }
+    const seen: string[] = [];
+    for (const { filter, threadIds } of byFilter.values())
+      seen.push(...(await repository.threadsSeen(filter, threadIds, transaction)));
+    return seen;
+  };
+
+  /** `threads`: those that are there, locked; one that is made for a run is added. */
+  const storeOne = async (
+    transaction: Queryable,
+    { rights, run, placement }: GrantedRequest,
+    threads: Set<string>,
+  ): Promise<BehindOthers> => {
+    if (threads.has(run.threadId)) {
+      const isHidden = await repository.threadIsHidden(rights.threads, run.threadId, transaction);
+      if (!isHidden) return await behindOthers.store(transaction, rights, run);
+    }
+    if (placement.kind === "thread" && !placement.createIfMissing) throw threadNotFound(run.threadId);
+    const row = await createWithThread(transaction, rights, run, undefined, threadTtl);
+    if (row !== undefined) threads.add(run.threadId);
+    else if (await repository.threadIsHidden(rights.threads, run.threadId, transaction)) {
+      throw threadTaken(run.threadId);
+    } else if (await repository.threadExists(rights.threads, run.threadId, transaction)) {
+      throw new ThreadAppeared();
+    }
+    return { row, replaced: NOTHING_REPLACED };
+  };
+
+  /**
+   * Throws `ThreadAppeared`: then nothing is stored, and it can be tried again. Throws `invalid` for too much in all, `tooMany` where
+   * more would wait than may.
+   */
+  const storeAll = async (requested: readonly GrantedRequest[]): Promise<RunRow[]> => {
+    const replaced: Replaced[] = [];
+    const rows = await database.transaction(async (transaction) => {
+      const named = requested.filter(({ placement }) => placement.kind === "thread");
+      const threads = await lockThreads(
+        transaction,
+        // All in one order, whatever each run's creator may see.
+        everyThread,
+        await seenThreads(transaction, named),
+      );
+      const replacing = named.filter(
+        ({ run }) => run.multitaskStrategy !== "enqueue" && threads.has(run.threadId),
+      );
+      await lockUnfinishedOf(
+        transaction,
+        replacing.map(({ run }) => run.threadId),
+      );
+      const [first] = requested;
+      if (first !== undefined) await limits.assertRoomOfCaller(transaction, first.run, requested.length);
+      const created = new Map<string, RunRow>();
+      let characters = 0;
+      // In the order of the threads, since another batch may be about to make the same ones.
+      for (const one of requested.toSorted((a, b) => (a.run.threadId < b.run.threadId ? -1 : 1))) {
+        const stored = await storeOne(transaction, one, threads);
+        if (stored.row === undefined) throw assistantNotFound(one.assistant);
+        characters += takenOver(stored.row);
+        if (characters > TAKEN_OVER_AT_MOST) throw batchTooLarge();
+        created.set(stored.row.run_id, stored.row);
+        replaced.push(stored.replaced);
+      }
+      return requested.flatMap(({ run }) => created.get(run.runId) ?? []);
+    });
+    for (const ended of replaced) behindOthers.announce(announcements, ended);
+    return rows;
+  };
+
+  return storeAll;
+};

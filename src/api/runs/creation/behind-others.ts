@@ -1,0 +1,74 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import type { CancelAction, RunRow } from "../../../platform/database/tables.ts";
+import { threadBusy, ThreadChangedError } from "../../../platform/domain/errors.ts";
+import type { Announcements } from "../announcements.ts";
+import type { RunEnd } from "../../../engine/queue/attempts.ts";
+import type { RunEnds } from "../../../engine/queue/ending.ts";
+import { askToCancel } from "../../../engine/queue/sql/ask-to-cancel.ts";
+import { createBehindOthers as insertBehindOthers } from "../../../engine/queue/sql/create-behind-others.ts";
+import type { CreationRights, NewRun } from "../../../engine/queue/sql/create.ts";
+import { lockUnfinished, type UnfinishedRunRow } from "../../../engine/queue/sql/lock-unfinished.ts";
+import { turnsOfThread } from "../../../engine/queue/sql/turns-of-thread.ts";
+import { decideMultitask } from "./multitask.ts";
+import type { PendingLimits } from "./pending-limits.ts";
+
+/** What became of the others for a new run. */
+export interface Replaced {
+  ended: readonly RunEnd[];
+  askedToStop: readonly { run: UnfinishedRunRow; action: CancelAction }[];
+}
+
+export const NOTHING_REPLACED: Replaced = { ended: [], askedToStop: [] };
+
+export interface BehindOthers {
+  /** Undefined if the assistant is missing: the caller rolls back, since others may have been ended for the run. */
+  row: RunRow | undefined;
+  replaced: Replaced;
+}
+
+/** The slow way to create a run, for a thread that may not be idle: with the decision in multitask.ts. */
+export const createBehindOthers = (ends: Pick<RunEnds, "replaceWaiting">, limits: PendingLimits) => ({
+  /**
+   * The caller holds the thread's lock. Throws `threadBusy` if the run would rather not be there then, ThreadChangedError if another
+   * was created since its creator looked, `tooMany` if as many wait there as may.
+   */
+  async store(transaction: Queryable, rights: CreationRights, run: NewRun): Promise<BehindOthers> {
+    const { turnsSeen } = run;
+    if (turnsSeen !== undefined && (await turnsOfThread(transaction, run.threadId)) !== turnsSeen)
+      throw new ThreadChangedError(run.threadId);
+    // Whoever waits behind all of them need not know them: there may be 20,000.
+    const unfinished =
+      run.multitaskStrategy === "enqueue" ? [] : await lockUnfinished(transaction, run.threadId);
+    const decision = decideMultitask(
+      run.multitaskStrategy,
+      unfinished.map(({ run_id, status }) => ({ runId: run_id, status })),
+    );
+    if (decision.kind === "reject") throw threadBusy(run.threadId);
+    const byId = new Map(unfinished.map((other) => [other.run_id, other]));
+    const ended: RunEnd[] = [];
+    const askedToStop: { run: UnfinishedRunRow; action: CancelAction }[] = [];
+    for (const action of ["interrupt", "rollback"] as const) {
+      const meant = decision.cancel.filter((one) => one.action === action);
+      const others = meant.flatMap(({ runId }) => byId.get(runId) ?? []);
+      const pending = others.filter(({ status }) => status === "pending");
+      const running = others.filter(({ status }) => status === "running");
+      ended.push(...(await ends.replaceWaiting(transaction, pending, action, "replaced")));
+      if (running.length > 0) await askToCancel(transaction, running, action, "replaced");
+      askedToStop.push(...running.map((other) => ({ run: other, action })));
+    }
+    const row = await insertBehindOthers(transaction, rights, run, {
+      replacedPending: ended.length,
+      pendingAtMost: limits.onThread(run),
+    });
+    if (row === undefined) await limits.assertRoomOnThread(transaction, run);
+    return { row, replaced: { ended, askedToStop } };
+  },
+
+  /** Once it is committed. */
+  announce(announcements: Announcements, { ended, askedToStop }: Replaced): void {
+    for (const { run, action } of askedToStop) announcements.stop(run, action);
+    for (const end of ended) announcements.ended(end);
+  },
+});
+
+export type BehindOthersStore = ReturnType<typeof createBehindOthers>;

@@ -1,0 +1,157 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import { assistantNotFound, ThreadloomError } from "../../../platform/domain/errors.ts";
+import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
+import { createOnThreads, createThreadless } from "../../../engine/queue/sql/create-many.ts";
+import type { CreationRights } from "../../../engine/queue/sql/create.ts";
+import { lockFreeThreads, type LockedThread } from "../../../engine/queue/sql/lock-threads.ts";
+import { lockUnfinishedOf } from "../../../engine/queue/sql/lock-unfinished.ts";
+import type { Announcements } from "../announcements.ts";
+import type { BehindOthersStore, Replaced } from "./behind-others.ts";
+import type { PendingLimits } from "./pending-limits.ts";
+import type { RequestedRun } from "./requests.ts";
+
+export interface ScheduledRunParts {
+  announcements: Announcements;
+  behindOthers: BehindOthersStore;
+  limits: PendingLimits;
+  /** Counts a run of this caller in its runs of a minute; false if it has had as many as it may. */
+  takesRun(caller: string | null): boolean;
+  /** Of threads that a run creates and that stay after it. */
+  threadTtl: ThreadTtl | undefined;
+}
+
+/** What became of a run that was asked for. */
+export type Scheduled =
+  | "stored"
+  /** Its thread has a run in progress, and it would rather not be there then. */
+  | "rejected"
+  /** As many wait on its thread, or for its caller, as may. */
+  | "full"
+  /** Its caller has had as many runs in a minute as it may. */
+  | "too often"
+  /** Its thread is locked by somebody else at this moment, or gone. */
+  | "not now"
+  | "no assistant";
+
+export interface ScheduledRuns {
+  /** By the runs' ids. */
+  outcomes: ReadonlyMap<string, Scheduled>;
+  /** Tells whom it concerns; once it is committed. */
+  announce(): void;
+}
+
+/** Stores runs that no request waits for, many at a time, within a transaction of the caller's. They wait in the queue. */
+export const createScheduledRuns = ({
+  announcements,
+  behindOthers,
+  limits,
+  takesRun,
+  threadTtl,
+}: ScheduledRunParts) => {
+  const storeOnThread = async (
+    transaction: Queryable,
+    rights: CreationRights,
+    { run }: RequestedRun,
+    replaced: Replaced[],
+  ): Promise<Scheduled> => {
+    try {
+      const stored = await behindOthers.store(transaction, rights, run);
+      // Others may have been ended for it: the caller rolls back.
+      if (stored.row === undefined) throw assistantNotFound(run.assistantId);
+      replaced.push(stored.replaced);
+      return "stored";
+    } catch (error) {
+      // Of the thread; thrown before anything of it is written.
+      if (error instanceof ThreadloomError && error.kind === "conflict") return "rejected";
+      // Only who waits behind others is one too many: nothing was ended for it either.
+      if (error instanceof ThreadloomError && error.kind === "too_many") return "full";
+      throw error;
+    }
+  };
+
+  /** All at once that need no decision, one for each thread. Answers the rest, in its order. */
+  const storeManyOnThreads = async (
+    transaction: Queryable,
+    rights: CreationRights,
+    free: readonly RequestedRun[],
+    { locked, outcomes }: { locked: ReadonlyMap<string, LockedThread>; outcomes: Map<string, Scheduled> },
+  ): Promise<RequestedRun[]> => {
+    const first = new Map<string, RequestedRun>();
+    for (const one of free) if (!first.has(one.run.threadId)) first.set(one.run.threadId, one);
+    const simple = [...first.values()].filter(
+      ({ run }) => run.multitaskStrategy === "enqueue" || locked.get(run.threadId)?.isIdle === true,
+    );
+    const isFull = ({ run }: RequestedRun): boolean => {
+      const atMost = limits.onThread(run);
+      return atMost !== null && (locked.get(run.threadId)?.pending ?? 0) >= atMost;
+    };
+    for (const { run } of simple.filter(isFull)) outcomes.set(run.runId, "full");
+    const runs = simple.filter((one) => !isFull(one)).map(({ run }) => run);
+    for (const { runId } of runs) outcomes.set(runId, "no assistant");
+    for (const { runId } of await createOnThreads(transaction, rights, runs)) outcomes.set(runId, "stored");
+    const done = new Set(simple);
+    return free.filter((one) => !done.has(one));
+  };
+
+  /**
+   * Waits for no thread: the caller may hold what others want who hold a thread. Throws `assistantNotFound` for a run that
+   * would have ended others and can't be stored: the caller rolls back.
+   */
+  return async (
+    transaction: Queryable,
+    rights: CreationRights,
+    requested: readonly RequestedRun[],
+  ): Promise<ScheduledRuns> => {
+    const outcomes = new Map<string, Scheduled>();
+    const replaced: Replaced[] = [];
+
+    const room = await limits.roomOfCallers(
+      transaction,
+      requested.map(({ run }) => run),
+    );
+    const taken = requested.filter(({ run: { runId, caller } }) => {
+      const left = caller === null ? undefined : room.get(caller);
+      if (left !== undefined && left <= 0) outcomes.set(runId, "full");
+      else if (!takesRun(caller)) outcomes.set(runId, "too often");
+      else {
+        if (caller !== null && left !== undefined) room.set(caller, left - 1);
+        return true;
+      }
+      return false;
+    });
+
+    const threadless = taken.filter(({ placement }) => placement.kind === "threadless");
+    const runs = threadless.map(({ run }) => run);
+    for (const { runId } of runs) outcomes.set(runId, "no assistant");
+    for (const { runId } of await createThreadless(transaction, rights, runs, threadTtl))
+      outcomes.set(runId, "stored");
+
+    const onThread = taken.filter(({ placement }) => placement.kind === "thread");
+    for (const { run } of onThread) outcomes.set(run.runId, "not now");
+    const threadIds = onThread.map(({ run }) => run.threadId);
+    const locked = await lockFreeThreads(transaction, rights.threads, threadIds);
+    const free = onThread.filter(({ run }) => locked.has(run.threadId));
+    const others = await storeManyOnThreads(transaction, rights, free, { locked, outcomes });
+    const replacing = others.filter(({ run }) => run.multitaskStrategy !== "enqueue");
+    await lockUnfinishedOf(
+      transaction,
+      replacing.map(({ run }) => run.threadId),
+    );
+    for (const one of others)
+      outcomes.set(one.run.runId, await storeOnThread(transaction, rights, one, replaced));
+
+    // No more than their ids: whoever stores thousands tells of them at the end.
+    const stored = requested
+      .filter(({ run }) => outcomes.get(run.runId) === "stored")
+      .map(({ run }) => ({ run_id: run.runId, thread_id: run.threadId }));
+    return {
+      outcomes,
+      announce() {
+        for (const others of replaced) behindOthers.announce(announcements, others);
+        for (const run of stored) announcements.available(run, 0);
+      },
+    };
+  };
+};
+
+export type StoreScheduledRuns = ReturnType<typeof createScheduledRuns>;

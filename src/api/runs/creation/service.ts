@@ -1,0 +1,93 @@
+import type { Authorize } from "../../../access/authorize.ts";
+import type { Caller } from "../../../access/caller.ts";
+import type { Database } from "../../../platform/database/database.ts";
+import type { CreatedRun } from "../joining/results.ts";
+import { toRunRecord } from "../record.ts";
+import type { RunBody, RunRecord, ThreadlessRunBody } from "../schemas.ts";
+import type { RunCreation } from "./creation.ts";
+import { createRunGrants } from "./granted.ts";
+import { requestedRun, type GrantedRequest, type Placement } from "./requests.ts";
+
+export interface CreationServiceParts {
+  authorize: Authorize;
+  database: Database;
+  creation: RunCreation;
+  processId: string;
+}
+
+/** What a request says of a run beside its body. */
+export interface CreationManner {
+  streamed?: boolean;
+  /** Those of its headers that the run's graph finds in its configuration. */
+  headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** On a thread of the run's own, unless the body names one. */
+const placementOf = (body: ThreadlessRunBody): Placement =>
+  body.thread_id === undefined
+    ? { kind: "threadless", keep: body.on_completion === "keep" }
+    : { kind: "thread", threadId: body.thread_id, createIfMissing: body.if_not_exists === "create" };
+
+/**
+ * Creates runs. `streamed`: their creator reads their events from the first on. `eventStreaming`: the run was started by a
+ * command of event streaming. `turnsSeen`: see NewRun; without the thread as it was seen there is a conflict.
+ */
+export const createCreationService = ({ authorize, database, creation, processId }: CreationServiceParts) => {
+  const grant = createRunGrants(authorize, database.cipher);
+
+  return {
+    async createOnThread(
+      caller: Caller,
+      threadId: string,
+      body: RunBody,
+      {
+        streamed = false,
+        eventStreaming = false,
+        turnsSeen,
+        headers,
+      }: CreationManner & {
+        eventStreaming?: boolean;
+        turnsSeen?: number | undefined;
+      } = {},
+    ): Promise<CreatedRun> {
+      const { rights, body: granted, ...run } = await grant(caller, body, threadId);
+      const createIfMissing = granted.if_not_exists === "create";
+      const placement: Placement = { kind: "thread", threadId, createIfMissing };
+      const readerId = streamed ? processId : null;
+      return await creation.create(
+        rights,
+        requestedRun(granted, placement, { ...run, readerId, eventStreaming, turnsSeen, headers }),
+      );
+    },
+
+    async createThreadless(
+      caller: Caller,
+      body: ThreadlessRunBody,
+      { streamed = false, headers }: CreationManner = {},
+    ): Promise<CreatedRun> {
+      const { rights, body: granted, ...run } = await grant(caller, body, body.thread_id);
+      const readerId = streamed ? processId : null;
+      return await creation.create(
+        rights,
+        requestedRun(granted, placementOf(granted), { ...run, readerId, headers }),
+      );
+    },
+
+    /** All of them or, if one is refused, none. */
+    async createBatch(
+      caller: Caller,
+      bodies: ThreadlessRunBody[],
+      { headers }: Pick<CreationManner, "headers"> = {},
+    ): Promise<RunRecord[]> {
+      const asked: GrantedRequest[] = [];
+      for (const one of bodies) {
+        const { rights, body, ...run } = await grant(caller, one, one.thread_id);
+        asked.push({ rights, ...requestedRun(body, placementOf(body), { ...run, readerId: null, headers }) });
+      }
+      const rows = await creation.createAll(asked);
+      return rows.map(toRunRecord);
+    },
+  };
+};
+
+export type CreationService = ReturnType<typeof createCreationService>;

@@ -1,0 +1,172 @@
+import type { HeldAccess } from "../../../access/asking-again.ts";
+import type { Caller } from "../../../access/caller.ts";
+import type { AnswerRoom } from "../../../http/answer-room.ts";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { callerGone } from "../../../http/caller-gone.ts";
+import type { RunReader } from "../../../engine/events/readers/channel-reader.ts";
+import { lossOf } from "../../../engine/events/transports/farewell.ts";
+import { sendRunEvents, wasDropped } from "../../../engine/events/transports/server-sent-events.ts";
+import { answerPatiently } from "./patient-answer.ts";
+import { toRunRecord } from "../record.ts";
+import type { RunSelector } from "../repository.ts";
+import type { CreatedRun, ResultAsking } from "./results.ts";
+import type { RunRecord } from "../schemas.ts";
+import type { JoiningService } from "./service.ts";
+
+/** What becomes of a run whose client leaves before its end. */
+type OnDisconnect = "cancel" | "continue";
+
+const selectorOf = ({ row }: CreatedRun): RunSelector => ({ threadId: row.thread_id, runId: row.run_id });
+const runAddress = ({ server }: FastifyReply, { threadId, runId }: RunSelector): string =>
+  `${server.mountPrefix}/threads/${threadId}/runs/${runId}`;
+
+/** Which events of a run a client asked for; `after`: those behind this one; `checkpointId`: see JoiningService. */
+interface Asked {
+  modes?: string[] | undefined;
+  namespaces: string[] | undefined;
+  after: number | undefined;
+  checkpointId?: string | undefined;
+}
+
+/** Has it asked again whether the caller of a request may go on reading a run. */
+const holdFor = ({ request }: FastifyReply, selector: RunSelector, joining: JoiningService): HeldAccess =>
+  request.holdAccess(async (caller, once) => await joining.assertStill(caller, selector, once));
+
+const sendEvents = async (
+  reply: FastifyReply,
+  selector: RunSelector,
+  reader: RunReader,
+  joining: JoiningService,
+  { modes, namespaces, after, checkpointId }: Asked,
+): Promise<Awaited<ReturnType<typeof sendRunEvents>>> => {
+  // For who loses the connection before its first event, and so has no Last-Event-ID to come back with.
+  const parameters = new URLSearchParams();
+  for (const mode of modes ?? []) parameters.append("stream_mode", mode);
+  for (const namespace of namespaces ?? []) parameters.append("namespace", namespace);
+  if (after !== undefined) parameters.set("last_event_id", String(after));
+  if (checkpointId !== undefined) parameters.set("checkpoint_id", checkpointId);
+  const query = parameters.toString();
+  void reply.headers({
+    "content-location": runAddress(reply, selector),
+    location: `${runAddress(reply, selector)}/stream${query === "" ? "" : `?${query}`}`,
+  });
+  const access = holdFor(reply, selector, joining);
+  try {
+    return await sendRunEvents(reply, reader, { modes: modes && new Set(modes), namespaces }, access);
+  } finally {
+    access.release();
+  }
+};
+
+/** What ends a run whose client has left. */
+interface CancelsRuns {
+  abandon(created: CreatedRun): Promise<void>;
+  cancel(caller: Caller, selector: RunSelector, how: typeof LEFT, wait: undefined): Promise<void>;
+}
+
+/** How a run ends whose client has left. */
+const LEFT = { action: "interrupt", reason: "disconnected" } as const;
+
+/** How runs are answered: as a record, as a result that is waited for, as a stream; each with the run's address. */
+export const createRunAnswers = (
+  app: Pick<FastifyInstance, "addHook">,
+  { joining, cancellation }: { joining: JoiningService; cancellation: CancelsRuns },
+  room: AnswerRoom,
+) => {
+  let stopping = false;
+  app.addHook("preClose", (done) => {
+    stopping = true;
+    done();
+  });
+
+  /** Ends a run by `end` if its client leaves before the answer; not if it is the server that cuts it off. */
+  const endOnDisconnect = (reply: FastifyReply, runId: string, end: () => Promise<void>): void => {
+    const onClose = (): void => {
+      if (stopping || reply.raw.writableFinished || wasDropped(reply)) return;
+      end().catch((error: unknown) => {
+        reply.log.debug({ err: error, run_id: runId }, "nothing to cancel after a client left");
+      });
+    };
+    // It may have left while its run was being stored.
+    if (reply.raw.destroyed) onClose();
+    else reply.raw.once("close", onClose);
+  };
+
+  const abandonOnDisconnect = (reply: FastifyReply, created: CreatedRun): void =>
+    endOnDisconnect(reply, created.row.run_id, () => cancellation.abandon(created));
+
+  /** Whoever joins a run ends it as its caller, who may not be allowed to. */
+  const cancelOnDisconnect = (reply: FastifyReply, selector: RunSelector): void =>
+    endOnDisconnect(reply, selector.runId, () =>
+      cancellation.cancel(reply.request.caller, selector, LEFT, undefined),
+    );
+
+  const sendResult = (
+    reply: FastifyReply,
+    selector: RunSelector,
+    result: (asking: ResultAsking) => Promise<string>,
+  ): FastifyReply => {
+    void reply.headers({
+      "content-location": runAddress(reply, selector),
+      location: `${runAddress(reply, selector)}/join`,
+    });
+    // The run is stored: clients would repeat what is refused.
+    const whenLarge = (bytes: number) => room.reserve(reply.raw, bytes, { isRefusable: false });
+    const access = holdFor(reply, selector, joining);
+    const lost = new Promise<string>((resolve) =>
+      access.signal.addEventListener("abort", () =>
+        resolve(JSON.stringify({ __error__: lossOf(access.signal.reason) })),
+      ),
+    );
+    const told = result({ signal: callerGone(reply.raw, access.signal), whenLarge });
+    const answer = Promise.race([told, lost]).finally(() => access.release());
+    return answerPatiently(reply, answer, room);
+  };
+
+  return {
+    /** The record of a run that was just created. */
+    created(reply: FastifyReply, created: CreatedRun): RunRecord {
+      void reply.header("content-location", runAddress(reply, selectorOf(created)));
+      return toRunRecord(created.row);
+    },
+
+    /** The result of a run that was just created. */
+    wait(reply: FastifyReply, created: CreatedRun, onDisconnect: OnDisconnect): FastifyReply {
+      if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
+      return sendResult(reply, selectorOf(created), (asking) => joining.result(created, asking));
+    },
+
+    /** The result of a run that was created before. */
+    join(reply: FastifyReply, selector: RunSelector, onDisconnect: OnDisconnect): FastifyReply {
+      if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
+      const { caller } = reply.request;
+      return sendResult(reply, selector, (asking) => joining.join(caller, selector, asking));
+    },
+
+    /** The events of a run that was just created. */
+    async stream(
+      reply: FastifyReply,
+      created: CreatedRun,
+      { namespaces, onDisconnect }: { namespaces: string[] | undefined; onDisconnect: OnDisconnect },
+    ): Promise<void> {
+      const selector = selectorOf(created);
+      const reader = joining.readCreated(created);
+      if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
+      const end = await sendEvents(reply, selector, reader, joining, { namespaces, after: -1 });
+      if (end === "ended") await joining.forget(created);
+    },
+
+    /** The events of a run that was created before. */
+    async joinStream(
+      reply: FastifyReply,
+      selector: RunSelector,
+      reader: RunReader,
+      { onDisconnect, ...asked }: Asked & { onDisconnect: OnDisconnect },
+    ): Promise<void> {
+      if (onDisconnect === "cancel") cancelOnDisconnect(reply, selector);
+      await sendEvents(reply, selector, reader, joining, asked);
+    },
+  };
+};
+
+export type RunAnswers = ReturnType<typeof createRunAnswers>;

@@ -1,0 +1,105 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { z } from "zod";
+import { invalid } from "../../../platform/domain/errors.ts";
+import type { RoutePlugin } from "../../../http/route-plugin.ts";
+import { events, refusals, tags, threadlessTags, values } from "../descriptions.ts";
+import type { RunSelector } from "../repository.ts";
+import { bareRunPath, joinQuery, joinStreamHeaders, joinStreamQuery, runPath } from "../schemas.ts";
+import type { RunAnswers } from "./answers.ts";
+import type { JoiningService } from "./service.ts";
+
+/**
+ * `Last-Event-ID`: the last event that the client has; -1 for all. A client that comes back before it has seen one has
+ * no such header, but what `Location` told it.
+ */
+const lastEventId = (request: FastifyRequest, named: number | undefined): number | undefined => {
+  const header = request.headers["last-event-id"];
+  if (typeof header !== "string" || header === "") return named;
+  if (!/^-?\d{1,15}$/.test(header)) throw invalid("'Last-Event-ID' must be the id of an event, or -1.");
+  return Number(header);
+};
+
+const onDisconnectOf = ({ cancel_on_disconnect: cancels }: z.output<typeof joinQuery>) =>
+  cancels ? "cancel" : "continue";
+
+/** Runs that are joined or streamed after their creation. */
+export const createJoiningRoutes =
+  (service: JoiningService, answers: RunAnswers): RoutePlugin =>
+  async (app) => {
+    app.get(
+      "/threads/:thread_id/runs/:run_id/join",
+      {
+        config: { waits: true },
+        schema: {
+          tags,
+          summary: "Wait until a run has ended",
+          params: runPath,
+          querystring: joinQuery,
+          response: { 200: values, ...refusals },
+        },
+      },
+      async (request, reply) => {
+        const selector = { threadId: request.params.thread_id, runId: request.params.run_id };
+        await service.assertThere(request.caller, selector); // a missing one is a 404 before anything is answered
+        return answers.join(reply, selector, onDisconnectOf(request.query));
+      },
+    );
+
+    const joinStream = async (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      selector: RunSelector,
+      query: z.output<typeof joinStreamQuery>,
+    ): Promise<void> => {
+      const after = lastEventId(request, query.last_event_id);
+      const { stream_mode: modes, namespace: namespaces, checkpoint_id: checkpointId } = query;
+      const reader = await service.read(request.caller, selector, { after, checkpointId });
+      const onDisconnect = onDisconnectOf(query);
+      const asked = { modes, namespaces, after, checkpointId };
+      await answers.joinStream(reply, selector, reader, { ...asked, onDisconnect });
+    };
+
+    app.get(
+      "/threads/:thread_id/runs/:run_id/stream",
+      {
+        sse: "manual",
+        schema: {
+          tags,
+          summary: "Stream a run that was created before",
+          params: runPath,
+          querystring: joinStreamQuery,
+          headers: joinStreamHeaders,
+          response: { 200: events, ...refusals },
+        },
+      },
+      async (request, reply) =>
+        await joinStream(
+          request,
+          reply,
+          { threadId: request.params.thread_id, runId: request.params.run_id },
+          request.query,
+        ),
+    );
+
+    app.get(
+      "/runs/:run_id/stream",
+      {
+        sse: "manual",
+        schema: {
+          tags: threadlessTags,
+          summary: "Stream a run by its id alone",
+          params: bareRunPath,
+          querystring: joinStreamQuery,
+          headers: joinStreamHeaders,
+          response: { 200: events, ...refusals },
+        },
+      },
+      async (request, reply) =>
+        await joinStream(
+          request,
+          reply,
+          await service.locate(request.caller, request.params.run_id),
+          request.query,
+        ),
+    );
+  };

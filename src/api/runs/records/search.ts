@@ -1,0 +1,215 @@
+import type { Visibility } from "../../../access/visibility.ts";
+import { roomyPage, type PageColumns, type PageWeight } from "../../../platform/database/bounded-reads.ts";
+import type { Database } from "../../../platform/database/database.ts";
+import type { RunRow, RunStatus } from "../../../platform/database/tables.ts";
+import { assertSearchable } from "../../../platform/encryption/json.ts";
+import {
+  assertOnePlace,
+  ID,
+  MICROSECONDS,
+  microsecondsOf,
+  readCursor,
+  timeOf,
+  writeCursor,
+} from "../../../platform/domain/cursors.ts";
+import { ThreadloomError } from "../../../platform/domain/errors.ts";
+import { openRuns, SHOWN_COLUMNS } from "../../../engine/queue/columns.ts";
+import { runVisible } from "../../../engine/queue/run-visible.ts";
+import type { RunSearch } from "../schemas.ts";
+
+/** A run without what it was asked to do: inputs may be megabytes each. */
+export type RunSummaryRow = Omit<RunRow, "config" | "context" | "kwargs">;
+
+export interface RunListOptions {
+  limit: number;
+  offset: number;
+  cursor?: string | undefined;
+  status?: RunStatus;
+}
+
+/** Where the next page begins; nothing of it on the last one. */
+export interface NextPage {
+  /** Its offset; undefined behind a cursor. */
+  next: number | undefined;
+  cursor: string | undefined;
+}
+
+export interface RunPage extends NextPage {
+  rows: RunSummaryRow[];
+  /** How many match; undefined if those are more than are counted, if counting takes too long, and behind a cursor. */
+  total: number | undefined;
+}
+
+/** Of metadata and errors, on one page: it ends before, and says where the next one begins. */
+const SUMMARIES_BYTES_AT_MOST = 4 * 1024 * 1024;
+const SUMMARY_WEIGHT: PageWeight = { columns: ["metadata", "error"], bytesAtMost: SUMMARIES_BYTES_AT_MOST };
+/** `kwargs`, with a run's input, is text: its length is known without reading it. */
+const WEIGHT: PageWeight = {
+  columns: ["metadata", "error", "config", "context"],
+  octets: "octet_length(kwargs::text)",
+  sent: `page.*, ${microsecondsOf("created_at")} as created_us`,
+};
+/** Of the lists, for their cursors. */
+const RUNS_OF_THREAD = "runs of a thread";
+const runsBy = (order: "asc" | "desc"): string => `runs ${order}`;
+/** Counting costs a look at every run that matches, which may be millions. */
+const COUNTED_AT_MOST = 10_000;
+/**
+ * The id of a run says when the process that created it began to store it, `created_at` when the database did: by
+ * another clock, and a while later if the database was away meanwhile.
+ */
+const CLOCKS_DIFFER_AT_MOST_MS = 600_000;
+
+const COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, multitask_strategy, error, cancel_reason,
+  attempt, lost_attempts, available_at, started_at, created_at, updated_at`;
+
+/** The smallest or largest UUIDv7 of a moment. */
+const idAt = (time: number, rest: "0" | "f"): string => {
+  const hex = Math.max(0, time).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-${rest.repeat(4)}-${rest.repeat(4)}-${rest.repeat(12)}`;
+};
+
+const conditions = (
+  { cipher }: Database,
+  visibility: Visibility<"threads">,
+  search: RunSearch,
+): { where: string; values: unknown[] } => {
+  const clauses: string[] = [];
+  const values: unknown[] = [];
+  const add = (clause: string, value: unknown): void => {
+    values.push(value);
+    clauses.push(clause.replace("?", `$${values.length}`));
+  };
+  // As a literal, one of six: the planner can't know that a parameter is what a partial index is about.
+  if (search.status !== undefined) clauses.push(`status = '${search.status}'`);
+  if (search.run_id !== undefined) add("run_id = ?::uuid", search.run_id);
+  if (search.graph_id !== undefined) add("graph_id = ?", search.graph_id);
+  if (search.assistant_id !== undefined) add("assistant_id = ?::uuid", search.assistant_id);
+  if (search.thread_id !== undefined) add("thread_id = ?::uuid", search.thread_id);
+  assertSearchable(cipher, search.metadata);
+  if (search.metadata !== undefined) add("metadata @> ?::jsonb", JSON.stringify(search.metadata));
+  if (search.created_after !== undefined) {
+    const from = search.created_after;
+    add("run_id >= ?::uuid", idAt(from.getTime() - CLOCKS_DIFFER_AT_MOST_MS, "0"));
+    // What an answer shows has whole milliseconds: whoever gives it back means this run, too.
+    add("created_at >= ?::timestamptz", from.toISOString());
+  }
+  if (search.created_before !== undefined) {
+    const until = search.created_before;
+    add("run_id <= ?::uuid", idAt(until.getTime() + CLOCKS_DIFFER_AT_MOST_MS, "f"));
+    add("created_at < ?::timestamptz", until.toISOString());
+  }
+  clauses.push(runVisible(visibility, values));
+  return { where: `where ${clauses.join(" and ")}`, values };
+};
+
+/** `found`: the page as far as there was room for it, of one row more than was asked for. */
+const nextOf = <Row extends PageColumns>(
+  rows: readonly Row[],
+  found: readonly Row[],
+  { offset, cursor }: { offset: number; cursor?: string | undefined },
+  cursorBehind: (row: Row) => string,
+): NextPage => {
+  const last = rows.at(-1);
+  if (last === undefined || rows.length >= Number(found[0]?.page_rows ?? 0))
+    return { next: undefined, cursor: undefined };
+  return { next: cursor === undefined ? offset + rows.length : undefined, cursor: cursorBehind(last) };
+};
+
+/**
+ * Runs of all threads in the order of their ids, which is that of their creation (UUIDv7): so that needs no index of its
+ * own, which every run would have to be entered in three times. Indexes: runs_pkey; runs_failed for runs that ended
+ * otherwise than well; runs_pending_of_thread; runs_by_thread. A graph or metadata that hardly any run has are looked for until
+ * the time of a bounded read is over, which is said then.
+ */
+export const createRunSearcher = (database: Database) => {
+  /** Undefined if they are more than are counted, or if it takes too long: the page is there all the same. */
+  const count = async (
+    where: string,
+    values: readonly unknown[],
+    signal: AbortSignal | undefined,
+  ): Promise<number | undefined> => {
+    try {
+      const [counted] = await database.boundedRead<{ total: string }>(
+        `select count(*) as total from (select from threadloom.runs r ${where} limit $${values.length + 1}::int) matching`,
+        [...values, COUNTED_AT_MOST + 1],
+        signal,
+      );
+      const total = Number(counted?.total ?? 0);
+      return total > COUNTED_AT_MOST ? undefined : total;
+    } catch (error) {
+      if (error instanceof ThreadloomError && error.kind === "invalid") return undefined;
+      throw error;
+    }
+  };
+
+  return {
+    /**
+     * Runs of a thread, newest first, with what they were asked to do: a page ends early when that has 16 MiB. Rejects like
+     * `boundedRead`. Index: runs_by_thread.
+     */
+    async list(
+      visibility: Visibility<"threads">,
+      threadId: string,
+      options: RunListOptions,
+      signal?: AbortSignal,
+    ): Promise<{ rows: RunRow[] } & NextPage> {
+      assertOnePlace(options);
+      const { limit, offset, cursor, status } = options;
+      const values: unknown[] = [threadId, status ?? null, limit + 1, offset];
+      const visible = runVisible(visibility, values);
+      let behind = "";
+      if (cursor !== undefined) {
+        const [time = "", id = ""] = readCursor(cursor, RUNS_OF_THREAD, [MICROSECONDS, ID]);
+        const after = values.push(timeOf(time), id);
+        behind = `and (r.created_at, r.run_id) < ($${after - 1}::timestamptz, $${after}::uuid)`;
+      }
+      const found = await database.boundedRead<RunRow & PageColumns & { created_us: string }>(
+        roomyPage(
+          `select ${SHOWN_COLUMNS} from threadloom.runs r where r.thread_id = $1 and ($2::text is null or r.status = $2)
+         and ${visible} ${behind} order by r.created_at desc, r.run_id desc limit $3 offset $4`,
+          WEIGHT,
+        ),
+        values,
+        signal,
+      );
+      const rows = openRuns(database, found.slice(0, limit));
+      const next = nextOf(rows, found, options, (row) =>
+        writeCursor(RUNS_OF_THREAD, [row.created_us, row.run_id]),
+      );
+      return { rows, ...next };
+    },
+
+    /** Rejects like `boundedRead`. */
+    async page(visibility: Visibility<"threads">, search: RunSearch, signal?: AbortSignal): Promise<RunPage> {
+      assertOnePlace(search);
+      const { where, values } = conditions(database, visibility, search);
+      const { limit, offset, cursor } = search;
+      const order = search.sort_order ?? "desc";
+      const asked = [...values];
+      let behind = "";
+      if (cursor !== undefined) {
+        const [id] = readCursor(cursor, runsBy(order), [ID]);
+        behind = `and run_id ${order === "asc" ? ">" : "<"} $${asked.push(id)}::uuid`;
+      }
+      const found = await database.boundedRead<RunSummaryRow & PageColumns>(
+        roomyPage(
+          `select ${COLUMNS} from threadloom.runs r ${where} ${behind} order by run_id ${order}
+         limit $${asked.length + 1}::int offset $${asked.length + 2}::int`,
+          SUMMARY_WEIGHT,
+        ),
+        [...asked, limit + 1, offset],
+        signal,
+      );
+      const rows = openRuns(database, found.slice(0, limit));
+      const next = nextOf(rows, found, search, ({ run_id }) => writeCursor(runsBy(order), [run_id]));
+      if (cursor !== undefined) return { rows, total: undefined, ...next };
+      if (next.next === undefined && (rows.length > 0 || offset === 0)) {
+        return { rows, total: offset + rows.length, ...next };
+      }
+      return { rows, total: await count(where, values, signal), ...next };
+    },
+  };
+};
+
+export type RunSearcher = ReturnType<typeof createRunSearcher>;

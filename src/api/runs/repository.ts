@@ -1,0 +1,199 @@
+import type { Visibility } from "../../access/visibility.ts";
+import type { Database, Queryable } from "../../platform/database/database.ts";
+import type { ExecutedRunRow, RunRow, RunStatus } from "../../platform/database/tables.ts";
+import { openOf, openRow, RUN_JSON, THREAD_JSON } from "../../platform/encryption/columns.ts";
+import type { RunPhase } from "../../engine/events/log.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import { LARGE_ANSWER_BYTES, type WhenLarge } from "../../platform/lib/large-answers.ts";
+import { openRuns, RUN_COLUMNS, SHOWN_COLUMNS } from "../../engine/queue/columns.ts";
+import type { RunSelector } from "../../engine/queue/attempts.ts";
+import { runVisible } from "../../engine/queue/run-visible.ts";
+
+export type { RunSelector };
+
+/** `SHOWN_COLUMNS`, but of `kwargs`, which holds the input, only its length where it is large. */
+const BOUNDED_COLUMNS = `${SHOWN_COLUMNS.replace(
+  "r.kwargs",
+  `case when octet_length(r.kwargs::text) <= ${LARGE_ANSWER_BYTES} then r.kwargs end as kwargs`,
+)}, octet_length(r.kwargs::text) as kwargs_bytes`;
+
+/** What those who wait for the end of a run look at, each of them every second: not its input, which may be large. */
+export type AwaitedRunRow = Pick<RunRow, "status" | "error" | "worker_id" | "reader_id" | "delete_thread">;
+
+/** Reads of what stands around runs: their threads and assistants. */
+const createSurroundings = (database: Database) => ({
+  async assistantExists(visibility: Visibility<"assistants">, assistantId: string): Promise<boolean> {
+    const values: unknown[] = [assistantId];
+    const visible = visibility.condition("metadata", values);
+    const rows = await database.query(
+      `select 1 from threadloom.assistants where assistant_id = $1 and ${visible}`,
+      values,
+    );
+    return rows.length > 0;
+  },
+
+  async threadExists(
+    visibility: Visibility<"threads">,
+    threadId: string,
+    queryable: Queryable = database,
+  ): Promise<boolean> {
+    const values: unknown[] = [threadId];
+    const visible = visibility.condition("metadata", values);
+    const rows = await queryable.query(
+      `select 1 from threadloom.threads where thread_id = $1 and ${visible}`,
+      values,
+    );
+    return rows.length > 0;
+  },
+
+  /** Whether the thread is there, but not for this caller. */
+  async threadIsHidden(
+    visibility: Visibility<"threads">,
+    threadId: string,
+    queryable: Queryable = database,
+  ): Promise<boolean> {
+    if (visibility.hidesNothing) return false;
+    const values: unknown[] = [threadId];
+    const visible = visibility.condition("metadata", values);
+    const rows = await queryable.query(
+      `select 1 from threadloom.threads where thread_id = $1 and not coalesce(${visible}, false)`,
+      values,
+    );
+    return rows.length > 0;
+  },
+
+  /** Those of these threads that are there for this caller. Locks nothing. Index: threads_pkey. */
+  async threadsSeen(
+    visibility: Visibility<"threads">,
+    threadIds: readonly string[],
+    queryable: Queryable,
+  ): Promise<string[]> {
+    if (visibility.hidesNothing) return [...threadIds];
+    const values: unknown[] = [threadIds];
+    const visible = visibility.condition("metadata", values);
+    const rows = await queryable.query<{ thread_id: string }>(
+      `select thread_id from threadloom.threads where thread_id = any($1::uuid[]) and ${visible}`,
+      values,
+    );
+    return rows.map((row) => row.thread_id);
+  },
+
+  /** What waits for an answer on a thread: `{task_id: [{id, value}]}`. */
+  async interrupts(visibility: Visibility<"threads">, threadId: string): Promise<JsonObject> {
+    const values: unknown[] = [threadId];
+    const visible = visibility.condition("metadata", values);
+    const [row] = await database.query<{ interrupts: JsonObject }>(
+      `select interrupts from threadloom.threads where thread_id = $1 and ${visible}`,
+      values,
+    );
+    return row === undefined
+      ? {}
+      : openOf(database.cipher, THREAD_JSON, { thread_id: threadId }, row).interrupts;
+  },
+});
+
+/**
+ * Reads of single runs, as callers of the API see them: what a visibility hides is as if it were not there. All that writes
+ * the table `runs` is in queue/sql. Raw statements: most are asked for with each run, or with each second that one is waited
+ * for.
+ */
+export const createRunRepository = (database: Database) => ({
+  ...createSurroundings(database),
+
+  async find(
+    visibility: Visibility<"threads">,
+    { threadId, runId }: RunSelector,
+    queryable: Queryable = database,
+  ): Promise<RunRow | undefined> {
+    const values: unknown[] = [runId, threadId];
+    const visible = runVisible(visibility, values);
+    const rows = await queryable.query<RunRow>(
+      `select ${SHOWN_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
+      values,
+    );
+    return openRuns(queryable, rows)[0];
+  },
+
+  /** As `find`, for who goes on with its execution. */
+  async findToExecute(
+    visibility: Visibility<"threads">,
+    { threadId, runId }: RunSelector,
+  ): Promise<ExecutedRunRow | undefined> {
+    const values: unknown[] = [runId, threadId];
+    const visible = runVisible(visibility, values);
+    const rows = await database.query<ExecutedRunRow>(
+      `select ${RUN_COLUMNS}, r.auth_user from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
+      values,
+    );
+    return openRuns(database, rows)[0];
+  },
+
+  /** As `find`. An input over a megabyte is read by a second statement, when `whenLarge` has found room for it. */
+  async findWithRoom(
+    visibility: Visibility<"threads">,
+    selector: RunSelector,
+    whenLarge: WhenLarge,
+  ): Promise<RunRow | undefined> {
+    const values: unknown[] = [selector.runId, selector.threadId];
+    const visible = runVisible(visibility, values);
+    const [row] = await database.query<RunRow & { kwargs_bytes: number }>(
+      `select ${BOUNDED_COLUMNS} from threadloom.runs r where r.run_id = $1 and r.thread_id = $2 and ${visible}`,
+      values,
+    );
+    if (row === undefined || row.kwargs_bytes <= LARGE_ANSWER_BYTES)
+      return row && openRow(database.cipher, RUN_JSON, row);
+    await whenLarge(row.kwargs_bytes);
+    return await this.find(visibility, selector);
+  },
+
+  async findAwaited(
+    visibility: Visibility<"threads">,
+    { threadId, runId }: RunSelector,
+  ): Promise<AwaitedRunRow | undefined> {
+    const values: unknown[] = [runId, threadId];
+    const visible = runVisible(visibility, values);
+    const [row] = await database.query<AwaitedRunRow>(
+      `select status, error, worker_id, reader_id, delete_thread from threadloom.runs r
+       where run_id = $1 and thread_id = $2 and ${visible}`,
+      values,
+    );
+    return row && openOf(database.cipher, { error: RUN_JSON.error }, { run_id: runId }, row);
+  },
+
+  /** In the order of the ids; those that are gone are missing. */
+  async findAll(visibility: Visibility<"threads">, runIds: readonly string[]): Promise<RunRow[]> {
+    const values: unknown[] = [runIds];
+    const visible = runVisible(visibility, values);
+    const rows = await database.query<RunRow>(
+      `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = any($1::uuid[]) and ${visible}
+       order by array_position($1::uuid[], r.run_id)`,
+      values,
+    );
+    return openRuns(database, rows);
+  },
+
+  /** For the engine, which asks for no caller. */
+  async phaseOf({ threadId, runId }: RunSelector, processId: string): Promise<RunPhase> {
+    const [row] = await database.query<{ status: RunStatus; here: boolean; unlogged: boolean }>(
+      `select status, worker_id is not distinct from $3::uuid as here, unlogged_attempt is not distinct from attempt as unlogged
+       from threadloom.runs where thread_id = $1 and run_id = $2`,
+      [threadId, runId, processId],
+    );
+    if (row === undefined) return "ended";
+    if (row.status === "pending" || (row.status === "running" && row.here)) return "pending";
+    if (row.status === "running") return row.unlogged ? "running-unlogged" : "running";
+    return row.unlogged ? "ended-unlogged" : "ended";
+  },
+
+  async threadOf(visibility: Visibility<"threads">, runId: string): Promise<string | undefined> {
+    const values: unknown[] = [runId];
+    const visible = runVisible(visibility, values);
+    const rows = await database.query<{ thread_id: string }>(
+      `select thread_id from threadloom.runs r where run_id = $1 and ${visible}`,
+      values,
+    );
+    return rows[0]?.thread_id;
+  },
+});
+
+export type RunRepository = ReturnType<typeof createRunRepository>;

@@ -1,0 +1,19 @@
+import type { AnswerRoom } from "../../http/answer-room.ts";
+import type { RoutePlugin } from "../../http/route-plugin.ts";
+import { createCancellationRoutes } from "./cancellation/routes.ts";
+import { createCreationRoutes } from "./creation/routes.ts";
+import { createRunAnswers } from "./joining/answers.ts";
+import { createJoiningRoutes } from "./joining/routes.ts";
+import { createRecordRoutes } from "./records/routes.ts";
+import type { RunService } from "./service.ts";
+
+/** Runs over HTTP: the routes of each sub-room. `room`: for answers that hold a large state. */
+export const createRunRoutes =
+  (service: RunService, room: AnswerRoom): RoutePlugin =>
+  async (app) => {
+    const answers = createRunAnswers(app, service, room);
+    await app.register(createCreationRoutes(service.creation, answers));
+    await app.register(createRecordRoutes(service.records, room));
+    await app.register(createJoiningRoutes(service.joining, answers));
+    await app.register(createCancellationRoutes(service.cancellation));
+  };

@@ -1,0 +1,226 @@
+import { z } from "zod";
+import {
+  bodyOf,
+  channelUpdate,
+  checkpointNs,
+  cursor,
+  goto,
+  jsonObject,
+  jsonValue,
+  optional,
+  page,
+  queryBoolean,
+  queryInteger,
+  queryList,
+  queryTexts,
+  sortOrder,
+  storableConfig,
+  storableMetadata,
+  storableObject,
+  storableText,
+  uuid,
+} from "../../platform/domain/json-schemas.ts";
+import { storableFilter } from "../../platform/domain/search-filter.ts";
+
+/** Runs as the API takes and shows them. */
+
+/** Each is compared with the name of each event. */
+const NAMESPACES_AT_MOST = 100;
+
+/** Nodes before or after which a run stops; all of them: `*`. */
+export const nodeNames = z.union([z.literal("*"), z.array(storableText)]);
+
+const command = z.object({
+  update: optional(channelUpdate),
+  resume: jsonValue.optional(),
+  goto: optional(goto),
+});
+
+const checkpoint = z.object({
+  thread_id: optional(storableText),
+  checkpoint_ns: optional(checkpointNs),
+  checkpoint_id: optional(storableText),
+  checkpoint_map: optional(jsonObject),
+});
+
+/** Lenient: an unknown mode emits nothing, and clients run ahead of servers. */
+const streamMode = z
+  .union([storableText, z.array(storableText)])
+  .nullish()
+  .transform((mode) => (mode == null ? ["values"] : typeof mode === "string" ? [mode] : mode));
+
+const commonFields = {
+  assistant_id: storableText
+    .min(1)
+    .describe("An assistant's id, or a graph id for the graph's own assistant."),
+  input: jsonValue.optional().describe("The input of the graph."),
+  command: optional(command).describe("What to do instead of giving an input; wins over it."),
+  metadata: optional(storableMetadata),
+  config: optional(storableConfig),
+  context: optional(storableObject),
+  interrupt_before: optional(nodeNames),
+  interrupt_after: optional(nodeNames),
+  stream_mode: streamMode,
+  stream_subgraphs: optional(z.boolean()).transform((value) => value ?? false),
+  stream_resumable: optional(z.boolean()).transform((value) => value ?? false),
+  feedback_keys: optional(z.array(storableText)),
+  strict_resume: optional(z.boolean()).describe(
+    "Whether a resume that answers an interrupt which does not wait fails, and leaves the thread as it was.",
+  ),
+  after_seconds: optional(z.number().min(0).max(31_536_000)),
+  checkpoint_during: optional(z.boolean()),
+  durability: optional(z.enum(["sync", "async", "exit"])),
+  on_disconnect: optional(z.enum(["cancel", "continue"])).transform((value) => value ?? "continue"),
+  webhook: optional(storableText.min(1).max(65_536)).describe(
+    "An http or https address, or a path of this server, that is sent the run's record and values when it has ended.",
+  ),
+};
+
+const threadFields = {
+  checkpoint: optional(checkpoint),
+  checkpoint_id: optional(storableText),
+  multitask_strategy: optional(z.enum(["reject", "enqueue", "interrupt", "rollback"])).transform(
+    (value) => value ?? "enqueue",
+  ),
+  if_not_exists: optional(z.enum(["create", "reject"])).transform((value) => value ?? "reject"),
+};
+
+/** A run on a thread. */
+export const runBody = z.object({ ...commonFields, ...threadFields }).meta({ id: "RunCreateStateful" });
+export type RunBody = z.output<typeof runBody>;
+
+/** A run on a thread of its own, or on the one that the body names: then the fields of such a run apply. */
+export const threadlessRunBody = z
+  .object({
+    ...commonFields,
+    ...threadFields,
+    thread_id: optional(uuid).describe(
+      "The thread to run on; it stays. Without it the run gets one of its own.",
+    ),
+    on_completion: optional(z.enum(["delete", "keep"]))
+      .transform((value) => value ?? "delete")
+      .describe("What becomes of the run's own thread."),
+  })
+  .meta({ id: "RunCreateStateless" });
+export type ThreadlessRunBody = z.output<typeof threadlessRunBody>;
+
+export const runBatchBody = z.array(threadlessRunBody).min(1).max(1_000);
+
+export const threadPath = z.object({ thread_id: uuid });
+export const runPath = z.object({ thread_id: uuid, run_id: uuid });
+export const bareRunPath = z.object({ run_id: uuid });
+
+const runStatus = z.enum(["pending", "running", "error", "success", "timeout", "interrupted"]);
+
+const summaryFields = {
+  run_id: uuid,
+  thread_id: uuid,
+  assistant_id: uuid,
+  graph_id: z.string(),
+  created_at: z.string(),
+  updated_at: z.string(),
+  run_started_at: z.string().nullable().describe("When its first attempt began."),
+  run_ended_at: z.string().nullable(),
+  available_at: z
+    .string()
+    .describe("It waits at least until then: later than its creation with `after_seconds`."),
+  attempts: z.int().nonnegative().describe("Executions of it that were begun."),
+  lost_attempts: z
+    .int()
+    .nonnegative()
+    .describe(
+      "Of those: how many ended with their server or graph process. It was taken up again after each.",
+    ),
+  status: runStatus,
+  cancel_reason: z
+    .string()
+    .nullable()
+    .describe("Why it was cancelled, if it was: requested, taken, replaced or disconnected, and a sentence."),
+  error: z
+    .looseObject({ error: z.string().describe("The class of the error."), message: z.string() })
+    .nullable()
+    .describe("Why it failed, if it did."),
+  metadata: jsonObject,
+  multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]),
+};
+
+export const runRecord = z.object({ ...summaryFields, kwargs: jsonObject }).meta({ id: "Run" });
+export type RunRecord = z.output<typeof runRecord>;
+
+/** What a search shows of a run: all but what it was asked to do. */
+const runSummary = z.object(summaryFields);
+export const runExtract = runSummary.partial().meta({ id: "RunExtract" });
+export type RunSummary = z.output<typeof runSummary>;
+
+const END_OF_9999_MS = 253_402_300_799_999;
+/** Within what PostgreSQL and the ids of runs can say; no run is from before or after that. */
+const moment = z.iso
+  .datetime({ offset: true, error: "must be an ISO 8601 time with its offset from UTC" })
+  .transform((text) => new Date(Math.min(END_OF_9999_MS, Math.max(0, Date.parse(text)))));
+
+export const runSearchBody = bodyOf({
+  run_id: optional(uuid).describe("Finds a run whose thread is not known."),
+  status: optional(runStatus),
+  graph_id: optional(storableText),
+  assistant_id: optional(storableText).describe(
+    "An assistant's id, or a graph id for the graph's own assistant.",
+  ),
+  thread_id: optional(uuid),
+  metadata: optional(storableFilter).describe("What the run's metadata have to contain."),
+  created_after: optional(moment).describe("Runs of this moment or later."),
+  created_before: optional(moment).describe("Runs from before this moment."),
+  ...page,
+  cursor,
+  sort_by: optional(z.literal("created_at")),
+  sort_order: sortOrder,
+  select: optional(z.array(z.enum(Object.keys(summaryFields) as (keyof typeof summaryFields)[]))),
+});
+export type RunSearch = z.output<typeof runSearchBody>;
+
+const emptyIsAbsent = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
+
+export const listQuery = z.object({
+  limit: queryInteger(1, 1_000),
+  offset: queryInteger(0, 2_147_483_647),
+  cursor: emptyIsAbsent(cursor),
+  status: emptyIsAbsent(runStatus),
+  select: queryList,
+});
+
+export const cancelManyQuery = z.object({ action: emptyIsAbsent(z.enum(["interrupt", "rollback"])) });
+export const cancelQuery = cancelManyQuery.extend({
+  wait: queryBoolean,
+  reason: emptyIsAbsent(z.literal("taken")).describe(
+    "taken: another run has taken the run's input over. The run's 'cancel_reason' says so.",
+  ),
+});
+
+export const cancelManyBody = z.object({
+  status: optional(z.enum(["pending", "running", "all"])),
+  thread_id: optional(uuid),
+  run_ids: optional(z.array(uuid).max(1_000)),
+});
+
+const namespace = queryTexts(NAMESPACES_AT_MOST).describe(
+  "Only the events of these namespaces, without those below them: '' is the root graph, 'node' or 'node:task' a subgraph.",
+);
+export const streamQuery = z.object({ namespace });
+
+/** Loose: the other headers are nobody's business here. */
+export const joinStreamHeaders = z.looseObject({
+  "last-event-id": z.string().optional().describe("The last event that the client has; -1 for all."),
+});
+
+export const joinQuery = z.object({ cancel_on_disconnect: queryBoolean });
+export const joinStreamQuery = z.object({
+  cancel_on_disconnect: queryBoolean,
+  stream_mode: queryList,
+  namespace,
+  last_event_id: queryInteger(-1, 999_999_999_999_999).describe(
+    "Counts where there is no header Last-Event-ID. The header Location of a stream has it.",
+  ),
+  checkpoint_id: emptyIsAbsent(uuid).describe(
+    "The checkpoint that the client shows: only the events behind it are sent, or all of a run that has not told it. Counts where no event is named, or -1.",
+  ),
+});

@@ -1,0 +1,68 @@
+import type { Authorize } from "../../access/authorize.ts";
+import type { Visibility } from "../../access/visibility.ts";
+import type { Database } from "../../platform/database/database.ts";
+import type { Signals } from "../../platform/database/signals.ts";
+import type { Endings } from "../../engine/endings.ts";
+import type { Worker } from "../../engine/worker/worker.ts";
+import type { Hub } from "../../engine/events/hub.ts";
+import type { EventLog } from "../../engine/events/log.ts";
+import type { RunEnds } from "../../engine/queue/ending.ts";
+import { createAnnouncements } from "./announcements.ts";
+import { createCancellation } from "./cancellation/cancellation.ts";
+import { createCancellationService } from "./cancellation/service.ts";
+import { createBehindOthers } from "./creation/behind-others.ts";
+import { createRunCreation, type RunCreationParts } from "./creation/creation.ts";
+import { createPendingLimits, type PendingLimitOptions } from "./creation/pending-limits.ts";
+import { createScheduledRuns, type ScheduledRunParts } from "./creation/scheduled.ts";
+import { createCreationService } from "./creation/service.ts";
+import { createRunResults, type RunResultsParts } from "./joining/results.ts";
+import { createJoiningService } from "./joining/service.ts";
+import type { RunSearcher } from "./records/search.ts";
+import { createRecordService } from "./records/service.ts";
+import type { RunRepository } from "./repository.ts";
+
+export interface RunServiceParts {
+  database: Database;
+  authorize: Authorize;
+  /** The server's own: for what it looks at while it waits, whoever for. */
+  everyThread: Visibility<"threads">;
+  repository: RunRepository;
+  searcher: RunSearcher;
+  worker: Worker;
+  endings: Endings;
+  ends: RunEnds;
+  hub: Hub;
+  eventLog: EventLog;
+  signals: Signals;
+  processId: string;
+  threadTtl: RunCreationParts["threadTtl"];
+  recursionLimitMax: RunCreationParts["recursionLimitMax"];
+  checkWebhook: RunCreationParts["checkWebhook"];
+  /** Whether a caller may have another run of a cron now; see `CallerLimits`. */
+  takesRun: ScheduledRunParts["takesRun"];
+  pendingLimits: PendingLimitOptions;
+  threads: RunResultsParts["threads"];
+  checkpoints: RunCreationParts["checkpoints"];
+}
+
+/**
+ * Runs: one service for each sub-room. `caller` is who asks: a run is visible with its thread, and what is not visible is
+ * as if it were not there.
+ */
+export const createRunService = (parts: RunServiceParts) => {
+  const announcements = createAnnouncements(parts.worker, parts.signals, parts.endings);
+  const limits = createPendingLimits(parts.pendingLimits);
+  const behindOthers = createBehindOthers(parts.ends, limits);
+  const creation = createRunCreation({ ...parts, announcements, behindOthers, limits });
+  const cancellation = createCancellation({ ...parts, announcements });
+  const results = createRunResults(parts);
+  return {
+    creation: createCreationService({ ...parts, creation }),
+    storeScheduled: createScheduledRuns({ ...parts, announcements, behindOthers, limits }),
+    records: createRecordService({ ...parts, cancellation }),
+    joining: createJoiningService({ ...parts, results }),
+    cancellation: createCancellationService({ ...parts, cancellation, waitForEnd: results.waitForEnd }),
+  };
+};
+
+export type RunService = ReturnType<typeof createRunService>;

@@ -1,0 +1,24 @@
+import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
+import { callerGone } from "../../../http/caller-gone.ts";
+import type { RoutePlugin } from "../../../http/route-plugin.ts";
+import { queueRecord } from "./schemas.ts";
+import type { QueueService } from "./service.ts";
+
+/** What waits, over HTTP. */
+export const createQueueRoutes =
+  (service: QueueService): RoutePlugin =>
+  async (app) => {
+    app.get(
+      "/queue",
+      {
+        config: { rate: "searches" },
+        schema: {
+          tags: ["System"],
+          summary: "What waits to be executed, by graph and thread, and which servers execute",
+          description: "Of all servers that share the database. Users whom an `Auth` knows don't get it.",
+          response: { 200: queueRecord, 403: errorAnswer, 422: errorAnswer },
+        },
+      },
+      async (request, reply) => await service.read(request.caller, callerGone(reply.raw)),
+    );
+  };

@@ -1,0 +1,35 @@
+import type { Caller } from "../../../access/caller.ts";
+import { forbidden } from "../../../platform/domain/errors.ts";
+import { timestamp } from "../../../platform/lib/timestamps.ts";
+import type { QueueRepository } from "./repository.ts";
+import type { QueueRecord } from "./schemas.ts";
+
+export interface QueueServiceParts {
+  repository: QueueRepository;
+  /** Runs that wait to be executed alone. */
+  countSuspects(): Promise<number>;
+  /** The server that answers, and its room for runs; undefined if it executes none. */
+  slots(): { server_id: string; max: number; active: number } | undefined;
+}
+
+/** What waits, for who may see what everybody has. */
+export const createQueueService = ({ repository, countSuspects, slots }: QueueServiceParts) => ({
+  async read(caller: Caller, signal?: AbortSignal): Promise<QueueRecord> {
+    // As the figures of /metrics: they count what all users have.
+    if (caller.kind === "user")
+      throw forbidden("The queue of this server shows what everybody has: it needs an API key.");
+    const waiting = await repository.waiting(signal);
+    const servers = await repository.servers(signal);
+    return {
+      ...waiting,
+      num_suspects: await countSuspects(),
+      servers: servers.map(({ seen_at, ...server }) => ({
+        ...server,
+        seen_at: seen_at && timestamp(seen_at),
+      })),
+      slots: slots() ?? null,
+    };
+  },
+});
+
+export type QueueService = ReturnType<typeof createQueueService>;

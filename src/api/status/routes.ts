@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { forbidden } from "../../platform/domain/errors.ts";
+import { errorAnswer } from "../../platform/domain/json-schemas.ts";
+import type { RoutePlugin } from "../../http/route-plugin.ts";
+import { toPrometheus } from "./prometheus.ts";
+import { health, healthQuery, metricsQuery, serverInfo, type Metrics } from "./schemas.ts";
+import type { StatusService } from "./service.ts";
+
+const tags = ["System"];
+const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/** Open, for probes. */
+const healthRoutes =
+  (service: StatusService): RoutePlugin =>
+  async (app) => {
+    app.get(
+      "/ok",
+      {
+        config: { rate: null },
+        schema: {
+          tags,
+          summary: "Whether this server may get requests",
+          security: [],
+          querystring: healthQuery,
+          response: { 200: health, 503: errorAnswer },
+        },
+      },
+      async (request) => {
+        await service.assertHealthy({ checkDatabase: request.query.check_db ?? false });
+        return { ok: true as const };
+      },
+    );
+  };
+
+const metaRoutes =
+  (service: StatusService): RoutePlugin =>
+  async (app) => {
+    app.get(
+      "/info",
+      { schema: { tags, summary: "Versions and abilities", security: [], response: { 200: serverInfo } } },
+      () => service.info(),
+    );
+
+    app.get(
+      "/metrics",
+      {
+        schema: {
+          tags,
+          summary: "Figures of this process, for collectors",
+          querystring: metricsQuery,
+          response: {
+            200: {
+              description: "Metrics",
+              content: {
+                "text/plain": { schema: z.string() },
+                "application/json": { schema: z.custom<Metrics>().meta({ type: "object" }) },
+              },
+            },
+          },
+        },
+      },
+      async (request, reply) => {
+        // They count what all users have, and no filter of a handler can be put on a count of rows in memory.
+        if (request.caller.kind === "user")
+          throw forbidden("The figures of this server count what everybody has: they need an API key.");
+        const metrics = await service.metrics();
+        if (request.query.format === "json") return await reply.send(metrics);
+        return await reply.type(PROMETHEUS_TYPE).send(toPrometheus(metrics));
+      },
+    );
+  };
+
+/** `/ok`, and with `meta` also `/info` and `/metrics`. */
+export const createStatusRoutes =
+  (service: StatusService, { meta = true }: { meta?: boolean } = {}): RoutePlugin =>
+  async (app) => {
+    await app.register(healthRoutes(service));
+    if (meta) await app.register(metaRoutes(service));
+  };

@@ -1,0 +1,194 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { cpuUsage, memoryUsage, uptime } from "node:process";
+import type { Database } from "../../platform/database/database.ts";
+import { isOutOfRoom } from "../../platform/database/passing-faults.ts";
+import { unavailable } from "../../platform/domain/errors.ts";
+import { packageVersion, serverVersion } from "../../platform/lib/package-versions.ts";
+import { within } from "../../platform/lib/within.ts";
+import type { StatusRepository } from "./repository.ts";
+import type { Metrics, ServerInfo } from "./schemas.ts";
+
+export interface StatusServiceOptions {
+  database: Database;
+  repository: StatusRepository;
+  /** Why this process should get no requests now, as the end of a sentence ("is stopping"); undefined if it may. */
+  readiness?: () => string | undefined;
+  /** Runs that this process may execute and does. */
+  workers?: () => { max: number; active: number };
+  /** What clients have open. */
+  eventStreaming?: () => Metrics["event_streaming"];
+  /** What tries to deliver webhooks came to. */
+  webhookTries?: () => Metrics["webhook_tries"];
+  /** What stays open, and what was refused. */
+  limits?: () => Metrics["limits"];
+  /** Processes that execute graphs for this one; undefined if there are none. */
+  graphProcesses?: () => Metrics["graph_processes"];
+  /** Runs that wait, by their graph, and that no worker can execute. */
+  listUnhosted?: () => Promise<{ graph_id: string; runs: number }[]>;
+  /** Runs that wait to be executed alone, since they may have ended their processes. */
+  countSuspects?: () => Promise<number>;
+  /** Abilities beyond the ones that every server of ours has. */
+  flags?: Record<string, boolean>;
+}
+
+/**
+ * What Studio asks for at least: it refuses a server that calls itself 0.1.0. A number alone, since clients split
+ * it at the dots; our own version stands beside it.
+ */
+const API_VERSION = "0.4.35";
+
+const NO_ROOM = "The database has no room left on its disk.";
+
+/** A health probe must end, whatever the database does: pools wait longer for a connection than probes for us. */
+const DATABASE_CHECK_MS = 2_000;
+
+/** Whoever finds room is not asked again for so long: anybody may ask /ok, and it costs 10 ms of the database. */
+const ROOM_LASTS_MS = 5_000;
+
+const EVENT_LOOP_SAMPLE_MS = 10;
+
+/** In the names that the hosted service and the SDKs use; what is not here is told, too. */
+const FLAGS = {
+  assistants: true,
+  crons: true,
+  langsmith: false,
+  langsmith_tracing_replicas: false,
+  strict_resume: true,
+  stream_namespaces: true,
+};
+
+const NANOSECONDS = 1e9;
+const MICROSECONDS = 1e6;
+
+/**
+ * Joins callers to the work that is under way instead of starting it again: while the database is silent, every
+ * probe would take one more connection of the pool and keep it.
+ */
+const oneAtATime = <T>(work: () => Promise<T>): (() => Promise<T>) => {
+  let underWay: Promise<T> | undefined;
+  return () =>
+    (underWay ??= work().finally(() => {
+      underWay = undefined;
+    }));
+};
+
+/** What the server says of itself: health, versions, figures. `close()` ends the watch over the event loop. */
+export const createStatusService = (options: StatusServiceOptions) => {
+  const { database, repository, readiness, workers } = options;
+  const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
+  delay.enable();
+  const isWritable = oneAtATime(() => repository.isWritable());
+  let roomSeenAt = -Infinity;
+  const hasRoom = oneAtATime(async () => {
+    if (performance.now() - roomSeenAt < ROOM_LASTS_MS) return true;
+    const found = await repository.hasRoom();
+    if (found) roomSeenAt = performance.now();
+    return found;
+  });
+  const countAll = oneAtATime(async () => {
+    const unhosted = (await options.listUnhosted?.()) ?? [];
+    const suspects = (await options.countSuspects?.()) ?? 0;
+    const { pending, running } = await repository.countUnfinishedRuns();
+    const { scheduled, due, late_seconds } = await repository.countCrons();
+    const { pending: undelivered, failed, oldest_seconds } = await repository.countWebhooks();
+    const expired = await repository.countExpired();
+    return {
+      threads: { num_expired: expired.expired, late_seconds: expired.late_seconds },
+      queue: {
+        num_pending: pending,
+        num_running: running,
+        num_unhosted: unhosted.reduce((sum, { runs }) => sum + runs, 0),
+        num_suspects: suspects,
+      },
+      webhooks: { num_pending: undelivered, num_failed: failed, oldest_seconds },
+      crons: { num_scheduled: scheduled, num_due: due, late_seconds },
+    };
+  });
+  const info: ServerInfo = {
+    version: API_VERSION,
+    threadloom_version: serverVersion(),
+    langgraph_js_version: packageVersion("@langchain/langgraph"),
+    langgraph_py_version: "",
+    context: "js",
+    flags: { ...FLAGS, ...options.flags },
+    host: { kind: "self-hosted", project_id: null, revision_id: null, tenant_id: null },
+    metadata: {},
+  };
+
+  /** The histogram holds the whole time between two samples; only what is beyond their distance is delay. */
+  const delaySeconds = (nanoseconds: number): number =>
+    Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_SAMPLE_MS / 1000) || 0;
+
+  return {
+    info: (): ServerInfo => info,
+
+    /** Throws `unavailable` if this process should get no requests, or the database is asked and does not answer, takes no writes or has no room. */
+    async assertHealthy({ checkDatabase }: { checkDatabase: boolean }): Promise<void> {
+      const reason = readiness?.();
+      if (reason !== undefined) throw unavailable(`This server ${reason}.`);
+      if (!checkDatabase) return;
+      let takesWrites: boolean;
+      let room = true;
+      try {
+        takesWrites = await within(DATABASE_CHECK_MS, isWritable());
+        if (takesWrites) room = await within(DATABASE_CHECK_MS, hasRoom());
+      } catch (error) {
+        // A session may not begin without room either.
+        if (isOutOfRoom(error)) throw unavailable(NO_ROOM, error);
+        throw unavailable("The database does not answer.", error);
+      }
+      // Whatever its role, a process writes: runs that are created, leases, the ends of runs.
+      if (!takesWrites) throw unavailable("The database takes no writes.");
+      if (!room) throw unavailable(NO_ROOM);
+    },
+
+    /** Runs that wait, of all processes; undefined if the database does not answer. For the last line of a process. */
+    async pendingRuns(): Promise<number | undefined> {
+      const counted = repository.countUnfinishedRuns({ answerMs: DATABASE_CHECK_MS });
+      return (await within(DATABASE_CHECK_MS, counted).catch(() => undefined))?.pending;
+    },
+
+    async metrics(): Promise<Metrics> {
+      const counts = await within(DATABASE_CHECK_MS, countAll()).catch(() => undefined);
+      const memory = memoryUsage();
+      const cpu = cpuUsage();
+      const { pool } = database;
+      const worker = workers?.();
+      const metrics: Metrics = {
+        process: {
+          uptime_seconds: uptime(),
+          cpu_seconds: (cpu.user + cpu.system) / MICROSECONDS,
+          resident_memory_bytes: memory.rss,
+          heap_used_bytes: memory.heapUsed,
+          external_memory_bytes: memory.external,
+          event_loop_delay_p50_seconds: delaySeconds(delay.percentile(50)),
+          event_loop_delay_p99_seconds: delaySeconds(delay.percentile(99)),
+          event_loop_delay_max_seconds: delaySeconds(delay.max),
+        },
+        database: {
+          up: counts !== undefined,
+          connections: pool.totalCount,
+          idle_connections: pool.idleCount,
+          waiting: pool.waitingCount,
+        },
+        queue: counts?.queue,
+        threads: counts?.threads,
+        crons: counts?.crons,
+        webhooks: counts?.webhooks,
+        webhook_tries: options.webhookTries?.(),
+        event_streaming: options.eventStreaming?.(),
+        limits: options.limits?.(),
+        workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },
+        graph_processes: options.graphProcesses?.(),
+      };
+      delay.reset();
+      return metrics;
+    },
+
+    close(): void {
+      delay.disable();
+    },
+  };
+};
+
+export type StatusService = ReturnType<typeof createStatusService>;

@@ -1,0 +1,125 @@
+import { createHash } from "node:crypto";
+import { invalid, unavailable } from "../../platform/domain/errors.ts";
+
+/** What makes vectors of texts, whoever wrote it. */
+export interface EmbeddingModel {
+  embedDocuments(texts: string[]): Promise<number[][]>;
+  embedQuery(text: string): Promise<number[]>;
+}
+
+/** Vectors as pgvector writes them, of the right length; whatever the model does wrong is `unavailable`. */
+export interface Embedder {
+  /** One vector per text, in order. */
+  documents(texts: readonly string[]): Promise<string[]>;
+  query(text: string): Promise<string>;
+}
+
+/** Each text is a vector to be computed, often for money: more in one item are a mistake. */
+const TEXTS_PER_ITEM_AT_MOST = 1_000;
+
+/** A part of a path: `[0]`, `[*]`, `{a,b}` or a name. */
+const PART = /\[[^\]]*\]|\{[^}]*\}|[^.[\]{}]+/g;
+
+const partOf = (value: unknown, part: string): unknown[] => {
+  if (typeof value !== "object" || value === null) return [];
+  if (part === "*" || part === "[*]") return Object.values(value);
+  if (part.startsWith("{")) {
+    return part
+      .slice(1, -1)
+      .split(",")
+      .flatMap((path) => valuesAt(value, path.trim()));
+  }
+  if (part.startsWith("[")) {
+    const place = Number(part.slice(1, -1));
+    return Array.isArray(value) && Number.isInteger(place) ? [(value as unknown[]).at(place)] : [];
+  }
+  return Object.hasOwn(value, part) ? [(value as Record<string, unknown>)[part]] : [];
+};
+
+const valuesAt = (value: unknown, path: string): unknown[] =>
+  (path.match(PART) ?? [])
+    .filter((part, place) => place > 0 || part !== "$")
+    .reduce((values, part) => values.flatMap((inner) => partOf(inner, part)), [value]);
+
+const textOf = (value: unknown): string[] => {
+  if (value === null || value === undefined) return [];
+  return [
+    typeof value === "object" ? JSON.stringify(value, null, 2) : String(value as string | number | boolean),
+  ];
+};
+
+/**
+ * The texts that an item is found by: what stands at `paths` of its value. Paths are those of LangGraph's documents:
+ * `$` (the whole value), `title`, `meta.title`, `list[0]`, `list[-1]`, `list[*].text`, `*.text`, `{title,text}`. (Its
+ * JavaScript library exports a function for them that knows half of these.) What is no text counts as its JSON. Blank texts mean nothing, and providers refuse them. No text twice.
+ *
+ * Throws `invalid` if there are too many.
+ */
+export const textsOf = (value: unknown, paths: readonly string[]): string[] => {
+  const texts = new Set(
+    paths.flatMap((path) => valuesAt(value, path).flatMap(textOf)).filter((text) => text.trim() !== ""),
+  );
+  if (texts.size > TEXTS_PER_ITEM_AT_MOST) {
+    throw invalid(
+      `'index' finds ${texts.size} texts in the value of an item, ${TEXTS_PER_ITEM_AT_MOST} are possible.`,
+    );
+  }
+  return [...texts];
+};
+
+/** Bytes of SHA-256 that are kept: as many as a UUID has. */
+const HASH_BYTES = 16;
+
+/** The name of a text's vector (hex): another model makes another vector of the same text. */
+export const hashOf = (embed: string, text: string): string =>
+  createHash("sha256")
+    .update(`${embed}\0${text}`)
+    .digest("hex")
+    .slice(0, HASH_BYTES * 2);
+
+const isFloat32 = (value: unknown): boolean =>
+  typeof value === "number" && Number.isFinite(Math.fround(value));
+
+/** Wraps a model: checks what it gives, and tells its failures from ours. */
+export const createEmbedder = (model: EmbeddingModel, dims: number): Embedder => {
+  const written = (vector: unknown): string => {
+    if (!Array.isArray(vector) || vector.length !== dims) {
+      const given = Array.isArray(vector) ? `${vector.length} numbers` : "no list";
+      throw unavailable(
+        `The embedding model of 'store.index' gave ${given} for a text, 'store.index.dims' says ${dims}.`,
+      );
+    }
+    if (!vector.every(isFloat32)) {
+      throw unavailable("The embedding model of 'store.index' gave something that is no finite number.");
+    }
+    return JSON.stringify(vector);
+  };
+
+  const asked = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
+    try {
+      return await work();
+    } catch (cause) {
+      // What a provider says may hold parts of its key: it goes to the log, as the cause, and not to the caller.
+      throw unavailable(
+        "The embedding model of 'store.index' failed; nothing was stored or searched.",
+        cause,
+      );
+    }
+  };
+
+  return {
+    async documents(texts) {
+      if (texts.length === 0) return [];
+      const vectors = await asked(() => model.embedDocuments([...texts]));
+      if (!Array.isArray(vectors) || vectors.length !== texts.length) {
+        throw unavailable(
+          `The embedding model of 'store.index' gave ${Array.isArray(vectors) ? vectors.length : "no"} vectors ` +
+            `for ${texts.length} texts.`,
+        );
+      }
+      return vectors.map(written);
+    },
+
+    query: async (text) => written(await asked(() => model.embedQuery(text))),
+  };
+};

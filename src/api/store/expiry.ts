@@ -1,0 +1,30 @@
+import { THE_SERVER } from "../../access/caller.ts";
+import { tellFailure } from "../../platform/database/outages.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { startPeriodic } from "../../platform/lib/periodic.ts";
+import type { StoreService } from "./service.ts";
+
+export interface ItemExpiryOptions {
+  store: Pick<StoreService, "deleteExpired">;
+  /** As the project says; undefined: the usual. */
+  sweepIntervalMinutes: number | undefined;
+  logger: Logger;
+}
+
+/** How often items that have expired are removed, and how many at a time, to stay short beside live traffic. */
+const SWEEP_MS = 10_000;
+const EXPIRED_PER_SWEEP = 5_000;
+/** Rarer would not be worth a setting: what has expired is invisible anyway. */
+const SWEEP_AT_MOST_MS = 24 * 3_600_000;
+
+/** Removes items of the store whose time is over, until it is closed. */
+export const startItemExpiry = (options: ItemExpiryOptions): { close(): Promise<void> } => {
+  const { store, sweepIntervalMinutes: minutes, logger } = options;
+  return startPeriodic({
+    everyMs: minutes === undefined ? SWEEP_MS : Math.min(minutes * 60_000, SWEEP_AT_MOST_MS),
+    async work() {
+      while ((await store.deleteExpired(THE_SERVER, EXPIRED_PER_SWEEP)) === EXPIRED_PER_SWEEP);
+    },
+    onError: tellFailure(logger, "expired items could not be removed"),
+  });
+};

@@ -1,0 +1,125 @@
+import type { Visibility } from "../../access/visibility.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { Embedder } from "./embedding.ts";
+import { hashOf, textsOf } from "./embedding.ts";
+import type { FoundItem } from "./found-items.ts";
+import type { ItemSearch, NewItem, StoreRepository } from "./repository.ts";
+import type { TextOfItem, VectorRepository } from "./vector-repository.ts";
+
+/** How items are found by meaning. */
+export interface SemanticIndex {
+  /** What makes the vectors, as langgraph.json names it. */
+  embed: string;
+  embedder: Embedder;
+  /** Where in a value the texts are, for items that do not say. */
+  fields: readonly string[];
+}
+
+export interface ItemsOptions {
+  repository: StoreRepository;
+  /** Undefined where there is no table for them. */
+  vectors?: VectorRepository | undefined;
+  /** Undefined where no semantic search is configured. */
+  index?: SemanticIndex | undefined;
+  logger: Pick<Logger, "warn">;
+}
+
+export interface ItemToStore extends NewItem {
+  /** The value that `valueJson` is the text of, called only if it is to be indexed. */
+  value: () => unknown;
+  /** Paths of the texts that it is to be found by; false for none, undefined for the index's. */
+  index: readonly string[] | false | undefined;
+}
+
+export interface ItemQuery extends Omit<ItemSearch, "near"> {
+  /** What to look for by meaning. */
+  query: string | undefined;
+}
+
+/** Items as clients and graphs store and look for them, with their meaning where that is configured. */
+export interface Items {
+  /** Stores items, whole, and what they are found by. Throws `unavailable` if the embedding model fails. */
+  put(visibility: Visibility<"store">, items: readonly ItemToStore[]): Promise<void>;
+  /**
+   * For each search its items: with a query the most similar first, with their scores, and only those that were
+   * indexed; otherwise, and where no semantic search is configured, the last updated first. Throws `unavailable` if the
+   * embedding model fails.
+   */
+  search(visibility: Visibility<"store">, searches: readonly ItemQuery[]): Promise<FoundItem[][]>;
+  /** The same for one search of somebody outside, whose page may be cut; see `StoreRepository`. */
+  searchPage(
+    visibility: Visibility<"store">,
+    search: ItemQuery,
+    signal?: AbortSignal,
+  ): Promise<{ items: FoundItem[]; isCut: boolean }>;
+}
+
+/** An embedding takes a request to somebody else's server: never while a transaction is open. */
+export const createItems = ({ repository, vectors, index, logger }: ItemsOptions): Items => {
+  const told = new Set<string>();
+  /** As the hosted service and LangGraph's own stores answer. What they find has no `score`. */
+  const tellIgnored = (what: string): void => {
+    if (!told.has(what)) logger.warn(`${what}, which is ignored: 'store.index' is not configured`);
+    told.add(what);
+  };
+
+  const vectorsOf = async (texts: ReadonlyMap<string, string>): Promise<Map<string, string>> => {
+    const made = (await index?.embedder.documents([...texts.values()])) ?? [];
+    return new Map([...texts.keys()].map((hash, place) => [hash, made[place]!]));
+  };
+
+  /** The searches, with the vectors of what they look for by meaning. */
+  const withVectors = async (searches: readonly ItemQuery[]): Promise<readonly ItemSearch[]> => {
+    const queries = [...new Set(searches.flatMap(({ query = "" }) => (query === "" ? [] : [query])))];
+    if (queries.length === 0) return searches;
+    if (index === undefined) {
+      tellIgnored("a search of the store has a 'query'");
+      return searches;
+    }
+    const { embed, embedder } = index;
+    const vectorOf = new Map(
+      await Promise.all(queries.map(async (query) => [query, await embedder.query(query)] as const)),
+    );
+    return searches.map((search) => {
+      const vector = vectorOf.get(search.query ?? "");
+      return vector === undefined ? search : { ...search, near: { vector, embeddedBy: embed } };
+    });
+  };
+
+  return {
+    async put(visibility, items) {
+      const namesPaths = index === undefined && items.some((item) => Array.isArray(item.index));
+      if (namesPaths) tellIgnored("an item of the store has an 'index' with paths");
+      if (vectors === undefined) return await repository.put(visibility, items);
+      /** All texts by their hashes. */
+      const texts = new Map<string, string>();
+      const textsOfItems = items.flatMap(({ namespace, key, value, index: paths = index?.fields }) => {
+        if (index === undefined || paths === undefined || paths === false) return [];
+        return textsOf(value(), paths).map((text): TextOfItem => {
+          const hash = hashOf(index.embed, text);
+          texts.set(hash, text);
+          return { namespace, key, hash };
+        });
+      });
+      const embed = index?.embed ?? "";
+      const indexed = items.filter((item) => item.index !== false);
+      const known = textsOfItems.length === 0 ? [] : await vectors.knownTexts(visibility, indexed);
+      const nameOf = ({ namespace, key, hash }: TextOfItem) => JSON.stringify([namespace, key, hash]);
+      const knownNames = new Set(known.map(nameOf));
+      const unknown = new Set(
+        textsOfItems.filter((text) => !knownNames.has(nameOf(text))).map(({ hash }) => hash),
+      );
+      const fresh = await vectorsOf(new Map([...texts].filter(([hash]) => unknown.has(hash))));
+      if (await vectors.put(visibility, items, textsOfItems, fresh, embed)) return;
+      // Somebody else has just replaced an item whose vectors were to stay: with all of them nothing can be missing.
+      await vectors.put(visibility, items, textsOfItems, await vectorsOf(texts), embed);
+    },
+
+    search: async (visibility, searches) => await repository.search(visibility, await withVectors(searches)),
+
+    async searchPage(visibility, search, signal) {
+      const [prepared = search] = await withVectors([search]);
+      return await repository.searchPage(visibility, prepared, signal);
+    },
+  };
+};

@@ -1,0 +1,191 @@
+import {
+  BaseStore,
+  InvalidNamespaceError,
+  type GetOperation,
+  type Item,
+  type ListNamespacesOperation,
+  type Operation,
+  type OperationResults,
+  type PutOperation,
+  type SearchItem,
+  type SearchOperation,
+} from "@langchain/langgraph-checkpoint";
+import type { Visibility } from "../../access/visibility.ts";
+import { invalid } from "../../platform/domain/errors.ts";
+import { storableObject } from "../../platform/domain/json-schemas.ts";
+import { toWireJson } from "../../state/values/wire-json.ts";
+import { keyComplaint, namespaceComplaint, textComplaint } from "./addresses.ts";
+import type { StoreExpiry } from "../../graphs/project/item-expiry.ts";
+import { filterConditions } from "./filters.ts";
+import type { ItemQuery, Items, ItemToStore } from "./items.ts";
+import type { FoundItem } from "./found-items.ts";
+import type { ItemRead, NamespaceSearch, StoreRepository } from "./repository.ts";
+
+export interface PostgresStoreOptions {
+  /** Of what the graphs store and find. */
+  visibility: Visibility<"store">;
+  repository: StoreRepository;
+  items: Items;
+  expiry: StoreExpiry;
+}
+
+const itemOf = (item: FoundItem): Item => ({
+  namespace: item.namespace,
+  key: item.key,
+  value: item.value as Item["value"],
+  createdAt: item.created_at,
+  updatedAt: item.updated_at,
+});
+
+const searchItemOf = (item: FoundItem): SearchItem =>
+  item.score === undefined ? itemOf(item) : { ...itemOf(item), score: item.score };
+
+const SEARCHED_BY_DEFAULT = 10;
+
+/**
+ * LangGraph's store on Postgres: what a node sees as `config.store` / `runtime.store`. The same items as over
+ * HTTP.
+ *
+ * LangGraph collects the operations of a tick and hands them over as one batch. As in LangGraph's own store, all
+ * reads of a batch see what was there before it, and of several puts to one address the last one counts.
+ * A batch is checked whole before the first statement: if one operation is not valid, none is done.
+ *
+ * `stop()` closes nothing: the database belongs to the server.
+ */
+export class PostgresStore extends BaseStore {
+  readonly #visibility: Visibility<"store">;
+  readonly #repository: StoreRepository;
+  readonly #items: Items;
+  readonly #expiry: StoreExpiry;
+
+  constructor({ visibility, repository, items, expiry }: PostgresStoreOptions) {
+    super();
+    this.#visibility = visibility;
+    this.#repository = repository;
+    this.#items = items;
+    this.#expiry = expiry;
+  }
+
+  /**
+   * Runs a batch: one statement for all gets, at most two for all searches and one for each by
+   * meaning, one for all puts, one for all
+   * deletes, one per listing of namespaces, and one more where reads refresh items with a time to live. With semantic
+   * search puts are a transaction, and the texts of all puts one request to the embedding model.
+   *
+   * Throws `InvalidNamespaceError` for a put under a namespace that LangGraph's rules forbid; `invalid` for
+   * text that PostgreSQL can't keep, and an unknown filter operator; `unavailable` if the embedding model fails; TypeError
+   * for a value that JSON can't say. Where no semantic search is configured, `query` and `index` are ignored, as by
+   * LangGraph's stores.
+   */
+  override async batch<Operations extends Operation[]>(
+    operations: Operations,
+  ): Promise<OperationResults<Operations>> {
+    const results: unknown[] = operations.map(() => null);
+    const gets: { index: number; read: ItemRead }[] = [];
+    const searches: { index: number; search: ItemQuery }[] = [];
+    const listings: { index: number; query: NamespaceSearch }[] = [];
+    const writes = new Map<string, PutOperation>();
+    operations.forEach((operation, index) => {
+      if ("namespacePrefix" in operation) searches.push({ index, search: this.#searchOf(operation) });
+      else if ("value" in operation) {
+        writes.set(JSON.stringify([...operation.namespace, operation.key]), operation);
+      } else if ("key" in operation) gets.push({ index, read: this.#readOf(operation) });
+      else listings.push({ index, query: namespaceSearchOf(operation) });
+    });
+    const puts = [...writes.values()]
+      .filter(({ value }) => value !== null)
+      .map((put) => this.#newItemOf(put));
+    const deletes = [...writes.values()].filter(({ value }) => value === null);
+    for (const { namespace, key } of deletes) assertAddressable(namespace, key);
+
+    await Promise.all([
+      this.#repository
+        .get(
+          this.#visibility,
+          gets.map(({ read }) => read),
+        )
+        .then((items) => {
+          items.forEach((item, place) => {
+            results[gets[place]!.index] = item === undefined ? null : itemOf(item);
+          });
+        }),
+      this.#items
+        .search(
+          this.#visibility,
+          searches.map(({ search }) => search),
+        )
+        .then((found) => {
+          found.forEach((items, place) => {
+            results[searches[place]!.index] = items.map(searchItemOf);
+          });
+        }),
+      ...listings.map(async ({ index, query }) => {
+        results[index] = await this.#repository.listNamespaces(this.#visibility, query);
+      }),
+    ]);
+    await this.#items.put(this.#visibility, puts);
+    await this.#repository.delete(this.#visibility, deletes);
+    return results as OperationResults<Operations>;
+  }
+
+  #readOf({ namespace, key }: GetOperation): ItemRead {
+    assertAddressable(namespace, key);
+    return { namespace, key, refreshTtl: this.#expiry.refreshOnRead };
+  }
+
+  #searchOf({ namespacePrefix, filter, limit, offset, query }: SearchOperation): ItemQuery {
+    assertLabels("namespacePrefix", namespacePrefix);
+    return {
+      namespacePrefix,
+      conditions: filterConditions(filter),
+      limit: limit ?? SEARCHED_BY_DEFAULT,
+      offset: offset ?? 0,
+      refreshTtl: this.#expiry.refreshOnRead,
+      query,
+    };
+  }
+
+  #newItemOf({ namespace, key, value, index }: PutOperation): ItemToStore {
+    const complaint = namespaceComplaint(namespace);
+    if (complaint !== undefined) {
+      throw new InvalidNamespaceError(`The namespace [${namespace.join(", ")}] of an item ${complaint}.`);
+    }
+    assertKey(key);
+    if (value === undefined) throw invalid(`The value of the item '${key}' is undefined.`);
+    const valueJson = toWireJson(value);
+    assertStorable(key, valueJson);
+    const ttlMinutes = this.#expiry.defaultMinutes;
+    // Indexed is what is stored, not the objects of the graph.
+    return { namespace, key, valueJson, ttlMinutes, value: () => JSON.parse(valueJson) as unknown, index };
+  }
+}
+
+const namespaceSearchOf = (operation: ListNamespacesOperation): NamespaceSearch => {
+  const { matchConditions = [], maxDepth, limit, offset } = operation;
+  for (const { matchType, path } of matchConditions) assertLabels(matchType, path);
+  return { matches: matchConditions, maxDepth, limit: limit ?? Infinity, offset: offset ?? 0 };
+};
+
+const assertLabels = (name: string, labels: readonly unknown[]): void => {
+  const complaint = textComplaint(labels);
+  if (complaint !== undefined) throw invalid(`'${name}': ${complaint}.`);
+};
+
+const assertKey = (key: unknown): void => {
+  const complaint = keyComplaint(key);
+  if (complaint !== undefined) throw invalid(`The key of an item ${complaint}.`);
+};
+
+const assertAddressable = (namespace: readonly unknown[], key: unknown): void => {
+  assertLabels("namespace", namespace);
+  assertKey(key);
+};
+
+/** NUL and halves of surrogate pairs are escapes in JSON text, so only values with such escapes are read again. */
+const assertStorable = (key: string, valueJson: string): void => {
+  if (!/\\u(?:0000|d[89a-f])/.test(valueJson)) return;
+  if (storableObject.safeParse({ value: JSON.parse(valueJson) as unknown }).success) return;
+  throw invalid(
+    `The value of the item '${key}' holds a NUL character or half a surrogate pair, which can't be stored.`,
+  );
+};

@@ -1,0 +1,49 @@
+import type { Database } from "../../platform/database/database.ts";
+import type { StoreIndexConfig } from "../../graphs/project/store-embedding.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { loadEmbedder } from "./embedding-models.ts";
+import { createItems, type Items } from "./items.ts";
+import type { StoreRepository } from "./repository.ts";
+import { createVectorRepository } from "./vector-repository.ts";
+import { hasVectorTable, prepareVectorTable } from "./vector-table.ts";
+
+export interface OpenItemsOptions {
+  database: Database;
+  repository: StoreRepository;
+  /** `store.index` of langgraph.json; undefined for no semantic search. */
+  index: StoreIndexConfig | undefined;
+  /** Whether the database has them; true if left out. */
+  advisoryLocks?: boolean;
+  logger: Logger;
+}
+
+/** Whether items are indexed by something else than what is configured now. */
+const OTHERS = "select exists (select from threadloom.store_vectors where embedded_by <> $1) as found";
+
+/**
+ * The store's items, with semantic search if it is configured: loads the embedding model and makes the table.
+ *
+ * Without it, in a database that has vectors from another configuration, what is stored loses its vectors, so that
+ * a search that is configured again later never finds an item by a text that it no longer has.
+ *
+ * Throws `GraphLoadError` if the model can't be loaded, `StartError` if the database can't hold vectors.
+ */
+export const openItems = async (options: OpenItemsOptions): Promise<Items> => {
+  const { database, repository, index, logger } = options;
+  if (index === undefined) {
+    const vectors = (await hasVectorTable(database)) ? createVectorRepository(database) : undefined;
+    return createItems({ repository, vectors, logger });
+  }
+  await prepareVectorTable(database, index.dims, options);
+  const [others] = await database.query<{ found: boolean }>(OTHERS, [index.embed]);
+  if (others?.found === true) {
+    logger.warn(
+      { embed: index.embed },
+      "some items of the store were indexed by another 'store.index.embed': a query finds them when they are stored again",
+    );
+  }
+  const embedder = await loadEmbedder(index);
+  const { embed, fields } = index;
+  const vectors = createVectorRepository(database);
+  return createItems({ repository, vectors, index: { embed, embedder, fields }, logger });
+};

@@ -1,0 +1,144 @@
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Visibility } from "../../access/visibility.ts";
+import { keyComplaint, labelsComplaint, namespaceComplaint } from "./addresses.ts";
+import type { WhenLarge } from "../../platform/lib/large-answers.ts";
+import { invalid } from "../../platform/domain/errors.ts";
+import { timestamp } from "../../platform/lib/timestamps.ts";
+import type { StoreExpiry } from "../../graphs/project/item-expiry.ts";
+import { filterConditions } from "./filters.ts";
+import type { Items } from "./items.ts";
+import type { FoundItem } from "./found-items.ts";
+import type { NamespaceMatch, StoreRepository } from "./repository.ts";
+import type {
+  ItemDelete,
+  ItemGet,
+  ItemPut,
+  ItemRecord,
+  ItemSearchRequest,
+  NamespacesRequest,
+} from "./schemas.ts";
+
+export interface StoreServiceOptions {
+  repository: StoreRepository;
+  authorize: Authorize;
+  items: Items;
+  expiry: StoreExpiry;
+}
+
+export interface ItemPage {
+  items: ItemRecord[];
+  /** Offset of the items that the page had no room for; undefined if it holds all that were asked for. */
+  next: number | undefined;
+}
+
+export interface StoreService {
+  /**
+   * Stores an item, or replaces it with its time to live. Paths to index are ignored where no semantic search
+   * is configured. Throws `unavailable` if its texts can't be embedded.
+   */
+  put(caller: Caller, request: ItemPut): Promise<void>;
+  /** `whenLarge` is awaited before a large item is read. */
+  get(caller: Caller, request: ItemGet, whenLarge?: WhenLarge): Promise<ItemRecord | undefined>;
+  delete(caller: Caller, request: ItemDelete): Promise<void>;
+  /**
+   * Items, the last updated first, or with a `query` the most similar. Without semantic search a `query` is
+   * ignored. Throws `invalid` for an unknown operator, `unavailable` if the query can't be embedded.
+   */
+  search(caller: Caller, request: ItemSearchRequest, signal?: AbortSignal): Promise<ItemPage>;
+  listNamespaces(caller: Caller, request: NamespacesRequest, signal?: AbortSignal): Promise<string[][]>;
+  /** The sweep: removes up to `limit` items whose time has passed; returns how many. */
+  deleteExpired(caller: Caller, limit: number): Promise<number>;
+}
+
+const recordOf = (item: FoundItem): ItemRecord => ({
+  namespace: item.namespace,
+  key: item.key,
+  value: item.value as ItemRecord["value"],
+  created_at: timestamp(item.created_at),
+  updated_at: timestamp(item.updated_at),
+  ...(item.score === undefined ? {} : { score: item.score }),
+  ...(item.expiry === undefined
+    ? {}
+    : { ttl: item.expiry.ttlMinutes, expires_at: timestamp(item.expiry.expiresAt) }),
+});
+
+/** Of no single item. */
+const EXPIRED = { namespace: [], key: "" };
+
+/**
+ * What may be done, where it differs from what was asked for: a handler may have put the caller's items under a namespace of
+ * their own. Held to what a client may name; throws `invalid`.
+ */
+const granted = <Value extends { namespace: string[]; key?: string }>({
+  value,
+}: Visibility<"store", Value>): Value => {
+  const isPlace = "value" in value;
+  const complaint =
+    (isPlace ? namespaceComplaint(value.namespace) : labelsComplaint(value.namespace)) ??
+    (value.key === undefined ? undefined : keyComplaint(value.key));
+  if (complaint !== undefined) throw invalid(`'namespace' or 'key': ${complaint}.`);
+  return value;
+};
+
+/** The store as clients use it over HTTP, each as `caller`. Graphs use the same items through `PostgresStore`. */
+export const createStoreService = ({
+  repository,
+  authorize,
+  items,
+  expiry,
+}: StoreServiceOptions): StoreService => ({
+  async put(caller, { index, ttl, ...asked }) {
+    const visibility = await authorize(caller, "store", "put", asked);
+    const { namespace, key, value } = granted(visibility);
+    const ttlMinutes = ttl === null ? undefined : (ttl ?? expiry.defaultMinutes);
+    const valueJson = JSON.stringify(value);
+    await items.put(visibility, [
+      { namespace, key, valueJson, ttlMinutes, value: () => value, index: index ?? undefined },
+    ]);
+  },
+
+  async get(caller, { refresh_ttl, ...asked }, whenLarge) {
+    const visibility = await authorize(caller, "store", "get", asked);
+    const { namespace, key } = granted(visibility);
+    const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
+    const [item] = await repository.get(visibility, [{ namespace, key, refreshTtl }], whenLarge);
+    return item === undefined ? undefined : recordOf(item);
+  },
+
+  async delete(caller, { namespace: asked = [], key: askedKey }) {
+    const visibility = await authorize(caller, "store", "delete", { namespace: asked, key: askedKey });
+    const { namespace, key } = granted(visibility);
+    await repository.delete(visibility, [{ namespace, key }]);
+  },
+
+  async search(caller, { namespace_prefix: prefix = [], filter, limit, offset, query, refresh_ttl }, signal) {
+    const asked = { namespace: prefix, filter, limit, offset, query };
+    const visibility = await authorize(caller, "store", "search", asked);
+    const namespacePrefix = granted(visibility).namespace;
+    const conditions = filterConditions(filter);
+    const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
+    const search = { namespacePrefix, conditions, limit, offset, refreshTtl, query };
+    const { items: found, isCut } = await items.searchPage(visibility, search, signal);
+    return { items: found.map(recordOf), next: isCut ? offset + found.length : undefined };
+  },
+
+  async listNamespaces(
+    caller,
+    { prefix: asked = [], suffix: askedSuffix, max_depth: maxDepth, limit, offset },
+    signal,
+  ) {
+    const visibility = await authorize(caller, "store", "list_namespaces", {
+      ...{ namespace: asked, suffix: askedSuffix, max_depth: maxDepth, limit, offset },
+    });
+    const { namespace: prefix, suffix } = granted(visibility);
+    const matches: NamespaceMatch[] = [];
+    if (prefix.length > 0) matches.push({ matchType: "prefix", path: prefix });
+    if (suffix !== undefined) matches.push({ matchType: "suffix", path: suffix });
+    return await repository.listNamespacesFor(visibility, { matches, maxDepth, limit, offset }, signal);
+  },
+
+  async deleteExpired(caller, limit) {
+    return await repository.deleteExpired(await authorize(caller, "store", "delete", EXPIRED), limit);
+  },
+});

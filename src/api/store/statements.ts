@@ -1,0 +1,228 @@
+/**
+ * The statements of the store, whole. Each takes its list of operations as one JSON parameter: LangGraph hands over all
+ * operations of a tick at once. Raw and not by Kysely for that, for their lateral joins, CTEs and locks by `ctid`.
+ *
+ * Locks are taken in the order of the primary key (puts, deletes) or never waited for (refreshes), so that
+ * batches that meet on the same items can't deadlock.
+ */
+
+import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
+
+const ADDRESSES = `jsonb_to_recordset($1::jsonb) as wanted (namespace text[] collate "C", key text collate "C")`;
+
+/** An item past its time is invisible at once, whenever the sweep comes. */
+const ALIVE = "(item.expires_at is null or item.expires_at > now())";
+
+/** What filters of `Auth` hold for: the fields of the value, `namespace` and `key`. Encrypted values have no fields here. */
+export const filterable = (item: "item" | "wanted", isEncrypted: boolean): string => {
+  const address = `jsonb_build_object('namespace', ${item}.namespace, 'key', ${item}.key)`;
+  // A graph may store a list, which `||` would make longer.
+  return isEncrypted
+    ? address
+    : `(case when jsonb_typeof(${item}.value) = 'object' then ${item}.value || ${address} else ${address} end)`;
+};
+
+const get = (value: string, visible: string): string => `
+  select wanted.ordinal, item.namespace, item.key, ${value}, item.created_at, item.updated_at,
+         item.ttl_minutes, item.expires_at
+  from jsonb_to_recordset($1::jsonb)
+         as wanted (ordinal integer, namespace text[] collate "C", key text collate "C")
+  join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
+  where ${ALIVE} and ${visible}`;
+
+/** `visible`, here and below: the condition of a visibility on `filterable`. */
+export const getItems = (visible: string): string => get("item.value", visible);
+/** As `getItems`, but values that are large come as their weight only. */
+export const getWeighed = (visible: string): string =>
+  get(
+    `case when octet_length(item.value::text) <= ${LARGE_ANSWER_BYTES} then item.value end as value,
+   octet_length(item.value::text) as bytes`,
+    visible,
+  );
+
+/** Whether an item's value meets all conditions of the search; operands are boxed, see filters.ts. */
+const MEETS_CONDITIONS = `
+  (wanted.conditions is null or not exists (
+    select from jsonb_to_recordset(wanted.conditions) as condition (field text, operator text, operand jsonb)
+    where not coalesce(case operator
+      when '$eq'  then (item.value -> field) is not distinct from (operand -> 0)
+      when '$ne'  then (item.value -> field) is distinct from (operand -> 0)
+      when '$in'  then (item.value -> field) in (select jsonb_array_elements(operand -> 0))
+      when '$nin' then coalesce((item.value -> field) not in (select jsonb_array_elements(operand -> 0)), true)
+      when '$gt'  then threadloom.store_number(item.value -> field) >  (operand ->> 0)::numeric
+      when '$gte' then threadloom.store_number(item.value -> field) >= (operand ->> 0)::numeric
+      when '$lt'  then threadloom.store_number(item.value -> field) <  (operand ->> 0)::numeric
+      when '$lte' then threadloom.store_number(item.value -> field) <= (operand ->> 0)::numeric
+    end, false)))`;
+
+/**
+ * `everywhere` has no range at all: "no upper end" as `upper is null or …` would cost the other searches the
+ * index.
+ */
+export const search = (everywhere: boolean, visible: string): string => `
+  select wanted.ordinal, found.*
+  from jsonb_to_recordset($1::jsonb)
+         as wanted (ordinal integer, lower text[] collate "C", upper text[] collate "C", conditions jsonb,
+                    max_items bigint, skipped_items bigint)
+  cross join lateral (
+    select item.namespace, item.key, item.value, item.created_at, item.updated_at,
+           item.ttl_minutes, item.expires_at
+    from threadloom.store_items item
+    where ${everywhere ? "true" : "item.namespace >= wanted.lower and item.namespace < wanted.upper"}
+      and ${ALIVE}
+      and ${visible}
+      and ${MEETS_CONDITIONS}
+    order by item.updated_at desc, item.namespace, item.key
+    limit wanted.max_items offset wanted.skipped_items
+  ) found
+  order by wanted.ordinal, found.updated_at desc, found.namespace, found.key`;
+
+/**
+ * The items whose texts are nearest in meaning. Of an item with several texts the nearest counts. Exact: every vector
+ * in the namespaces is compared. (An approximate index finds its nearest ones first and filters them afterwards, so
+ * that a namespace or a filter may leave too few, or none.)
+ *
+ * One search at a time: of a list Postgres expects a hundred, finds that expensive, and compiles the statement first
+ * (JIT, on unless set otherwise), which took 0.9 s of 1.1. The query is read once, not once per row: materialized.
+ * `offset 0` has the distances computed where the vectors are read, so that no sort carries vectors along. A vector
+ * of zeros has no direction and no distance (NaN); it is as far as what has nothing in common. Values are fetched for
+ * the found items only.
+ */
+export const searchByMeaning = (everywhere: boolean, visible: string): string => `
+  with wanted as materialized (
+    select ordinal, lower, upper, conditions, max_items, skipped_items, embedded_by, query::vector as query
+    from jsonb_to_recordset($1::jsonb)
+           as search (ordinal integer, lower text[] collate "C", upper text[] collate "C", conditions jsonb,
+                      max_items bigint, skipped_items bigint, embedded_by text, query text)
+    limit 1
+  )
+  select wanted.ordinal, item.namespace, item.key, item.value, item.created_at, item.updated_at,
+         item.ttl_minutes, item.expires_at, 1 - found.distance as score
+  from wanted
+  cross join lateral (
+    select item.namespace, item.key, nearest.distance
+    from (
+      select namespace, key, min(distance) as distance
+      from (
+        select vector.namespace, vector.key,
+               coalesce(nullif(vector.embedding <=> wanted.query, 'NaN'), 1) as distance
+        from threadloom.store_vectors vector
+        where ${everywhere ? "true" : "vector.namespace >= wanted.lower and vector.namespace < wanted.upper"}
+          and vector.embedded_by = wanted.embedded_by
+        offset 0
+      ) compared
+      group by namespace, key
+    ) nearest
+    join threadloom.store_items item on item.namespace = nearest.namespace and item.key = nearest.key
+    where ${everywhere ? "true" : "item.namespace >= wanted.lower and item.namespace < wanted.upper"}
+      and ${ALIVE}
+      and ${visible}
+      and ${MEETS_CONDITIONS}
+    order by nearest.distance, item.namespace, item.key
+    limit wanted.max_items offset wanted.skipped_items
+  ) found
+  join threadloom.store_items item on item.namespace = found.namespace and item.key = found.key
+  order by wanted.ordinal, found.distance, found.namespace, found.key`;
+
+/**
+ * An item that had expired is recreated, not updated. Answers the items that were stored: not those that the filter of
+ * `Auth` does not hold for, as they are (`visible`) or as they would become (`allowed`).
+ */
+export const putItems = (visible: string, allowed: string): string => `
+  insert into threadloom.store_items as item (namespace, key, value, ttl_minutes, expires_at)
+  select namespace, key, value, ttl_minutes, now() + ttl_minutes * interval '1 minute'
+  from jsonb_to_recordset($1::jsonb)
+         as wanted (namespace text[] collate "C", key text collate "C", value jsonb, ttl_minutes double precision)
+  where ${allowed}
+  order by namespace, key
+  on conflict (namespace, key) do update set
+    value = excluded.value,
+    ttl_minutes = excluded.ttl_minutes,
+    expires_at = excluded.expires_at,
+    created_at = case when ${ALIVE} then item.created_at else now() end,
+    updated_at = now()
+    where not ${ALIVE} or ${visible}
+  returning true`;
+
+export const deleteItems = (visible: string): string => `
+  delete from threadloom.store_items item
+  using (
+    select item.namespace, item.key
+    from ${ADDRESSES}
+    join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
+    where ${visible}
+    order by item.namespace, item.key
+    for update of item
+  ) locked
+  where item.namespace = locked.namespace and item.key = locked.key`;
+
+/**
+ * Whoever holds a lock on an item is writing, refreshing or removing it: nothing left to refresh.
+ *
+ * Here and in the sweep the rows are found again by their place. By the primary key, and with `expires_at` as a
+ * condition of the outer table, statistics from before the first item with a time to live made Postgres lock the
+ * inner rows anew for each outer one: 10,000 of 110,000 expired items took minutes. A row that changed between
+ * snapshot and lock has another place and is left out, which is right in both cases. (In DELETE it would not be.)
+ */
+export const REFRESH_EXPIRY = `
+  update threadloom.store_items
+  set expires_at = case when expires_at > now() then now() + ttl_minutes * interval '1 minute' else expires_at end
+  where ctid = any(array(
+    select item.ctid
+    from ${ADDRESSES}
+    join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
+    for update of item skip locked))`;
+
+export const DELETE_EXPIRED = `
+  delete from threadloom.store_items
+  where ctid = any(array(
+    select ctid
+    from threadloom.store_items
+    where expires_at <= now()
+    order by expires_at
+    limit $1::bigint
+    for update skip locked))
+  returning true`;
+
+const MATCHES_ALL = `
+  not exists (
+    select from jsonb_to_recordset($2::jsonb) as condition (suffix boolean, path text[] collate "C")
+    where cardinality(path) > cardinality(item.namespace) or exists (
+      select from unnest(path) with ordinality as expected (label, place)
+      where label <> '*' and label <> item.namespace[
+        place::integer + case when suffix then cardinality(item.namespace) - cardinality(path) else 0 end]))`;
+
+/**
+ * Walks from one namespace to the next in the primary key, so that the cost is that of the namespaces passed and
+ * not of the items in them. (\`select distinct\` with a depth reads all items.) The next one is behind everything
+ * with the same first labels, if the depth cuts there; otherwise it may be a child, of which the namespace with
+ * an empty label more is the smallest.
+ *
+ * $1 first possible namespace, $2 conditions, $3 depth, $4 to skip, $5 to find at all, $6 end of the range.
+ */
+export const listNamespaces = (everywhere: boolean, visible: string): string => {
+  const first = (lower: string): string => `
+    select item.namespace
+    from threadloom.store_items item
+    where item.namespace >= ${lower}
+      ${everywhere ? "" : `and item.namespace < $6::text[]`}
+      and ${ALIVE}
+      and ${visible}
+      and ${MATCHES_ALL}
+    order by item.namespace
+    limit 1`;
+  return `
+  with recursive step as (
+    select 1::bigint as position, start.namespace from (${first("$1::text[]")}) start
+    union all
+    select step.position + 1, next.namespace
+    from step
+    cross join lateral (${first(`
+      case when cardinality(step.namespace) >= $3::integer
+        then array_append(step.namespace[1:$3::integer - 1], step.namespace[$3::integer] || chr(1))
+        else array_append(step.namespace, ''::text)
+      end`)}) next
+    where step.position < $5::bigint
+  )
+  select namespace[1:$3::integer] as namespace from step where position > $4::bigint order by position`;
+};

@@ -1,0 +1,147 @@
+import { sql } from "kysely";
+import type { Queryable } from "../../platform/database/database.ts";
+import { THREAD_JSON } from "../../platform/encryption/columns.ts";
+import { openJson } from "../../platform/encryption/json.ts";
+import type { Cipher } from "../../platform/encryption/cipher.ts";
+import type { ThreadField } from "./schemas.ts";
+
+/**
+ * A thread as the repository reads it. PostgreSQL writes the record's JSON itself, all but the values, which live
+ * in a checkpoint: so a page of ten crosses as ten texts instead of 120 columns, and nothing is parsed only to
+ * be written again.
+ */
+export interface ThreadRecordRow {
+  thread_id: string;
+  /** `metadata.graph_id`, which the first run sets; null where the metadata were not read. */
+  graph_id: string | null;
+  /** True for a thread that nothing has touched since it was created: it can't have values, nobody need look. */
+  untouched: boolean;
+  /** JSON text of the record without `values` and `ttl`; `error` is in it only if there is one. */
+  record: string;
+  /** JSON text of the time to live, or null. */
+  ttl: string | null;
+}
+
+/** As `timestamp` of platform/lib/timestamps.ts writes it. */
+const wireTime = (column: string): string =>
+  `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`;
+
+const GRAPH_ID = "metadata ->> 'graph_id'";
+const UNTOUCHED = "status = 'idle' and updated_at = created_at and state_updated_at = created_at";
+
+/** What is to be known of a thread before its values are read, in a statement over `threads`. */
+export const CANDIDATE_COLUMNS = `thread_id, ${GRAPH_ID} as graph_id, ${UNTOUCHED} as untouched`;
+
+/** The columns of a record that are as large as their writers like. */
+export const LONG_COLUMNS = ["metadata", "config", "interrupts", "error"] as const;
+export type LongColumn = (typeof LONG_COLUMNS)[number];
+
+/** Which of the long columns a statement deals with. */
+export interface LongParts {
+  /** Those that are in the JSON text of the record. */
+  shown: readonly LongColumn[];
+  /** Those, and `metadata` if the graph of the thread must be known, which stands there. */
+  read: readonly LongColumn[];
+}
+
+export const EVERY_LONG_PART: LongParts = { shown: LONG_COLUMNS, read: LONG_COLUMNS };
+
+/** The columns of `threads` that those of a `ThreadRecordRow` are made of. */
+export const storedColumns = ({ read }: LongParts): string =>
+  [
+    "thread_id",
+    "status",
+    ...read,
+    "ttl_strategy",
+    "ttl_minutes",
+    "expires_at",
+    "created_at",
+    "updated_at",
+    "state_updated_at",
+  ].join(", ");
+
+/** `error` is in a record only if there is one. */
+const LONG_TEXTS: Record<LongColumn, string> = {
+  metadata: `, ',"metadata":', metadata`,
+  config: `, ',"config":', config`,
+  interrupts: `, ',"interrupts":', interrupts`,
+  error: `, case when error is not null then ',"error":' end, error`,
+};
+
+const recordText = ({ shown }: LongParts): string => {
+  const long = (column: LongColumn): string => (shown.includes(column) ? LONG_TEXTS[column] : "");
+  return `concat('{"thread_id":"', thread_id, '","created_at":"', ${wireTime("created_at")},
+    '","updated_at":"', ${wireTime("updated_at")}, '","state_updated_at":"', ${wireTime("state_updated_at")}, '"'
+    ${long("metadata")}${long("config")}, ',"status":"', status, '"'${long("interrupts")}${long("error")}, '}')`;
+};
+
+const TTL = `case when ttl_minutes is not null then
+    concat('{"strategy":"', ttl_strategy, '","ttl_minutes":', ttl_minutes,
+      case when expires_at is not null then concat(',"expires_at":"', ${wireTime("expires_at")}, '"') end, '}')
+  end`;
+
+/** The columns of a `ThreadRecordRow`, in a raw statement over `threads` or over their `storedColumns`. */
+export const recordColumns = (parts: LongParts): string => {
+  const graphId = parts.read.includes("metadata") ? GRAPH_ID : "null";
+  return `thread_id, ${graphId} as graph_id, ${UNTOUCHED} as untouched, ${recordText(parts)} as record, ${TTL} as ttl`;
+};
+
+/** The same in a query of Kysely over `threads`. */
+export const RECORD_SELECTION = [
+  "thread_id",
+  sql.raw<string | null>(GRAPH_ID).as("graph_id"),
+  sql.raw<boolean>(UNTOUCHED).as("untouched"),
+  sql.raw<string>(recordText(EVERY_LONG_PART)).as("record"),
+  sql.raw<string | null>(TTL).as("ttl"),
+] as const;
+
+/** Where a long column of a record begins. PostgreSQL writes a space behind the colons within `jsonb`, and a text has its quotes escaped. */
+const LONG_PART = /(?=,"(?:metadata|config|interrupts|error)":)/;
+const NAME_OF_PART = /^,"(metadata|config|interrupts|error)":/;
+
+/** The text of a record, each of its long columns opened where it was sealed. */
+const openRecord = (cipher: Cipher, { thread_id, record }: ThreadRecordRow): string =>
+  record
+    .split(LONG_PART)
+    .map((part) => {
+      const column = NAME_OF_PART.exec(part)?.[1] as LongColumn | undefined;
+      return column === undefined ? part : openJson(cipher, part, THREAD_JSON[column].places({ thread_id }));
+    })
+    .join("");
+
+/** Rows with sealed values of their records open: those are text. */
+export const openRecords = <Row extends ThreadRecordRow>({ cipher }: Queryable, rows: Row[]): Row[] =>
+  cipher === undefined
+    ? rows
+    : rows.map((row) => (row.record.includes("enc1:") ? { ...row, record: openRecord(cipher, row) } : row));
+
+export interface RecordOptions {
+  /** JSON text of the newest checkpoint's values; null for a thread that never ran. */
+  values: string | null;
+  includeTtl?: boolean;
+  /** The only fields to write; all of them if undefined. */
+  select?: ReadonlySet<ThreadField>;
+  /** JSON text of what a search extracted. */
+  extracted?: string;
+}
+
+/** The thread as clients see it, as JSON text. */
+export const writeRecord = (row: ThreadRecordRow, options: RecordOptions): string => {
+  const { values, includeTtl = false, select, extracted } = options;
+  const more: string[] = [];
+  if (select === undefined || select.has("values")) more.push(`"values":${values ?? "null"}`);
+  if (includeTtl && row.ttl !== null) more.push(`"ttl":${row.ttl}`);
+  if (extracted !== undefined) more.push(`"extracted":${extracted}`);
+  const record = select === undefined ? row.record : pick(row.record, select);
+  if (more.length === 0) return record;
+  return `${record.slice(0, -1)}${record === "{}" ? "" : ","}${more.join(",")}}`;
+};
+
+const pick = (record: string, select: ReadonlySet<ThreadField>): string =>
+  JSON.stringify(
+    Object.fromEntries(
+      Object.entries(JSON.parse(record) as Record<string, unknown>).filter(([name]) =>
+        select.has(name as ThreadField),
+      ),
+    ),
+  );

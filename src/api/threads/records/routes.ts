@@ -1,0 +1,103 @@
+import { z } from "zod";
+import type { AnswerRoom } from "../../../http/answer-room.ts";
+import type { RoutePlugin } from "../../../http/route-plugin.ts";
+import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
+import { NO_CONTENT, roomAfterChange, roomToRead, sendJson } from "../json-answers.ts";
+import * as schemas from "../schemas.ts";
+import type { RecordService } from "./service.ts";
+
+/** `Prefer: return=minimal` (RFC 7240): the caller doesn't want the record back. */
+const prefersMinimal = (prefer: string | string[] | undefined): boolean =>
+  String(prefer ?? "")
+    .split(",")
+    .some((preference) => preference.trim().toLowerCase() === "return=minimal");
+
+const tags = ["Threads"];
+
+/** Records of threads over HTTP. */
+export const createRecordRoutes =
+  (service: RecordService, room: AnswerRoom): RoutePlugin =>
+  async (app) => {
+    app.post(
+      "/threads",
+      {
+        config: { largeBody: true },
+        schema: {
+          tags,
+          summary: "Create a thread",
+          response: { 200: schemas.threadRecord, 409: errorAnswer, 422: errorAnswer },
+          body: schemas.threadCreateBody,
+        },
+      },
+      async (request, reply) => {
+        // The request itself counts as the first.
+        const updates = schemas.updatesIn(request.body.supersteps ?? []);
+        if (updates > 1) request.charge("writes", updates - 1);
+        return sendJson(
+          reply,
+          await service.create(request.caller, request.body, roomAfterChange(room, reply)),
+        );
+      },
+    );
+
+    app.get(
+      "/threads/:thread_id",
+      {
+        schema: {
+          tags,
+          summary: "Get a thread",
+          response: { 200: schemas.threadRecord },
+          params: schemas.threadPath,
+          querystring: schemas.threadReadQuery,
+        },
+      },
+      async (request, reply) => {
+        const includeTtl = request.query.include?.includes("ttl") ?? false;
+        const whenLarge = roomToRead(room, reply);
+        const { thread_id: threadId } = request.params;
+        return sendJson(reply, await service.read(request.caller, threadId, { includeTtl, whenLarge }));
+      },
+    );
+
+    app.patch(
+      "/threads/:thread_id",
+      {
+        schema: {
+          tags,
+          summary: "Update a thread",
+          response: { 200: schemas.threadRecord, 204: z.null() },
+          params: schemas.threadPath,
+          body: schemas.threadPatchBody,
+        },
+      },
+      async (request, reply) => {
+        const record = await service.patch(
+          request.caller,
+          request.params.thread_id,
+          request.body,
+          roomAfterChange(room, reply),
+        );
+        if (prefersMinimal(request.headers.prefer)) {
+          return reply.header("preference-applied", "return=minimal").code(NO_CONTENT).send(null);
+        }
+        return sendJson(reply, record);
+      },
+    );
+
+    app.post(
+      "/threads/:thread_id/copy",
+      {
+        schema: {
+          tags,
+          summary: "Copy a thread",
+          response: { 200: schemas.threadRecord },
+          params: schemas.threadPath,
+        },
+      },
+      async (request, reply) =>
+        sendJson(
+          reply,
+          await service.copy(request.caller, request.params.thread_id, roomAfterChange(room, reply)),
+        ),
+    );
+  };

@@ -1,0 +1,154 @@
+import type { Authorize } from "../../../access/authorize.ts";
+import type { Caller } from "../../../access/caller.ts";
+import type { Visibility } from "../../../access/visibility.ts";
+import type { CheckpointStorage } from "../../../state/checkpoints/types.ts";
+import type { Database } from "../../../platform/database/database.ts";
+import { metadataTooLarge } from "../../../platform/database/merging.ts";
+import type { Graphs } from "../../../graphs/graphs.ts";
+import { graphNotFound, invalid, threadNotFound, threadTaken } from "../../../platform/domain/errors.ts";
+import type { WhenLarge } from "../../../platform/lib/large-answers.ts";
+import type { TtlValue } from "../../../access/values.ts";
+import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
+import { writeRecord, type ThreadRecordRow } from "../record.ts";
+import type { ThreadRepository } from "../repository.ts";
+import type { ThreadCreate, ThreadPatch } from "../schemas.ts";
+import type { StateService } from "../state/service.ts";
+import type { UpkeepService } from "../upkeep/service.ts";
+
+export interface RecordServiceOptions {
+  database: Database;
+  authorize: Authorize;
+  repository: ThreadRepository;
+  checkpoints: Pick<CheckpointStorage, "copyThread">;
+  graphs: Pick<Graphs, "has">;
+  states: StateService;
+  upkeep: UpkeepService;
+  /** For threads that are created without a time to live; undefined: those stay for ever. */
+  defaultTtl: ThreadTtl | undefined;
+}
+
+const assertGraphOfStates = (graphs: Pick<Graphs, "has">, graphId: unknown): void => {
+  if (typeof graphId !== "string") {
+    throw invalid("'supersteps': 'metadata.graph_id' must name the graph whose states they are.");
+  }
+  if (!graphs.has(graphId)) throw graphNotFound(graphId);
+};
+
+/** As a handler is told of it, and as it is stored. */
+const toValue = (ttl: ThreadTtl | undefined): TtlValue | undefined =>
+  ttl && { strategy: ttl.strategy, ttl: ttl.minutes };
+const toTtl = (value: TtlValue | undefined): ThreadTtl | undefined =>
+  value && { strategy: value.strategy, minutes: value.ttl };
+
+/**
+ * The records of threads. Each answer is the JSON text of one; `whenLarge` is awaited before a large state is read for
+ * it.
+ *
+ * Every method that takes a thread's id throws `threadNotFound` if there is none that its caller may see.
+ */
+export const createRecordService = (options: RecordServiceOptions) => {
+  const { database, authorize, repository, checkpoints, graphs, states, upkeep, defaultTtl } = options;
+
+  const write = async (
+    visibility: Visibility<"threads">,
+    row: ThreadRecordRow,
+    { includeTtl = false, whenLarge }: { includeTtl?: boolean; whenLarge?: WhenLarge | undefined },
+  ): Promise<string> =>
+    writeRecord(row, { values: await states.valuesOf(visibility, row, whenLarge), includeTtl });
+
+  /** A thread whose first states are given. It is there only if the graph takes them all. */
+  const giveStates = async (
+    visibility: Visibility<"threads">,
+    { thread_id: threadId, graph_id: graphId }: ThreadRecordRow,
+    supersteps: NonNullable<ThreadCreate["supersteps"]>,
+  ): Promise<ThreadRecordRow> => {
+    try {
+      await states.replay(visibility, threadId, graphId ?? "", supersteps);
+    } catch (error) {
+      await upkeep.takeBack(threadId);
+      throw error;
+    }
+    return await repository.get(visibility, threadId);
+  };
+
+  return {
+    /**
+     * Creates a thread, with a new id if none is given.
+     * Throws `conflict` if the id is taken, unless `if_exists` is `do_nothing`, which answers that thread.
+     */
+    async create(caller: Caller, thread: ThreadCreate, whenLarge?: WhenLarge): Promise<string> {
+      const { supersteps = [], thread_id, metadata = {}, if_exists } = thread;
+      const ttl = toValue(thread.ttl);
+      const asked = { thread_id, metadata, if_exists, ...(ttl && { ttl }) };
+      const visibility = await authorize(caller, "threads", "create", asked);
+      if (supersteps.length > 0) assertGraphOfStates(graphs, visibility.value.metadata.graph_id);
+      const row = await repository.insert(visibility, {
+        threadId: thread_id,
+        ttl: toTtl(visibility.value.ttl) ?? defaultTtl,
+      });
+      if (row !== undefined) {
+        if (supersteps.length === 0) return writeRecord(row, { values: null });
+        return await write(visibility, await giveStates(visibility, row, supersteps), { whenLarge });
+      }
+      const threadId = thread.thread_id ?? "";
+      // One that is there and is not this caller's to see is a conflict, too.
+      const existing =
+        thread.if_exists === "do_nothing" ? await repository.find(visibility, threadId) : undefined;
+      if (existing === undefined) throw threadTaken(threadId);
+      return await write(visibility, existing, { whenLarge });
+    },
+
+    async read(
+      caller: Caller,
+      threadId: string,
+      asking: { includeTtl?: boolean; whenLarge?: WhenLarge } = {},
+    ): Promise<string> {
+      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
+      return await write(visibility, await repository.get(visibility, threadId), asking);
+    },
+
+    /**
+     * Merges metadata; the time to live, a new one or the one that it has, counts from now. Who sets one removes the
+     * thread, or what of it is old, and has to be allowed to. Throws `invalid` for metadata that would grow too large.
+     */
+    async patch(
+      caller: Caller,
+      threadId: string,
+      { metadata = {}, ttl }: ThreadPatch,
+      whenLarge?: WhenLarge,
+    ): Promise<string> {
+      const value = toValue(ttl);
+      const asked = { thread_id: threadId, metadata, ...(value && { ttl: value }) };
+      const visibility = await authorize(caller, "threads", "update", asked);
+      const removable = value && (await authorize(caller, "threads", "delete", { thread_id: threadId }));
+      const granted = toTtl(visibility.value.ttl);
+      let row = await repository.patch(visibility, threadId, granted, removable);
+      if (row === undefined) {
+        await repository.get(visibility, threadId);
+        if (removable !== undefined) await repository.get(removable, threadId);
+        // It may have been deleted and made again while the first try waited for it, which then saw neither.
+        row = await repository.patch(visibility, threadId, granted, removable);
+        if (row === undefined) throw metadataTooLarge();
+      }
+      return await write(visibility, row, { whenLarge, includeTtl: granted !== undefined });
+    },
+
+    /** A new thread with the record, the states and the history of another. */
+    async copy(caller: Caller, threadId: string, whenLarge?: WhenLarge): Promise<string> {
+      const readable = await authorize(caller, "threads", "read", { thread_id: threadId });
+      const creatable = await authorize(caller, "threads", "create", { metadata: {} });
+      const copy = await database.transaction(async (transaction) => {
+        const copied = await repository.insertCopy(transaction, readable, creatable, threadId);
+        if (copied === undefined) throw threadNotFound(threadId);
+        await checkpoints.copyThread(threadId, copied.thread_id, transaction);
+        return copied;
+      });
+      const { thread_id: copyId, graph_id: graphId, was_busy: wasBusy } = copy;
+      if (wasBusy && graphId !== null) await states.recordOutcome(creatable, copyId, graphId);
+      const row = wasBusy ? await repository.get(creatable, copyId) : copy;
+      return await write(creatable, row, { whenLarge });
+    },
+  };
+};
+
+export type RecordService = ReturnType<typeof createRecordService>;

@@ -1,0 +1,192 @@
+import { sql } from "kysely";
+import type { Permission, Visibility } from "../../access/visibility.ts";
+import { queriesOver } from "../../platform/database/queries.ts";
+import { whereVisible } from "../../access/where-visible.ts";
+import type { Database, Queryable } from "../../platform/database/database.ts";
+import { compileOnce } from "../../platform/database/compile-once.ts";
+import { hasRoomForMetadata } from "../../platform/database/merging.ts";
+import type { Cipher } from "../../platform/encryption/cipher.ts";
+import { THREAD_JSON } from "../../platform/encryption/columns.ts";
+import { threadNotFound } from "../../platform/domain/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import type { ThreadTtl } from "../../graphs/project/thread-expiry.ts";
+import {
+  EVERY_LONG_PART,
+  LONG_COLUMNS,
+  type LongColumn,
+  RECORD_SELECTION,
+  openRecords,
+  recordColumns,
+  type ThreadRecordRow,
+} from "./record.ts";
+
+export interface NewThread {
+  /** A new one if undefined. */
+  threadId?: string | undefined;
+  ttl?: ThreadTtl | undefined;
+}
+
+const RECORD_COLUMNS = recordColumns(EVERY_LONG_PART);
+
+/** Raw because it names `$2` five times: the metadata may be 1 MB long, and Kysely would send them each time. */
+const patch = (visible: string, removable: string): string => `
+  update threadloom.threads
+     set metadata = metadata || $2::jsonb,
+         ttl_strategy = coalesce($3, ttl_strategy),
+         ttl_minutes = coalesce($4::float8, ttl_minutes),
+         expires_at = now() + coalesce($4::float8, ttl_minutes) * interval '1 minute',
+         updated_at = now()
+   where thread_id = $1 and ($2::jsonb = '{}' or ${hasRoomForMetadata("metadata || $2::jsonb")}) and ${visible} and ${removable}
+  returning ${RECORD_COLUMNS}`;
+
+/**
+ * Raw because it inserts what it selects. A copy has no run: a busy thread is, for the copy, stopped at its last
+ * checkpoint. What that means for the status depends on the graph; the caller settles it.
+ */
+const insertCopy = (visible: string): string => `
+  insert into threadloom.threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at,
+    state_updated_at)
+  select $2, case when status = 'busy' then 'idle' else status end, metadata || $3::jsonb, config, interrupts, error,
+         ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute', state_updated_at
+    from threadloom.threads where thread_id = $1 and ${visible}
+  returning ${RECORD_COLUMNS},
+    (select original.status = 'busy' from threadloom.threads original where original.thread_id = $1) as was_busy`;
+
+/** Of the row of a copy, as it was copied. Index: threads_pkey. */
+const READ_COPIED = `select metadata::text, config::text, interrupts::text, error::text
+  from threadloom.threads where thread_id = $1`;
+const STORE_RESEALED = `update threadloom.threads set metadata = $2::jsonb, config = $3::jsonb, interrupts = $4::jsonb,
+    error = $5::jsonb where thread_id = $1 returning ${RECORD_COLUMNS}`;
+
+/** What the database has copied from the row of another thread opens only there: it is sealed for the copy. */
+const resealCopy = async (
+  transaction: Queryable,
+  cipher: Cipher,
+  from: string,
+  copyId: string,
+): Promise<ThreadRecordRow | undefined> => {
+  const [copied] = await transaction.query<Record<LongColumn, string | null>>(READ_COPIED, [copyId]);
+  if (copied === undefined) return undefined;
+  const resealed = LONG_COLUMNS.map((column) => {
+    const text = copied[column];
+    const key = { thread_id: copyId };
+    return text === null ? null : THREAD_JSON[column].resealed(cipher, text, key, { thread_id: from });
+  });
+  return (await transaction.query<ThreadRecordRow>(STORE_RESEALED, [copyId, ...resealed]))[0];
+};
+
+/**
+ * The SQL of the records of threads; that of their removal is in upkeep/, that of their states in state/. What a visibility hides is as if it were not there; where a thread is only added, it is the
+ * proof that somebody was asked.
+ */
+export const createThreadRepository = (database: Database) => {
+  const kysely = queriesOver(database);
+  const open = <Row extends ThreadRecordRow>(rows: Row[]) => openRecords(database, rows);
+
+  const findOne = compileOnce(
+    { threadId: ({ threadId }: { threadId: string }) => threadId },
+    ({ threadId }, visibility: Visibility<"threads">) =>
+      kysely
+        .selectFrom("threads")
+        .select(RECORD_SELECTION)
+        .where("thread_id", "=", threadId)
+        .where(whereVisible(visibility, "metadata")),
+  );
+
+  const insertOne = compileOnce(
+    {
+      threadId: ({ threadId }: { threadId: string }) => threadId,
+      metadata: ({ metadata, threadId }: { metadata: JsonObject; threadId: string }) =>
+        THREAD_JSON.metadata.stored(database.cipher, metadata, { thread_id: threadId }),
+      strategy: ({ ttl }: NewThread) => ttl?.strategy ?? null,
+      minutes: ({ ttl }: NewThread) => ttl?.minutes ?? null,
+    },
+    ({ threadId, metadata, strategy, minutes }, _visibility: Visibility<"threads">) =>
+      kysely
+        .insertInto("threads")
+        .values({
+          thread_id: threadId,
+          metadata,
+          ttl_strategy: strategy,
+          ttl_minutes: minutes,
+          expires_at: sql<Date | null>`now() + ${minutes}::float8 * interval '1 minute'`,
+        })
+        .onConflict((conflict) => conflict.column("thread_id").doNothing())
+        .returning(RECORD_SELECTION),
+  );
+
+  const find = async (
+    visibility: Visibility<"threads">,
+    threadId: string,
+  ): Promise<ThreadRecordRow | undefined> => open(await findOne(database, visibility, { threadId }))[0];
+
+  return {
+    /**
+     * Undefined if a thread with this id is there already, which is left as it is. One statement, no look before it: two
+     * creators of one id meet at the primary key.
+     */
+    async insert(
+      permission: Permission<"threads", "create">,
+      { threadId = newId(), ttl }: NewThread,
+    ): Promise<ThreadRecordRow | undefined> {
+      const { metadata } = permission.value;
+      return open(await insertOne(database, permission, { threadId, ttl, metadata }))[0];
+    },
+
+    find,
+
+    /** Throws `threadNotFound`. */
+    async get(visibility: Visibility<"threads">, threadId: string): Promise<ThreadRecordRow> {
+      const row = await find(visibility, threadId);
+      if (row === undefined) throw threadNotFound(threadId);
+      return row;
+    },
+
+    /**
+     * Merges the metadata that were granted into the thread's; undefined if there is no such thread, or no room for them (see
+     * platform/database/merging.ts), or if `removable` hides it: what the one who sets a time to live may remove.
+     */
+    async patch(
+      visibility: Permission<"threads", "update">,
+      threadId: string,
+      ttl: ThreadTtl | undefined,
+      removable: Visibility<"threads"> = visibility,
+    ): Promise<ThreadRecordRow | undefined> {
+      const values: unknown[] = [
+        threadId,
+        THREAD_JSON.metadata.stored(database.cipher, visibility.value.metadata, { thread_id: threadId }),
+        ttl?.strategy,
+        ttl?.minutes,
+      ];
+      const visible = visibility.condition("metadata", values);
+      const text = patch(
+        visible,
+        removable === visibility ? "true" : removable.condition("metadata", values),
+      );
+      return open(await database.query<ThreadRecordRow>(text, values))[0];
+    },
+
+    /** A new thread with the record of another, and the metadata that were granted over its; undefined if `readable` hides that one or it is not there. */
+    async insertCopy(
+      transaction: Queryable,
+      readable: Visibility<"threads">,
+      creatable: Permission<"threads", "create">,
+      threadId: string,
+    ): Promise<(ThreadRecordRow & { was_busy: boolean }) | undefined> {
+      const copyId = newId();
+      const given = THREAD_JSON.metadata.stored(database.cipher, creatable.value.metadata, {
+        thread_id: copyId,
+      });
+      const values: unknown[] = [threadId, copyId, given];
+      const text = insertCopy(readable.condition("metadata", values));
+      const [copy] = await transaction.query<ThreadRecordRow & { was_busy: boolean }>(text, values);
+      const { cipher } = database;
+      if (copy === undefined || cipher === undefined) return copy;
+      const resealed = await resealCopy(transaction, cipher, threadId, copyId);
+      return open([{ ...copy, ...resealed }])[0];
+    },
+  };
+};
+
+export type ThreadRepository = ReturnType<typeof createThreadRepository>;

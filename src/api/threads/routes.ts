@@ -1,0 +1,19 @@
+import type { AnswerRoom } from "../../http/answer-room.ts";
+import type { RoutePlugin } from "../../http/route-plugin.ts";
+import { createLongAnswers } from "./long-answers.ts";
+import { createRecordRoutes } from "./records/routes.ts";
+import { createSearchRoutes } from "./search/routes.ts";
+import type { ThreadService } from "./service.ts";
+import { createStateRoutes } from "./state/routes.ts";
+import { createUpkeepRoutes } from "./upkeep/routes.ts";
+
+/** Threads over HTTP: the routes of each sub-room. `room`: for answers that hold a large state. */
+export const createThreadRoutes =
+  (service: ThreadService, room: AnswerRoom): RoutePlugin =>
+  async (app) => {
+    const longAnswers = createLongAnswers(service.pacer);
+    await app.register(createRecordRoutes(service.records, room));
+    await app.register(createSearchRoutes(service.search, longAnswers));
+    await app.register(createStateRoutes(service.states, room, longAnswers));
+    await app.register(createUpkeepRoutes(service.upkeep));
+  };

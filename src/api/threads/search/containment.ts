@@ -1,0 +1,43 @@
+import { isObject } from "../../../platform/lib/json.ts";
+
+/**
+ * The containment of `jsonb @>`: every key of an object, any element for each of a list, equality of the rest. For
+ * values, which live in checkpoints and not in a `jsonb` column.
+ */
+
+/** Whether a value contains the part that the matcher was made of. */
+export type Matcher = (value: unknown) => boolean;
+
+/** Told of comparisons before they are made; throws if they are too many. */
+export type Spend = (comparisons: number) => void;
+
+/**
+ * A part is looked at once and not once for each value. Of a list, what is no list and no object is found in one pass;
+ * for each other element the list is gone through, as PostgreSQL does it, and that is what `spend` is for.
+ */
+export const matcherOf = (part: unknown, spend: Spend): Matcher => {
+  if (Array.isArray(part)) return listMatcher(part, spend);
+  if (!isObject(part)) return (value) => value === part;
+  const fields = Object.entries(part).map(([key, item]) => [key, matcherOf(item, spend)] as const);
+  return (value) =>
+    isObject(value) && fields.every(([key, matches]) => Object.hasOwn(value, key) && matches(value[key]));
+};
+
+const listMatcher = (part: readonly unknown[], spend: Spend): Matcher => {
+  const plain = new Set(part.filter((item) => typeof item !== "object" || item === null));
+  const nested = part
+    .filter((item) => typeof item === "object" && item !== null)
+    .map((item) => matcherOf(item, spend));
+  return (value) => {
+    if (!Array.isArray(value)) return false;
+    spend(value.length * (1 + nested.length));
+    return containsAll(value, plain) && nested.every((matches) => value.some(matches));
+  };
+};
+
+const containsAll = (list: readonly unknown[], wanted: ReadonlySet<unknown>): boolean => {
+  if (wanted.size === 0) return true;
+  const missing = new Set(wanted);
+  for (const item of list) if (missing.delete(item) && missing.size === 0) return true;
+  return false;
+};

@@ -1,0 +1,115 @@
+import type { ThreadStatus } from "../../../platform/database/tables.ts";
+import {
+  ID,
+  MICROSECONDS,
+  microsecondsOf,
+  readCursor,
+  timeOf,
+  writeCursor,
+} from "../../../platform/domain/cursors.ts";
+import type { ThreadSearch } from "../schemas.ts";
+
+export type SortKey = NonNullable<ThreadSearch["sort_by"]>;
+
+export interface RowOrder {
+  sortBy: SortKey;
+  sortOrder: "asc" | "desc";
+}
+
+/** A thread in the order of a search: behind it the next page begins. */
+export interface Place {
+  threadId: string;
+  /** The time of the order, as a `timestamptz` in UTC; undefined where the order is by id. */
+  at: string | undefined;
+  /** Undefined where the order is not by status. */
+  status: ThreadStatus | undefined;
+}
+
+/** In the order of their names. */
+export const STATUSES: readonly ThreadStatus[] = ["busy", "error", "idle", "interrupted"];
+
+/**
+ * What the order is made of, the first key first. Indexed columns give the order of times roughly, and ten minutes are
+ * sorted at a time. No index holds `status`: see `inOrder` in search.ts.
+ */
+const SORT_KEYS: Record<SortKey, readonly string[]> = {
+  thread_id: ["thread_id"],
+  status: ["status", "created_at", "thread_id"],
+  created_at: ["created_at", "thread_id"],
+  updated_at: ["updated_bin", "updated_at", "thread_id"],
+  state_updated_at: ["state_updated_bin", "state_updated_at", "thread_id"],
+};
+
+export const sortKeys = (sortBy: SortKey): string => SORT_KEYS[sortBy].join(", ");
+
+/** For `order by`. `table`: the name of what has the keys. */
+export const orderBy = ({ sortBy, sortOrder }: RowOrder, table = "threads"): string =>
+  SORT_KEYS[sortBy].map((key) => `${table}.${key} ${sortOrder}`).join(", ");
+
+/** What `placeColumn` is called. */
+export interface PlaceColumn {
+  /** The keys of the order beside the id, as a cursor has them. */
+  place: string[];
+}
+
+const TIMES = { status: "created_at", created_at: "created_at", updated_at: "updated_at" } as const;
+
+/** SQL for the `PlaceColumn`, over `threads` or over their `storedColumns`. */
+export const placeColumn = (sortBy: SortKey): string => {
+  if (sortBy === "thread_id") return "array[]::text[] as place";
+  const time = microsecondsOf(sortBy === "state_updated_at" ? sortBy : TIMES[sortBy]);
+  return `array[${sortBy === "status" ? `status, ${time}` : time}] as place`;
+};
+
+const nameOf = ({ sortBy, sortOrder }: RowOrder): string => `threads ${sortBy} ${sortOrder}`;
+
+/** Behind this thread. */
+export const cursorBehind = (order: RowOrder, row: PlaceColumn & { thread_id: string }): string =>
+  writeCursor(nameOf(order), [...row.place, row.thread_id]);
+
+/** @throws invalid if it is no cursor of a search in this order */
+export const placeOf = (order: RowOrder, cursor: string): Place => {
+  const { sortBy } = order;
+  const shapes = [ID];
+  if (sortBy !== "thread_id") shapes.unshift(MICROSECONDS);
+  if (sortBy === "status") shapes.unshift(new RegExp(`^(${STATUSES.join("|")})$`));
+  const keys = readCursor(cursor, nameOf(order), shapes);
+  const [threadId = "", microseconds, status] = keys.reverse();
+  return {
+    threadId,
+    at: microseconds === undefined ? undefined : timeOf(microseconds),
+    status: status as ThreadStatus | undefined,
+  };
+};
+
+/**
+ * SQL for what comes behind a place. As a comparison of rows it is found by the index of the first key.
+ * @param parameter makes a parameter of a value, and answers how it is called
+ */
+export const isBehind = (
+  { sortBy, sortOrder }: RowOrder,
+  { at, threadId, status }: Place,
+  parameter: (value: unknown) => string,
+): string => {
+  const time = at === undefined ? "" : `${parameter(at)}::timestamptz`;
+  const valueOf = (key: string): string => {
+    if (key === "thread_id") return `${parameter(threadId)}::uuid`;
+    if (key === "status") return `'${status}'`;
+    return key.endsWith("_bin")
+      ? `date_bin('10 minutes', ${time}, timestamptz '2000-01-01 00:00:00+00')`
+      : time;
+  };
+  return `(${sortKeys(sortBy)}) ${sortOrder === "asc" ? ">" : "<"} (${SORT_KEYS[sortBy].map(valueOf).join(", ")})`;
+};
+
+/** The same among the threads of one status: all of them, or none, where the place is in another one. */
+export const isBehindWithin = (
+  status: ThreadStatus,
+  { sortOrder }: RowOrder,
+  place: Place,
+  parameter: (value: unknown) => string,
+): string => {
+  if (place.status === undefined || status === place.status)
+    return isBehind({ sortBy: "created_at", sortOrder }, place, parameter);
+  return String(sortOrder === "asc" ? status > place.status : status < place.status);
+};

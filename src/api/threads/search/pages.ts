@@ -1,0 +1,179 @@
+import type { Visibility } from "../../../access/visibility.ts";
+import { PAGE_BYTES_AT_MOST } from "../../../platform/database/bounded-reads.ts";
+import { createBreather } from "../../../platform/lib/pacer.ts";
+import { createValueFinder, type PageAsking, type ValueFinderOptions } from "./by-values.ts";
+import { assertOnePlace } from "../../../platform/domain/cursors.ts";
+import { cursorBehind, placeOf, type PlaceColumn, type RowOrder } from "./order.ts";
+import { extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
+import { LONG_ANSWER_BYTES } from "../long-answers.ts";
+import { LONG_COLUMNS, writeRecord, type LongParts, type ThreadRecordRow } from "../record.ts";
+import type { ThreadField, ThreadFilter, ThreadSearch } from "../schemas.ts";
+
+/** A page of a search. */
+export interface ThreadPage {
+  /** The JSON text of the records, in pieces. */
+  pieces: string[];
+  /** How many threads match, on all pages; undefined if more match than are counted for a page, and behind a cursor. */
+  total: number | undefined;
+  /** Offset of the next page; undefined on the last one, and behind a cursor. A page that would get too large ends early. */
+  next: number | undefined;
+  /** Where the next page begins; undefined on the last one. */
+  cursor: string | undefined;
+}
+
+export interface ThreadPages {
+  search(visibility: Visibility<"threads">, search: ThreadSearch, asking?: PageAsking): Promise<ThreadPage>;
+  count(visibility: Visibility<"threads">, filter: ThreadFilter, asking?: PageAsking): Promise<number>;
+}
+
+/** Pages of threads, with the values that live in their checkpoints. */
+export const createThreadPages = ({ searcher, pacer, valuesOf }: ValueFinderOptions): ThreadPages => {
+  const finder = createValueFinder({ searcher, pacer, valuesOf });
+
+  /** The records of a page, as far as it may get; `rows` are all that were asked for. */
+  const recordsOf = async (
+    visibility: Visibility<"threads">,
+    rows: readonly ThreadRecordRow[],
+    { select, extract, needsValues }: Fields,
+    { signal, whenLong }: PageAsking,
+  ): Promise<string[]> => {
+    const breathe = createBreather(pacer, signal);
+    const values = needsValues
+      ? valuesOf(visibility, rows, { whenLarge: whenLong })[Symbol.asyncIterator]()
+      : undefined;
+    const records: string[] = [];
+    let bytes = 0;
+    try {
+      let known = await values?.next();
+      for (const row of rows) {
+        await breathe();
+        known ??= await values?.next();
+        let text: string | null = null;
+        if (known !== undefined && known.done !== true && known.value[0] === row.thread_id) {
+          text = known.value[1];
+          known = undefined;
+        }
+        const record = recordOf(row, text, select, extract);
+        const wasLong = bytes > LONG_ANSWER_BYTES;
+        bytes += Buffer.byteLength(record);
+        records.push(record);
+        if (bytes >= PAGE_BYTES_AT_MOST) break;
+        if (bytes > LONG_ANSWER_BYTES && !wasLong) await whenLong?.();
+      }
+    } finally {
+      await values?.return?.();
+    }
+    return records;
+  };
+
+  return {
+    async search(visibility, search, asking = {}) {
+      const { signal } = asking;
+      const { limit, offset, values: part, metadata, status, ids, cursor } = search;
+      assertOnePlace(search);
+      const fields = fieldsOf(search);
+      const order: RowOrder = {
+        sortBy: search.sort_by ?? "created_at",
+        sortOrder: search.sort_order ?? "desc",
+      };
+      const behind = cursor === undefined ? undefined : placeOf(order, cursor);
+      const wanted = { metadata, status, ids, ...order, behind };
+      let rows: readonly ThreadRecordRow[];
+      /** As `rows`, but that some may be gone since. */
+      let places: readonly (PlaceColumn & { thread_id: string })[];
+      let total: number | undefined;
+      let isLast: boolean;
+      if (part !== undefined && Object.keys(part).length > 0) {
+        const found = await finder.find(visibility, wanted, part, asking);
+        places = found.slice(offset, offset + limit);
+        const ids = places.map(({ thread_id }) => thread_id);
+        rows = await searcher.records(visibility, ids, fields.parts, signal);
+        total = found.length;
+        isLast = offset + rows.length >= total;
+      } else {
+        const page = { ...wanted, parts: fields.parts, limit, offset };
+        const found = await searcher.page(visibility, page, signal);
+        ({ rows, total, isLast } = found);
+        places = found.rows;
+      }
+      const records = await recordsOf(visibility, rows, fields, asking);
+      const hasMore = records.length < rows.length || !isLast;
+      const last = rows[records.length - 1]?.thread_id;
+      // Those of a search by values may all be gone by now, and not those behind them.
+      const place = last === undefined ? places.at(-1) : places.find(({ thread_id }) => thread_id === last);
+      return {
+        pieces: piecesOf(records),
+        total: behind === undefined ? total : undefined,
+        next: hasMore && records.length > 0 && behind === undefined ? offset + records.length : undefined,
+        cursor: hasMore && place !== undefined ? cursorBehind(order, place) : undefined,
+      };
+    },
+
+    async count(visibility, { values: part, ...filter }, asking = {}) {
+      if (part === undefined || Object.keys(part).length === 0) {
+        return await searcher.count(visibility, filter, asking.signal);
+      }
+      const inAnyOrder = { ...filter, sortBy: "thread_id", sortOrder: "asc" } as const;
+      return (await finder.find(visibility, inAnyOrder, part, asking)).length;
+    },
+  };
+};
+
+/** What of each thread is in the answer. */
+interface Fields {
+  select: ReadonlySet<ThreadField> | undefined;
+  extract: readonly ExtractPath[] | undefined;
+  needsValues: boolean;
+  parts: LongParts;
+}
+
+const fieldsOf = (search: ThreadSearch): Fields => {
+  const extract = search.extract === undefined ? undefined : parseExtract(search.extract);
+  const select = search.select === undefined ? undefined : new Set(search.select as readonly ThreadField[]);
+  const isExtracted = (field: ThreadField): boolean => extract?.some(({ root }) => root === field) ?? false;
+  const isNeeded = (field: ThreadField): boolean =>
+    select === undefined || select.has(field) || isExtracted(field);
+  const shown = LONG_COLUMNS.filter(isNeeded);
+  const needsValues = isNeeded("values");
+  // The metadata name the graph, which decides how the values read.
+  const read = LONG_COLUMNS.filter(
+    (column) => shown.includes(column) || (column === "metadata" && needsValues),
+  );
+  return { select, extract, needsValues, parts: { shown, read } };
+};
+
+/** One piece, unless it would be long: joining doubles what is in memory. */
+const piecesOf = (records: readonly string[]): string[] => {
+  const pieces: string[] = [];
+  let piece: string[] = [];
+  let length = 0;
+  for (const [index, record] of records.entries()) {
+    if (length > 0 && length + record.length > LONG_ANSWER_BYTES) {
+      pieces.push(piece.join(""));
+      piece = [];
+      length = 0;
+    }
+    piece.push(index === 0 ? "[" : ",", record);
+    length += record.length;
+  }
+  pieces.push(records.length === 0 ? "[]" : `${piece.join("")}]`);
+  return pieces;
+};
+
+const recordOf = (
+  row: ThreadRecordRow,
+  values: string | null,
+  select: ReadonlySet<ThreadField> | undefined,
+  paths: readonly ExtractPath[] | undefined,
+): string =>
+  writeRecord(row, { values, select, extracted: paths && JSON.stringify(extracted(row, values, paths)) });
+
+const extracted = (
+  row: ThreadRecordRow,
+  values: string | null,
+  paths: readonly ExtractPath[],
+): Record<string, unknown> => {
+  const record = JSON.parse(row.record) as Record<string, unknown>;
+  if (paths.some(({ root }) => root === "values")) record.values = JSON.parse(values ?? "null");
+  return Object.fromEntries(paths.map(({ alias, root, steps }) => [alias, extractFrom(record[root], steps)]));
+};

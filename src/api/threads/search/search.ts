@@ -1,0 +1,270 @@
+import type { Visibility } from "../../../access/visibility.ts";
+import {
+  roomyPage,
+  type BoundedRead,
+  type PageColumns,
+  type PageWeight,
+} from "../../../platform/database/bounded-reads.ts";
+import type { Database } from "../../../platform/database/database.ts";
+import {
+  CANDIDATE_COLUMNS,
+  openRecords,
+  recordColumns,
+  storedColumns,
+  type LongParts,
+  type ThreadRecordRow,
+} from "../record.ts";
+import { conditions, conditionsBehind, type OrderedFilter, type RowFilter } from "./conditions.ts";
+import { COUNTED_AT_MOST, matchesMany } from "./estimate.ts";
+import {
+  isBehindWithin,
+  orderBy,
+  placeColumn,
+  sortKeys,
+  STATUSES,
+  type PlaceColumn,
+  type SortKey,
+} from "./order.ts";
+
+/** A record, and where it stands in the order of its search. */
+export type PlacedRow = ThreadRecordRow & PlaceColumn;
+
+export interface RowSearch extends OrderedFilter {
+  /** What of the records is answered; the rest of them is neither weighed nor read. */
+  parts: LongParts;
+  limit: number;
+  offset: number;
+}
+
+export interface RowPage {
+  /** Those that a page has room for, see `roomyPage`: the others were not read. */
+  rows: PlacedRow[];
+  /** How many threads match, on all pages, or behind the place; undefined if more match than are counted for a page. */
+  total: number | undefined;
+  /** Whether no thread that matches comes after these rows. */
+  isLast: boolean;
+}
+
+/** What a search by values has to know of a thread to look into it. */
+export type Candidate = Pick<ThreadRecordRow, "thread_id" | "graph_id" | "untouched">;
+export type PlacedCandidate = Candidate & PlaceColumn;
+
+/**
+ * Threads that are hidden are neither answered nor counted.
+ *
+ * All of these are bounded reads (see platform/database/bounded-reads.ts): they reject with `invalid` if they take too long,
+ * and wait no longer when `signal` aborts.
+ */
+export interface ThreadSearcher {
+  page(visibility: Visibility<"threads">, search: RowSearch, signal?: AbortSignal): Promise<RowPage>;
+  count(visibility: Visibility<"threads">, filter: RowFilter, signal?: AbortSignal): Promise<number>;
+  /**
+   * All threads in this order, without their records: one statement for all that will be looked into. Undefined if they
+   * are more than `limit`; then they are only counted, up to there.
+   */
+  candidates(
+    visibility: Visibility<"threads">,
+    filter: OrderedFilter,
+    limit: number,
+    signal?: AbortSignal,
+  ): Promise<PlacedCandidate[] | undefined>;
+  /**
+   * The records of these threads, in the order of the ids, as far as a page has room for them; those that are gone are
+   * missing.
+   */
+  records(
+    visibility: Visibility<"threads">,
+    ids: readonly string[],
+    parts: LongParts,
+    signal?: AbortSignal,
+  ): Promise<ThreadRecordRow[]>;
+}
+
+type PageRow = PlacedRow & PageColumns;
+
+/** A page of records, with their places if they are in an order. `more`: SQL for further columns. */
+const pageOf = (parts: LongParts, sortBy?: SortKey, more = ""): PageWeight => {
+  const [first, second, third, fourth] = parts.read;
+  const place = sortBy === undefined ? "" : `, ${placeColumn(sortBy)}`;
+  return { columns: [first, second, third, fourth], sent: `${more}${recordColumns(parts)}${place}` };
+};
+
+const recordsOf = (parts: LongParts, visible: string): string =>
+  roomyPage(
+    `select record.* from unnest($1::uuid[]) with ordinality as wanted (id, place)
+     cross join lateral (
+       select ${storedColumns(parts)} from threadloom.threads where thread_id = wanted.id and ${visible}) record
+     order by wanted.place`,
+    pageOf(parts),
+  );
+
+const limitAndOffset = (parametersBefore: number): string =>
+  `limit $${parametersBefore + 1}::bigint offset $${parametersBefore + 2}::bigint`;
+
+/** Threads in the order of the index of the sort key (threads_by_creation, _by_update, _by_state_update, threads_pkey). */
+const inOrder = (
+  database: Database,
+  visibility: Visibility<"threads">,
+  search: RowSearch,
+): { text: string; values: unknown[] } => {
+  const columns = storedColumns(search.parts);
+  const { behind } = search;
+  if (search.sortBy !== "status") {
+    const { where, values } = conditionsBehind(database, visibility, search);
+    return {
+      text: `select ${columns} from threadloom.threads ${where} order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
+      values,
+    };
+  }
+  // Each status has an index of its own that gives the order within it. The values are the same for all of them, but for the place.
+  const statuses = STATUSES.filter((status) => search.status === undefined || search.status === status);
+  const ofStatus = statuses.map((status) => ({
+    status,
+    ...conditions(
+      database,
+      visibility,
+      { ...search, status },
+      behind && ((parameter) => isBehindWithin(status, search, behind, parameter)),
+    ),
+  }));
+  const values = ofStatus
+    .map((one) => one.values)
+    .reduce((one, other) => (other.length > one.length ? other : one));
+  const parts = ofStatus.map(
+    ({
+      where,
+    }) => `(select ${columns} from threadloom.threads ${where} order by ${orderBy({ ...search, sortBy: "created_at" })}
+      limit $${values.length + 1}::bigint + $${values.length + 2}::bigint)`,
+  );
+  return {
+    text: `select * from (${parts.join(" union all ")}) threads order by ${orderBy(search)} ${limitAndOffset(values.length)}`,
+    values,
+  };
+};
+
+export const createThreadSearcher = (database: Database): ThreadSearcher => {
+  const count: ThreadSearcher["count"] = async (visibility, filter, signal) => {
+    const { where, values } = conditions(database, visibility, filter);
+    const rows = await database.boundedRead<{ total: string }>(
+      `select count(*) as total from threadloom.threads ${where}`,
+      values,
+      signal,
+    );
+    return Number(rows[0]?.total ?? 0);
+  };
+
+  /** Undefined if more match than are counted for a page. */
+  const countSome = async (
+    read: BoundedRead,
+    visibility: Visibility<"threads">,
+    filter: RowFilter,
+  ): Promise<number | undefined> => {
+    const { where, values } = conditions(database, visibility, filter);
+    const [counted] = await read<{ total: string }>(
+      `select count(*) as total from (select from threadloom.threads ${where} limit ${COUNTED_AT_MOST + 1}) matching`,
+      values,
+    );
+    const total = Number(counted?.total ?? 0);
+    return total > COUNTED_AT_MOST ? undefined : total;
+  };
+
+  /**
+   * All threads that match, if they are no more than `COUNTED_AT_MOST`: their ids and sort keys are found by one index
+   * (threads_by_metadata), then sorted. Undefined if more match: then they are found soon in the order of any index.
+   */
+  const pageOfFew = async (
+    read: BoundedRead,
+    visibility: Visibility<"threads">,
+    search: RowSearch,
+  ): Promise<RowPage | undefined> => {
+    const { where, values } = conditionsBehind(database, visibility, search);
+    const found = await read<PageRow & { total: string }>(
+      roomyPage(
+        `with matching as materialized (
+           select ${sortKeys(search.sortBy)} from threadloom.threads ${where} limit ${COUNTED_AT_MOST + 1})
+         select counted.total, record.*
+           from (select count(*) as total from matching) counted
+           left join lateral (
+             select matching.* from matching where counted.total <= ${COUNTED_AT_MOST}
+              order by ${orderBy(search, "matching")} ${limitAndOffset(values.length)}) page on true
+           left join lateral (
+             select ${storedColumns(search.parts)} from threadloom.threads where thread_id = page.thread_id) record on true
+          order by ${orderBy(search, "page")}`,
+        pageOf(search.parts, search.sortBy, "total, "),
+      ),
+      [...values, search.limit, search.offset],
+    );
+    const total = Number(found[0]?.total ?? 0);
+    if (total > COUNTED_AT_MOST) return undefined;
+    // One row without a thread says how many match where the page holds none of them.
+    const rows = openRecords(
+      database,
+      found.filter((row) => row.thread_id !== null),
+    );
+    return { rows, total, isLast: search.offset + rows.length >= total };
+  };
+
+  /** One row more than asked tells whether the page is the last. If it is not, what matches is counted up to a bound. */
+  const orderedPage = async (
+    read: BoundedRead,
+    visibility: Visibility<"threads">,
+    search: RowSearch,
+    isMany: boolean,
+  ): Promise<RowPage> => {
+    const { text, values } = inOrder(database, visibility, search);
+    const found = await read<PageRow>(roomyPage(text, pageOf(search.parts, search.sortBy)), [
+      ...values,
+      search.limit + 1,
+      search.offset,
+    ]);
+    const rows = openRecords(database, found.slice(0, search.limit));
+    const isLast = Number(found[0]?.page_rows ?? 0) <= rows.length;
+    if (isLast && (rows.length > 0 || search.offset === 0))
+      return { rows, total: search.offset + rows.length, isLast };
+    // Who goes on behind a place has been told before, or was not.
+    const isUncounted = isMany || search.behind !== undefined;
+    const total = isUncounted ? undefined : await countSome(read, visibility, search);
+    return { rows, total, isLast };
+  };
+
+  return {
+    page(visibility, search, signal) {
+      const isFiltered =
+        !visibility.hidesNothing ||
+        search.ids !== undefined ||
+        (search.metadata !== undefined && Object.keys(search.metadata).length > 0);
+      return database.boundedReads(async (read) => {
+        // Ids are few, however many the statistics expect.
+        const mayBeFew =
+          isFiltered &&
+          (search.ids !== undefined ||
+            !(await matchesMany(read, conditionsBehind(database, visibility, search))));
+        const few = mayBeFew ? await pageOfFew(read, visibility, search) : undefined;
+        return few ?? (await orderedPage(read, visibility, search, isFiltered));
+      }, signal);
+    },
+    count,
+    async candidates(visibility, search, limit, signal) {
+      const { where, values } = conditionsBehind(database, visibility, search);
+      const most = `(select $${values.length + 1}::int)`;
+      const rows = await database.boundedRead<PlacedCandidate | Record<keyof PlacedCandidate, null>>(
+        `select candidate.*
+          from (select count(*) as count from (
+            select from threadloom.threads ${where} limit ${most} + 1) counted) counted
+          left join lateral (
+            select ${CANDIDATE_COLUMNS}, ${placeColumn(search.sortBy)} from threadloom.threads ${where} order by ${orderBy(search)}
+          ) candidate on counted.count <= ${most}
+         where counted.count > ${most} or candidate.thread_id is not null`,
+        [...values, limit],
+        signal,
+      );
+      // One row of nulls stands for more than there may be.
+      return rows.some((row) => row.thread_id === null) ? undefined : (rows as PlacedCandidate[]);
+    },
+    async records(visibility, ids, parts, signal) {
+      const values: unknown[] = [ids];
+      const text = recordsOf(parts, visibility.condition("metadata", values));
+      return openRecords(database, await database.boundedRead<ThreadRecordRow>(text, values, signal));
+    },
+  };
+};

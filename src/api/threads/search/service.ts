@@ -1,0 +1,50 @@
+import type { Authorize } from "../../../access/authorize.ts";
+import type { Caller } from "../../../access/caller.ts";
+import type { Visibility } from "../../../access/visibility.ts";
+import type { Database } from "../../../platform/database/database.ts";
+import type { Pacer } from "../../../platform/lib/pacer.ts";
+import type { ThreadFilter, ThreadSearch } from "../schemas.ts";
+import type { StateReader } from "../state/state.ts";
+import type { PageAsking } from "./by-values.ts";
+import { createThreadPages, type ThreadPage } from "./pages.ts";
+import { createThreadSearcher } from "./search.ts";
+
+export interface SearchServiceOptions {
+  database: Database;
+  authorize: Authorize;
+  /** Of looking into values. */
+  pacer: Pacer;
+  reader: Pick<StateReader, "headValues">;
+}
+
+/** Searches and counts of threads, among those that the caller may see. */
+export const createSearchService = ({ database, authorize, pacer, reader }: SearchServiceOptions) => {
+  const pages = createThreadPages({
+    searcher: createThreadSearcher(database),
+    pacer,
+    valuesOf: (visibility, rows, options) =>
+      reader.headValues(
+        rows
+          .filter((row) => !row.untouched)
+          .map(({ thread_id: threadId, graph_id: graphId }) => ({ visibility, threadId, graphId })),
+        options,
+      ),
+  });
+  const maySearch = async (
+    caller: Caller,
+    { ids, status, metadata, values, limit, offset }: Partial<ThreadSearch>,
+  ): Promise<Visibility<"threads">> =>
+    await authorize(caller, "threads", "search", { ids, status, metadata, values, limit, offset });
+
+  return {
+    async page(caller: Caller, search: ThreadSearch, asking?: PageAsking): Promise<ThreadPage> {
+      return await pages.search(await maySearch(caller, search), search, asking);
+    },
+
+    async count(caller: Caller, filter: ThreadFilter, asking?: PageAsking): Promise<number> {
+      return await pages.count(await maySearch(caller, filter), filter, asking);
+    },
+  };
+};
+
+export type SearchService = ReturnType<typeof createSearchService>;

@@ -1,0 +1,71 @@
+import type { Authorize } from "../../access/authorize.ts";
+import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
+import type { Database } from "../../platform/database/database.ts";
+import type { Graphs } from "../../graphs/graphs.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { RunEnd } from "../../engine/queue/attempts.ts";
+import type { RunEnds } from "../../engine/queue/ending.ts";
+import type { ThreadTtl } from "../../graphs/project/thread-expiry.ts";
+import { createRecordService } from "./records/service.ts";
+import { createThreadRepository } from "./repository.ts";
+import { createSearchService } from "./search/service.ts";
+import { createThreadConfigurations } from "./state/configuration.ts";
+import { createReadPacer } from "./state/read-pace.ts";
+import { createStateRepository } from "./state/repository.ts";
+import { createStateService } from "./state/service.ts";
+import { createStateReader } from "./state/state.ts";
+import { createStateWriter } from "./state/update.ts";
+import { createUpkeepService } from "./upkeep/service.ts";
+
+export interface ThreadServiceOptions {
+  database: Database;
+  authorize: Authorize;
+  checkpoints: CheckpointStorage;
+  ends: Pick<RunEnds, "deleteThreads">;
+  graphs: Graphs;
+  logger: Logger;
+  /** For threads that are created without a time to live; undefined: those stay for ever. */
+  defaultTtl?: ThreadTtl | undefined;
+  /** Told the ids of threads that are gone, whose runs' work can stop, and of the runs that ended so. */
+  onThreadsDeleted?: (threadIds: readonly string[], ended: readonly RunEnd[]) => void;
+}
+
+/** Threads: one service for each sub-room, over one repository. */
+export const createThreadService = (options: ThreadServiceOptions) => {
+  const { database, authorize, checkpoints, ends, graphs, logger, defaultTtl, onThreadsDeleted } = options;
+  const repository = createThreadRepository(database);
+  const stateRepository = createStateRepository(database);
+  const configurations = createThreadConfigurations(database);
+  const reader = createStateReader({ checkpoints, graphs, configurations, logger });
+  const writer = createStateWriter({ checkpoints, graphs, configurations });
+  const pacer = createReadPacer();
+
+  const states = createStateService({
+    authorize,
+    repository,
+    states: stateRepository,
+    checkpoints,
+    reader,
+    writer,
+  });
+  const search = createSearchService({ database, authorize, pacer, reader });
+  const upkeep = createUpkeepService({
+    database,
+    authorize,
+    states: stateRepository,
+    checkpoints,
+    ends,
+    onThreadsDeleted,
+  });
+  const parts = { database, authorize, repository, checkpoints, graphs, states, upkeep, defaultTtl };
+  return {
+    records: createRecordService(parts),
+    search,
+    states,
+    upkeep,
+    /** Of whatever is made of what a thread holds: long answers, and searches by values. */
+    pacer,
+  };
+};
+
+export type ThreadService = ReturnType<typeof createThreadService>;

@@ -1,0 +1,97 @@
+import type { Visibility } from "../../../access/visibility.ts";
+import type { Database } from "../../../platform/database/database.ts";
+import type { Cipher } from "../../../platform/encryption/cipher.ts";
+import { authConfigurable, toGraphConfiguration } from "../../../graphs/configuration.ts";
+import type { GraphConfiguration } from "../../../graphs/runnable-graph.ts";
+import { ASSISTANT_JSON, openRow, THREAD_JSON } from "../../../platform/encryption/columns.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+
+/**
+ * What the graph of a thread is built from when no run is there to say it: the configuration that the thread's runs were
+ * given, which is kept with the thread, over that of the assistant that ran on it last, in its active version.
+ */
+export interface ThreadConfigurations {
+  /** By thread; those that are gone are missing. One statement for all of them. */
+  of(
+    visibility: Visibility<"threads">,
+    threadIds: readonly string[],
+  ): Promise<ReadonlyMap<string, GraphConfiguration>>;
+}
+
+interface ConfigurationRow {
+  thread_id: string;
+  metadata: JsonObject;
+  config: JsonObject;
+  assistant_id: string | null;
+  assistant_metadata: JsonObject | null;
+  assistant_config: JsonObject | null;
+  assistant_context: JsonObject | null;
+}
+
+/**
+ * Raw for the cast in its join: `assistant_id` stands among the thread's metadata, where its users can write what they
+ * like. Indexes: threads_pkey, assistants_pkey. The assistant is not asked for whoever reads the thread: its runs took
+ * this configuration from it, and without it the graph that wrote the state can't be built.
+ */
+const configurations = (visible: string): string => `
+  select t.thread_id, t.metadata, t.config, a.assistant_id, a.metadata as assistant_metadata, a.config as assistant_config,
+         a.context as assistant_context
+    from threadloom.threads t
+    left join threadloom.assistants a on a.assistant_id = case
+      when t.metadata ->> 'assistant_id' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+      then (t.metadata ->> 'assistant_id')::uuid end
+   where t.thread_id = any($1::uuid[]) and ${visible}`;
+
+const textIn = (metadata: JsonObject, key: "graph_id" | "assistant_id"): Record<string, string> => {
+  const text = metadata[key];
+  return typeof text === "string" ? { [key]: text } : {};
+};
+
+/** The assistant's columns under the names that its values were sealed for. */
+const opened = (cipher: Cipher | undefined, row: ConfigurationRow): ConfigurationRow => {
+  if (cipher === undefined) return row;
+  const {
+    assistant_id,
+    assistant_metadata: metadata,
+    assistant_config: config,
+    assistant_context: context,
+  } = row;
+  const thread = openRow(cipher, THREAD_JSON, row);
+  if (assistant_id === null) return thread;
+  const assistant = openRow(cipher, ASSISTANT_JSON, { assistant_id, metadata, config, context });
+  return {
+    ...thread,
+    assistant_metadata: assistant.metadata,
+    assistant_config: assistant.config,
+    assistant_context: assistant.context,
+  };
+};
+
+/** `user`: who reads; a factory is told as it is of a run's user. */
+const toConfiguration = (row: ConfigurationRow, user: JsonObject | undefined): GraphConfiguration => {
+  const { thread_id, metadata, config, assistant_config, assistant_context, assistant_metadata } = row;
+  const ids = { thread_id, ...textIn(metadata, "graph_id"), ...textIn(metadata, "assistant_id") };
+  const given = toGraphConfiguration({
+    configurable: {
+      ...(assistant_config?.configurable as JsonObject | undefined),
+      ...(config.configurable as JsonObject | undefined),
+    },
+    context: { ...assistant_context, ...(config.context as JsonObject | undefined) },
+    ids,
+  });
+  const configurable =
+    user === undefined ? given.configurable : { ...given.configurable, ...authConfigurable(user) };
+  return { ...given, configurable, metadata: { ...assistant_metadata, ...metadata } };
+};
+
+export const createThreadConfigurations = (database: Database): ThreadConfigurations => ({
+  async of(visibility, threadIds) {
+    if (threadIds.length === 0) return new Map();
+    const values: unknown[] = [threadIds];
+    const text = configurations(visibility.condition("t.metadata", values));
+    const rows = await database.query<ConfigurationRow>(text, values);
+    return new Map(
+      rows.map((row) => [row.thread_id, toConfiguration(opened(database.cipher, row), visibility.user)]),
+    );
+  },
+});

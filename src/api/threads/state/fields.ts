@@ -1,0 +1,96 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
+import type { CheckpointStorage, StoredCheckpoint } from "../../../state/checkpoints/types.ts";
+import { isPassing } from "../../../platform/database/passing-faults.ts";
+import { withErrors } from "../../../graphs/pending-writes.ts";
+import { makesSnapshots, type RunnableGraph } from "../../../graphs/runnable-graph.ts";
+import { StateStorageError } from "../../../platform/domain/errors.ts";
+import {
+  configOf,
+  isQuiet,
+  quietFields,
+  snapshotOfTexts,
+  TASK_NOTES,
+  unreadableFields,
+  writeAllValues,
+  writePlannedValues,
+} from "./snapshot.ts";
+import { snapshotFields, type Snapshot, type StateFields } from "./state-json.ts";
+import type { ThreadGraphs, ThreadOfGraph } from "./thread-graphs.ts";
+import { byGraphCode } from "./graph-code.ts";
+
+/** Task id of writes that belong to no task: what a command updates, where it goes, and resume values. */
+const NO_TASK = "00000000-0000-0000-0000-000000000000";
+/** No channel: only the interrupted node reads it. */
+const RESUME = "__resume__";
+
+/** Makes the fields of a state from a stored checkpoint, in one of the three ways that state.ts tells of. */
+export const createStateFields = (
+  checkpoints: Pick<CheckpointStorage, "saver" | "saverForRead">,
+  { planFor, resolverOf }: ThreadGraphs,
+) => {
+  const readByGraph = async (
+    thread: ThreadOfGraph,
+    config: RunnableConfig,
+    subgraphs: boolean,
+  ): Promise<StateFields> => {
+    const resolve = await resolverOf(thread);
+    const through = async (checkpointer: BaseCheckpointSaver): Promise<StateFields> => {
+      const graph = await resolve(checkpointer);
+      return snapshotFields((await graph.getState(config, { subgraphs })) as Snapshot);
+    };
+    try {
+      return await through(checkpoints.saver);
+    } catch (error) {
+      if (error instanceof StateStorageError || isPassing(error)) throw error;
+      // What a failed run has written no reducer may take: the state without it is the last good one.
+      return await byGraphCode(`The graph '${thread.graphId ?? ""}' could not read its state.`, async () => {
+        const graph = await resolve();
+        return await through(checkpoints.saverForRead((tuple, read) => withErrors(graph, tuple, read)));
+      });
+    }
+  };
+
+  return {
+    /** The fields of a stored checkpoint. `isHead`: asked for as the newest, so that what is half done counts. */
+    async fieldsOf(
+      thread: ThreadOfGraph,
+      graph: RunnableGraph | undefined,
+      stored: StoredCheckpoint,
+      { isHead, subgraphs }: { isHead: boolean; subgraphs: boolean },
+    ): Promise<StateFields> {
+      if (stored.createdAt === null) return unreadableFields(stored);
+      if (graph === undefined) return quietFields(stored, writeAllValues(stored));
+      const plan = stored.checkpointNs === "" ? planFor(graph) : undefined;
+      const isUpdatedByCommand = stored.pendingWrites.some(
+        ({ taskId, channel }) => taskId === NO_TASK && channel !== RESUME,
+      );
+      if (plan !== undefined && !isUpdatedByCommand) {
+        if (isQuiet(stored, plan)) return quietFields(stored, writePlannedValues(stored, plan));
+        const isHalfDone = isHead && stored.pendingWrites.some(({ channel }) => !TASK_NOTES.has(channel));
+        if (!isHalfDone && !subgraphs && makesSnapshots(graph)) {
+          const fields = await snapshotOfTexts(graph, stored, plan);
+          if (fields !== undefined) return fields;
+        }
+      }
+      const checkpointId = isHead ? undefined : stored.checkpointId;
+      return await readByGraph(
+        thread,
+        configOf(thread.threadId, stored.checkpointNs, checkpointId),
+        subgraphs,
+      );
+    },
+
+    /** JSON text of the values alone. */
+    async valuesOf(
+      thread: ThreadOfGraph,
+      graph: RunnableGraph | undefined,
+      stored: StoredCheckpoint,
+    ): Promise<string> {
+      if (graph === undefined) return writeAllValues(stored);
+      const plan = planFor(graph);
+      if (plan !== undefined) return writePlannedValues(stored, plan);
+      return (await readByGraph(thread, configOf(thread.threadId, "", stored.checkpointId), false)).values;
+    },
+  };
+};

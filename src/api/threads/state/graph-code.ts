@@ -1,0 +1,25 @@
+import { isPassing } from "../../../platform/database/passing-faults.ts";
+import {
+  EncryptionError,
+  ProjectCodeError,
+  sqlState,
+  StateStorageError,
+  ThreadloomError,
+} from "../../../platform/domain/errors.ts";
+
+/** Errors of this server and of the database, which say what they have to say. */
+const isOurs = (error: unknown): boolean =>
+  error instanceof ThreadloomError ||
+  error instanceof StateStorageError ||
+  error instanceof EncryptionError ||
+  isPassing(error) ||
+  (sqlState(error) !== undefined && "severity" in (error as Error));
+
+/** Does what calls code of a graph; its errors become `ProjectCodeError`, so that the log withholds what they say. */
+export const byGraphCode = async <Result>(what: string, work: () => Promise<Result>): Promise<Result> => {
+  try {
+    return await work();
+  } catch (error) {
+    throw isOurs(error) ? error : new ProjectCodeError(what, { cause: error });
+  }
+};

@@ -1,0 +1,80 @@
+import { sql } from "kysely";
+import type { Visibility } from "../../../access/visibility.ts";
+import { queriesOver } from "../../../platform/database/queries.ts";
+import { whereVisible } from "../../../access/where-visible.ts";
+import type { Records } from "../../../platform/database/database.ts";
+import { compileOnce } from "../../../platform/database/compile-once.ts";
+import { threadBusy, threadNotFound } from "../../../platform/domain/errors.ts";
+import { THREAD_JSON } from "../../../platform/encryption/columns.ts";
+
+/** What reads and updates of a state need of a thread. */
+export interface ThreadStanding {
+  graphId: string | null;
+  busy: boolean;
+  /** Another one after every change of the thread's row. */
+  version: string;
+}
+
+/** What the head checkpoint says, for the thread's row. */
+export interface StateOutcome {
+  status: "idle" | "interrupted";
+  /** JSON text of `{task_id: [{id, value}]}`. */
+  interrupts: string;
+}
+
+/** The SQL of what a thread's row says of its state. What a visibility hides is as if it were not there. */
+export const createStateRepository = (database: Records) => {
+  const kysely = queriesOver(database);
+  const readStanding = compileOnce(
+    { threadId: ({ threadId }: { threadId: string }) => threadId },
+    ({ threadId }, visibility: Visibility<"threads">) =>
+      kysely
+        .selectFrom("threads")
+        .select([
+          sql<string | null>`metadata ->> 'graph_id'`.as("graphId"),
+          sql<boolean>`unfinished_runs > 0`.as("busy"),
+          sql<string>`version::text`.as("version"),
+        ])
+        .where("thread_id", "=", threadId)
+        .where(whereVisible(visibility, "metadata")),
+  );
+
+  return {
+    /** Throws `threadNotFound`. */
+    async standing(visibility: Visibility<"threads">, threadId: string): Promise<ThreadStanding> {
+      const [standing] = await readStanding(database, visibility, { threadId });
+      if (standing === undefined) throw threadNotFound(threadId);
+      return standing;
+    },
+
+    /** Writes what an update of the state has changed; leaves a thread alone whose run decides that at its end. */
+    async recordOutcome(
+      visibility: Visibility<"threads">,
+      threadId: string,
+      { status, interrupts }: StateOutcome,
+    ): Promise<void> {
+      await kysely
+        .updateTable("threads")
+        .set({
+          status,
+          interrupts: THREAD_JSON.interrupts.stored(database.cipher, interrupts, { thread_id: threadId }),
+          error: null,
+          version: sql<string>`version + 1`,
+          updated_at: sql<Date>`now()`,
+          state_updated_at: sql<Date>`now()`,
+          expires_at: sql<Date | null>`now() + ttl_minutes * interval '1 minute'`,
+        })
+        .where("thread_id", "=", threadId)
+        .where("unfinished_runs", "=", 0)
+        .where(whereVisible(visibility, "metadata"))
+        .execute();
+    },
+
+    /** Throws `threadBusy` if a run is pending or running. For early refusal: the saver's put decides. */
+    assertIdle(threadId: string, standing: ThreadStanding): void {
+      if (standing.busy) throw threadBusy(threadId);
+    },
+  };
+};
+
+export type StateRepository = ReturnType<typeof createStateRepository>;

@@ -1,0 +1,165 @@
+import { z } from "zod";
+import type { AnswerRoom } from "../../../http/answer-room.ts";
+import type { RoutePlugin } from "../../../http/route-plugin.ts";
+import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
+import { roomToRead, sendJson } from "../json-answers.ts";
+import type { LongAnswers } from "../long-answers.ts";
+import * as schemas from "../schemas.ts";
+import type { StateService } from "./service.ts";
+
+const tags = ["Threads"];
+
+const readRoutes =
+  (service: StateService, room: AnswerRoom): RoutePlugin =>
+  async (app) => {
+    app.get(
+      "/threads/:thread_id/state",
+      {
+        schema: {
+          tags,
+          summary: "Get the state of a thread",
+          response: { 200: schemas.stateAnswer },
+          params: schemas.threadPath,
+          querystring: schemas.stateQuery,
+        },
+      },
+      async (request, reply) =>
+        sendJson(
+          reply,
+          await service.read(
+            request.caller,
+            request.params.thread_id,
+            { ...request.query },
+            roomToRead(room, reply),
+          ),
+        ),
+    );
+
+    app.get(
+      "/threads/:thread_id/state/:checkpoint_id",
+      {
+        schema: {
+          tags,
+          summary: "Get the state of a thread at a checkpoint",
+          response: { 200: schemas.stateAnswer },
+          params: schemas.checkpointPath,
+          querystring: schemas.stateQuery,
+        },
+      },
+      async (request, reply) => {
+        const { thread_id, checkpoint_id } = request.params;
+        return sendJson(
+          reply,
+          await service.read(
+            request.caller,
+            thread_id,
+            { ...request.query, checkpoint: { checkpoint_id } },
+            roomToRead(room, reply),
+          ),
+        );
+      },
+    );
+
+    app.post(
+      "/threads/:thread_id/state/checkpoint",
+      {
+        config: { isRead: true },
+        schema: {
+          tags,
+          summary: "Get the state of a thread at a checkpoint or in a subgraph",
+          response: { 200: schemas.stateAnswer },
+          params: schemas.threadPath,
+          body: schemas.stateAtCheckpointBody,
+        },
+      },
+      async (request, reply) =>
+        sendJson(
+          reply,
+          await service.read(request.caller, request.params.thread_id, request.body, roomToRead(room, reply)),
+        ),
+    );
+  };
+
+const writeRoutes =
+  (service: StateService): RoutePlugin =>
+  async (app) => {
+    app.post(
+      "/threads/:thread_id/state",
+      {
+        config: { largeBody: true },
+        schema: {
+          tags,
+          summary: "Update the state of a thread",
+          response: { 200: schemas.stateUpdateAnswer, 409: errorAnswer },
+          params: schemas.threadPath,
+          body: schemas.stateUpdateBody,
+        },
+      },
+      async (request) => service.update(request.caller, request.params.thread_id, request.body),
+    );
+
+    app.patch(
+      "/threads/:thread_id/state",
+      {
+        schema: {
+          tags,
+          summary: "Merge metadata into the latest checkpoint",
+          response: { 200: schemas.stateUpdateAnswer },
+          params: schemas.threadPath,
+          body: schemas.statePatchBody,
+        },
+      },
+      async (request) =>
+        service.patchMetadata(request.caller, request.params.thread_id, request.body.metadata),
+    );
+  };
+
+const historyRoutes =
+  (service: StateService, longAnswers: LongAnswers): RoutePlugin =>
+  async (app) => {
+    app.get(
+      "/threads/:thread_id/history",
+      {
+        schema: {
+          tags,
+          summary: "List the states of a thread, the newest first",
+          description: "Sent while it is made. If that fails on the way, the connection is cut.",
+          response: { 200: z.array(schemas.stateAnswer) },
+          params: schemas.threadPath,
+          querystring: schemas.historyQuery,
+        },
+      },
+      async (request, reply) =>
+        longAnswers.sendItems(reply, (whenLarge) =>
+          service.history(request.caller, request.params.thread_id, request.query, whenLarge),
+        ),
+    );
+
+    app.post(
+      "/threads/:thread_id/history",
+      {
+        config: { isRead: true },
+        schema: {
+          tags,
+          summary: "List the states of a thread, the newest first",
+          description: "Sent while it is made. If that fails on the way, the connection is cut.",
+          response: { 200: z.array(schemas.stateAnswer) },
+          params: schemas.threadPath,
+          body: schemas.historyBody,
+        },
+      },
+      async (request, reply) =>
+        longAnswers.sendItems(reply, (whenLarge) =>
+          service.history(request.caller, request.params.thread_id, request.body, whenLarge),
+        ),
+    );
+  };
+
+/** States of threads over HTTP. */
+export const createStateRoutes =
+  (service: StateService, room: AnswerRoom, longAnswers: LongAnswers): RoutePlugin =>
+  async (app) => {
+    await app.register(readRoutes(service, room));
+    await app.register(writeRoutes(service));
+    await app.register(historyRoutes(service, longAnswers));
+  };

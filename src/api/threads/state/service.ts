@@ -1,0 +1,102 @@
+import type { Authorize } from "../../../access/authorize.ts";
+import type { Caller } from "../../../access/caller.ts";
+import type { Visibility } from "../../../access/visibility.ts";
+import type { CheckpointStorage } from "../../../state/checkpoints/types.ts";
+import { invalid } from "../../../platform/domain/errors.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import type { WhenLarge } from "../../../platform/lib/large-answers.ts";
+import type { ThreadRecordRow } from "../record.ts";
+import type { ThreadRepository } from "../repository.ts";
+import type { StateUpdate, UpdatedState } from "../schemas.ts";
+import type { StateRepository } from "./repository.ts";
+import type { HistoryOptions, StateOptions, StateReader, ValuesOfRun } from "./state.ts";
+import { updatedState, type StateWriter } from "./update.ts";
+import { createStateUpdates } from "./updates.ts";
+
+export interface StateServiceOptions {
+  authorize: Authorize;
+  repository: Pick<ThreadRepository, "get">;
+  states: StateRepository;
+  checkpoints: CheckpointStorage;
+  reader: StateReader;
+  writer: StateWriter;
+}
+
+/**
+ * The states of threads. What goes out is JSON text, since it comes out of the database as text. `whenLarge` is awaited
+ * before a large state is read for the answer.
+ *
+ * Every method that takes a thread's id throws `threadNotFound` if there is none that its caller may see. Those that
+ * take a visibility are for the rooms around: whoever calls them has asked authorization already.
+ */
+export const createStateService = (options: StateServiceOptions) => {
+  const { authorize, repository, states, checkpoints, reader, writer } = options;
+  const updates = createStateUpdates({ states, reader, writer });
+
+  /** JSON text of the newest values of a thread; null if it never ran. */
+  const valuesOf = async (
+    visibility: Visibility<"threads">,
+    { thread_id: threadId, graph_id: graphId, untouched }: ThreadRecordRow,
+    whenLarge?: WhenLarge,
+  ): Promise<string | null> =>
+    untouched ? null : await reader.values({ visibility, threadId, graphId }, whenLarge);
+
+  const mayUpdate = async (caller: Caller, threadId: string): Promise<Visibility<"threads">> =>
+    await authorize(caller, "threads", "update", { thread_id: threadId, metadata: {} });
+
+  return {
+    /** For the rooms around, with a visibility. */
+    recordOutcome: updates.recordOutcome,
+    replay: updates.replay,
+    valuesOf,
+
+    /** JSON text of the values that a run has left; see `StateReader`. */
+    async valuesOfRun(
+      visibility: Visibility<"threads">,
+      { threadId, runId }: { threadId: string; runId: string },
+      whenLarge?: WhenLarge,
+    ): Promise<ValuesOfRun> {
+      const row = await repository.get(visibility, threadId);
+      if (row.untouched) return { values: null, isHead: true };
+      return await reader.valuesOfRun({ visibility, threadId, graphId: row.graph_id }, runId, whenLarge);
+    },
+
+    async read(
+      caller: Caller,
+      threadId: string,
+      stateOptions: StateOptions,
+      whenLarge?: WhenLarge,
+    ): Promise<string> {
+      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
+      const { graphId } = await states.standing(visibility, threadId);
+      return await reader.read({ visibility, threadId, graphId }, stateOptions, whenLarge);
+    },
+
+    /** JSON texts of states, the newest first, each made when it is asked for. */
+    async *history(
+      caller: Caller,
+      threadId: string,
+      historyOptions: HistoryOptions,
+      whenLarge?: WhenLarge,
+    ): AsyncGenerator<string, void, undefined> {
+      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
+      const { graphId } = await states.standing(visibility, threadId);
+      yield* reader.history({ visibility, threadId, graphId }, historyOptions, whenLarge);
+    },
+
+    /** Writes a new checkpoint, as a node would have. Throws like `StateUpdates.update`. */
+    async update(caller: Caller, threadId: string, update: StateUpdate): Promise<UpdatedState> {
+      return await updates.update(await mayUpdate(caller, threadId), threadId, update);
+    },
+
+    /** Merges metadata into those of the newest checkpoint. Throws `invalid` for a thread that never ran. */
+    async patchMetadata(caller: Caller, threadId: string, metadata: JsonObject): Promise<UpdatedState> {
+      await states.standing(await mayUpdate(caller, threadId), threadId);
+      const checkpointId = await checkpoints.mergeHeadMetadata(threadId, metadata);
+      if (checkpointId === undefined) throw invalid(`Thread '${threadId}' has no state yet.`);
+      return updatedState({ threadId, checkpointNs: "", checkpointId, map: null });
+    },
+  };
+};
+
+export type StateService = ReturnType<typeof createStateService>;

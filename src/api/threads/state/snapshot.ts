@@ -1,0 +1,166 @@
+/** From a stored checkpoint to the fields of a state, without reviving what nobody looks into. See state.ts. */
+
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { StoredCheckpoint } from "../../../state/checkpoints/types.ts";
+import type { SnapshotMaker } from "../../../graphs/runnable-graph.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import { ownField } from "../../../platform/lib/names.ts";
+import { toWireJson } from "../../../state/values/wire-json.ts";
+import { TASKS_CHANNEL, type GraphPlan } from "./graph-plan.ts";
+import {
+  snapshotFields,
+  ValueText,
+  writeCheckpoint,
+  writeTask,
+  type Snapshot,
+  type StateFields,
+} from "./state-json.ts";
+
+/** Pending writes that say something of a task and are no update of a channel. */
+export const TASK_NOTES: ReadonlySet<string> = new Set(["__error__", "__interrupt__", "__scheduled__"]);
+
+export const configOf = (
+  threadId: string,
+  checkpointNs: string,
+  checkpointId: string | undefined,
+): RunnableConfig => ({
+  configurable: {
+    thread_id: threadId,
+    checkpoint_ns: checkpointNs,
+    ...(checkpointId === undefined ? {} : { checkpoint_id: checkpointId }),
+  },
+});
+
+/**
+ * Whether no node is to be run next: LangGraph's own rule, for a checkpoint without writes of no task. A channel
+ * that was consumed is empty, though its version is newer than what the node has seen.
+ */
+export const isQuiet = (stored: StoredCheckpoint, plan: GraphPlan): boolean => {
+  const { channelVersions, versionsSeen, values } = stored;
+  const mayBeAvailable = (channel: string): boolean => {
+    const text = values.get(channel);
+    return text !== undefined && !(text === "[]" && plan.controlChannels.has(channel));
+  };
+  if (mayBeAvailable(TASKS_CHANNEL)) return false;
+  for (const first in channelVersions) {
+    const never = typeof channelVersions[first] === "number" ? 0 : "";
+    for (const [node, triggers] of plan.triggersOf) {
+      const seen = ownField(versionsSeen, node);
+      for (const trigger of triggers) {
+        const isNewer = (ownField(channelVersions, trigger) ?? never) > (ownField(seen, trigger) ?? never);
+        if (isNewer && mayBeAvailable(trigger)) return false;
+      }
+    }
+    break; // one version tells the type of all
+  }
+  return true;
+};
+
+const writeMetadata = ({ metadata, threadId }: StoredCheckpoint): string =>
+  JSON.stringify({ ...metadata, thread_id: threadId });
+
+/** LangGraph's `patchCheckpointMap`: where a subgraph's checkpoint lies among those of the graphs around it. */
+const mapOf = ({ metadata, checkpointNs, checkpointId }: StoredCheckpoint): JsonObject | null => {
+  const parents = metadata.parents as JsonObject | undefined;
+  return parents === undefined || Object.keys(parents).length === 0
+    ? null
+    : { ...parents, [checkpointNs]: checkpointId };
+};
+
+/** The state of a checkpoint after which nothing is due. */
+export const quietFields = (stored: StoredCheckpoint, values: string): StateFields => {
+  const { threadId, checkpointNs, checkpointId, parentCheckpointId } = stored;
+  return {
+    values,
+    next: "[]",
+    tasks: "[]",
+    metadata: writeMetadata(stored),
+    created_at: JSON.stringify(stored.createdAt),
+    checkpoint: writeCheckpoint({ threadId, checkpointNs, checkpointId, map: mapOf(stored) }),
+    parent_checkpoint:
+      parentCheckpointId === null
+        ? "null"
+        : writeCheckpoint({ threadId, checkpointNs, checkpointId: parentCheckpointId, map: null }),
+    interrupts: "[]",
+  };
+};
+
+/** What is shown of a state that can't be read, beside others that can: where it is, and that it is broken. */
+export const unreadableFields = (stored: StoredCheckpoint): StateFields => ({
+  ...quietFields(stored, "{}"),
+  tasks: `[${writeTask({
+    id: stored.checkpointId,
+    name: "",
+    error: "This state can't be read; the server's log says why.",
+  })}]`,
+});
+
+/** The values as the graph would give them: its stream channels, those without a stored value by their default. */
+export const writePlannedValues = ({ values }: StoredCheckpoint, plan: GraphPlan): string => {
+  const texts: string[] = [];
+  for (const { name, jsonName, channel } of plan.valueChannels) {
+    let text = values.get(name);
+    if (text === undefined) {
+      const fresh = channel.fromCheckpoint(undefined);
+      if (fresh.isAvailable()) text = toWireJson(fresh.get());
+    }
+    if (plan.onlyChannel !== undefined) return text ?? "null";
+    if (text !== undefined) texts.push(`${jsonName}:${text}`);
+  }
+  return plan.onlyChannel === undefined ? `{${texts.join(",")}}` : "null";
+};
+
+/** Channels by which LangGraph drives a graph; no part of anybody's state. */
+const INTERNAL_CHANNEL = /^(__|branch:|join:)/;
+
+/** The values where no graph says which channels are the state: all that a graph could have shown. */
+export const writeAllValues = ({ values }: StoredCheckpoint): string =>
+  `{${[...values]
+    .filter(([name]) => !INTERNAL_CHANNEL.test(name))
+    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
+    .join(",")}}`;
+
+const parsed = (text: string | undefined): unknown => (text === undefined ? undefined : JSON.parse(text));
+
+/** What LangGraph makes of the checkpoint with texts for values; undefined if it did look into one. */
+export const snapshotOfTexts = async (
+  graph: SnapshotMaker,
+  stored: StoredCheckpoint,
+  plan: GraphPlan,
+): Promise<StateFields | undefined> => {
+  const { threadId, checkpointNs, checkpointId, parentCheckpointId, metadata } = stored;
+  const channelValues: Record<string, unknown> = Object.fromEntries(
+    [...stored.values].map(([name, text]) => [
+      name,
+      plan.controlChannels.has(name) ? JSON.parse(text) : new ValueText(text),
+    ]),
+  );
+  const config = configOf(threadId, checkpointNs, checkpointId);
+  const saved = {
+    config,
+    checkpoint: {
+      v: 4,
+      id: checkpointId,
+      ts: stored.createdAt ?? "",
+      channel_values: channelValues,
+      channel_versions: stored.channelVersions,
+      versions_seen: stored.versionsSeen,
+    },
+    metadata,
+    ...(parentCheckpointId === null
+      ? {}
+      : { parentConfig: configOf(threadId, checkpointNs, parentCheckpointId) }),
+    pendingWrites: stored.pendingWrites.map(({ taskId, channel, value }) => [
+      taskId,
+      channel,
+      value === undefined || TASK_NOTES.has(channel) ? parsed(value) : new ValueText(value),
+    ]),
+  };
+  try {
+    const snapshot = await graph._prepareStateSnapshot({ config, saved, applyPendingWrites: false });
+    return snapshotFields(snapshot as Snapshot);
+  } catch {
+    // A user's cache key or an unknown version of LangGraph looked into a value: it gets the real ones.
+    return undefined;
+  }
+};

@@ -1,0 +1,183 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import { toWireJson } from "../../../state/values/wire-json.ts";
+
+/** The JSON text of a channel's value, standing in for the value where nobody looks inside. */
+export class ValueText {
+  constructor(readonly json: string) {}
+}
+
+/** What LangGraph says of a state; `StateSnapshot` of any copy of LangGraph. */
+export interface Snapshot {
+  values: unknown;
+  next: readonly string[];
+  tasks: readonly SnapshotTask[];
+  metadata?: unknown;
+  createdAt?: string;
+  config?: RunnableConfig;
+  parentConfig?: RunnableConfig;
+}
+
+interface SnapshotTask {
+  id: string;
+  name: string;
+  path?: unknown;
+  error?: unknown;
+  interrupts?: readonly unknown[];
+  result?: unknown;
+  state?: unknown;
+}
+
+/** How deep value texts may lie in a task's result: `{channel: {$writes: [value]}}`. */
+const RESULT_DEPTH = 3;
+
+/**
+ * JSON of a value that may hold value texts down to a depth; below it nothing but ordinary values is.
+ * Like JSON.stringify it leaves out what is undefined.
+ */
+const writeMixed = (value: unknown, depth: number): string => {
+  if (value instanceof ValueText) return value.json;
+  if (depth > 0 && Array.isArray(value)) {
+    return `[${value.map((item) => writeMixed(item, depth - 1)).join(",")}]`;
+  }
+  if (depth > 0 && typeof value === "object" && value !== null) {
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype === Object.prototype || prototype === null) {
+      const fields: string[] = [];
+      for (const [key, item] of Object.entries(value)) {
+        if (item !== undefined) fields.push(`${JSON.stringify(key)}:${writeMixed(item, depth - 1)}`);
+      }
+      return `{${fields.join(",")}}`;
+    }
+  }
+  return toWireJson(value);
+};
+
+export const writeValues = (values: unknown): string => writeMixed(values, 1);
+
+/** Where a checkpoint is. */
+export interface CheckpointPlace {
+  threadId: string;
+  checkpointNs: string;
+  checkpointId: string;
+  /** Checkpoints of the graphs around a subgraph, by namespace, its own included; null in the root. */
+  map: JsonObject | null;
+}
+
+/** `{thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}`, the form in which clients send it back. */
+export const writeCheckpoint = (place: CheckpointPlace): string =>
+  `{"thread_id":"${place.threadId}","checkpoint_ns":${JSON.stringify(place.checkpointNs)},` +
+  `"checkpoint_id":${JSON.stringify(place.checkpointId)},"checkpoint_map":${JSON.stringify(place.map)}}`;
+
+/** The fields of a checkpoint's address that a config of LangGraph holds; undefined if it is of no checkpoint. */
+export const placeOf = (config: RunnableConfig | undefined): CheckpointPlace | undefined => {
+  const { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } = (config?.configurable ?? {}) as Record<
+    string,
+    unknown
+  >;
+  if (typeof thread_id !== "string" || typeof checkpoint_id !== "string") return undefined;
+  return {
+    threadId: thread_id,
+    checkpointNs: typeof checkpoint_ns === "string" ? checkpoint_ns : "",
+    checkpointId: checkpoint_id,
+    map: (checkpoint_map as JsonObject | undefined) ?? null,
+  };
+};
+
+const writePlace = (config: RunnableConfig | undefined): string => {
+  const place = placeOf(config);
+  return place === undefined ? "null" : writeCheckpoint(place);
+};
+
+/** LangGraph keeps a task's error as `{name, message}`; clients are told the sentence. */
+const writeError = (error: unknown): string => {
+  if (error === undefined || error === null) return "null";
+  if (typeof error === "object" && "message" in error && typeof error.message === "string") {
+    return JSON.stringify(error.message);
+  }
+  return typeof error === "string" ? JSON.stringify(error) : JSON.stringify(toWireJson(error));
+};
+
+const isSnapshot = (state: unknown): state is Snapshot =>
+  typeof state === "object" && state !== null && "values" in state && "next" in state;
+
+/** A task of a subgraph names where the subgraph's own state is, or carries it if that was asked for. */
+const writeSubgraph = (state: unknown): { checkpoint: string; state: string } => {
+  if (isSnapshot(state)) return { checkpoint: "null", state: writeState(snapshotFields(state)) };
+  if (typeof state === "object" && state !== null && "configurable" in state) {
+    return { checkpoint: toWireJson(state.configurable), state: "null" };
+  }
+  return { checkpoint: "null", state: "null" };
+};
+
+export const writeTask = (task: SnapshotTask): string => {
+  const subgraph = writeSubgraph(task.state);
+  const result = task.result === undefined ? "null" : writeMixed(task.result, RESULT_DEPTH);
+  return (
+    `{"id":${JSON.stringify(task.id)},"name":${JSON.stringify(task.name)},"path":${toWireJson(task.path ?? [])},` +
+    `"error":${writeError(task.error)},"interrupts":${toWireJson(task.interrupts ?? [])},` +
+    `"checkpoint":${subgraph.checkpoint},"state":${subgraph.state},"result":${result}}`
+  );
+};
+
+/** The fields of a state as clients see it, each as JSON text. */
+export interface StateFields {
+  values: string;
+  next: string;
+  tasks: string;
+  metadata: string;
+  created_at: string;
+  checkpoint: string;
+  parent_checkpoint: string;
+  interrupts: string;
+}
+
+export const snapshotFields = (snapshot: Snapshot): StateFields => ({
+  values: writeValues(snapshot.values),
+  next: JSON.stringify(snapshot.next),
+  tasks: `[${snapshot.tasks.map(writeTask).join(",")}]`,
+  metadata: toWireJson(snapshot.metadata ?? {}),
+  created_at: snapshot.createdAt === undefined ? "null" : JSON.stringify(snapshot.createdAt),
+  checkpoint: writePlace(snapshot.config),
+  parent_checkpoint: writePlace(snapshot.parentConfig),
+  interrupts: toWireJson(snapshot.tasks.flatMap((task) => task.interrupts ?? [])),
+});
+
+/** What a thread that never ran answers: clients read `values` and `next` of it without a look. */
+export const EMPTY_STATE: Readonly<StateFields> = Object.freeze({
+  values: "{}",
+  next: "[]",
+  tasks: "[]",
+  metadata: "{}",
+  created_at: "null",
+  checkpoint: "null",
+  parent_checkpoint: "null",
+  interrupts: "[]",
+});
+
+export const writeState = (fields: StateFields): string =>
+  `{"values":${fields.values},"next":${fields.next},"tasks":${fields.tasks},"metadata":${fields.metadata},` +
+  `"created_at":${fields.created_at},"checkpoint":${fields.checkpoint},` +
+  `"parent_checkpoint":${fields.parent_checkpoint},"interrupts":${fields.interrupts}}`;
+
+/**
+ * Only the fields that `select` names: `next`, `values`, or `values.<key>` for single keys of the values.
+ * A name that no state has selects nothing.
+ */
+export const writeSelected = (fields: StateFields, select: readonly string[]): string => {
+  const written: string[] = [];
+  for (const [name, json] of Object.entries(fields) as [keyof StateFields, string][]) {
+    if (select.includes(name)) written.push(`"${name}":${json}`);
+    else if (name === "values") {
+      const keys = select.filter((field) => field.startsWith("values.")).map((field) => field.slice(7));
+      if (keys.length > 0) written.push(`"values":${pick(json, keys)}`);
+    }
+  }
+  return `{${written.join(",")}}`;
+};
+
+const pick = (json: string, keys: readonly string[]): string => {
+  const value = JSON.parse(json) as unknown;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return "{}";
+  return JSON.stringify(Object.fromEntries(Object.entries(value).filter(([key]) => keys.includes(key))));
+};

@@ -1,0 +1,179 @@
+import type { Command } from "@langchain/langgraph";
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { Visibility } from "../../../access/visibility.ts";
+import type { CheckpointStorage } from "../../../state/checkpoints/types.ts";
+import { isPassing } from "../../../platform/database/passing-faults.ts";
+import type { Graphs } from "../../../graphs/graphs.ts";
+import { withoutRefused } from "../../../graphs/pending-writes.ts";
+import {
+  checkpointNotFound,
+  graphNotFound,
+  invalid,
+  sqlState,
+  StateStorageError,
+  ThreadloomError,
+} from "../../../platform/domain/errors.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import type { ThreadConfigurations } from "./configuration.ts";
+import type { StateOutcome } from "./repository.ts";
+import type { CommandFields, StateUpdate, Superstep, UpdatedState } from "../schemas.ts";
+import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts";
+import type { ValueClasses } from "../../../state/values/classes.ts";
+import { byGraphCode } from "./graph-code.ts";
+
+/** A thread as it was before anything of its state was read. */
+export interface StandingThread {
+  /** With which the thread was found. */
+  visibility: Visibility<"threads">;
+  threadId: string;
+  graphId: string;
+  version: string;
+}
+
+export interface StateWriter {
+  /**
+   * Writes a new checkpoint as if a node had given these values. Throws `invalid` with LangGraph's sentence for
+   * values or a node that the graph refuses, `checkpointNotFound`, and `ThreadChangedError` if the thread has
+   * changed since: a run has begun, or what was read is no longer there.
+   */
+  update(thread: StandingThread, update: StateUpdate): Promise<UpdatedState>;
+  /** Writes one checkpoint per superstep on a thread that has none. Throws like `update`. */
+  replay(thread: StandingThread, supersteps: readonly Superstep[]): Promise<void>;
+}
+
+export interface StateWriterOptions {
+  checkpoints: CheckpointStorage;
+  graphs: Graphs;
+  configurations: ThreadConfigurations;
+}
+
+/** Room for a sentence; the rest of LangGraph's message is a link to its documentation. */
+const SENTENCE_LENGTH_AT_MOST = 500;
+
+/**
+ * What the graph's code throws over a caller's values is the caller's to see: the sentence, and nothing else of
+ * the error. What failed on our side stays what it is.
+ */
+const asRefusal = (error: unknown): unknown => {
+  const isRefusal = error instanceof ThreadloomError;
+  const isOurFault = error instanceof StateStorageError || sqlState(error) !== undefined;
+  if (isRefusal || isOurFault || isPassing(error)) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  const sentence = (message.split("\n")[0] ?? "").slice(0, SENTENCE_LENGTH_AT_MOST).trim();
+  const stop = /[.!?]$/.test(sentence) ? "" : ".";
+  return invalid(`The graph refuses this update: ${sentence || "it gives no reason"}${stop}`, error);
+};
+
+export const createStateWriter = ({
+  checkpoints,
+  graphs,
+  configurations,
+}: StateWriterOptions): StateWriter => {
+  const write = async (
+    { visibility, threadId, graphId, version }: StandingThread,
+    config: RunnableConfig,
+    supersteps: Parameters<Awaited<ReturnType<Graphs["resolve"]>>["bulkUpdateState"]>[1],
+  ): Promise<RunnableConfig> => {
+    if (!graphs.has(graphId)) throw graphNotFound(graphId);
+    // No transaction is open while the graph's code runs: a run that was created meanwhile makes the flush fail.
+    const saver = checkpoints.saverForIdleThread(version);
+    const configuration = (await configurations.of(visibility, [threadId])).get(threadId);
+    const graph = await byGraphCode(`The graph '${graphId}' could not be built.`, () =>
+      graphs.resolve(graphId, configuration, { checkpointer: saver }, "threads.update"),
+    );
+    saver.filter = (tuple, read) => withoutRefused(graph, tuple, read);
+    try {
+      // What decides where the graph goes from here may look at the configuration, too.
+      const configured = {
+        ...config,
+        configurable: { ...configuration?.configurable, ...config.configurable },
+      };
+      const written = await graph.bulkUpdateState(configured, supersteps);
+      await saver.flush();
+      return written;
+    } catch (error) {
+      throw asRefusal(error);
+    }
+  };
+
+  return {
+    async update(thread, { values, as_node: asNode, checkpoint = {}, checkpoint_id: bareId }) {
+      const { threadId } = thread;
+      const { checkpoint_ns: checkpointNs = "", checkpoint_map: map } = checkpoint;
+      const checkpointId = checkpoint.checkpoint_id ?? bareId;
+      // LangGraph would take a checkpoint that isn't there for an empty thread, and start a second history.
+      if (
+        checkpointId !== undefined &&
+        (await checkpoints.readAt(threadId, checkpointNs, checkpointId)) === undefined
+      ) {
+        throw checkpointNotFound(checkpointId);
+      }
+      const config = {
+        configurable: {
+          thread_id: threadId,
+          checkpoint_ns: checkpointNs,
+          ...(checkpointId === undefined ? {} : { checkpoint_id: checkpointId }),
+          ...(map === undefined ? {} : { checkpoint_map: map }),
+        },
+      };
+      const updates = [{ values: values ?? null, ...(asNode === undefined ? {} : { asNode }) }];
+      const written = placeOf(await write(thread, config, [{ updates }]));
+      if (written === undefined) throw new Error("LangGraph did not say which checkpoint it wrote.");
+      return updatedState(written);
+    },
+
+    async replay(thread, supersteps) {
+      if (!graphs.has(thread.graphId)) throw graphNotFound(thread.graphId);
+      const classes = graphs.classesOf(thread.graphId);
+      await write(
+        thread,
+        { configurable: { thread_id: thread.threadId, checkpoint_ns: "" } },
+        supersteps.map(({ updates }) => ({
+          updates: updates.map(({ values, command, as_node: asNode }) => ({
+            values: command === undefined ? (values ?? null) : commandOfUpdate(command, classes),
+            asNode,
+          })),
+        })),
+      );
+    },
+  };
+};
+
+export const updatedState = ({
+  threadId,
+  checkpointNs,
+  checkpointId,
+  map,
+}: CheckpointPlace): UpdatedState => {
+  const address = {
+    thread_id: threadId,
+    checkpoint_ns: checkpointNs,
+    checkpoint_id: checkpointId,
+    checkpoint_map: map,
+  };
+  return { checkpoint: address, configurable: address, checkpoint_id: checkpointId };
+};
+
+const commandOfUpdate = ({ update, resume, goto }: CommandFields, classes: ValueClasses): Command => {
+  const destination = (place: string | { node: string; input?: unknown }) =>
+    typeof place === "string" ? place : new classes.Send(place.node, place.input);
+  return new classes.Command({
+    ...(update === undefined ? {} : { update: update as JsonObject }),
+    ...(resume === undefined ? {} : { resume }),
+    ...(goto === undefined ? {} : { goto: Array.isArray(goto) ? goto.map(destination) : destination(goto) }),
+  });
+};
+
+/** What a thread's row says of a state: interrupted while something is due, else idle. */
+export const outcomeOf = (fields: StateFields | undefined): StateOutcome => {
+  if (fields === undefined) return { status: "idle", interrupts: "{}" };
+  const next = JSON.parse(fields.next) as string[];
+  const tasks = JSON.parse(fields.tasks) as { id: string; interrupts: unknown[] }[];
+  const interrupts = tasks
+    .filter((task) => task.interrupts.length > 0)
+    .map((task) => [task.id, task.interrupts]);
+  return {
+    status: next.length > 0 ? "interrupted" : "idle",
+    interrupts: JSON.stringify(Object.fromEntries(interrupts)),
+  };
+};

@@ -1,0 +1,86 @@
+import type { Visibility } from "../../../access/visibility.ts";
+import { invalid, ThreadChangedError } from "../../../platform/domain/errors.ts";
+import type { StateUpdate, Superstep, UpdatedState } from "../schemas.ts";
+import type { StateRepository } from "./repository.ts";
+import type { StateReader } from "./state.ts";
+import { createOneAfterTheOther } from "./one-after-the-other.ts";
+import { outcomeOf, type StateWriter } from "./update.ts";
+
+export interface StateUpdatesOptions {
+  states: StateRepository;
+  reader: Pick<StateReader, "head">;
+  writer: StateWriter;
+}
+
+/** An update of a state is made anew if the thread was changed meanwhile: by a prune, or a run that came and went. */
+const UPDATE_TRIES_AT_MOST = 10;
+
+/** Updates of states, and what they say in the thread's row afterwards. */
+export const createStateUpdates = ({ states, reader, writer }: StateUpdatesOptions) => {
+  const oneAfterTheOther = createOneAfterTheOther();
+
+  const recordOutcome = async (
+    visibility: Visibility<"threads">,
+    threadId: string,
+    graphId: string,
+  ): Promise<void> => {
+    const fields = await reader.head({ visibility, threadId, graphId });
+    await states.recordOutcome(visibility, threadId, outcomeOf(fields));
+  };
+
+  const tryToUpdate = async (
+    visibility: Visibility<"threads">,
+    threadId: string,
+    update: StateUpdate,
+  ): Promise<UpdatedState> => {
+    const standing = await states.standing(visibility, threadId);
+    states.assertIdle(threadId, standing);
+    const { graphId, version } = standing;
+    if (graphId === null) {
+      throw invalid(
+        `Thread '${threadId}' has no graph yet: run an assistant on it, or give it 'metadata.graph_id'.`,
+      );
+    }
+    const updated = await writer.update({ visibility, threadId, graphId, version }, update);
+    await recordOutcome(visibility, threadId, graphId);
+    return updated;
+  };
+
+  return {
+    recordOutcome,
+
+    /** Writes the first states of a thread that has none. Throws like `StateWriter.replay`. */
+    async replay(
+      visibility: Visibility<"threads">,
+      threadId: string,
+      graphId: string,
+      supersteps: readonly Superstep[],
+    ): Promise<void> {
+      const { version } = await states.standing(visibility, threadId);
+      await writer.replay({ visibility, threadId, graphId, version }, supersteps);
+      await recordOutcome(visibility, threadId, graphId);
+    },
+
+    /**
+     * Writes a new checkpoint, as a node would have. Throws `threadBusy` while a run is pending or running,
+     * `invalid` for a thread without a graph and for what the graph refuses, `ThreadChangedError` if others keep
+     * changing the thread.
+     */
+    async update(
+      visibility: Visibility<"threads">,
+      threadId: string,
+      update: StateUpdate,
+    ): Promise<UpdatedState> {
+      for (let tries = 1; ; tries += 1) {
+        try {
+          // Those that were in each other's way take turns from then on.
+          return await (tries === 1
+            ? tryToUpdate(visibility, threadId, update)
+            : oneAfterTheOther.take(threadId, () => tryToUpdate(visibility, threadId, update)));
+        } catch (error) {
+          if (!(error instanceof ThreadChangedError) || tries === UPDATE_TRIES_AT_MOST) throw error;
+        }
+      }
+    },
+  };
+};

@@ -1,0 +1,29 @@
+import { THE_SERVER } from "../../../access/caller.ts";
+import { tellFailure } from "../../../platform/database/outages.ts";
+import type { Logger } from "../../../platform/lib/logger.ts";
+import { startPeriodic } from "../../../platform/lib/periodic.ts";
+import type { Queue } from "../../../engine/queue/queue.ts";
+import type { UpkeepService } from "./service.ts";
+
+export interface ThreadlessSweepOptions {
+  queue: Pick<Queue, "listEndedThreadless">;
+  upkeep: Pick<UpkeepService, "prune">;
+  sweepSeconds: number;
+  logger: Logger;
+}
+
+/** Time to read the end of a threadless run that another process executed; a slow reader needs some. */
+const LINGER_SECONDS = 60;
+
+/** Removes what threadless runs leave behind that were kept for readers on other processes. */
+export const startThreadlessSweep = (options: ThreadlessSweepOptions): { close(): Promise<void> } => {
+  const { queue, upkeep, sweepSeconds, logger } = options;
+  return startPeriodic({
+    everyMs: sweepSeconds * 1_000,
+    async work() {
+      const ended = await queue.listEndedThreadless(LINGER_SECONDS);
+      if (ended.length > 0) await upkeep.prune(THE_SERVER, { thread_ids: ended, strategy: "delete" });
+    },
+    onError: tellFailure(logger, "ended threadless runs could not be removed"),
+  });
+};

@@ -1,0 +1,131 @@
+import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { isCancelled, isPassing } from "../../platform/database/passing-faults.ts";
+import { isUuid } from "../../platform/lib/ids.ts";
+import type { Progress } from "./progress.ts";
+import type { Source } from "./source.ts";
+import { createTarget, NO_TARGET } from "./target.ts";
+import { createThreadCopy, type CopiedThread } from "./thread-copy.ts";
+
+export interface ImporterOptions {
+  source: Source;
+  /** Where the threads come to; undefined in a dry run if there is no such database yet. */
+  here: { database: Database; checkpoints: CheckpointStorage } | undefined;
+  /** Only this thread. */
+  threadId: string | undefined;
+  /** The graph of the threads, if they all are of one: the source doesn't know. */
+  graphId: string | undefined;
+  /** Look, and write nothing. */
+  dryRun: boolean;
+  onProgress: (progress: Progress) => void;
+  /** Ends after the pages in progress. */
+  signal: AbortSignal;
+}
+
+export interface ImportReport {
+  copied: number;
+  already: number;
+  /** Threads that were here as those of another graph. */
+  corrected: number;
+  stopped: boolean;
+  checkpoints: number;
+  seconds: number;
+  /** Threads that were left alone, with the reason. */
+  skipped: { threadId: string; reason: string }[];
+  failed: { threadId: string; reason: string }[];
+  /** Threads that have another id here, because theirs was no UUID. */
+  renamed: number;
+}
+
+const THREADS_PER_PAGE = 500;
+/** Threads at a time: while one waits for a database, others are parsed. */
+export const THREADS_AT_A_TIME = 4;
+
+/**
+ * Copies threads from the source. What is here already is not written again, so it may be stopped at any point, even by
+ * a kill, and started again. Throws when a database is away.
+ */
+export const importThreads = async (options: ImporterOptions): Promise<ImportReport> => {
+  const { source, here, threadId, graphId, dryRun, onProgress, signal } = options;
+  const startedAt = performance.now();
+  const report: ImportReport = {
+    copied: 0,
+    already: 0,
+    corrected: 0,
+    stopped: false,
+    checkpoints: 0,
+    seconds: 0,
+    skipped: [],
+    failed: [],
+    renamed: 0,
+  };
+  const threadsTotal = threadId === undefined ? await source.countThreads() : 1;
+  let threads = 0;
+  let checkpointsDone = 0;
+  const tell = (): void =>
+    onProgress({
+      threads,
+      threadsTotal: Math.max(threadsTotal, threads),
+      checkpoints: checkpointsDone,
+      seconds: (performance.now() - startedAt) / 1_000,
+    });
+  const copy = createThreadCopy({
+    source,
+    target: here === undefined ? NO_TARGET : createTarget(here.database, here.checkpoints),
+    checkpoints: here?.checkpoints,
+    graphId,
+    dryRun,
+    onCheckpoints(count) {
+      checkpointsDone += count;
+      tell();
+    },
+    signal,
+  });
+
+  const note = (id: string, { outcome, reason = "", checkpoints: count }: CopiedThread): void => {
+    report.checkpoints += count;
+    if (outcome === "stopped") return;
+    if (outcome === "skipped") report.skipped.push({ threadId: id, reason });
+    else {
+      report[outcome] += 1;
+      if (!isUuid(id)) report.renamed += 1;
+    }
+  };
+  const take = async (id: string): Promise<void> => {
+    try {
+      note(id, await copy(id));
+    } catch (error) {
+      // One thread that can't be read must not keep the others from coming over; a database that is away does.
+      if (isPassing(error) && !isCancelled(error)) throw error;
+      report.failed.push({ threadId: id, reason: error instanceof Error ? error.message : String(error) });
+    }
+    threads += 1;
+    tell();
+  };
+
+  tell();
+  const ids = threadId === undefined ? pagesOf(source) : [threadId][Symbol.iterator]();
+  const workers = Array.from({ length: THREADS_AT_A_TIME }, async () => {
+    while (!signal.aborted) {
+      const next = await ids.next();
+      if (next.done === true) return;
+      await take(next.value);
+    }
+  });
+  // All are waited for, whichever fails: nothing goes on behind a report.
+  for (const worker of await Promise.allSettled(workers))
+    if (worker.status === "rejected") throw worker.reason;
+  report.stopped = signal.aborted;
+  report.seconds = (performance.now() - startedAt) / 1_000;
+  return report;
+};
+
+/** An async generator answers one `next()` after the other, so several may take from it. */
+async function* pagesOf(source: Source): AsyncGenerator<string, undefined> {
+  for (let after: string | undefined; ;) {
+    const page = await source.threadIds(after, THREADS_PER_PAGE);
+    yield* page;
+    after = page[page.length - 1];
+    if (page.length < THREADS_PER_PAGE) return undefined;
+  }
+}

@@ -1,0 +1,124 @@
+import { COUNT_WRITES_OF_C } from "../../state/checkpoints/rows/row-text.ts";
+import type { CheckpointStorage, StoredCheckpoint } from "../../state/checkpoints/types.ts";
+import type { Database } from "../../platform/database/database.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import { sqlState } from "../../platform/domain/errors.ts";
+import { systemAssistantId } from "../../platform/domain/assistant-ids.ts";
+import { mergeImported, storeImported } from "../../api/threads/imported.ts";
+
+/** Under this key the metadata of an imported thread hold the id that it had. */
+export const IMPORTED_ID = "imported_thread_id";
+
+/** What this server has of a thread. */
+export interface Existing {
+  /** Undefined: there is no record of the thread, though there may be checkpoints of an import that was cut short. */
+  record: { importedId: string | null; graphId: string | null; busy: boolean } | undefined;
+  /** Writes of tasks by checkpoint, see `checkpointKey`. */
+  checkpoints: Map<string, number>;
+}
+
+export interface FinishedThread {
+  key: string;
+  sourceId: string;
+  graphId: string | undefined;
+  /** ISO 8601 of the first and the last checkpoint. */
+  firstTime: string | null;
+  lastTime: string | null;
+}
+
+export interface Target {
+  existing(key: string): Promise<Existing>;
+  /** Writes the thread's record, by which it becomes visible. */
+  finish(thread: FinishedThread): Promise<void>;
+  /** Says that a thread that is here is one of this graph. A thread that has a run in progress stays as it is. */
+  assign(key: string, graphId: string): Promise<void>;
+}
+
+/** A database that isn't there yet, for a dry run. */
+export const NO_TARGET: Target = {
+  existing: () => Promise.resolve({ record: undefined, checkpoints: new Map() }),
+  finish: () => Promise.reject(new Error("There is no database to write to.")),
+  assign: () => Promise.reject(new Error("There is no database to write to.")),
+};
+
+export const checkpointKey = (checkpointNs: string, checkpointId: string): string =>
+  `${checkpointNs}\n${checkpointId.toLowerCase()}`;
+
+const FIND = `select metadata ->> '${IMPORTED_ID}' as "importedId",
+    metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy
+  from threadloom.threads where thread_id = $1`;
+
+const LIST_CHECKPOINTS = `
+  select c.checkpoint_ns, c.checkpoint_id, (${COUNT_WRITES_OF_C} + coalesce(w.writes, 0))::integer as writes
+  from threadloom.checkpoints c
+  left join (
+    select checkpoint_ns, checkpoint_id, sum(cardinality(string_to_array(writes, E'\\n'))) as writes
+    from threadloom.checkpoint_writes where thread_id = $1 group by checkpoint_ns, checkpoint_id
+  ) w using (checkpoint_ns, checkpoint_id)
+  where c.thread_id = $1`;
+
+/** In a dry run the database may not have been migrated yet. */
+const UNDEFINED_TABLE = "42P01";
+
+export const createTarget = (database: Database, checkpoints: CheckpointStorage): Target => ({
+  async existing(key) {
+    let record: Existing["record"];
+    try {
+      [record] = await database.query<NonNullable<Existing["record"]>>(FIND, [key]);
+    } catch (error) {
+      if (sqlState(error) === UNDEFINED_TABLE) return { record: undefined, checkpoints: new Map() };
+      throw error;
+    }
+    const rows = await database.query<{ checkpoint_ns: string; checkpoint_id: string; writes: number }>(
+      LIST_CHECKPOINTS,
+      [key],
+    );
+    return {
+      record,
+      checkpoints: new Map(
+        rows.map((row) => [checkpointKey(row.checkpoint_ns, row.checkpoint_id), row.writes]),
+      ),
+    };
+  },
+
+  async finish({ key, sourceId, graphId, firstTime, lastTime }) {
+    const interrupts = interruptsOf(await checkpoints.readHead(key));
+    const metadata: JsonObject = {
+      [IMPORTED_ID]: sourceId,
+      ...(graphId === undefined ? {} : graphOf(graphId)),
+    };
+    await storeImported(database, {
+      threadId: key,
+      status: interrupts === "{}" ? "idle" : "interrupted",
+      metadata,
+      interrupts,
+      firstTime: timeOf(firstTime),
+      lastTime: timeOf(lastTime),
+    });
+  },
+
+  async assign(key, graphId) {
+    await mergeImported(database, key, graphOf(graphId));
+  },
+});
+
+/** What the metadata of a thread say of the graph that ran on it. */
+const graphOf = (graphId: string) => ({ graph_id: graphId, assistant_id: systemAssistantId(graphId) });
+
+const timeOf = (text: string | null): string | null =>
+  text === null || Number.isNaN(Date.parse(text)) ? null : new Date(text).toISOString();
+
+/**
+ * `{task_id: [{id, value}]}` of what waits for an answer, as JSON text: the interrupts of tasks that haven't written
+ * anything else yet. What is due without an interrupt only the graph can tell; the next run does.
+ */
+const interruptsOf = (head: StoredCheckpoint | undefined): string => {
+  const writes = head?.pendingWrites ?? [];
+  const done = new Set(writes.filter(({ channel }) => !channel.startsWith("__")).map(({ taskId }) => taskId));
+  const waiting = writes
+    .filter(
+      ({ channel, taskId, value }) => channel === "__interrupt__" && value !== undefined && !done.has(taskId),
+    )
+    .map(({ taskId, value }) => [taskId, [JSON.parse(value ?? "null") as unknown].flat()]);
+  return JSON.stringify(Object.fromEntries(waiting));
+};

@@ -1,0 +1,93 @@
+import { withoutServerOwned } from "../../graphs/configuration.ts";
+
+/** The part of LangGraph's `RunnableConfig` that its debug payloads hold. */
+interface PayloadConfig {
+  tags?: unknown;
+  metadata?: Record<string, unknown>;
+  recursion_limit?: unknown;
+  max_concurrency?: unknown;
+  run_id?: unknown;
+  run_name?: unknown;
+  configurable?: Record<string, unknown>;
+}
+
+interface CheckpointPayload {
+  config?: PayloadConfig;
+  parentConfig?: PayloadConfig;
+  tasks?: { state?: PayloadConfig }[];
+}
+
+/** Keys of `configurable` that say what was run, and where: every other one of the server's own stays here. */
+const SHOWN_OF_SERVER = [
+  "thread_id",
+  "run_id",
+  "graph_id",
+  "assistant_id",
+  "checkpoint_ns",
+  "checkpoint_id",
+  "checkpoint_map",
+] as const;
+
+/** The part of a config that names a checkpoint. */
+const checkpointOf = (config: PayloadConfig | undefined): unknown => {
+  const configurable = config?.configurable;
+  if (configurable === undefined) return null;
+  const { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } = configurable;
+  return {
+    thread_id,
+    checkpoint_ns: checkpoint_ns ?? "",
+    checkpoint_id,
+    checkpoint_map: checkpoint_map ?? null,
+  };
+};
+
+/** LangGraph's own keys begin like this. They hold functions, the saver and the store. */
+const isInternal = (key: string): boolean => key.startsWith("__");
+
+/** What a run was configured with. Callbacks, LangGraph's internals and the number of the attempt are left out. */
+const shownConfig = (
+  { configurable = {}, metadata = {}, ...config }: PayloadConfig,
+  hidden: ReadonlySet<string>,
+): unknown => {
+  const { tags, recursion_limit, max_concurrency, run_id, run_name } = config;
+  const { run_attempt: _, ...shownMetadata } = metadata;
+  const given = Object.entries(withoutServerOwned(configurable)).filter(
+    ([key]) => !isInternal(key) && !hidden.has(key),
+  );
+  const ofServer = SHOWN_OF_SERVER.filter((key) => configurable[key] !== undefined);
+  return {
+    tags,
+    metadata: shownMetadata,
+    recursion_limit,
+    max_concurrency,
+    run_id,
+    run_name,
+    configurable: Object.fromEntries([...given, ...ofServer.map((key) => [key, configurable[key]])]),
+  };
+};
+
+/**
+ * A checkpoint as debuggers read it. The hosted service sends it in two forms: `checkpoint` and `parent_checkpoint` name
+ * the places, `config` and `parent_config` are LangGraph's own configs, which the SDK's types and its own tests read.
+ * `hidden`: keys of `configurable` that are not sent, since who reads a run is not always who has made it.
+ */
+export const checkpointPayload = (payload: unknown, hidden: ReadonlySet<string>): unknown => {
+  if (typeof payload !== "object" || payload === null) return payload;
+  const { config, parentConfig, tasks, ...rest } = payload as CheckpointPayload;
+  return {
+    ...rest,
+    config: config === undefined ? null : shownConfig(config, hidden),
+    parent_config: parentConfig === undefined ? null : shownConfig(parentConfig, hidden),
+    checkpoint: checkpointOf(config),
+    parent_checkpoint: checkpointOf(parentConfig),
+    tasks: (tasks ?? []).map(({ state, ...task }) => ({ ...task, checkpoint: checkpointOf(state) })),
+  };
+};
+
+/** What the mode `debug` sends of a checkpoint, a task, or a task's result. */
+export const debugPayload = (payload: unknown, hidden: ReadonlySet<string>): unknown => {
+  const { type, payload: inner } = payload as { type?: string; payload?: unknown };
+  return type === "checkpoint"
+    ? { ...(payload as object), payload: checkpointPayload(inner, hidden) }
+    : payload;
+};

@@ -1,0 +1,117 @@
+import { isMessage } from "../../state/values/types/message.ts";
+import { toWireJson } from "../../state/values/wire-json.ts";
+import { checkpointPayload, debugPayload } from "./checkpoint-payloads.ts";
+
+/**
+ * From what LangGraph streams to the events that clients know. A chunk is `[namespace, mode, payload]`; an event
+ * is named after its mode, with the namespace of a subgraph behind it: `updates|research:1b4e…`.
+ */
+
+/** A chunk of `graph.stream` with several modes and subgraphs. */
+export type StreamChunk = [namespace: string[], mode: string, payload: unknown];
+
+/** Passes an event on; `data` is called only if somebody wants it. `checkpoint`: that of the state which the event shows. */
+export type Emit = (event: string, data: () => string, checkpoint?: string) => void;
+
+/** Modes that LangGraph has under the same name. Unknown modes emit nothing, as the hosted service does. */
+const LANGGRAPH_MODES = ["values", "updates", "debug", "tasks", "checkpoints", "custom", "tools"] as const;
+
+export interface RequestedModes {
+  /** What to ask LangGraph for. `values` always: the run's result and its interrupts are read from it. */
+  langGraph: string[];
+  /** `events`: everything that happens inside, through `streamEvents`. */
+  events: boolean;
+}
+
+/** The modes of a request in LangGraph's terms. */
+export const requestModes = (modes: readonly string[]): RequestedModes => {
+  const langGraph = new Set<string>(["values"]);
+  for (const mode of LANGGRAPH_MODES) if (modes.includes(mode)) langGraph.add(mode);
+  if (modes.includes("messages") || modes.includes("messages-tuple")) langGraph.add("messages");
+  return { langGraph: [...langGraph], events: modes.includes("events") };
+};
+
+interface MessageWithId {
+  id?: string;
+  concat?: (other: unknown) => MessageWithId;
+}
+
+const isChunk = (message: object): boolean => "concat" in message && typeof message.concat === "function";
+
+/**
+ * The `messages` mode of the first SDKs: whole messages that grow (`messages/partial`), introduced once by
+ * `messages/metadata`, and finished ones (`messages/complete`), whichever node they come from.
+ */
+const createMessageAccumulator = (emit: Emit) => {
+  const growing = new Map<string, MessageWithId>();
+  const introduced = new Set<string>();
+  const complete = new Set<string>();
+
+  const introduce = (id: string, metadata: unknown): void => {
+    if (introduced.has(id)) return;
+    introduced.add(id);
+    emit("messages/metadata", () => toWireJson({ [id]: { metadata } }));
+  };
+  return {
+    add(payload: unknown): void {
+      const [message, metadata] = payload as [MessageWithId, unknown];
+      if (message.id === undefined) return;
+      introduce(message.id, metadata);
+      if (!isChunk(message)) {
+        if (complete.has(message.id)) return;
+        complete.add(message.id);
+        emit("messages/complete", () => toWireJson([message]));
+        return;
+      }
+      const grown = growing.get(message.id)?.concat?.(message) ?? message;
+      growing.set(message.id, grown);
+      emit("messages/partial", () => toWireJson([grown]));
+    },
+    addState(values: unknown): void {
+      const messages = (values as { messages?: unknown } | null)?.messages;
+      if (!Array.isArray(messages)) return;
+      const finished = (messages as MessageWithId[]).filter(
+        (message) =>
+          typeof message === "object" &&
+          isMessage(message) &&
+          message.id !== undefined &&
+          !complete.has(message.id),
+      );
+      if (finished.length === 0) return;
+      for (const message of finished) {
+        if (message.id === undefined) continue;
+        complete.add(message.id);
+        growing.delete(message.id);
+      }
+      emit("messages/complete", () => toWireJson(finished));
+    },
+  };
+};
+
+/** Turns the chunks of one run into its events; it has a memory, so make one per attempt. `hidden`: see `checkpointPayload`. */
+export const createChunkConverter = (modes: readonly string[], emit: Emit, hidden: ReadonlySet<string>) => {
+  const wanted = new Set(modes);
+  const accumulator = wanted.has("messages") ? createMessageAccumulator(emit) : undefined;
+
+  return ([namespace, mode, payload]: StreamChunk): void => {
+    const suffix = namespace.length === 0 ? "" : `|${namespace.join("|")}`;
+    switch (mode) {
+      case "messages":
+        if (wanted.has("messages-tuple")) emit(`messages${suffix}`, () => toWireJson(payload));
+        accumulator?.add(payload);
+        return;
+      case "values":
+        if (wanted.has("values")) emit(`values${suffix}`, () => toWireJson(payload));
+        if (namespace.length === 0) accumulator?.addState(payload);
+        return;
+      case "checkpoints":
+        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(checkpointPayload(payload, hidden)));
+        return;
+      case "debug":
+        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(debugPayload(payload, hidden)));
+        return;
+      default:
+        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(payload));
+    }
+  };
+};

@@ -1,0 +1,145 @@
+import type { BaseCallbackHandler } from "@langchain/core/callbacks/base";
+import { toWireJson } from "../../../state/values/wire-json.ts";
+import type { Emit, StreamChunk } from "../modes.ts";
+import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../wires.ts";
+import { envelopeOf, isEnvelope } from "./checkpoints.ts";
+import type { ProtocolParams, TellProtocol } from "./events.ts";
+import { createMessages } from "./messages.ts";
+import { tellCustom, tellUpdates, tellValues } from "./states.ts";
+import { createSubgraphs, type GraphEnd } from "./subgraphs.ts";
+import { tellTool } from "./tools.ts";
+import { createTransformers, type TransformerFactories, type Transformers } from "./transformers.ts";
+
+/**
+ * What LangGraph has to be asked for, so that every channel of the protocol can be told. Not `checkpoints`: that mode makes the
+ * whole state once more, and the protocol wants but the small envelope that comes with `values`.
+ */
+export const PROTOCOL_MODES = ["values", "updates", "messages", "tools", "custom", "tasks"] as const;
+
+export interface ProtocolConverter {
+  /** To be given to the graph, beside its own. */
+  readonly handler: BaseCallbackHandler;
+  /** Runs the transformers that the graph was compiled with, from now on. */
+  transformBy(factories: TransformerFactories): void;
+  /** Resolves when the transformers have sent all, after `end`; undefined if there are none. Rejects with what they throw. */
+  settled(): Promise<void> | undefined;
+  /** A chunk of `graph.stream` with subgraphs. */
+  convert(chunk: StreamChunk): void;
+  /** The run begins with an answer to these interrupts. */
+  answered(interruptIds: readonly string[]): void;
+  /** The graph has stopped, and leaves these interrupts waiting for an answer. */
+  asked(interrupts: readonly unknown[]): void;
+  /** No chunk comes any more. */
+  end(how: GraphEnd): void;
+}
+
+/** Of the modes `messages` and `tools` the namespace ends with the task that tells; the others name their graph. */
+const taskOf = (namespace: readonly string[]): { graph: string[]; node: string | undefined } => {
+  const graph = namespace.slice(0, -1);
+  const [node] = (namespace.at(-1) ?? "").split(":");
+  return { graph, node: node === "" ? undefined : node };
+};
+
+/**
+ * Turns the chunks of one attempt into events of the protocol wire; it has a memory, so make one per attempt.
+ * `wholeCheckpoints`: the graph was asked for the mode `checkpoints`.
+ */
+export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean): ProtocolConverter => {
+  const send = (
+    method: string,
+    namespace: readonly string[],
+    data: () => unknown,
+    node: string | undefined,
+  ): void =>
+    emit(PROTOCOL_EVENT_PREFIX + method, () => {
+      const of: Omit<ProtocolParams, "data"> = { namespace, timestamp: Date.now(), ...(node && { node }) };
+      try {
+        return toWireJson({ ...of, data: data() });
+      } catch {
+        // What has no JSON fails a run that was asked to stream it, but not one that somebody happens to follow.
+        return toWireJson({ ...of, data: null });
+      }
+    });
+  let transformers: Transformers | undefined;
+  let settled: Promise<void> | undefined;
+  const tell: TellProtocol = (method, namespace, data, node) => {
+    if (transformers === undefined) return send(method, namespace, data, node);
+    const made = data();
+    if (transformers.pass(method, namespace, made, node)) send(method, namespace, () => made, node);
+  };
+  const messages = createMessages(
+    emit,
+    (namespace, data, ids, node) =>
+      transformers?.pass("messages", namespace, { ...data, ...ids }, node) ?? true,
+  );
+  const subgraphs = createSubgraphs((path, event, { name, toolCallId }) => {
+    const cause = event === "started" &&
+      toolCallId !== undefined && { type: "toolCall", tool_call_id: toolCallId };
+    tell("lifecycle", path, () => ({ event, graph_name: name, ...(cause && { cause }) }));
+  });
+  /** Values whose checkpoint comes behind them, though clients want it in front: LangGraph gives whole ones so, at once. */
+  let waiting: { namespace: readonly string[]; tell: () => void } | undefined;
+  const tellWaiting = (): void => {
+    waiting?.tell();
+    waiting = undefined;
+  };
+  const isOfWaiting = (namespace: readonly string[], mode: string): boolean =>
+    mode === "checkpoints" && waiting?.namespace.join("|") === namespace.join("|");
+
+  return {
+    handler: messages.handler,
+    transformBy(factories) {
+      transformers = createTransformers(factories, (method, namespace, data, node) =>
+        send(method, namespace, () => data, node),
+      );
+    },
+    settled: () => settled,
+    convert([namespace = [], mode, payload]) {
+      if (!isOfWaiting(namespace, mode)) tellWaiting();
+      switch (mode) {
+        case "values": {
+          const say = (): void => subgraphs.whenNamed(namespace, () => tellValues(tell, namespace, payload));
+          if (!wholeCheckpoints) return say();
+          waiting = { namespace, tell: say };
+          return;
+        }
+        case "checkpoints": {
+          // A whole one that has no values beside it, as that of the input, has no small form either.
+          const envelope = isEnvelope(payload) ? payload : waiting && envelopeOf(payload);
+          if (envelope !== undefined)
+            subgraphs.whenNamed(namespace, () => tell("checkpoints", namespace, () => envelope));
+          return tellWaiting();
+        }
+        case "updates": {
+          const path = subgraphs.pathAround(namespace);
+          for (const node of tellUpdates(tell, path, payload)) subgraphs.noteUpdate(path, node);
+          return;
+        }
+        case "tasks":
+          subgraphs.beforeTask(namespace, payload);
+          tell("tasks", namespace, () => payload);
+          return subgraphs.afterTask(namespace, payload);
+        case "custom":
+          return tellCustom(tell, subgraphs.pathAround(namespace), payload);
+        case "messages":
+          return messages.add(payload, subgraphs.pathAround(taskOf(namespace).graph));
+        case "tools": {
+          const { graph, node } = taskOf(namespace);
+          return tellTool(tell, subgraphs.pathAround(graph), node, payload);
+        }
+      }
+    },
+    answered(interruptIds) {
+      if (interruptIds.length > 0) tell("input.answered", [], () => ({ interrupt_ids: interruptIds }));
+    },
+    asked: (interrupts) =>
+      emit(INTERRUPTED_EVENT, () => toWireJson(interrupts.map((interrupt) => subgraphs.placed(interrupt)))),
+    end(how) {
+      tellWaiting();
+      messages.end(how === "failed");
+      subgraphs.end(how);
+      settled = transformers?.end(how === "failed");
+      settled?.catch(() => undefined);
+    },
+  };
+};

@@ -1,0 +1,168 @@
+import { toWireJson } from "../../../state/values/wire-json.ts";
+import type { Emit } from "../modes.ts";
+import { PROTOCOL_EVENT_PREFIX } from "../wires.ts";
+import { createBlocks, type BlockEvent, type Blocks } from "./blocks.ts";
+import type { ProtocolMethod } from "./events.ts";
+import { createModelCalls, type ModelCall } from "./model-calls.ts";
+import { isChunk, slicesOf, type StreamedMessage } from "./slices.ts";
+
+/** LangGraph's metadata of a streamed message. */
+type Metadata = Record<string, unknown>;
+
+/** A message that has started and not finished. */
+interface OpenMessage {
+  tell(data: object): void;
+  blocks: Blocks;
+  usage: Record<string, unknown> | undefined;
+  responseMetadata: Record<string, unknown>;
+}
+
+const EVENT: `${typeof PROTOCOL_EVENT_PREFIX}${ProtocolMethod}` = `${PROTOCOL_EVENT_PREFIX}messages`;
+
+/** A token: it is text, so nothing in it has to be looked for that has no JSON. */
+const isTextDelta = (data: object): boolean => {
+  const { event, delta } = data as Partial<Extract<BlockEvent, { event: "content-block-delta" }>>;
+  return event === "content-block-delta" && delta?.type === "text-delta" && typeof delta["text"] === "string";
+};
+
+/** The JSON of an object that has members, without its braces. What has no JSON is left out of a block's content. */
+const membersOf = (data: object): string => {
+  if (isTextDelta(data)) return JSON.stringify(data).slice(1, -1);
+  try {
+    return toWireJson(data).slice(1, -1);
+  } catch {
+    return JSON.stringify({ ...data, content: { type: "non_standard", value: {} } }).slice(1, -1);
+  }
+};
+
+const isScalar = (value: unknown): boolean =>
+  value === null || ["string", "number", "boolean"].includes(typeof value);
+
+/** Small things alone, as the protocol wants metadata. */
+const scalarsOf = (fields: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && isScalar(value)));
+
+const startMetadata = (metadata: Metadata, { response_metadata = {} }: StreamedMessage) =>
+  scalarsOf({
+    langgraph_node: metadata["langgraph_node"],
+    provider: response_metadata["model_provider"] ?? metadata["ls_provider"],
+    model: response_metadata["model_name"] ?? metadata["ls_model_name"],
+    model_type: metadata["ls_model_type"],
+    system_fingerprint: response_metadata["system_fingerprint"],
+    service_tier: response_metadata["service_tier"],
+  });
+
+/** Whether a node has returned the message. Of what a model tells LangGraph names the model, of what is pushed nothing. */
+const isReturned = ({ name, langgraph_node, ls_model_type }: Metadata): boolean =>
+  name !== undefined && name === langgraph_node && ls_model_type === undefined;
+
+const roleOf = (message: object): string => {
+  const type =
+    "_getType" in message && typeof message._getType === "function" ? (message._getType() as unknown) : "ai";
+  return type === "human" || type === "system" || type === "tool" ? type : "ai";
+};
+
+/** Counts of tokens that come in parts add up; what is nested is taken from the last part that has it. */
+const addUsage = (
+  sum: Record<string, unknown> | undefined,
+  part: Record<string, unknown>,
+): Record<string, unknown> => {
+  const usage = new Map(Object.entries(sum ?? {}));
+  for (const [key, value] of Object.entries(part)) {
+    const before = usage.get(key);
+    usage.set(key, typeof value === "number" && typeof before === "number" ? before + value : value);
+  }
+  return Object.fromEntries(usage);
+};
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/**
+ * The channel `messages`: what models stream, and what they answer without streaming, once each; and messages that a node pushes
+ * by hand. None that a node merely returns: that one is in its values and updates, and a client that had both told would
+ * show it twice.
+ */
+export const createMessages = (
+  emit: Emit,
+  passes: (namespace: readonly string[], data: object, ids: object, node: string | undefined) => boolean,
+) => {
+  const open = new Map<ModelCall, OpenMessage>();
+  const told = new WeakSet<object>();
+
+  const start = (
+    message: StreamedMessage & object,
+    metadata: Metadata,
+    namespace: readonly string[],
+    runId: string,
+  ): OpenMessage => {
+    const { id } = message;
+    const { langgraph_node: node } = metadata;
+    // Put together by hand: making each token's JSON anew took twice as long as all else.
+    const head = `{"namespace":${JSON.stringify(namespace)},"timestamp":`;
+    const middle = typeof node === "string" ? `,"node":${JSON.stringify(node)},"data":{` : `,"data":{`;
+    // By `id` Python tells messages apart that come at the same time, by `run_id` JavaScript does.
+    const tail = `,"id":${JSON.stringify(id ?? runId)},"run_id":${JSON.stringify(runId)}}}`;
+    const ids = { id: id ?? runId, run_id: runId };
+    const tellOfIt = (data: object): void => {
+      if (!passes(namespace, data, ids, typeof node === "string" ? node : undefined)) return;
+      emit(EVENT, () => `${head}${Date.now()}${middle}${membersOf(data)}${tail}`);
+    };
+    tellOfIt({ event: "message-start", role: roleOf(message), metadata: startMetadata(metadata, message) });
+    return { tell: tellOfIt, blocks: createBlocks(tellOfIt), usage: undefined, responseMetadata: {} };
+  };
+  const add = (to: OpenMessage, message: StreamedMessage): void => {
+    for (const slice of slicesOf(message)) to.blocks.add(slice);
+    if (message.usage_metadata) to.usage = addUsage(to.usage, message.usage_metadata);
+    if (message.response_metadata) Object.assign(to.responseMetadata, scalarsOf(message.response_metadata));
+  };
+  const finish = ({ tell: tellOfIt, blocks, usage, responseMetadata }: OpenMessage): void => {
+    blocks.end();
+    const { finish_reason: reason } = responseMetadata;
+    tellOfIt({
+      event: "message-finish",
+      ...(typeof reason === "string" ? { reason } : {}),
+      ...(usage === undefined ? {} : { usage }),
+      ...(Object.keys(responseMetadata).length === 0 ? {} : { metadata: responseMetadata }),
+    });
+  };
+  const close = (call: ModelCall, end: { error?: unknown }): void => {
+    const message = open.get(call);
+    open.delete(call);
+    if (message === undefined) return;
+    if ("error" in end) message.tell({ event: "error", message: textOf(end.error) });
+    else finish(message);
+  };
+  const calls = createModelCalls((call) => close(call, call.end ?? {}));
+
+  return {
+    /** To be given to the graph. */
+    handler: calls.handler,
+
+    add(payload: unknown, namespace: readonly string[]): void {
+      const [message, metadata] = payload as [StreamedMessage & object, Metadata];
+      if (isReturned(metadata)) return;
+      const call = calls.of(message);
+      if (call === undefined) {
+        if (message.id === undefined || isChunk(message) || "name" in metadata) return;
+        const pushed = start(message, metadata, namespace, message.id);
+        add(pushed, message);
+        return finish(pushed);
+      }
+      // A model that passes on the chunks of another one gives each of them again.
+      if (!told.has(message)) {
+        told.add(message);
+        const growing = open.get(call) ?? start(message, metadata, namespace, call.runId);
+        open.set(call, growing);
+        add(growing, message);
+      }
+      calls.told(call);
+    },
+
+    /** Nothing is streamed any more: what has not finished won't. */
+    end(isFailed: boolean): void {
+      for (const call of [...open.keys()]) close(call, isFailed ? { error: "The run has failed." } : {});
+    },
+  };
+};
+
+export type Messages = ReturnType<typeof createMessages>;

@@ -1,0 +1,81 @@
+import { isMessage } from "../../../state/values/types/message.ts";
+import { toWireJson, toWireValue } from "../../../state/values/wire-json.ts";
+import type { TellProtocol } from "./events.ts";
+import { isObject } from "../../../platform/lib/json.ts";
+
+/** What LangGraph streams in the mode `tools`. */
+interface ToolChunk {
+  event: string;
+  toolCallId?: unknown;
+  name?: unknown;
+  input?: unknown;
+  data?: unknown;
+  output?: unknown;
+  error?: unknown;
+}
+
+/** LangChain gives the arguments of a call as the text that they came as. */
+const inputOf = (input: unknown): Record<string, unknown> => {
+  if (isObject(input)) return input;
+  try {
+    const parsed: unknown = JSON.parse(String(input));
+    if (isObject(parsed)) return parsed;
+  } catch {
+    // A tool whose input is a text.
+  }
+  return { input };
+};
+
+const isAnswerTo = (value: unknown, id: string): value is object =>
+  isObject(value) && isMessage(value) && (value as { tool_call_id?: unknown }).tool_call_id === id;
+
+/** The message that answers a call: the tool's output itself, or in a command that it has returned. */
+const answerIn = (output: unknown, id: string): object | undefined => {
+  if (isAnswerTo(output, id)) return output;
+  const update: unknown = isObject(output) ? output["update"] : undefined;
+  const messages: unknown = isObject(update) ? update["messages"] : undefined;
+  return Array.isArray(messages)
+    ? messages.find((message): message is object => isAnswerTo(message, id))
+    : undefined;
+};
+
+/** Clients read a message with its `status`, whatever the tool has returned. */
+const outputOf = (output: unknown, id: string, name: string): unknown => {
+  const answer = answerIn(output, id);
+  if (answer !== undefined) {
+    const flat = toWireValue(answer) as Record<string, unknown>;
+    return flat["status"] === undefined ? { ...flat, status: "success" } : flat;
+  }
+  const content = typeof output === "string" ? output : toWireJson(output);
+  return { type: "tool", content, name, tool_call_id: id, status: "success" };
+};
+
+const messageOf = (error: unknown): string =>
+  isObject(error) && typeof error["message"] === "string" ? error["message"] : String(error);
+
+/** The channel `tools`; calls without an id are none that a client could know. */
+export const tellTool = (
+  tell: TellProtocol,
+  namespace: readonly string[],
+  node: string | undefined,
+  payload: unknown,
+): void => {
+  const { event, toolCallId: id, name, input, data, output, error } = payload as ToolChunk;
+  if (typeof id !== "string" || id === "") return;
+  const say = (fields: () => Record<string, unknown>): void =>
+    tell("tools", namespace, () => ({ ...fields(), tool_call_id: id }), node);
+  const toolName = typeof name === "string" ? name : "";
+  switch (event) {
+    case "on_tool_start":
+      return say(() => ({ event: "tool-started", tool_name: toolName, input: inputOf(input) }));
+    case "on_tool_event":
+      return say(() => ({
+        event: "tool-output-delta",
+        delta: typeof data === "string" ? data : toWireJson(data),
+      }));
+    case "on_tool_end":
+      return say(() => ({ event: "tool-finished", output: outputOf(output, id, toolName) }));
+    case "on_tool_error":
+      return say(() => ({ event: "tool-error", message: messageOf(error) }));
+  }
+};

@@ -1,0 +1,138 @@
+import { isObject } from "../../../platform/lib/json.ts";
+
+/** An event of the run, as LangGraph gives it to a transformer. */
+interface TransformedEvent {
+  type: "event";
+  seq: number;
+  method: string;
+  params: { namespace: readonly string[]; timestamp: number; node?: string; data: unknown };
+}
+
+/** LangGraph's `StreamTransformer`. */
+interface Transformer {
+  /** One of LangChain's own: what it makes is for the process of the graph alone. */
+  __native?: unknown;
+  init(): unknown;
+  onRegister?(emitter: { push(namespace: readonly string[], event: TransformedEvent): void }): void;
+  /** False keeps the event from clients. */
+  process(event: TransformedEvent): boolean;
+  finalize?(): unknown;
+  fail?(error: unknown): void;
+}
+
+/** What a graph was compiled with: `compile({ transformers })`. */
+export type TransformerFactories = readonly (() => Transformer)[];
+
+/** The parts of LangGraph's `StreamChannel` that its own multiplexer uses, too. */
+interface Channel {
+  channelName?: unknown;
+  _wire(push: (item: unknown) => void): void;
+  _close(): void;
+  _fail(error: unknown): void;
+}
+
+/** Shared by all copies of LangGraph in a process. */
+const CHANNEL = Symbol.for("langgraph.stream_channel");
+const isChannel = (value: unknown): value is Channel => isObject(value) && CHANNEL in value;
+
+const isPromise = (value: unknown): value is PromiseLike<unknown> =>
+  isObject(value) && typeof value["then"] === "function";
+
+/** A final value that is not there by then is not sent: the run ends without it. */
+const FINAL_VALUES_WITHIN_MS = 5_000;
+
+/** Sends an event to clients. */
+export type SendTransformed = (
+  method: string,
+  namespace: readonly string[],
+  data: unknown,
+  node?: string,
+) => void;
+
+export interface Transformers {
+  /** Shows an event of the run to all transformers; false if one of them keeps it from clients. Throws what they throw. */
+  pass(method: string, namespace: readonly string[], data: unknown, node?: string): boolean;
+  /** The graph streams nothing any more. `settled` of the answer: all that it still has to send is sent. */
+  end(isFailed: boolean): Promise<void>;
+}
+
+/**
+ * Runs the transformers of a graph over the events of one attempt: their named channels and final values go to clients as events
+ * `custom`, by the names that `thread.extensions` has. Undefined if the graph has none that clients could see anything of.
+ */
+export const createTransformers = (
+  factories: TransformerFactories,
+  send: SendTransformed,
+): Transformers | undefined => {
+  const transformers: Transformer[] = [];
+  const channels: Channel[] = [];
+  const finalValues: [name: string, value: PromiseLike<unknown>][] = [];
+  let seq = 0;
+  let current: readonly string[] = [];
+  let isOver = false;
+
+  const sendCustom = (name: string, payload: unknown, namespace: readonly string[]): void => {
+    if (!isOver) send("custom", namespace, { name, payload });
+  };
+  const wire = (projection: unknown): void => {
+    for (const [key, value] of Object.entries(isObject(projection) ? projection : {})) {
+      if (isChannel(value)) {
+        const { channelName } = value;
+        channels.push(value);
+        if (typeof channelName === "string") value._wire((item) => sendCustom(channelName, item, current));
+      } else if (isPromise(value)) finalValues.push([key, value]);
+    }
+  };
+  const pass: Transformers["pass"] = (method, namespace, data, node) => {
+    const outer = current;
+    current = namespace;
+    try {
+      const params = { namespace, timestamp: Date.now(), ...(node !== undefined && { node }), data };
+      const event: TransformedEvent = { type: "event", seq: (seq += 1), method, params };
+      // Each sees each event, also one that another keeps back.
+      return transformers.map((transformer) => transformer.process(event)).every(Boolean);
+    } finally {
+      current = outer;
+    }
+  };
+
+  for (const factory of factories) {
+    const transformer = factory();
+    if (transformer.__native === true && transformer.onRegister === undefined) continue;
+    transformers.push(transformer);
+    transformer.onRegister?.({
+      push(namespace, { method, params: { data, node } }) {
+        if (!isOver && pass(method, namespace, data, node)) send(method, namespace, data, node);
+      },
+    });
+    const projection = transformer.init();
+    if (transformer.__native !== true) wire(projection);
+  }
+  if (transformers.length === 0) return undefined;
+
+  const settle = async (finalized: unknown[]): Promise<void> => {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, FINAL_VALUES_WITHIN_MS)));
+    const values = finalValues.map(async ([name, value]) => sendCustom(name, await value, []));
+    await Promise.race([Promise.allSettled([...finalized, ...values]), late]);
+    clearTimeout(timer);
+    isOver = true;
+  };
+
+  return {
+    pass,
+    async end(isFailed) {
+      if (!isFailed) {
+        const finalized = transformers.map((transformer) => transformer.finalize?.());
+        for (const channel of channels) channel._close();
+        return await settle(finalized);
+      }
+      isOver = true;
+      const error = new Error("The run has failed.");
+      // Nobody may be waiting for them, and then their failure is no news.
+      for (const [, value] of finalValues) void Promise.resolve(value).catch(() => undefined);
+      for (const transformer of transformers) transformer.fail?.(error);
+      for (const channel of channels) channel._fail(error);
+    },
+  };
+};

@@ -1,0 +1,57 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { tellFailure } from "../../platform/database/outages.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { startPeriodic } from "../../platform/lib/periodic.ts";
+import type { EventLog } from "./log.ts";
+
+export interface EventRetentionOptions {
+  eventLog: Pick<EventLog, "deleteExpired">;
+  /** How long the events of a run are kept after it has ended, from when they were written. */
+  retentionSeconds: number;
+  logger: Logger;
+}
+
+const SWEEP_MS = 10_000;
+/** 50 ms of the database. */
+const EVENTS_PER_BATCH = 5_000;
+
+/**
+ * Removes what is older than the retention, all of it: 5,000 events per sweep were 500/s, where 90,000 can be written.
+ * Several processes share the work, since each passes over what another one removes.
+ */
+export const sweepEvents = async (
+  { eventLog, retentionSeconds }: Omit<EventRetentionOptions, "logger">,
+  signal?: AbortSignal,
+): Promise<number> => {
+  let removed = 0;
+  let from: string | undefined;
+  while (!signal?.aborted) {
+    const startedAt = performance.now();
+    const batch = await eventLog.deleteExpired(retentionSeconds, EVENTS_PER_BATCH, from);
+    removed += batch.removed;
+    from = batch.last;
+    if (batch.removed < EVENTS_PER_BATCH) break;
+    // Rests as long as it worked: the database stays with those who wait for it.
+    await delay(performance.now() - startedAt, undefined, { signal }).catch(() => undefined);
+  }
+  return removed;
+};
+
+/** Sweeps until it is closed, which waits for the batch in progress. */
+export const startEventRetention = ({
+  logger,
+  ...options
+}: EventRetentionOptions): { close(): Promise<void> } => {
+  const closing = new AbortController();
+  const periodic = startPeriodic({
+    everyMs: SWEEP_MS,
+    work: () => sweepEvents(options, closing.signal),
+    onError: tellFailure(logger, "expired events could not be removed"),
+  });
+  return {
+    async close() {
+      closing.abort();
+      await periodic.close();
+    },
+  };
+};

@@ -1,0 +1,116 @@
+import { randomBytes } from "node:crypto";
+import type { Queryable } from "../../platform/database/database.ts";
+
+/** A delivery in the hands of this process. `attempt` is the fence: whoever else takes it makes it grow. */
+export interface HeldDelivery {
+  runId: string;
+  receiver: string;
+  /** By whom its run was counted; empty: nobody by name. */
+  caller: string;
+  attempt: number;
+  /** How often it has failed before. */
+  failures: number;
+}
+
+export interface ClaimOptions {
+  limit: number;
+  /** Deliveries that a process has under way at most, to one receiver, of one user, and of one key. */
+  places: { receiver: number; user: number; key: number };
+  /** What is under way here. */
+  underWay: readonly Pick<HeldDelivery, "receiver" | "caller">[];
+  /** Takes what goes to this server's own routes, too. */
+  own: boolean;
+  leaseSeconds: number;
+}
+
+/** How many due deliveries are looked at for one claim: those of a receiver that hangs stand in front of others. */
+const LOOKED_AT = 200;
+/** How many callers with pending deliveries are looked at beside those, whatever stands in front of theirs. */
+const CALLERS_LOOKED_AT = 50;
+const OF_CALLER_LOOKED_AT = 4;
+
+const PENDING = "threadloom.webhook_deliveries d where d.state = 'pending'";
+const nextCaller = (condition: string): string =>
+  `(select d.caller from ${PENDING}${condition} order by d.caller limit 1)`;
+
+/** What may be taken now, as far as its receiver says. */
+const DUE = `d.due_at <= now() and (d.receiver <> '' or $3)
+    and d.receiver <> all(array(select receiver from busy where deliveries >= $4))`;
+const placesOf = (caller: string): string =>
+  `case when ${caller} like 'user:%' then $5::int when ${caller} = '' then 2147483647 else $6::int end`;
+
+/**
+ * pending, due → pending, due again when the lease is over: the due time is the lease. Those of receivers and callers that have
+ * no room left here are passed over in the index, whose order is that of the due times.
+ *
+ * Of callers, the one with the fewest under way is first. Who has thousands due may stand in front of all others, so the first
+ * of some callers are looked at apart, beginning with a caller by chance (`$9`), since there may be thousands who wait for a
+ * receiver that is down. Nobody by name (an open server, the servers' own) has all places.
+ *
+ * What was taken before and is past its end → failed: nobody has stored what became of it, as a process that dies of a
+ * delivery can't. Indexes: webhook_deliveries_due, webhook_deliveries_due_of_caller, webhook_deliveries_pkey.
+ */
+const CLAIM = `with recursive busy as (
+  select receiver, count(*) as deliveries from unnest($1::text[]) as busy(receiver) group by receiver),
+busy_callers as (
+  select caller, count(*) as deliveries from unnest($2::text[]) as busy(caller) group by caller),
+full_callers as (
+  select caller from busy_callers where deliveries >= ${placesOf("caller")}),
+callers(caller, beginning, place) as (
+  select caller, caller, 1
+  from (select coalesce(${nextCaller(" and d.caller > $9")}, ${nextCaller("")}) as caller) as one
+  where caller is not null
+  union all
+  select next.caller, callers.beginning, callers.place + 1 from callers cross join lateral (
+    select coalesce(${nextCaller(" and d.caller > callers.caller")}, ${nextCaller("")}) as caller) as next
+  where callers.place < ${CALLERS_LOOKED_AT} and next.caller <> callers.beginning),
+due as (
+  (select d.run_id, d.receiver, d.caller, d.due_at from ${PENDING} and ${DUE}
+    and d.caller <> all(array(select caller from full_callers))
+  order by d.due_at limit ${LOOKED_AT})
+  union
+  select d.* from callers cross join lateral (
+    select d.run_id, d.receiver, d.caller, d.due_at from ${PENDING} and d.caller = callers.caller and ${DUE}
+    order by d.due_at limit ${OF_CALLER_LOOKED_AT}) as d
+  where callers.caller not in (select caller from full_callers)),
+placed as (
+  select due.run_id, due.caller, due.due_at,
+    row_number() over (partition by due.receiver order by due.due_at) + coalesce(busy.deliveries, 0) as of_receiver,
+    row_number() over (partition by due.caller order by due.due_at) + coalesce(busy_callers.deliveries, 0) as of_caller
+  from due left join busy on busy.receiver = due.receiver left join busy_callers on busy_callers.caller = due.caller),
+held as (
+  select d.run_id from threadloom.webhook_deliveries d join placed on placed.run_id = d.run_id
+  where placed.of_receiver <= $4 and placed.of_caller <= ${placesOf("placed.caller")}
+    and d.state = 'pending' and d.due_at <= now()
+  order by placed.of_caller, d.due_at limit $7 for update of d skip locked)
+update threadloom.webhook_deliveries d set attempts = d.attempts + 1, last_attempt_at = now(),
+  due_at = now() + make_interval(secs => $8),
+  state = case when d.attempts > 0 and d.give_up_at < now() then 'failed' else 'pending' end,
+  settled_at = case when d.attempts > 0 and d.give_up_at < now() then now() end,
+  last_error = case when d.attempts > 0 and d.give_up_at < now()
+    then coalesce(d.last_error, 'Nobody has stored what became of the last try.') else d.last_error end
+from held where d.run_id = held.run_id
+returning d.run_id as "runId", d.receiver, d.caller, d.attempts as attempt, d.failures, d.state`;
+
+/** Takes what may be sent now; `givenUp`: ids of the runs whose deliveries are not tried again. */
+export const claimDeliveries = async (
+  queryable: Queryable,
+  options: ClaimOptions,
+): Promise<{ held: HeldDelivery[]; givenUp: string[] }> => {
+  const { limit, places, underWay, own, leaseSeconds } = options;
+  const taken = await queryable.query<HeldDelivery & { state: string }>(CLAIM, [
+    underWay.map(({ receiver }) => receiver),
+    underWay.map(({ caller }) => caller),
+    own,
+    places.receiver,
+    places.user,
+    places.key,
+    limit,
+    leaseSeconds,
+    `user:${randomBytes(4).toString("hex")}`,
+  ]);
+  return {
+    held: taken.flatMap(({ state, ...held }) => (state === "pending" ? [held] : [])),
+    givenUp: taken.flatMap(({ state, runId }) => (state === "pending" ? [] : [runId])),
+  };
+};

@@ -1,0 +1,185 @@
+import { isPassing, retryPassing } from "../../platform/database/passing-faults.ts";
+import { tellFailure } from "../../platform/database/outages.ts";
+import { EncryptionError } from "../../platform/domain/errors.ts";
+import type { Faults } from "../../platform/domain/faults.ts";
+import { createBackOff } from "../../platform/lib/back-off.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { receiverOf } from "../queue/webhook-address.ts";
+import type { HeldDelivery } from "./claim.ts";
+import type { Deliveries, SentDelivery } from "./deliveries.ts";
+import { pauseSeconds } from "./schedule.ts";
+import { createTries, type SendResult, type TryCounts } from "./tries.ts";
+
+export interface CourierParts {
+  deliveries: Pick<Deliveries, "claim" | "read" | "delivered" | "failed" | "handBack">;
+  /** Never rejects but by a fault of ours; ends within SEND_SECONDS_AT_MOST, or soon after `signal` aborts. */
+  send(delivery: SentDelivery, signal: AbortSignal): Promise<SendResult>;
+  /** Whether this process takes what goes to its own routes. */
+  own: boolean;
+  faults: Faults;
+  logger: Logger;
+}
+
+/** Sends what is due from `open` on. */
+export interface Courier {
+  open(): void;
+  /** Something may have become due. */
+  wake(): void;
+  /** What tries came to. */
+  figures(): Readonly<TryCounts>;
+  /** Waits a moment for what is being sent. */
+  close(): Promise<void>;
+}
+
+/** What is sent takes no longer than this. */
+export const SEND_SECONDS_AT_MOST = 20;
+/** Of a delivery: more than its sending and the storing of that take, so that a second process sends it only if the first is gone. */
+const LEASE_SECONDS = 60;
+/** Under way at a time in a process: one that hangs holds a socket and its payload. */
+const AT_ONCE = 16;
+/**
+ * A receiver that hangs takes a quarter of them, and so do all those that one user names: an address has thousands of ports, and
+ * a domain any number of names. A key stands for an application with many users.
+ */
+const PLACES = { receiver: AT_ONCE / 4, user: AT_ONCE / 4, key: AT_ONCE / 2 };
+/** Nobody tells of what becomes due, or of what another process recorded. */
+const LOOK_EVERY_MS = 2_000;
+/** A server that stops waits so long for those that are being sent, then hands them back. */
+const CLOSE_MS = 2_000;
+/** The database is away: the lease ends, and the receiver hears of it twice. */
+const SETTLE_FOR_MS = 30_000;
+
+/**
+ * Takes due deliveries, sends them, and stores what became of that: at least once each, since a process may die between
+ * the two. What fails is tried again later (schedule.ts). A receiver that hangs keeps others from nothing: it has a few
+ * places, and others have theirs.
+ */
+export const createCourier = ({ deliveries, send, own, faults, logger }: CourierParts): Courier => {
+  const couldNotLook = tellFailure(logger, "webhooks could not be sent");
+  const failing = createBackOff();
+  const tries = createTries(logger);
+  const stopping = new AbortController();
+  const sending = new Map<Promise<void>, HeldDelivery>();
+  let opened = false;
+  let timer: NodeJS.Timeout | undefined;
+  let looking: Promise<void> | undefined;
+  let wanted = false;
+
+  const settle = async (held: HeldDelivery, receiver: string, result: SendResult): Promise<void> => {
+    const log = { run_id: held.runId, receiver, attempt: held.attempt };
+    if (result.kind === "stopped") return await deliveries.handBack(held);
+    if (result.kind === "delivered") {
+      await deliveries.delivered(held, result.status);
+      return logger.debug({ ...log, status: result.status }, "webhook delivered");
+    }
+    const { status, reason, retryAfter, forGood = false } = result;
+    const pause = pauseSeconds(held.failures + 1, retryAfter);
+    const givenUp = await deliveries.failed(held, { status, reason, pauseSeconds: pause, forGood });
+    if (givenUp === true) logger.warn({ ...log, status, reason }, "webhook given up");
+    else logger.debug({ ...log, status, reason, pause }, "webhook failed; it is tried again");
+  };
+
+  /** Undefined if it is no longer held. Throws what passes. */
+  const attempted = async (
+    held: HeldDelivery,
+  ): Promise<{ receiver: string; result: SendResult } | undefined> => {
+    try {
+      const row = await deliveries.read(held);
+      if (row === undefined) return undefined;
+      return { receiver: receiverOf(row.url), result: await send(row, stopping.signal) };
+    } catch (error) {
+      if (isPassing(error)) throw error;
+      logger.error({ err: error, run_id: held.runId }, "a webhook could not be sent");
+      // It comes back with growing pauses, and not for ever: what can't be opened today can't be in a minute.
+      const reason =
+        error instanceof EncryptionError
+          ? error.message
+          : "The server failed to make the request; its log says why.";
+      return { receiver: held.receiver, result: { kind: "failed", status: null, reason, isOurs: true } };
+    }
+  };
+
+  const deliver = async (held: HeldDelivery): Promise<void> => {
+    try {
+      faults.reached("before-sending");
+      const tried = await attempted(held);
+      if (tried === undefined) return;
+      faults.reached("after-sending");
+      tries.note(tried.receiver, tried.result);
+      await retryPassing(() => settle(held, tried.receiver, tried.result), {
+        forMs: SETTLE_FOR_MS,
+        isWanted: () => !stopping.signal.aborted,
+      });
+    } catch (error) {
+      // The lease ends, and it is tried again.
+      if (isPassing(error)) couldNotLook(error);
+      else logger.error({ err: error, run_id: held.runId }, "what became of a webhook could not be stored");
+    }
+  };
+
+  const start = (held: HeldDelivery): void => {
+    const work = deliver(held).finally(() => {
+      sending.delete(work);
+      look();
+    });
+    sending.set(work, held);
+  };
+
+  /** Whether there may be more that could be sent at once. */
+  const work = async (): Promise<boolean> => {
+    const limit = AT_ONCE - sending.size;
+    if (limit <= 0) return false;
+    const { held, givenUp } = await deliveries.claim({
+      limit,
+      places: PLACES,
+      underWay: [...sending.values()],
+      own,
+      leaseSeconds: LEASE_SECONDS,
+    });
+    for (const runId of givenUp) logger.warn({ run_id: runId }, "webhook given up");
+    for (const one of held) start(one);
+    return held.length + givenUp.length > 0;
+  };
+
+  const look = (): void => {
+    clearTimeout(timer);
+    if (!opened || stopping.signal.aborted) return;
+    wanted = true;
+    looking ??= (async () => {
+      let pauseMs = LOOK_EVERY_MS;
+      // `stopping` comes only after this has ended: where more and more is due, it would never.
+      while (wanted && opened && !stopping.signal.aborted) {
+        wanted = false;
+        pauseMs = LOOK_EVERY_MS;
+        try {
+          if (await work()) wanted = true;
+          failing.reset();
+        } catch (error) {
+          couldNotLook(error);
+          pauseMs = failing.next();
+        }
+      }
+      looking = undefined;
+      if (opened) timer = setTimeout(look, pauseMs);
+    })();
+  };
+
+  return {
+    open() {
+      opened = true;
+      look();
+    },
+    wake: look,
+    figures: () => tries.figures(),
+    async close() {
+      opened = false;
+      clearTimeout(timer);
+      await looking;
+      clearTimeout(timer);
+      const late = setTimeout(() => stopping.abort(), CLOSE_MS);
+      await Promise.all(sending.keys());
+      clearTimeout(late);
+      stopping.abort();
+    },
+  };
+};

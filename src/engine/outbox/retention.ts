@@ -1,0 +1,34 @@
+import { tellFailure } from "../../platform/database/outages.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { startPeriodic } from "../../platform/lib/periodic.ts";
+import type { Deliveries } from "./deliveries.ts";
+
+export interface OutboxRetentionParts {
+  deliveries: Pick<Deliveries, "removeSettled">;
+  /** How long a delivery is kept after it was delivered or given up. */
+  retentionSeconds: number;
+  logger: Logger;
+}
+
+const SWEEP_MS = 60_000;
+/** Each may hold megabytes, elsewhere than in its row. */
+const PER_BATCH = 500;
+
+/** Removes what was delivered or given up long ago. Several processes share the work: each passes over what another removes. */
+export const startOutboxRetention = (parts: OutboxRetentionParts): { close(): Promise<void> } => {
+  const { deliveries, retentionSeconds, logger } = parts;
+  let closed = false;
+  const periodic = startPeriodic({
+    everyMs: SWEEP_MS,
+    async work() {
+      while (!closed && (await deliveries.removeSettled(retentionSeconds, PER_BATCH)) === PER_BATCH);
+    },
+    onError: tellFailure(logger, "old deliveries of webhooks could not be removed"),
+  });
+  return {
+    async close() {
+      closed = true;
+      await periodic.close();
+    },
+  };
+};

@@ -1,0 +1,51 @@
+import type { Queryable } from "../../platform/database/database.ts";
+import type { RunRow } from "../../platform/database/tables.ts";
+import { openRows, RUN_JSON, type RunKey } from "../../platform/encryption/columns.ts";
+
+const OF_A_RUN = [
+  "run_id",
+  "thread_id",
+  "assistant_id",
+  "graph_id",
+  "status",
+  "metadata",
+  "config",
+  "context",
+  "kwargs",
+  "multitask_strategy",
+  "resumable",
+  "delete_thread",
+  "error",
+  "cancel_action",
+  "attempt",
+  "lost_attempts",
+  "turn",
+  "worker_id",
+  "reader_id",
+  "lease_until",
+  "available_at",
+  "started_at",
+  "created_at",
+  "updated_at",
+] as const satisfies readonly (keyof RunRow)[];
+
+/** Fails to compile while a column of `RunRow` is missing in the list above. */
+const complete: Exclude<keyof RunRow, (typeof OF_A_RUN)[number]> extends never ? true : false = true;
+void complete;
+
+/** All columns of a `RunRow`, of `threadloom.runs r`. What only a rollback needs is not among them. */
+export const RUN_COLUMNS = OF_A_RUN.map((column) => `r.${column}`).join(", ");
+
+/** All that a run's record is made of. */
+export const SHOWN_COLUMNS = `${RUN_COLUMNS}, r.cancel_reason`;
+
+/** All columns of an `ExecutedRunRow`. */
+export const EXECUTED_COLUMNS = `${RUN_COLUMNS}, r.auth_user`;
+
+/** Those of an `EndedRun`, of `threadloom.runs r`. */
+export const ENDED_COLUMNS =
+  "r.run_id, r.thread_id, r.graph_id, r.assistant_id, r.attempt, r.available_at, r.started_at";
+
+/** Rows of `threadloom.runs`, sealed values open. */
+export const openRuns = <Row extends RunKey>({ cipher }: Queryable, rows: Row[]): Row[] =>
+  openRows(cipher, RUN_JSON, rows);

@@ -1,0 +1,111 @@
+import type { Database } from "../../platform/database/database.ts";
+import { isPassing } from "../../platform/database/passing-faults.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { startPeriodic } from "../../platform/lib/periodic.ts";
+import { LANE } from "./sql/lanes.ts";
+
+/*
+ * Which graphs the workers that live host. During a deployment they differ: a run of a graph that a worker does not host
+ * is left to the others, and shown if there is none.
+ */
+
+export interface HostingOptions {
+  database: Database;
+  processId: string;
+  /** What this process executes runs of; undefined if it executes none. */
+  graphIds: readonly string[] | undefined;
+  logger: Logger;
+}
+
+/** Runs that wait, by the graph that no worker hosts; 10,000 of a graph are counted at most. */
+export interface UnhostedRuns {
+  graph_id: string;
+  runs: number;
+}
+
+export interface Hosting {
+  /** Throws what the database says if it is away. */
+  listUnhosted(): Promise<UnhostedRuns[]>;
+  close(): Promise<void>;
+}
+
+const SIGN_OF_LIFE_MS = 5_000;
+/** Three signs of life: a worker whose database was away for a moment is not taken for dead. */
+export const SILENT_SECONDS = 15;
+/** Rows of processes that could not remove theirs. */
+const FORGOTTEN_SECONDS = 3_600;
+
+/** Graphs that a living worker hosts. */
+export const HOSTED_GRAPHS = `select unnest(w.graph_ids) from threadloom.workers w
+  where w.seen_at > now() - interval '${SILENT_SECONDS} seconds'`;
+
+const SIGN_OF_LIFE = `with forgotten as (
+  delete from threadloom.workers where seen_at < now() - interval '${FORGOTTEN_SECONDS} seconds')
+insert into threadloom.workers (worker_id, graph_ids) values ($1, $2)
+on conflict (worker_id) do update set seen_at = now(), graph_ids = excluded.graph_ids`;
+
+/** Without a bound the planner expects to count everything, and compiles the statement each time. */
+const COUNTED_AT_MOST = 10_000;
+/** From graph to graph by the index runs_claimable, so that only runs without a worker are counted. */
+const UNHOSTED = `with recursive graphs as (
+  (select r.graph_id from threadloom.runs r where ${LANE} is not null order by r.graph_id limit 1)
+  union all
+  select (select r.graph_id from threadloom.runs r
+          where ${LANE} is not null and r.graph_id > g.graph_id order by r.graph_id limit 1)
+  from graphs g where g.graph_id is not null)
+select g.graph_id, (select count(*)::int from (
+    select from threadloom.runs r where ${LANE} is not null and r.graph_id = g.graph_id limit ${COUNTED_AT_MOST}) counted) as runs
+from graphs g where g.graph_id is not null and not g.graph_id in (${HOSTED_GRAPHS})`;
+
+/** Says what this process hosts until it is closed, and warns of runs that nobody does. */
+export const openHosting = async (options: HostingOptions): Promise<Hosting> => {
+  const { database, processId, graphIds, logger } = options;
+  const sendSignOfLife = async (): Promise<void> => {
+    if (graphIds !== undefined) await database.query(SIGN_OF_LIFE, [processId, graphIds]);
+  };
+  const listUnhosted = (): Promise<UnhostedRuns[]> => database.query<UnhostedRuns>(UNHOSTED);
+
+  /** Of which it was said that nobody hosts them. */
+  let missing = new Set<string>();
+  const look = async (): Promise<void> => {
+    const unhosted = await listUnhosted();
+    for (const { graph_id, runs } of unhosted) {
+      if (!missing.has(graph_id))
+        logger.warn(
+          { graph_id, runs },
+          "runs wait for a graph that no worker hosts; they start when one does",
+        );
+    }
+    const now = new Set(unhosted.map((graph) => graph.graph_id));
+    for (const graphId of missing) {
+      if (!now.has(graphId))
+        logger.info({ graph_id: graphId }, "no run waits any more for a worker that hosts its graph");
+    }
+    missing = now;
+  };
+
+  await sendSignOfLife();
+  await look();
+  const periodic = startPeriodic({
+    everyMs: SIGN_OF_LIFE_MS,
+    async work() {
+      await sendSignOfLife();
+      await look();
+    },
+    onError(error) {
+      if (isPassing(error)) logger.debug({ err: error }, "the database can't be told what is hosted here");
+      else logger.error({ err: error }, "the look for runs that nobody hosts failed");
+    },
+  });
+  return {
+    listUnhosted,
+    async close() {
+      await periodic.close();
+      if (graphIds === undefined) return;
+      // Should it fail, the others see soon that this process is silent.
+      await database
+        .query("delete from threadloom.workers where worker_id = $1", [processId])
+        .catch(() => undefined);
+    },
+  };
+};

@@ -1,0 +1,39 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import type { RunSelector } from "../attempts.ts";
+import { nextBehind } from "./next-of-thread.ts";
+
+/** 3 ms of the database, in each sweep of each process. */
+const THREADS_PER_LOOK = 500;
+export const FIRST_THREAD = "00000000-0000-0000-0000-000000000000";
+
+/** From thread to thread by the index runs_behind: $2 of them, those after $1. The status: see `advance`. */
+const ADVANCE_FORGOTTEN = `with recursive threads_behind as (
+  (select r.thread_id, 1 as place from threadloom.runs r
+   where r.status = 'pending' and r.behind and r.thread_id > $1 order by r.thread_id limit 1)
+  union all
+  select (select r.thread_id from threadloom.runs r
+          where r.status = 'pending' and r.behind and r.thread_id > t.thread_id order by r.thread_id limit 1),
+    t.place + 1
+  from threads_behind t where t.thread_id is not null and t.place < $2),
+advanced as (
+  update threadloom.runs r set behind = false
+  where r.status || '' = 'pending' and r.run_id = any (array(
+    select (${nextBehind("t.thread_id")}) from threads_behind t where t.thread_id is not null))
+  returning r.thread_id, r.run_id)
+select (select thread_id from threads_behind where place = $2) as last,
+  coalesce((select json_agg(json_build_object('threadId', thread_id, 'runId', run_id)) from advanced), '[]') as runs`;
+
+/**
+ * As `advance`, for threads on which nobody did, because a process died between the end of a run and `advance`: some of
+ * them, those after `lookedUpTo`. Answers the runs that may start, and where the next look begins.
+ */
+export const advanceForgotten = async (
+  queryable: Queryable,
+  lookedUpTo: string,
+): Promise<{ runs: RunSelector[]; lookedUpTo: string }> => {
+  const [row] = await queryable.query<{ last: string | null; runs: RunSelector[] }>(ADVANCE_FORGOTTEN, [
+    lookedUpTo,
+    THREADS_PER_LOOK,
+  ]);
+  return { runs: row?.runs ?? [], lookedUpTo: row?.last ?? FIRST_THREAD };
+};

@@ -1,0 +1,63 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import { nameParameters } from "../../../platform/database/named-parameters.ts";
+import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
+import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
+import { openRuns } from "../columns.ts";
+import {
+  assistant,
+  ASSISTANT_VISIBLE,
+  CREATE_PARAMETERS,
+  GRAPH,
+  insertRun,
+  SEALED,
+  type Creation,
+  type CreationRights,
+  type ImmediateClaim,
+  type NewRun,
+} from "./create.ts";
+
+interface CreationOfThread extends Creation {
+  /** Of the thread; undefined: it stays for ever, or goes with its run. */
+  ttl: ThreadTtl | undefined;
+}
+
+const PARAMETERS = {
+  ...CREATE_PARAMETERS,
+  metadata: ["jsonb", CREATE_PARAMETERS.metadata[1], SEALED.threadMetadata],
+  ttlStrategy: ["text", ({ ttl }: CreationOfThread) => ttl?.strategy ?? null],
+  ttlMinutes: ["float8", ({ ttl }: CreationOfThread) => ttl?.minutes ?? null],
+} as const;
+
+/**
+ * → running, or pending if there is no slot: `createOnIdleThread` with a thread of its own, for threadless runs and
+ * `if_not_exists: create`. Indexes: threads_pkey, assistants_pkey, checkpoints_pkey.
+ */
+const CREATE_WITH_THREAD = nameParameters(
+  PARAMETERS,
+  (sql) => `with ${assistant(sql)},
+thread as (
+  insert into threadloom.threads (thread_id, unfinished_runs, turns, status, metadata, config, ttl_strategy, ttl_minutes, expires_at)
+  select ${sql.threadId}, 1, 1, 'busy', ${sql.metadata} || ${GRAPH}, coalesce(${sql.keptConfig}, '{}'), ${sql.ttlStrategy},
+    ${sql.ttlMinutes}, now() + ${sql.ttlMinutes} * interval '1 minute'
+  from assistant a
+  on conflict (thread_id) do nothing
+  returning metadata, config, '{}'::jsonb as before, '{}'::jsonb as config_before, true as settled, false as behind, turns as turn)
+${insertRun(sql)}`,
+  ASSISTANT_VISIBLE,
+);
+
+/**
+ * Undefined if the thread exists already, or the assistant is missing or hidden, or the run would have to wait and may not.
+ * `ttl`: of the thread, if it stays after the run.
+ */
+export const createWithThread = async (
+  queryable: Queryable,
+  rights: CreationRights,
+  run: NewRun,
+  claim: ImmediateClaim | undefined,
+  ttl: ThreadTtl | undefined,
+  mayWait = true,
+): Promise<ClaimedRunRow | undefined> => {
+  const creation = { rights, run, claim, mayWait, ttl: run.deleteThread ? undefined : ttl };
+  return openRuns(queryable, await CREATE_WITH_THREAD.query<ClaimedRunRow>(queryable, creation))[0];
+};

@@ -1,0 +1,42 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import { THREAD_JSON } from "../../../platform/encryption/columns.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import { ENDED_COLUMNS } from "../columns.ts";
+import type { RunEnd, RunOutcome } from "../attempts.ts";
+import { storedFinalValues } from "../final-values.ts";
+import { recorded, type RecordEnds } from "./ended.ts";
+
+/** Only one thread at a time ends with an error, that of its run. */
+const storedError = ({ cipher }: Queryable, error: JsonObject, threadId: string | undefined): string =>
+  THREAD_JSON.error.stored(cipher, JSON.stringify(error), { thread_id: threadId ?? "" });
+
+const TOLD = { finalValues: "$4::bytea", valuesOmitted: "$5::boolean" };
+
+/**
+ * Any status → the row is gone, with its thread. Runs and events hang on the thread and go with it. A run in progress
+ * loses its row, and so its lease: nothing that its attempt still writes is accepted. The cascade comes after the
+ * statement, so `ended` sees the runs. Indexes: threads_pkey, runs_pending_of_thread, runs_one_running_per_thread.
+ */
+export const deletingThreads = (record: RecordEnds | undefined) => {
+  const DELETE_THREADS = `with ended as (
+    select ${ENDED_COLUMNS}, $2::text as status, $3::jsonb as error from threadloom.runs r
+    where r.thread_id = any($1::uuid[]) and r.status in ('pending', 'running'))${recorded(record, TOLD)}
+  delete from threadloom.threads where thread_id = any($1::uuid[])`;
+
+  /** Deletes threads, whose runs end like this. The caller holds the locks of the threads and of their unfinished runs. */
+  return async (
+    transaction: Queryable,
+    threadIds: readonly string[],
+    { status, error, told }: Pick<RunEnd, "status" | "error"> & Pick<RunOutcome, "told">,
+  ): Promise<void> => {
+    await transaction.query(DELETE_THREADS, [
+      threadIds,
+      status,
+      error === null ? null : storedError(transaction, error, threadIds[0]),
+      // A statement takes no parameters that its text does not name.
+      ...(record === undefined
+        ? []
+        : [storedFinalValues(transaction.cipher, told?.values, threadIds[0]), told?.omitted ?? false]),
+    ]);
+  };
+};

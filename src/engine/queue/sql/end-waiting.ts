@@ -1,0 +1,51 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import type { CancelReason } from "../../../platform/database/tables.ts";
+import { ENDED_COLUMNS } from "../columns.ts";
+import { recorded, type RecordEnds } from "./ended.ts";
+
+/** A turn for the end of each run that never began; it is added to its thread. Runs are $1. */
+const NUMBERED = `never_began as (
+    select r.run_id, r.thread_id, row_number() over (partition by r.thread_id order by r.created_at, r.run_id)::int as place
+    from threadloom.runs r where r.run_id = any($1::uuid[]) and r.attempt = 0),
+  counted as (
+    update threadloom.threads t set turns = t.turns + added.turns
+    from (select l.thread_id, count(*)::int as turns from never_began l group by l.thread_id) as added
+    where t.thread_id = added.thread_id
+    returning t.thread_id, t.turns - added.turns - t.unfinished_runs + 1 as before)`;
+
+/**
+ * The same for runs that are about to be forgotten, so that their ends have a place among the events of their threads; the caller
+ * holds the locks. Answers run id -> turn. Indexes: runs_pkey, threads_pkey.
+ */
+export const numberEnds = async (
+  transaction: Queryable,
+  runIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> => {
+  const rows = await transaction.query<{ run_id: string; turn: number }>(
+    `with ${NUMBERED}
+  select l.run_id, c.before + l.place as turn from never_began l join counted c on c.thread_id = l.thread_id`,
+    [runIds],
+  );
+  return new Map(rows.map(({ run_id: runId, turn }) => [runId, turn]));
+};
+
+/**
+ * pending → interrupted. A run that never began gets a turn for its end to be read in: each adds one
+ * to `threads.turns`, so no attempt can have the same. Indexes: runs_pkey, threads_pkey.
+ */
+export const endingWaiting = (record: RecordEnds | undefined) => {
+  const END_WAITING = `with ${NUMBERED},
+  ended as (
+    update threadloom.runs r set status = 'interrupted', cancel_reason = $2, updated_at = now(),
+      turn = coalesce(c.before + l.place, r.turn)
+    from unnest($1::uuid[]) as waiting(run_id)
+      left join never_began l on l.run_id = waiting.run_id left join counted c on c.thread_id = l.thread_id
+    where r.run_id = waiting.run_id
+    returning ${ENDED_COLUMNS}, r.status, r.error)${recorded(record)}
+  select count(*) from ended`;
+
+  /** Ends runs that wait; the caller holds their locks, and counts the runs of their threads. */
+  return async (transaction: Queryable, runIds: readonly string[], reason: CancelReason): Promise<void> => {
+    await transaction.query(END_WAITING, [runIds, reason]);
+  };
+};

@@ -1,0 +1,115 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import { nameParameters } from "../../../platform/database/named-parameters.ts";
+import type { Cipher } from "../../../platform/encryption/cipher.ts";
+import { RUN_JSON, THREAD_JSON } from "../../../platform/encryption/columns.ts";
+import type { AttemptSelector, RunOutcome } from "../attempts.ts";
+import { ENDED_COLUMNS } from "../columns.ts";
+import { storedFinalValues } from "../final-values.ts";
+import { recorded, type RecordEnds } from "./ended.ts";
+
+interface Finish {
+  attempt: AttemptSelector;
+  outcome: RunOutcome;
+  lastCheckpoint: { checkpointNs: string; checkpointId: string } | undefined;
+}
+
+const storedError = (cipher: Cipher | undefined, { attempt, outcome: { error } }: Finish): string | null =>
+  error === null ? null : RUN_JSON.error.stored(cipher, JSON.stringify(error), { run_id: attempt.runId });
+const storedInterrupts = (cipher: Cipher | undefined, { attempt, outcome }: Finish): string =>
+  THREAD_JSON.interrupts.stored(cipher, outcome.interrupts, { thread_id: attempt.threadId });
+
+const FINISH_PARAMETERS = {
+  threadId: ["uuid", ({ attempt }: Finish) => attempt.threadId],
+  runId: ["uuid", ({ attempt }: Finish) => attempt.runId],
+  attempt: ["integer", ({ attempt }: Finish) => attempt.attempt],
+  status: ["text", ({ outcome }: Finish) => outcome.status],
+  error: [
+    "jsonb",
+    (finish: Finish) => storedError(undefined, finish),
+    (finish: Finish, cipher: Cipher) => storedError(cipher, finish),
+  ],
+  /** The same error, sealed for the thread. */
+  threadError: [
+    "jsonb",
+    () => null,
+    ({ attempt, outcome: { error } }: Finish, cipher: Cipher) =>
+      error === null
+        ? null
+        : THREAD_JSON.error.sealed(cipher, JSON.stringify(error), { thread_id: attempt.threadId }),
+  ],
+  /** Null: the thread stays what it was. */
+  threadStatus: [
+    "text",
+    ({ outcome: { threadStatus } }: Finish) => (threadStatus === "unchanged" ? null : threadStatus),
+  ],
+  // What a graph shows may hold NUL; the checkpoint has it exactly.
+  interrupts: [
+    "jsonb",
+    (finish: Finish) => storedInterrupts(undefined, finish),
+    (finish: Finish, cipher: Cipher) => storedInterrupts(cipher, finish),
+  ],
+  unlogged: ["boolean", ({ outcome }: Finish) => outcome.unlogged ?? false],
+  checkpointId: ["uuid", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointId ?? null],
+  checkpointNs: ["text", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointNs ?? null],
+} as const;
+
+/** Of a run whose end is told. */
+const TELLING_PARAMETERS = {
+  ...FINISH_PARAMETERS,
+  finalValues: [
+    "bytea",
+    ({ outcome }: Finish) => outcome.told?.values ?? null,
+    ({ attempt, outcome }: Finish, cipher: Cipher) =>
+      storedFinalValues(cipher, outcome.told?.values, attempt.threadId),
+  ],
+  valuesOmitted: ["boolean", ({ outcome }: Finish) => outcome.told?.omitted ?? false],
+} as const;
+
+/**
+ * running → success, error, timeout or interrupted: ends an attempt's run and frees its thread, in one statement. The
+ * thread's lock is taken first. `resting_status` by name: while others wait the status stays `busy`, and they may be
+ * withdrawn, so that this was the last run. Indexes: threads_pkey, runs_pkey, checkpoints_pkey.
+ */
+const finishText = (
+  sql: Readonly<Record<keyof typeof FINISH_PARAMETERS, string>>,
+  recording: string,
+): string => `with thread as (
+  select thread_id from threadloom.threads where thread_id = ${sql.threadId} for no key update),
+ended as (
+  update threadloom.runs r set status = ${sql.status}, error = ${sql.error}, lease_until = null, updated_at = now(),
+    unlogged_attempt = case when ${sql.unlogged} and r.reader_id <> r.worker_id then r.attempt else r.unlogged_attempt end
+  from thread where r.thread_id = thread.thread_id and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt}
+    and r.status = 'running'
+    and (${sql.checkpointId} is null or exists (
+      select from threadloom.checkpoints c
+      where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs}
+        and c.checkpoint_id = ${sql.checkpointId}))
+  returning ${ENDED_COLUMNS}, r.status, r.error)${recording}
+update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
+  status = case when t.unfinished_runs > 1 then 'busy' else coalesce(${sql.threadStatus}, t.resting_status) end,
+  resting_status = coalesce(${sql.threadStatus}, t.resting_status),
+  interrupts = case when ${sql.threadStatus} is null then t.interrupts else ${sql.interrupts} end,
+  error = case when ${sql.threadStatus} is null then t.error else coalesce(${sql.threadError}, ${sql.error}) end, updated_at = now(),
+  state_updated_at = case when ${sql.threadStatus} is null then t.state_updated_at else now() end,
+  expires_at = now() + t.ttl_minutes * interval '1 minute', version = t.version + 1
+from ended where t.thread_id = ${sql.threadId}
+returning t.unfinished_runs`;
+
+/** Of a run whose end nobody is told: most, so it pays for nothing else. */
+const FINISH = nameParameters(FINISH_PARAMETERS, (sql) => finishText(sql, ""));
+
+export const finishing = (record: RecordEnds | undefined) => {
+  const finishTelling =
+    record && nameParameters(TELLING_PARAMETERS, (sql) => finishText(sql, recorded(record, sql)));
+
+  /**
+   * Ends the run of an attempt. Undefined if the attempt no longer holds the run, or if `lastCheckpoint` is not there:
+   * a crash of the database has taken it, so the run is not at its end. Otherwise the number of runs that wait on the
+   * thread.
+   */
+  return async (queryable: Queryable, finish: Finish): Promise<{ waiting: number } | undefined> => {
+    const statement = finish.outcome.told === undefined ? FINISH : (finishTelling ?? FINISH);
+    const rows = await statement.query<{ unfinished_runs: number }>(queryable, finish);
+    return rows[0] && { waiting: rows[0].unfinished_runs };
+  };
+};

@@ -1,0 +1,21 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+
+/**
+ * The thread's interrupts, error and resting status still are those from before the runs: only `finish` writes them.
+ * Index: threads_pkey.
+ */
+const RELEASE = `update threadloom.threads t set unfinished_runs = t.unfinished_runs - ended.runs, updated_at = now(), version = t.version + 1,
+    expires_at = now() + t.ttl_minutes * interval '1 minute',
+    status = case when t.unfinished_runs > ended.runs then 'busy' else t.resting_status end
+  from unnest($1::uuid[], $2::int[]) as ended(thread_id, runs) where t.thread_id = ended.thread_id`;
+
+/** Takes runs that ended without a result off their threads; the caller holds the threads' locks. */
+export const release = async (
+  transaction: Queryable,
+  runs: readonly { thread_id: string }[],
+): Promise<string[]> => {
+  const ended = new Map<string, number>();
+  for (const run of runs) ended.set(run.thread_id, (ended.get(run.thread_id) ?? 0) + 1);
+  await transaction.query(RELEASE, [[...ended.keys()], [...ended.values()]]);
+  return [...ended.keys()];
+};

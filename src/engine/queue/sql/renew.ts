@@ -1,0 +1,38 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import type { CancelAction } from "../../../platform/database/tables.ts";
+import type { AttemptSelector } from "../attempts.ts";
+
+/** An attempt that still holds its run, and what the run is asked to do. */
+export interface HeartbeatRow {
+  run_id: string;
+  attempt: number;
+  cancel_action: CancelAction | null;
+  /** Another process reads its events, or reads them for somebody. */
+  read_elsewhere: boolean;
+}
+
+/**
+ * Renews the leases of all attempts of a process in one statement; what does not come back is lost. Runs are locked in
+ * the order of their ids, so that two such statements can't wait for each other. Index: runs_pkey. The thread of the
+ * heartbeat sends this text by itself (engine/lease), so its parameters are counted: thread ids, run ids, attempts, seconds.
+ */
+export const RENEW = `with mine as (
+  select r.thread_id, r.run_id
+  from threadloom.runs r, unnest($1::uuid[], $2::uuid[], $3::int[]) as held(thread_id, run_id, attempt)
+  where r.thread_id = held.thread_id and r.run_id = held.run_id and r.attempt = held.attempt and r.status = 'running'
+  order by r.run_id for no key update of r)
+update threadloom.runs r set lease_until = now() + make_interval(secs => $4::float8)
+from mine where r.thread_id = mine.thread_id and r.run_id = mine.run_id
+returning r.run_id, r.attempt, r.cancel_action, coalesce(r.reader_id <> r.worker_id, false) as read_elsewhere`;
+
+export const renew = async (
+  queryable: Queryable,
+  attempts: readonly AttemptSelector[],
+  leaseSeconds: number,
+): Promise<HeartbeatRow[]> =>
+  await queryable.query<HeartbeatRow>(RENEW, [
+    attempts.map((held) => held.threadId),
+    attempts.map((held) => held.runId),
+    attempts.map((held) => held.attempt),
+    leaseSeconds,
+  ]);

@@ -1,0 +1,48 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import { nameParameters } from "../../../platform/database/named-parameters.ts";
+import type { RunRow } from "../../../platform/database/tables.ts";
+import { isSilent, SILENCE_PARAMETERS, type Silence } from "./silence.ts";
+
+const mayBeTriedAgain = (
+  sql: Readonly<Record<keyof typeof SILENCE_PARAMETERS, string>>,
+  seesDeaths: boolean,
+): string =>
+  `${isSilent(sql, seesDeaths)} and r.lost_attempts + 1 < ${sql.maxAttempts} and r.cancel_action is null`;
+
+/** A run whose worker went silent; `attempt` is the one that was lost. */
+export type LostRunRow = Pick<RunRow, "run_id" | "thread_id" | "graph_id" | "attempt" | "lost_attempts">;
+
+/**
+ * running → pending, for what may be tried again. Threads are locked before their runs, like everywhere; one that somebody
+ * else has locked is left to the next sweep. Indexes: see `isSilent`, threads_pkey and runs_pkey.
+ */
+const requeueStatement = (seesDeaths: boolean) =>
+  nameParameters(
+    SILENCE_PARAMETERS,
+    (sql) => `with thread as (
+  select t.thread_id from threadloom.threads t
+  where t.thread_id = any (array(select r.thread_id from threadloom.runs r where ${mayBeTriedAgain(sql, seesDeaths)}))
+  order by t.thread_id for no key update skip locked),
+expired as (
+  select r.run_id, r.thread_id from threadloom.runs r join thread on thread.thread_id = r.thread_id
+  where ${mayBeTriedAgain(sql, seesDeaths)}
+  order by r.run_id for update of r skip locked),
+requeued as (
+  update threadloom.runs r set status = 'pending', worker_id = null, lease_until = null, updated_at = now(),
+    lost_attempts = r.lost_attempts + 1
+  from expired e where r.thread_id = e.thread_id and r.run_id = e.run_id
+  returning r.run_id, r.thread_id, r.graph_id, r.attempt, r.lost_attempts),
+turned as (
+  update threadloom.threads t set turns = t.turns + 1 from requeued q where t.thread_id = q.thread_id)
+select * from requeued`,
+  );
+
+const REQUEUE = requeueStatement(true);
+const REQUEUE_BY_LEASE = requeueStatement(false);
+
+/**
+ * Runs whose holder went silent go back to the queue in one statement, if they have attempts left and nobody
+ * asked to cancel them.
+ */
+export const requeue = async (queryable: Queryable, silence: Silence): Promise<LostRunRow[]> =>
+  await (silence.seesDeaths ? REQUEUE : REQUEUE_BY_LEASE).query<LostRunRow>(queryable, silence);

@@ -1,0 +1,61 @@
+import { resolve } from "node:path";
+import { z } from "zod";
+import { jsonObject } from "../../platform/domain/json-schemas.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+
+/** `auth` of langgraph.json. */
+export interface AuthConfig {
+  /** Absolute path of the module. */
+  file: string;
+  exportName: string;
+  /** Lets in whoever says to be Studio, without asking: only if `disable_studio_auth` is false in so many words. */
+  letsStudioIn: boolean;
+  /** What describes to clients how they authenticate: `securitySchemes`, `security`. */
+  openapi: { securitySchemes?: JsonObject | undefined; security?: JsonObject[] | undefined } | undefined;
+  cache: { headers: string[]; ttlSeconds: number; maxSize: number } | undefined;
+}
+
+const CACHE_SECONDS = 60;
+const CACHE_SIZE = 1_000;
+
+export const authSchema = z
+  .object({
+    path: z.string().min(1).nullish(),
+    disable_studio_auth: z.boolean().nullish(),
+    openapi: z
+      .object({
+        securitySchemes: jsonObject.optional(),
+        security: z.array(jsonObject as z.ZodType<JsonObject>).optional(),
+      })
+      .nullish(),
+    cache: z
+      .object({
+        cache_keys: z.array(z.string().min(1)).min(1),
+        ttl_seconds: z.number().positive().max(86_400).nullish(),
+        max_size: z.int().min(1).max(100_000).nullish(),
+      })
+      .nullish(),
+  })
+  .nullish();
+
+/** Undefined: the file names no handlers. Paths are relative to the folder of langgraph.json. */
+export const authConfigOf = (auth: z.output<typeof authSchema>, folder: string): AuthConfig | undefined => {
+  const { path: reference, disable_studio_auth: isStudioOut, openapi, cache } = auth ?? {};
+  if (typeof reference !== "string") return undefined;
+  const colon = reference.lastIndexOf(":");
+  const isNamed = colon > 0 && colon < reference.length - 1;
+  return {
+    file: resolve(folder, isNamed ? reference.slice(0, colon) : reference),
+    exportName: isNamed ? reference.slice(colon + 1) : "default",
+    letsStudioIn: isStudioOut === false,
+    openapi: openapi ?? undefined,
+    cache:
+      cache == null
+        ? undefined
+        : {
+            headers: cache.cache_keys.map((name) => name.toLowerCase()),
+            ttlSeconds: cache.ttl_seconds ?? CACHE_SECONDS,
+            maxSize: cache.max_size ?? CACHE_SIZE,
+          },
+  };
+};

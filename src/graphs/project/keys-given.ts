@@ -1,0 +1,20 @@
+import type { ProjectKeys } from "../../platform/config/project-keys.ts";
+import { ownField } from "../../platform/lib/names.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
+
+const withKey = (object: JsonObject, path: readonly string[], value: JsonValue): JsonObject => {
+  const [key = "", ...rest] = path;
+  if (rest.length === 0) return { ...object, [key]: value };
+  const inner = ownField(object, key);
+  return { ...object, [key]: withKey(isJsonObject(inner) ? inner : {}, rest, value) };
+};
+
+/** What a file says, and what was given over it. A file that is no object stays as it is. */
+export const withKeys = (file: unknown, given: ProjectKeys): unknown => {
+  if (!isJsonObject(file)) return file;
+  // The whole key first, then parts of it.
+  const keys = Object.entries(given).map(([path, value]) => ({ path: path.split("."), value }));
+  return keys
+    .sort((a, b) => a.path.length - b.path.length)
+    .reduce((object, { path, value }) => withKey(object, path, value), file);
+};

@@ -1,0 +1,189 @@
+import { distance, nearestWord } from "../../platform/lib/nearest-word.ts";
+import { isObject } from "../../platform/lib/json.ts";
+
+/** What the keys of a `langgraph.json` mean here. */
+export interface KeyReview {
+  /** Keys that the hosted server honours and this one doesn't, each with the reason. Path -> reason. */
+  withoutEffect: ReadonlyMap<string, string>;
+  /** Keys that say how the hosted service, or `threadloom dockerfile`, builds an image: a server has no use for them. */
+  forImages: readonly string[];
+  /** A sentence for each key that nobody knows. */
+  unknown: readonly string[];
+  /** Why a start without `auth` is refused: a key that must have been meant to be it. Undefined: there is none. */
+  misspeltAuth: string | undefined;
+  /** There are handlers of its own that encrypt what is stored. */
+  namesEncryption: boolean;
+}
+
+/** For building an image. */
+const IMAGE = Symbol("image");
+/** `true`: honoured, or nothing to warn of. A text: why it has no effect. Else what may stand in it. */
+type Meaning = true | typeof IMAGE | string | Keys;
+export type Keys = { readonly [key: string]: Meaning };
+
+const HEADERS: Keys = { includes: true, excludes: true, include: true, exclude: true };
+
+const HTTP: Keys = {
+  app: true,
+  cors: {
+    allow_origins: true,
+    allow_methods: true,
+    allow_headers: true,
+    allow_credentials: true,
+    allow_origin_regex: true,
+    expose_headers: true,
+    max_age: true,
+  },
+  disable_assistants: true,
+  disable_threads: true,
+  disable_runs: true,
+  disable_store: true,
+  disable_meta: true,
+  // These are not here, so they are as good as switched off.
+  disable_mcp: true,
+  disable_a2a: true,
+  disable_ui: true,
+  disable_webhooks: true,
+  configurable_headers: HEADERS,
+  logging_headers: HEADERS,
+  middleware_order: true,
+  enable_custom_route_auth: true,
+  mount_prefix: true,
+};
+
+/** Every key of the file, but those of a graph. */
+export const LANGGRAPH_JSON_KEYS: Keys = {
+  $schema: true,
+  graphs: true,
+  env: true,
+  store: {
+    index: { dims: true, embed: true, fields: true },
+    ttl: { default_ttl: true, refresh_on_read: true, sweep_interval_minutes: true },
+    path: "this server keeps the store",
+  },
+  checkpointer: {
+    ttl: { strategy: true, default_ttl: true, sweep_interval_minutes: true, sweep_limit: true },
+    serde: "for Python",
+    backend: "this server keeps the checkpoints",
+    path: "this server keeps the checkpoints",
+  },
+  auth: {
+    path: true,
+    disable_studio_auth: true,
+    openapi: { securitySchemes: true, security: true },
+    cache: { cache_keys: true, ttl_seconds: true, max_size: true },
+  },
+  // The start is refused, see platform/config/config.ts.
+  encryption: { path: true },
+  http: HTTP,
+  webhooks: {
+    env_prefix: true,
+    headers: true,
+    allowed_fields: true,
+    url: {
+      require_https: true,
+      allowed_domains: true,
+      allowed_ports: true,
+      max_url_length: true,
+      disable_loopback: true,
+      disable_private_ips: true,
+    },
+  },
+  ui: true,
+  ui_config: { shared: true },
+  dependencies: IMAGE,
+  node_version: IMAGE,
+  python_version: IMAGE,
+  base_image: IMAGE,
+  image_distro: IMAGE,
+  dockerfile_lines: IMAGE,
+  docker_compose_file: IMAGE,
+  api_version: IMAGE,
+  pip_config_file: IMAGE,
+  pip_installer: IMAGE,
+  keep_pkg_tools: IMAGE,
+  source: IMAGE,
+};
+
+/** The keys of a graph that is an object. */
+export const GRAPH_KEYS: Keys = { path: true, description: true, config: true, context: true };
+
+/** Looks at every key of a `langgraph.json`, whatever it is. */
+export const reviewKeys = (file: unknown): KeyReview => {
+  const withoutEffect = new Map<string, string>();
+  const unknown: string[] = [];
+  const forImages: string[] = [];
+  const look = (value: unknown, keys: Keys, path: string): void => {
+    if (!isObject(value)) return;
+    for (const [key, item] of Object.entries(value)) {
+      if (item === null || item === false) continue; // as good as left out
+      const meaning = Object.hasOwn(keys, key) ? keys[key] : undefined;
+      if (meaning === undefined) {
+        const nearest = nearestWord(key, Object.keys(keys));
+        const hint = nearest === undefined ? "" : `; did you mean '${path}${nearest}'?`;
+        unknown.push(`'${path}${key}' is unknown${hint}`);
+      } else if (meaning === IMAGE) forImages.push(key);
+      else if (typeof meaning === "string") withoutEffect.set(`${path}${key}`, meaning);
+      else if (meaning !== true) look(item, meaning, `${path}${key}.`);
+    }
+  };
+  look(file, LANGGRAPH_JSON_KEYS, "");
+  const { graphs, encryption } = isObject(file) ? file : {};
+  if (isObject(graphs))
+    for (const [id, graph] of Object.entries(graphs)) look(graph, GRAPH_KEYS, `graphs.${id}.`);
+  const namesEncryption = isObject(encryption) ? (encryption.path ?? false) !== false : !!encryption;
+  return { withoutEffect, forImages, unknown, misspeltAuth: misspeltAuthIn(file), namesEncryption };
+};
+
+/** A file that a server loads, as `auth.path` names one. */
+const MODULE = /\.([cm]?[jt]sx?|py)(:|$)/;
+const namesModule = (value: unknown): boolean =>
+  typeof value === "string"
+    ? MODULE.test(value)
+    : isObject(value) && Object.values(value).some((item) => typeof item === "string" && MODULE.test(item));
+
+/** Wrong letters in a word of four. */
+const AUTH_EDITS_AT_MOST = 2;
+/** Longer keys are another word, unless they begin with it. */
+const AUTH_LETTERS_AT_MOST = 6;
+
+const isNearAuth = (key: string): boolean =>
+  /^auth/i.test(key) ||
+  (key.length <= AUTH_LETTERS_AT_MOST && distance(key.toLowerCase(), "auth") <= AUTH_EDITS_AT_MOST);
+
+/**
+ * A file without handlers of `auth`, in which another key names a module and is nearly spelt like it, or in which `auth` names one
+ * under another key than `path`: a server would be open that nobody meant to open.
+ */
+const misspeltAuthIn = (file: unknown): string | undefined => {
+  if (!isObject(file)) return undefined;
+  const auth = isObject(file.auth) ? file.auth : {};
+  if (typeof auth.path === "string") return undefined;
+  const [inside] = Object.entries(auth).find(([, value]) => namesModule(value)) ?? [];
+  if (inside !== undefined) return `'auth.${inside}' is unknown; did you mean 'auth.path'?`;
+  const [beside] =
+    Object.entries(file).find(
+      ([key, value]) => !Object.hasOwn(LANGGRAPH_JSON_KEYS, key) && isNearAuth(key) && namesModule(value),
+    ) ?? [];
+  return beside === undefined ? undefined : `'${beside}' is unknown; did you mean 'auth'?`;
+};
+
+/** A warning names this many keys. */
+const KEYS_AT_MOST = 30;
+
+/** One sentence that names every key without effect, those of one reason together; undefined if there are none. */
+export const keyWarning = ({ withoutEffect, unknown }: KeyReview): string | undefined => {
+  const reasons = new Map<string, string[]>();
+  for (const [path, reason] of withoutEffect) reasons.set(reason, [...(reasons.get(reason) ?? []), path]);
+  const parts = [...reasons].map(([reason, paths]) => {
+    const named = paths.slice(0, KEYS_AT_MOST).map((path) => `'${path}'`);
+    return `${named.join(", ")} (${reason})`;
+  });
+  const sentences = [
+    ...(parts.length === 0
+      ? []
+      : [`${parts.join(", ")} ${withoutEffect.size === 1 ? "has" : "have"} no effect here`]),
+    ...unknown.slice(0, KEYS_AT_MOST),
+  ];
+  return sentences.length === 0 ? undefined : sentences.join("; ");
+};

@@ -1,0 +1,217 @@
+import { readFile } from "node:fs/promises";
+import { basename, dirname, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { z } from "zod";
+import type { StoreExpiry } from "./item-expiry.ts";
+import type { ThreadExpiry } from "./thread-expiry.ts";
+import type { GraphDefaults } from "./assistant-defaults.ts";
+import { authConfigOf, authSchema, type AuthConfig } from "./auth.ts";
+import { httpRulesOf, httpSchema, httpWarnings, type HttpRules } from "./http.ts";
+import { isThere } from "../../platform/lib/is-there.ts";
+import { JsonFileError, readJsonFile } from "./json-file.ts";
+import { keyWarning, reviewKeys } from "./known-keys.ts";
+import { withKeys } from "./keys-given.ts";
+import type { ProjectKeys } from "../../platform/config/project-keys.ts";
+import { checkpointerSchema, storeExpiryOf, storeTtlSchema, threadExpiryOf } from "./expiry.ts";
+import { webhookConfigOf, webhooksSchema, type WebhookConfig } from "./webhooks.ts";
+import { uiConfigOf, uiConfigSchema, uiSchema, type UiConfig } from "./ui.ts";
+import { storableConfig, storableObject } from "../../platform/domain/json-schemas.ts";
+import { storeIndexOf, storeIndexSchema, type StoreIndexConfig } from "./store-embedding.ts";
+
+/** A graph as `langgraph.json` names it. */
+export interface GraphEntry {
+  id: string;
+  /** Absolute path of the module. */
+  file: string;
+  /** Name of the export that is the graph; `default` is a name like any other. */
+  exportName: string;
+  description: string | undefined;
+  /** What the assistant that its id stands for is configured by. */
+  defaults?: GraphDefaults | undefined;
+}
+
+/** What this server reads from `langgraph.json`; `warning` names the file's other keys. */
+export interface GraphConfig {
+  /** Absolute path of the file itself. */
+  path: string;
+  entries: GraphEntry[];
+  /** Variables of `env`: the caller puts them into the environment before the graphs are loaded. */
+  environment: Record<string, string>;
+  /** Absolute path of the file that `env` names; it may be missing. */
+  environmentFile: string | undefined;
+  /** `checkpointer.ttl`. */
+  threadExpiry: ThreadExpiry;
+  /** `store.ttl`. */
+  storeExpiry: StoreExpiry;
+  /** `store.index`; undefined for no semantic search. */
+  storeIndex: StoreIndexConfig | undefined;
+  http: HttpRules;
+  /** `webhooks`, and `http.disable_webhooks`. */
+  webhooks: WebhookConfig;
+  /** `ui` and `ui_config`. */
+  ui: UiConfig;
+  /** The project's own handlers that decide who may do what; undefined if there are none. */
+  auth: AuthConfig | undefined;
+  /** It names handlers that encrypt what is stored (`encryption`). */
+  namesEncryption: boolean;
+  /** Names all that has no effect; undefined if everything has one. */
+  warning: string | undefined;
+  /** Keys that say how an image is built. */
+  forImages: readonly string[];
+}
+
+/** The server can't start: what is wrong with `langgraph.json` or with a graph, for the person who starts it. */
+export class GraphLoadError extends Error {
+  override readonly name = "GraphLoadError";
+}
+
+const graphPath = z.string().min(1);
+const describedGraph = z.object({
+  path: graphPath,
+  description: z.string().nullish(),
+  config: storableConfig.nullish(),
+  context: storableObject.nullish(),
+});
+const fileSchema = z.object({
+  graphs: z.record(
+    z.string().min(1),
+    z.union([graphPath, describedGraph], {
+      error:
+        'must be "file:export" or {"path": "file:export", "description": "…", "config": {…}, "context": {…}}',
+    }),
+    { error: 'must be an object like {"agent": "./graphs/agent.ts:graph"}' },
+  ),
+  env: z
+    .union([z.string(), z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]))], {
+      error: 'must be the path of a file like ".env", or an object of variables',
+    })
+    .optional(),
+  checkpointer: checkpointerSchema,
+  http: httpSchema,
+  webhooks: webhooksSchema,
+  auth: authSchema,
+  ui: uiSchema,
+  ui_config: uiConfigSchema,
+  store: z.object({ ttl: storeTtlSchema, index: storeIndexSchema }).nullish(),
+});
+
+/**
+ * Reads `langgraph.json` (or a file of another name). Paths in it are relative to the file. `given`: keys that the environment
+ * says; they win. With `graphs` among them the file may be missing.
+ * @throws GraphLoadError if the file is missing, is not JSON, or says something we do not understand.
+ */
+export async function readGraphConfig(configPath: string, given: ProjectKeys = {}): Promise<GraphConfig> {
+  const path = resolve(configPath);
+  const folder = dirname(path);
+  const json = withKeys(await readJson(path, { mayBeMissing: given["graphs"] !== undefined }), given);
+  const review = reviewKeys(json);
+  const parsed = fileSchema.safeParse(json);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const field = issue?.path.join(".") || "the file";
+    const sentences = [`${field}: ${issue?.message ?? "unknown error"}`, ...review.unknown];
+    // What an operator has put into the environment is not to be sought in the file.
+    const isGiven = Object.keys(given).some((key) => `${field}.`.startsWith(`${key}.`));
+    const source = isGiven ? `${path} with what the environment says of it` : path;
+    throw new GraphLoadError(`${source} is not valid: ${sentences.join("; ").replace(/[.?]$/, "")}.`);
+  }
+  if (review.misspeltAuth !== undefined) {
+    throw new GraphLoadError(
+      `${path}: ${review.misspeltAuth} Refusing to start, since without it everybody might be let in. Correct it, or take it out.`,
+    );
+  }
+  const entries = Object.entries(parsed.data.graphs).map(([id, value]): GraphEntry => {
+    const graph = typeof value === "string" ? { path: value } : value;
+    const { path: reference } = graph;
+    const colon = reference.lastIndexOf(":");
+    if (/\.py(:|$)/.test(reference)) {
+      throw new GraphLoadError(
+        `${path}: graph '${id}' is '${reference}', which is Python: this server runs graphs of LangGraph.js, written ` +
+          "in TypeScript or JavaScript.",
+      );
+    }
+    if (colon < 1 || colon === reference.length - 1) {
+      throw new GraphLoadError(
+        `${path}: graph '${id}' is '${reference}', which does not name an export: write './file.ts:graph'.`,
+      );
+    }
+    return {
+      id,
+      file: resolve(folder, reference.slice(0, colon)),
+      exportName: reference.slice(colon + 1),
+      description: graph.description ?? undefined,
+      defaults: { config: graph.config ?? {}, context: graph.context ?? {} },
+    };
+  });
+  // What has read the rest has left it out.
+  if (Object.hasOwn((json as z.input<typeof fileSchema>).graphs, "__proto__"))
+    throw new GraphLoadError(`${path}: no graph can be called '__proto__'; name it otherwise.`);
+  if (entries.length === 0) throw new GraphLoadError(`${path} names no graphs.`);
+  const keys = keyWarning(review);
+  const { env } = parsed.data;
+  const environmentFile = typeof env === "string" ? resolve(folder, env) : undefined;
+  const warnings = [
+    ...(keys === undefined ? [] : [keys]),
+    ...httpWarnings(parsed.data.http),
+    ...(await missingEnvironment(environmentFile)),
+  ];
+  return {
+    path,
+    entries,
+    environment: await readEnvironment(folder, parsed.data.env),
+    environmentFile,
+    threadExpiry: threadExpiryOf(parsed.data.checkpointer),
+    storeExpiry: storeExpiryOf(parsed.data.store?.ttl),
+    storeIndex: storeIndexOf(parsed.data.store?.index, folder),
+    auth: authConfigOf(parsed.data.auth, folder),
+    http: httpRulesOf(parsed.data.http, folder),
+    webhooks: webhookConfigOf(parsed.data.webhooks, parsed.data.http?.disable_webhooks === true),
+    namesEncryption: review.namesEncryption,
+    ui: uiConfigOf(parsed.data, folder),
+    warning: warnings.length === 0 ? undefined : warnings.join("; "),
+    forImages: review.forImages,
+  };
+}
+
+async function readJson(path: string, { mayBeMissing }: { mayBeMissing: boolean }): Promise<unknown> {
+  try {
+    return await readJsonFile(path, { uniqueKeys: true });
+  } catch (error) {
+    if (!(error instanceof JsonFileError)) throw error;
+    if (mayBeMissing && error.kind === "missing") return {};
+    const advice =
+      error.kind === "missing"
+        ? " It names the graphs of a project: start where it is, or name it with --config."
+        : "";
+    throw new GraphLoadError(`${error.message}${advice}`, { cause: error });
+  }
+}
+
+/** A fresh checkout has no `.env`; a file of another name that is missing may be a typing error. */
+const missingEnvironment = async (file: string | undefined): Promise<string[]> =>
+  file === undefined || basename(file) === ".env" || (await isThere(file))
+    ? []
+    : [`env names ${file}, which is not there`];
+
+/**
+ * A missing env file counts as an empty one: it is where the keys are, so it is not in the repository, and
+ * a fresh checkout has to start without it.
+ */
+async function readEnvironment(
+  folder: string,
+  env: string | Record<string, string | number | boolean> | undefined,
+): Promise<Record<string, string>> {
+  if (env === undefined) return {};
+  if (typeof env === "object") {
+    return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, String(value)]));
+  }
+  const text = await readFile(resolve(folder, env), "utf8").catch((cause: unknown) => {
+    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return "";
+    throw new GraphLoadError(`${resolve(folder, env)} can't be read: ${messageOf(cause)}.`, { cause });
+  });
+  return { ...parseEnv(text) } as Record<string, string>;
+}
+
+/** What to tell of something that was thrown, whatever it is. */
+export const messageOf = (thrown: unknown): string =>
+  (thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown)).replace(/\.$/, "");

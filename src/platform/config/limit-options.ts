@@ -1,0 +1,193 @@
+import ipaddr from "ipaddr.js";
+import { z } from "zod";
+import { byGraph, commaSeparated, list, megabytes, seconds, wholeNumber, type Option } from "./option.ts";
+
+/** What one caller may ask for, and for how long somebody may hold a connection. Where 0 is a value, it is no limit. */
+export interface LimitConfig {
+  /** Requests per minute of a user or an address, by what they do. */
+  readonly readsPerMinute: number;
+  readonly searchesPerMinute: number;
+  readonly writesPerMinute: number;
+  readonly runsPerMinute: number;
+  readonly streamsPerMinute: number;
+  /** Requests per minute of an address that nobody lets in. */
+  readonly failedLoginsPerMinute: number;
+  /** How many times as much a caller with an API key may: it stands for an application with many users. */
+  readonly keyFactor: number;
+  /** Runs of a user that wait, on all servers: on one thread, and on all threads together. */
+  readonly pendingRunsPerThread: number;
+  readonly pendingRunsPerCaller: number;
+  /** Runs that may be executed at the same time on all servers: of a user, and of a graph. */
+  readonly runningRunsPerCaller: number;
+  readonly runningRunsByGraph: ReadonlyMap<string, number>;
+  /** Crons that a user may have. */
+  readonly cronsPerCaller: number;
+  /** Streams, WebSockets and waits that a caller may have open at the same time. */
+  readonly streamsPerCaller: number;
+  /** The same for all callers of this process together. */
+  readonly streamsAtMost: number;
+  /** Seconds after which it is asked again, at the latest, whether a user may still read what he has open. */
+  readonly accessCheckSeconds: number;
+  /** Connections that this process takes. */
+  readonly connectionsAtMost: number;
+  /** Connections that the kernel holds until this process takes them. */
+  readonly listenBacklog: number;
+  /** Characters of the JSON of one value of a state, and of one event. */
+  readonly stateValueCharactersAtMost: number;
+  readonly eventCharactersAtMost: number;
+  /** Addresses of proxies whose `X-Forwarded-For` is believed: what Fastify's `trustProxy` takes. */
+  readonly trustedProxies: readonly string[];
+  /** Seconds in which the headers of a request must have come; also of the first of a connection. */
+  readonly headersTimeoutSeconds: number;
+  /** Seconds in which a request must have come whole. */
+  readonly requestTimeoutSeconds: number;
+  /** Seconds that a connection stays open between two requests. */
+  readonly keepAliveSeconds: number;
+}
+
+const perMinute = (what: string, standard: string, name: string): Option<number> => ({
+  environment: [name],
+  default: standard,
+  ...wholeNumber(0, 1_000_000_000),
+  description: `${what} a minute that a user or an address may make; 0: no limit.`,
+});
+
+/** Names of ranges that are no addresses. */
+const RANGES = ["loopback", "linklocal", "uniquelocal"];
+const isProxy = (text: string): boolean =>
+  RANGES.includes(text) || ipaddr.isValid(text) || ipaddr.isValidCIDR(text);
+
+export const LIMIT_OPTIONS: { readonly [Key in keyof LimitConfig]: Option<LimitConfig[Key]> } = {
+  readsPerMinute: perMinute("Requests that read", "3000", "RATE_LIMIT_READS"),
+  searchesPerMinute: perMinute("Searches, counts and histories", "600", "RATE_LIMIT_SEARCHES"),
+  writesPerMinute: perMinute("Requests that change something", "1200", "RATE_LIMIT_WRITES"),
+  runsPerMinute: perMinute("Runs", "600", "RATE_LIMIT_RUNS"),
+  streamsPerMinute: perMinute("Streams, WebSockets and joins", "600", "RATE_LIMIT_STREAMS"),
+  failedLoginsPerMinute: {
+    environment: ["RATE_LIMIT_FAILED_LOGINS"],
+    default: "600",
+    ...wholeNumber(0, 1_000_000_000),
+    description:
+      "Requests a minute of an address that are refused since they show wrong credentials or none; 0: no limit.",
+  },
+  keyFactor: {
+    environment: ["LIMITS_KEY_FACTOR"],
+    default: "20",
+    ...wholeNumber(1, 1_000_000),
+    description:
+      "How many times the limits of a user hold for an API key, which stands for an application with many users.",
+  },
+  pendingRunsPerThread: {
+    environment: ["PENDING_RUNS_PER_THREAD"],
+    default: "100",
+    ...wholeNumber(0, 1_000_000),
+    description:
+      "Runs of a user that may wait on one thread; for an API key, and without one, so many times LIMITS_KEY_FACTOR; " +
+      "0: no limit.",
+  },
+  pendingRunsPerCaller: {
+    environment: ["PENDING_RUNS_PER_CALLER"],
+    default: "1000",
+    ...wholeNumber(0, 1_000_000),
+    description: "Runs of a user that may wait on all threads and servers together; 0: no limit.",
+  },
+  runningRunsPerCaller: {
+    environment: ["MAX_RUNNING_RUNS_PER_CALLER"],
+    default: "0",
+    ...wholeNumber(0, 1_000_000),
+    description:
+      "Runs of a user that are executed at the same time on all servers; the others wait. Set it alike on all servers. 0: no limit.",
+  },
+  runningRunsByGraph: {
+    environment: ["MAX_RUNNING_RUNS_BY_GRAPH"],
+    default: "",
+    ...byGraph("runs", "agent=20,research=2", 1, 1_000_000),
+    description:
+      "Runs of a graph that are executed at the same time on all servers: agent=20,research=2. Set it alike on all servers.",
+  },
+  cronsPerCaller: {
+    environment: ["MAX_CRONS_PER_CALLER"],
+    default: "100",
+    ...wholeNumber(0, 1_000_000),
+    description: "Crons that a user may have; 0: no limit.",
+  },
+  streamsPerCaller: {
+    environment: ["STREAMS_PER_CALLER"],
+    default: "100",
+    ...wholeNumber(0, 1_000_000),
+    description:
+      "Streams, WebSockets, their subscriptions and waiting requests that a user or an address may have open at once; 0: no limit.",
+  },
+  accessCheckSeconds: {
+    environment: ["ACCESS_CHECK_SECONDS"],
+    default: "60",
+    ...wholeNumber(1, 86_400),
+    description:
+      "Seconds after which users with a stream, a WebSocket or a waiting request open are authenticated and asked about " +
+      "again, at the latest.",
+  },
+  streamsAtMost: {
+    environment: ["STREAMS_MAX"],
+    default: "10000",
+    ...wholeNumber(1, 1_000_000),
+    description: "Streams, WebSockets and waiting requests that this process has open at once.",
+  },
+  connectionsAtMost: {
+    environment: ["CONNECTIONS_MAX"],
+    default: "15000",
+    ...wholeNumber(10, 1_000_000),
+    description: "Connections that this process takes; further ones are closed at once.",
+  },
+  listenBacklog: {
+    environment: ["LISTEN_BACKLOG"],
+    default: "4096", // Linux's own bound since 5.4; Node's 511 refused 304 to 444 of 2,000 at once
+    ...wholeNumber(1, 65_535),
+    description:
+      "New connections that the kernel holds until this process takes them; Linux holds no more than net.core.somaxconn.",
+  },
+  stateValueCharactersAtMost: {
+    environment: ["STATE_VALUE_MAX_MB"],
+    default: "64",
+    ...megabytes(0.001, 200), // beyond it nothing is taken, see state/values/encoding.ts
+    description:
+      "Megabytes that one value of a thread's state may take as JSON; a run that makes a larger one fails.",
+  },
+  eventCharactersAtMost: {
+    environment: ["EVENT_MAX_MB"],
+    default: "64",
+    ...megabytes(0.001, 200),
+    description:
+      "Megabytes that one event of a run may take; a run that tells a larger one to somebody fails.",
+  },
+  trustedProxies: {
+    environment: ["TRUSTED_PROXIES"],
+    default: "",
+    expected:
+      "a list of addresses or networks (10.0.0.0/8) separated by commas, or loopback, linklocal, uniquelocal",
+    schema: z
+      .string()
+      .refine((text) => list(text).every(isProxy))
+      .pipe(commaSeparated.schema),
+    description:
+      "Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas; also loopback, linklocal, " +
+      "uniquelocal. Not set: callers without a name are counted by the address that connects.",
+  },
+  headersTimeoutSeconds: {
+    environment: ["HEADERS_TIMEOUT_SECONDS"],
+    default: "20",
+    ...seconds(1, 3_600),
+    description: "Seconds in which a new connection must have sent a request's headers.",
+  },
+  requestTimeoutSeconds: {
+    environment: ["REQUEST_TIMEOUT_SECONDS"],
+    default: "60",
+    ...seconds(1, 3_600),
+    description: "Seconds in which a request must have arrived whole; no less than HEADERS_TIMEOUT_SECONDS.",
+  },
+  keepAliveSeconds: {
+    environment: ["KEEP_ALIVE_SECONDS"],
+    default: "72", // longer than the minute that balancers keep theirs, or they send into a closed one
+    ...seconds(1, 3_600),
+    description: "Seconds that a connection stays open between two requests.",
+  },
+};

@@ -1,0 +1,48 @@
+import type { ColumnType } from "kysely";
+import type { JsonObject } from "../lib/json.ts";
+
+type Json = ColumnType<JsonObject, JsonObject | string, JsonObject | string>;
+type NullableJson = ColumnType<JsonObject | null, JsonObject | string | null, JsonObject | string | null>;
+type Timestamp = ColumnType<Date, Date | string | undefined, Date | string>;
+type NullableTimestamp = ColumnType<Date | null, Date | string | null | undefined, Date | string | null>;
+
+/** What is to be told of a run that ended, and what became of that; see src/engine/outbox/README.md. */
+export interface WebhookDeliveriesTable {
+  run_id: string;
+  thread_id: string;
+  assistant_id: string;
+  graph_id: string;
+  url: string;
+  /** The host of `url`, or a digest of it; empty for this server's own routes. */
+  receiver: string;
+  /** As `runs.caller`; empty: nobody by name. */
+  caller: ColumnType<string, string | undefined, string>;
+  /** An `EndStatus` of engine/queue/attempts.ts. */
+  run_status: string;
+  error: JsonObject | null;
+  metadata: Json;
+  config: Json;
+  context: Json;
+  /** Null: it is too large to be told. */
+  kwargs: NullableJson;
+  multitask_strategy: "reject" | "enqueue" | "interrupt" | "rollback";
+  run_created_at: Timestamp;
+  run_started_at: NullableTimestamp;
+  run_ended_at: Timestamp;
+  /** JSON, as engine/queue/final-values.ts stores it; null: the run had none, or they were too large. */
+  final_values: Buffer | null;
+  values_omitted: boolean;
+  state: "pending" | "delivered" | "failed";
+  /** The fence: grows with each claim and each replay. */
+  attempts: number;
+  failures: number;
+  /** When it is sent next; while it is being sent: when its holder counts as dead. */
+  due_at: Timestamp;
+  give_up_at: Timestamp;
+  last_attempt_at: NullableTimestamp;
+  /** What the receiver answered last. */
+  last_status: number | null;
+  last_error: string | null;
+  /** When it was delivered or given up. */
+  settled_at: NullableTimestamp;
+}

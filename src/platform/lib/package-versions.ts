@@ -1,0 +1,12 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const versionIn = (file: string | URL): string =>
+  (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
+
+/** The version of this server, from its package.json. Reads a file: for boot, not for requests. */
+export const serverVersion = (): string => versionIn(new URL("../../../package.json", import.meta.url));
+
+/** The version of an installed package. Reads a file: for boot, not for requests. */
+export const packageVersion = (name: string): string =>
+  versionIn(createRequire(import.meta.url).resolve(`${name}/package.json`));

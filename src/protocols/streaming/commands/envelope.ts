@@ -1,0 +1,78 @@
+import { isPassing } from "../../../platform/database/passing-faults.ts";
+import {
+  CallerGoneError,
+  HandlerRefusal,
+  ThreadloomError,
+  type Missing,
+} from "../../../platform/domain/errors.ts";
+import { refusalOf as refusalOverHttp } from "../../../http/errors.ts";
+import type { CommandAnswer, CommandEnvelope, ErrorCode } from "../schemas.ts";
+
+const CREATING_RUNS = new Set(["run.start", "input.respond", "state.fork"]);
+/** Whether a command creates a run, and counts as one for the limits of its caller. */
+export const createsRun = ({ method }: CommandEnvelope): boolean => CREATING_RUNS.has(method);
+
+/** A command that can't be done, in the protocol's words. The caller is answered with status 200. */
+export class CommandError extends Error {
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+  ) {
+    super(message);
+    this.name = "CommandError";
+  }
+}
+
+const MISSING: Record<Missing, ErrorCode> = {
+  assistant: "invalid_argument",
+  graph: "invalid_argument",
+  thread: "no_such_run",
+  run: "no_such_run",
+  checkpoint: "no_such_checkpoint",
+};
+
+/** Codes of refusals; what the caller may not do, and what passes, is answered over HTTP with its own status. */
+const codeOf = ({ kind, missing }: ThreadloomError): ErrorCode => {
+  switch (kind) {
+    case "not_found":
+      return missing === undefined ? "invalid_argument" : MISSING[missing];
+    case "unauthenticated":
+    case "forbidden":
+      return "permission_denied";
+    case "too_many":
+    case "unavailable":
+      return "unknown_error";
+    default:
+      return "invalid_argument";
+  }
+};
+
+/** Refusals that HTTP has a status for: they are no answers to the command, and clients may try again, or have to be let in first. */
+export const isForHttp = (error: unknown): boolean =>
+  error instanceof CallerGoneError ||
+  error instanceof HandlerRefusal ||
+  isPassing(error) ||
+  (error instanceof ThreadloomError &&
+    (["unauthenticated", "forbidden", "unavailable", "too_large", "too_many"].includes(error.kind) ||
+      error.missing === "assistant" ||
+      error.missing === "graph"));
+
+/** The answer to a command that was refused; `onFault` is told what was our fault, which is hidden. */
+export const refusalOf = (id: number, error: unknown, onFault: (error: unknown) => void): CommandAnswer => {
+  if (error instanceof CommandError) return { type: "error", id, error: error.code, message: error.message };
+  if (error instanceof ThreadloomError) {
+    return { type: "error", id, error: codeOf(error), message: error.message };
+  }
+  if (error instanceof HandlerRefusal) {
+    return { type: "error", id, error: "permission_denied", message: error.message };
+  }
+  // A database that is away is told once by whoever notices it; of values that can't be stored the caller is to blame.
+  const refusal = refusalOverHttp(error);
+  if (refusal !== undefined) {
+    const code = refusal.status === 503 ? "unknown_error" : "invalid_argument";
+    return { type: "error", id, error: code, message: refusal.detail };
+  }
+  onFault(error);
+  const message = "The server could not do this; its log says why.";
+  return { type: "error", id, error: "unknown_error", message };
+};

@@ -1,0 +1,182 @@
+import type { Authorize } from "../../../access/authorize.ts";
+import type { Caller } from "../../../access/caller.ts";
+import { ThreadloomError } from "../../../platform/domain/errors.ts";
+import { beforeTurn } from "../../../engine/events/event-ids.ts";
+import { validated } from "../../../http/validation.ts";
+import type { JsonObject, JsonValue } from "../../../platform/lib/json.ts";
+import { runBody, type RunBody } from "../../../api/runs/schemas.ts";
+import type { RunService } from "../../../api/runs/service.ts";
+import type { Interrupt } from "../reading/ends.ts";
+import type { NewestRun, StreamingRepository, ThreadStanding } from "../repository.ts";
+import { forkParams, respondParams, respondUpdate } from "../schemas.ts";
+import { CommandError } from "./envelope.ts";
+
+export interface RunCommandParts {
+  authorize: Authorize;
+  repository: StreamingRepository;
+  creation: RunService["creation"];
+}
+
+/** Who starts a run, and on which thread. */
+export interface Starting {
+  caller: Caller;
+  threadId: string;
+  headers: Readonly<Record<string, string>> | undefined;
+}
+
+/** What a command made, and the id within the thread before which nothing of it is told. */
+export interface Done {
+  result: JsonObject;
+  appliedThroughSeq?: number;
+}
+
+const PARAMS = "The params";
+/** Each time another run was created on the thread since it was looked at. */
+const TRIES_AT_MOST = 10;
+
+const interruptsOf = ({ interrupts }: ThreadStanding): Interrupt[] =>
+  Object.values(interrupts).flat() as Interrupt[];
+
+const namesCheckpoint = ({ config, checkpoint, checkpoint_id }: RunBody): boolean =>
+  checkpoint !== undefined ||
+  checkpoint_id !== undefined ||
+  (config?.configurable as JsonObject | undefined)?.checkpoint_id !== undefined;
+
+/** RemoteGraph of JavaScript sends a `Command` of LangGraph in the place of an input. */
+const commandIn = (input: JsonValue | undefined): JsonObject | undefined => {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return undefined;
+  const { lg_name: className, ...command } = input;
+  return className === "Command" ? command : undefined;
+};
+
+/** Both spellings: the JavaScript SDK sends both. */
+const startBody = (params: JsonObject): RunBody => {
+  const { multitaskStrategy, multitask_strategy = multitaskStrategy, ...rest } = params;
+  const command = commandIn(rest["input"]);
+  const asked = command === undefined ? rest : { ...rest, input: null, command };
+  const body = { ...asked, multitask_strategy, if_not_exists: "create", stream_mode: ["values"] };
+  return validated(runBody, body, PARAMS);
+};
+
+/** Commands that begin runs. Each is created as a run of the first wire is, and committed before the answer. */
+export const createRunCommands = ({ authorize, repository, creation }: RunCommandParts) => {
+  const standingOf = async (caller: Caller, threadId: string): Promise<ThreadStanding | undefined> =>
+    await repository.standing(await authorize(caller, "threads", "read", { thread_id: threadId }), threadId);
+
+  const create = async (
+    { caller, threadId, headers }: Starting,
+    body: RunBody,
+    standing: ThreadStanding | undefined,
+    turnsSeen?: number,
+  ): Promise<{ runId: string; appliedThroughSeq: number }> => {
+    const how = { eventStreaming: true, turnsSeen, headers };
+    const { row } = await creation.createOnThread(caller, threadId, body, how);
+    const before = row.turn > 0 ? row.turn - 1 : (standing?.begun ?? 0);
+    return { runId: row.run_id, appliedThroughSeq: before === 0 ? 0 : beforeTurn(before + 1) };
+  };
+
+  /** The thread of a run that is to be gone on with. */
+  const knownThread = async (
+    caller: Caller,
+    threadId: string,
+  ): Promise<{ standing: ThreadStanding; newest: NewestRun }> => {
+    const standing = await standingOf(caller, threadId);
+    const newest = standing && (await repository.newestRun(threadId));
+    if (standing === undefined || newest === undefined)
+      throw new CommandError("no_such_run", `Thread '${threadId}' has no run.`);
+    return { standing, newest };
+  };
+
+  /**
+   * What waits is answered once: whoever comes second is told, and does not start a run of his own, also if the first one's
+   * was over before his was created.
+   */
+  const createAnswering = async (
+    starting: Starting,
+    body: RunBody,
+    standing: ThreadStanding,
+  ): Promise<Done> => {
+    const turnsSeen = body.strict_resume === true ? undefined : standing.turns;
+    try {
+      const { runId, appliedThroughSeq } = await create(starting, body, standing, turnsSeen);
+      return { result: { run_id: runId }, appliedThroughSeq };
+    } catch (error) {
+      if (!(error instanceof ThreadloomError) || error.kind !== "conflict") throw error;
+      throw new CommandError(
+        "no_such_interrupt",
+        "Another run has begun on the thread: the interrupt was answered, or another one is.",
+      );
+    }
+  };
+
+  return {
+    /** `run.start`. On an interrupted thread the input is the answer to what waits, unless the run starts elsewhere. */
+    async start(starting: Starting, params: JsonObject): Promise<Done> {
+      const { caller, threadId } = starting;
+      const body = startBody(params);
+      const mayAnswer = body.input != null && body.command === undefined && !namesCheckpoint(body);
+      for (let tries = 1; ; tries += 1) {
+        const standing = await standingOf(caller, threadId);
+        const isAnswer = mayAnswer && standing?.status === "interrupted" && interruptsOf(standing).length > 0;
+        const asked = isAnswer ? { ...body, command: { resume: body.input } } : body;
+        const turnsSeen = isAnswer ? standing.turns : undefined;
+        try {
+          const made = await create(starting, asked as RunBody, standing, turnsSeen);
+          return { result: { run_id: made.runId }, appliedThroughSeq: made.appliedThroughSeq };
+        } catch (error) {
+          // Somebody else has answered: nothing waits for this input, which is one like any other then.
+          const isMoved = isAnswer && error instanceof ThreadloomError && error.kind === "conflict";
+          if (!isMoved || tries === TRIES_AT_MOST) throw error;
+        }
+      }
+    },
+
+    /**
+     * `input.respond`: answers one interrupt, or several at once. The assistant is the interrupted run's. With `strict_resume`
+     * an answer to what does not wait is a run that fails: SDK 1.15 reads the refusal in its end, not in that of a command.
+     */
+    async respond(starting: Starting, params: JsonObject): Promise<Done> {
+      const { caller, threadId } = starting;
+      const { responses } = validated(respondParams, params, PARAMS);
+      const more = validated(respondUpdate, params, PARAMS);
+      const { standing, newest } = await knownThread(caller, threadId);
+      const isStrict = params["strict_resume"] === true;
+      const waiting = new Set(interruptsOf(standing).map(({ id }) => id));
+      const unknown = responses.find(({ interrupt_id: id }) => !waiting.has(id));
+      if (!isStrict && (standing.status !== "interrupted" || unknown !== undefined)) {
+        const id = (unknown ?? responses[0])?.interrupt_id;
+        throw new CommandError("no_such_interrupt", `Interrupt '${id}' does not wait for an answer.`);
+      }
+      const resume = Object.fromEntries(
+        responses.map(({ interrupt_id: id, response }) => [id, response ?? null]),
+      );
+      const { config, context, metadata, interrupt_before, interrupt_after } = params;
+      const body = {
+        ...{ assistant_id: newest.assistantId, config, context, metadata, stream_mode: ["values"] },
+        ...{ interrupt_before, interrupt_after },
+        ...{ command: { ...more, resume }, strict_resume: isStrict },
+        multitask_strategy: isStrict ? "enqueue" : "reject",
+      };
+      return await createAnswering(starting, validated(runBody, body, PARAMS), standing);
+    },
+
+    /** `state.fork`: goes on from an earlier checkpoint. */
+    async fork(starting: Starting, params: JsonObject): Promise<Done> {
+      const { caller, threadId } = starting;
+      const { checkpoint_id, input, config } = validated(forkParams, params, PARAMS);
+      const { standing, newest } = await knownThread(caller, threadId);
+      const body = {
+        assistant_id: newest.assistantId,
+        input,
+        config,
+        checkpoint_id,
+        stream_mode: ["values"],
+      };
+      const made = await create(starting, validated(runBody, body, PARAMS), standing);
+      return {
+        result: { run_id: made.runId, thread_id: threadId },
+        appliedThroughSeq: made.appliedThroughSeq,
+      };
+    },
+  };
+};

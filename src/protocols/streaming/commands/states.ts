@@ -1,0 +1,122 @@
+import type { Authorize } from "../../../access/authorize.ts";
+import type { Caller } from "../../../access/caller.ts";
+import { threadNotFound } from "../../../platform/domain/errors.ts";
+import type { EventLog } from "../../../engine/events/log.ts";
+import { PROTOCOL_EVENT_PREFIX } from "../../../engine/events/wires.ts";
+import { validated } from "../../../http/validation.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import type { WhenLarge } from "../../../platform/lib/large-answers.ts";
+import type { ThreadService } from "../../../api/threads/service.ts";
+import type { StreamingRepository } from "../repository.ts";
+import { listCheckpointsParams, stateParams, treeParams } from "../schemas.ts";
+import { growTree } from "./agent-tree.ts";
+import { CommandError } from "./envelope.ts";
+import type { Done } from "./runs.ts";
+
+export interface StateCommandParts {
+  authorize: Authorize;
+  repository: StreamingRepository;
+  eventLog: Pick<EventLog, "named">;
+  states: Pick<ThreadService["states"], "read" | "history">;
+}
+
+interface StateText {
+  values?: unknown;
+  checkpoint?: { checkpoint_id?: string; checkpoint_ns?: string } | null;
+  created_at?: string | null;
+  metadata?: JsonObject & { step?: number };
+}
+
+const PARAMS = "The params";
+const LIFECYCLE = `${PROTOCOL_EVENT_PREFIX}lifecycle`;
+/** A graph that has called thousands of others is shown with the first of them. */
+const LIFECYCLE_EVENTS_AT_MOST = 2_000;
+
+/** What the root of a thread's tree is, in the protocol's words. */
+const STATUS = { busy: "running", idle: "completed", interrupted: "interrupted", error: "failed" } as const;
+
+const referenceOf = ({ checkpoint }: StateText): JsonObject | undefined =>
+  checkpoint?.checkpoint_id === undefined
+    ? undefined
+    : {
+        id: checkpoint.checkpoint_id,
+        ...(checkpoint.checkpoint_ns ? { ns: checkpoint.checkpoint_ns } : {}),
+      };
+
+/** Commands that only look at a thread. */
+export const createStateCommands = ({ authorize, repository, eventLog, states }: StateCommandParts) => ({
+  /** `state.get`: the values of a graph, all of them or some. */
+  async get(caller: Caller, threadId: string, params: JsonObject, whenLarge: WhenLarge): Promise<Done> {
+    const { namespace, keys } = validated(stateParams, params, PARAMS);
+    const select = ["checkpoint", ...(keys?.map((key) => `values.${key}`) ?? ["values"])];
+    const checkpoint = { checkpoint_ns: namespace };
+    const text = await states.read(caller, threadId, { checkpoint, select }, whenLarge);
+    const state = JSON.parse(text) as StateText;
+    const reference = referenceOf(state);
+    if (reference === undefined && namespace !== "") {
+      throw new CommandError("no_such_namespace", `No graph of thread '${threadId}' has this namespace.`);
+    }
+    const values = (state.values ?? {}) as JsonObject;
+    return { result: { values, ...(reference === undefined ? {} : { checkpoint: reference }) } };
+  },
+
+  /** `state.listCheckpoints`: the newest first. */
+  async listCheckpoints(
+    caller: Caller,
+    threadId: string,
+    params: JsonObject,
+    whenLarge: WhenLarge,
+  ): Promise<Done> {
+    const { namespace, limit, before } = validated(listCheckpointsParams, params, PARAMS);
+    const history = states.history(
+      caller,
+      threadId,
+      {
+        limit,
+        ...(before === undefined ? {} : { before }),
+        ...(namespace === "" ? {} : { checkpoint: { checkpoint_ns: namespace } }),
+        select: ["checkpoint", "created_at", "metadata"],
+      },
+      whenLarge,
+    );
+    const checkpoints: JsonObject[] = [];
+    for await (const text of history) {
+      const { checkpoint, created_at: timestamp, metadata = {} } = JSON.parse(text) as StateText;
+      checkpoints.push({
+        id: checkpoint?.checkpoint_id ?? "",
+        timestamp: timestamp ?? null,
+        step: metadata.step ?? -1,
+        metadata,
+      });
+    }
+    return { result: { checkpoints } };
+  },
+
+  /** `agent.getTree`: the root of a thread, and below it the graphs that a run has called, as far as its events are kept. */
+  async tree(caller: Caller, threadId: string, params: JsonObject): Promise<Done> {
+    const { run_id: runId } = validated(treeParams, params, PARAMS);
+    const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
+    const standing = await repository.standing(visibility, threadId);
+    if (standing === undefined) throw threadNotFound(threadId);
+    const newest = await repository.newestRun(threadId);
+    if (
+      runId !== undefined &&
+      newest?.runId !== runId &&
+      (await repository.ended(threadId, runId)) === undefined
+    ) {
+      throw new CommandError("no_such_run", `Run '${runId}' not found.`);
+    }
+    const shown = runId ?? newest?.runId;
+    const lifecycle =
+      shown === undefined
+        ? []
+        : await eventLog.named({ threadId, runId: shown }, LIFECYCLE, LIFECYCLE_EVENTS_AT_MOST);
+    const root = {
+      namespace: [],
+      status: STATUS[standing.status],
+      graph_name: newest?.graphId ?? "",
+      children: [],
+    };
+    return { result: { tree: growTree(root, lifecycle) } };
+  },
+});

@@ -1,0 +1,201 @@
+import { retryPassing } from "../../../platform/database/passing-faults.ts";
+import { attemptOf, turnOf } from "../../../engine/events/event-ids.ts";
+import type { Hub } from "../../../engine/events/hub.ts";
+import type { RunEvent } from "../../../engine/events/log.ts";
+import type { ThreadEvents, ThreadReader } from "../../../engine/events/readers/thread-reader.ts";
+import type { BegunRun } from "../../../engine/events/turns.ts";
+import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../../../engine/events/wires.ts";
+import type { EndedRow, StreamingRepository } from "../repository.ts";
+import type { Attendance, Audiences, Seat } from "./audiences.ts";
+import { endedRun } from "./ended-run.ts";
+import { lastSeqOf, runningId, type EndedRun } from "./ends.ts";
+import { createEndTelling, isTold, type EndTelling } from "./end-telling.ts";
+import type { EventFilter } from "./filter.ts";
+import { namespaceOf, type ThreadEvent } from "./frames.ts";
+import type { SubscriptionReader, Told } from "./merged-reader.ts";
+import { NOTHING_YET, type Opening } from "./opening.ts";
+
+/** How long the database is waited for, as by readers of runs. */
+const PATIENCE_MS = 60_000;
+
+export interface SubscriptionReaderOptions {
+  threadId: string;
+  filter: EventFilter;
+  hub: Pick<Hub, "readThread">;
+  repository: Pick<StreamingRepository, "ended" | "newestRun">;
+  audiences: Audiences;
+  hasFlushed: Attendance["hasFlushed"];
+  /** Resolves when the thread is there and may be seen, or nobody waits any more. */
+  untilSeen(signal: AbortSignal): Promise<void>;
+  /** Where to begin. */
+  open(): Promise<Opening>;
+  /** Whether the caller may still see the thread; asked with each run that begins. */
+  isStillSeen(): Promise<boolean>;
+  onClose(): void;
+}
+
+const running = ({ runId, graphId }: BegunRun, attempt: number, seq: number): ThreadEvent => ({
+  seq,
+  eventId: runningId(runId, attempt),
+  method: "lifecycle",
+  namespace: [],
+  params: JSON.stringify({
+    namespace: [],
+    timestamp: Date.now(),
+    data: { event: "running", graph_name: graphId },
+  }),
+});
+
+/** An event of a run as this wire tells it; undefined if it does not. */
+const toThreadEvent = (
+  run: BegunRun,
+  { event, data, seq, threadSeq = 0 }: RunEvent,
+): ThreadEvent | undefined => {
+  if (event === "metadata") return running(run, attemptOf(seq), threadSeq);
+  if (!event.startsWith(PROTOCOL_EVENT_PREFIX) || event === INTERRUPTED_EVENT) return undefined;
+  return {
+    seq: threadSeq,
+    eventId: String(threadSeq),
+    method: event.slice(PROTOCOL_EVENT_PREFIX.length),
+    namespace: namespaceOf(data),
+    params: data,
+  };
+};
+
+/** Reads a thread as one subscription has asked for it: over its runs, those to come included, without an end. */
+export const readSubscription = (options: SubscriptionReaderOptions): SubscriptionReader => {
+  const { threadId, filter, hub, repository, audiences, open, untilSeen, hasFlushed } = options;
+  const closing = new AbortController();
+  const openedAt = performance.now();
+  let seat: Seat | undefined;
+  let thread: ThreadReader | undefined;
+  /** What the run that is being read has told of what it leaves waiting. */
+  let interrupted: { runId: string; told: string } | undefined;
+  /** What the thread tells next, where it is waited for already. */
+  let upcoming: ReturnType<ThreadReader["next"]> | undefined;
+
+  /** What is asked of the database waits while that is away, as the reading of events does. */
+  const patiently = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
+    await retryPassing(ask, { forMs: PATIENCE_MS, isWanted: () => !closing.signal.aborted });
+  const rowOf = (runId: string): Promise<EndedRow | undefined> =>
+    patiently(() => repository.ended(threadId, runId));
+
+  /** The thread's next news, which may be looked for before they are read. */
+  const ahead = async (): Promise<void> => {
+    upcoming = thread?.next();
+    // A failure is told where they are read.
+    await upcoming?.catch(() => undefined);
+  };
+  const endsFrom = (taken: Seat): EndTelling =>
+    createEndTelling({
+      filter,
+      seat: taken,
+      ahead,
+      newestRun: () => patiently(() => repository.newestRun(threadId)),
+      signal: closing.signal,
+    });
+
+  const wanted = (events: readonly ThreadEvent[]): ThreadEvent[] =>
+    events.filter((event) => filter.matches(event));
+
+  const ownEventsOf = ({ runId, run, events }: ThreadEvents, opening: Opening): ThreadEvent[] => {
+    const told: ThreadEvent[] = [];
+    for (const event of events) {
+      const { threadSeq = 0 } = event;
+      // Of an attempt that lost its run the next one asks again.
+      if (event.event === "metadata") interrupted = undefined;
+      if (event.event === INTERRUPTED_EVENT) interrupted = { runId, told: event.data };
+      if (threadSeq <= opening.since) continue;
+      if (event.event === "metadata" && !isTold(turnOf(threadSeq), opening, filter)) continue;
+      const made = toThreadEvent(run, event);
+      if (made !== undefined) told.push(made);
+    }
+    return wanted(told);
+  };
+
+  const endOf = async ({ runId, run }: ThreadEvents): Promise<EndedRun> => {
+    const told = interrupted?.runId === runId ? interrupted.told : undefined;
+    interrupted = undefined;
+    const ended = endedRun(run, await rowOf(runId), told);
+    seat?.reached(ended.turn);
+    return ended;
+  };
+
+  /**
+   * A reader is lost when its run goes on elsewhere, and also when the run is gone with its thread: nobody would ever tell the
+   * client. Undefined if the connection is to be dropped, so that the client comes back.
+   */
+  const endOfGone = async (
+    run: BegunRun | undefined,
+    opening: Opening,
+    ends: EndTelling,
+  ): Promise<ThreadEvent[] | undefined> => {
+    if (run === undefined || (await rowOf(run.runId)) !== undefined) return undefined;
+    return ends.of(endedRun(run, undefined), opening);
+  };
+
+  async function* read(): AsyncGenerator<Told, "ended" | "lost", undefined> {
+    await patiently(() => untilSeen(closing.signal));
+    if (closing.signal.aborted) return "ended";
+    // Not before: whoever may not see the thread would hold up those who read it.
+    seat = audiences.join(threadId, { isWatcher: filter.isWatcher, hasFlushed, openedAt });
+    const ends = endsFrom(seat);
+    let opening = await patiently(open);
+    if (closing.signal.aborted) return "ended";
+    thread = hub.readThread(threadId, opening.after, "protocol", { endedRunId: opening.waitingRunId });
+    yield { events: [], upTo: Math.max(opening.after, opening.since) };
+    let current: BegunRun | undefined;
+    let isAnew = false;
+    /** The ids of a thread that was made anew are smaller than those before: no other subscription is to wait for them. */
+    const told = (events: ThreadEvent[], upTo: number): Told => ({ events, upTo: isAnew ? Infinity : upTo });
+    for (;;) {
+      const news: Awaited<ReturnType<ThreadReader["next"]>> = await (upcoming ?? thread.next());
+      upcoming = undefined;
+      if (news === "lost") {
+        const end = await endOfGone(current, opening, ends);
+        if (end === undefined || current === undefined) return news;
+        // What is written at the moment of a cut is lost, so this connection goes on.
+        thread.skip();
+        yield told(end, lastSeqOf(current.turn));
+        current = undefined;
+        continue;
+      }
+      if (news === "ended") return news;
+      if (news === "anew") {
+        opening = NOTHING_YET;
+        current = undefined;
+        isAnew = true;
+        yield told([], Infinity);
+        continue;
+      }
+      if (news.runId !== current?.runId) {
+        if (!(await patiently(options.isStillSeen))) return "lost";
+        seat.began(news.run.turn);
+      }
+      current = news.run;
+      if (news.isOver) {
+        for await (const events of ends.tell(await endOf(news), opening)) yield told(events, -1);
+        yield told([], lastSeqOf(news.run.turn));
+      } else yield told(ownEventsOf(news, opening), news.events.at(-1)?.threadSeq ?? 0);
+    }
+  }
+
+  const telling = read();
+  return {
+    async next() {
+      try {
+        return (await telling.next()).value;
+      } catch (error) {
+        // Nobody is left who could miss anything.
+        if (closing.signal.aborted) return "ended";
+        throw error;
+      }
+    },
+    close() {
+      closing.abort();
+      seat?.leave();
+      thread?.close();
+      options.onClose();
+    },
+  };
+};

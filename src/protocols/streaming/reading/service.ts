@@ -1,0 +1,90 @@
+import type { Authorize } from "../../../access/authorize.ts";
+import type { Caller } from "../../../access/caller.ts";
+import type { Signals } from "../../../platform/database/signals.ts";
+import type { Hub } from "../../../engine/events/hub.ts";
+import type { StreamingRepository } from "../repository.ts";
+import type { EventStream } from "../schemas.ts";
+import { openSight, type Sight } from "../sight.ts";
+import { createArrivals } from "./arrivals.ts";
+import { createAudiences } from "./audiences.ts";
+import { createFilter } from "./filter.ts";
+import type { SubscriptionReader } from "./merged-reader.ts";
+import { createOpenings, type Opening } from "./opening.ts";
+import { readSubscription } from "./reader.ts";
+
+export interface ReadingServiceParts {
+  authorize: Authorize;
+  repository: StreamingRepository;
+  hub: Hub;
+  signals: Pick<Signals, "subscribeToThread">;
+}
+
+/** Reading threads over event streaming, whichever transport carries it. */
+export const createReadingService = ({ authorize, repository, hub, signals }: ReadingServiceParts) => {
+  const audiences = createAudiences();
+  const arrivals = createArrivals(signals);
+  const openings = createOpenings(repository);
+  const readers = new Set<SubscriptionReader>();
+
+  const openingOf = async (threadId: string, since: number | string | undefined): Promise<Opening> => {
+    if (typeof since === "number") return await openings.afterSeq(threadId, since);
+    const named = since === undefined ? undefined : await openings.afterEvent(threadId, since);
+    if (named !== undefined) return named;
+    return await openings.fromBeginning(threadId);
+  };
+
+  return {
+    /** How many connections read threads at the moment. */
+    open: () => readers.size,
+
+    /** What the caller sees of a thread, for each subscription anew. Rejects with `forbidden` if he may read no threads at all. */
+    look: (caller: Caller, threadId: string): Promise<Sight> =>
+      openSight({ authorize, repository }, caller, threadId),
+
+    /**
+     * Reads a thread from `since` of the request on; without that from after the event that `lastEventId` names, or from the
+     * beginning. The thread may not exist yet; one that the caller sees is followed when this resolves. Never ends by itself.
+     * `hasFlushed`: see Attendance; `onClose` may be called again.
+     */
+    async read(
+      sight: Sight,
+      request: EventStream,
+      {
+        hasFlushed,
+        lastEventId,
+        userAgent,
+        onClose,
+      }: {
+        hasFlushed: () => boolean;
+        lastEventId?: string | undefined;
+        userAgent?: string | undefined;
+        onClose?: () => void;
+      },
+    ): Promise<SubscriptionReader> {
+      const { threadId } = sight;
+      const since = request.since ?? lastEventId;
+      // A database that is away is waited for once the client is answered.
+      const isSeen = sight.hidesNothing || (await sight.isThere().catch(() => false));
+      // Before the client is answered: he may start a run at once.
+      const unfollow = isSeen ? hub.followThread(threadId, "protocol") : () => undefined;
+      const reader = readSubscription({
+        threadId,
+        filter: createFilter(request, userAgent),
+        hub,
+        repository,
+        audiences,
+        hasFlushed,
+        untilSeen: async (signal) => (isSeen ? undefined : await arrivals.untilThere(sight, signal)),
+        open: () => openingOf(threadId, since),
+        isStillSeen: () => sight.isStillThere(),
+        onClose() {
+          unfollow();
+          readers.delete(reader);
+          onClose?.();
+        },
+      });
+      readers.add(reader);
+      return reader;
+    },
+  };
+};

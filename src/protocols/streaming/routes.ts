@@ -1,0 +1,147 @@
+import { z } from "zod";
+import { errorAnswer } from "../../platform/domain/json-schemas.ts";
+import { deliver } from "../../engine/events/transports/event-sink.ts";
+import { shareSocket } from "../../engine/events/transports/websocket.ts";
+import { createEventStream } from "../../engine/events/transports/server-sent-events.ts";
+import type { AnswerRoom } from "../../http/answer-room.ts";
+import { answerUnknownRoute, refusalOf } from "../../http/errors.ts";
+import type { RoutePlugin } from "../../http/route-plugin.ts";
+import { validated } from "../../http/validation.ts";
+import { commandAnswer, commandEnvelope, eventStreamBody, threadPath } from "./schemas.ts";
+import { createsRun } from "./commands/envelope.ts";
+import { mergeReaders } from "./reading/merged-reader.ts";
+import type { StreamingService } from "./service.ts";
+import { serveSession } from "./sockets/session.ts";
+
+const tags = ["Event streaming"];
+
+const commandRoutes =
+  (service: StreamingService, room: AnswerRoom): RoutePlugin =>
+  async (app) => {
+    app.post(
+      "/threads/:thread_id/commands",
+      {
+        config: { largeBody: true, rate: "reads" },
+        schema: {
+          tags,
+          summary: "Start a run, answer an interrupt, or look at a thread, by a command",
+          description:
+            "What becomes of the command stands in the answer, whose status is 200 also if it was refused.",
+          params: threadPath,
+          body: commandEnvelope,
+          response: { 200: commandAnswer, 404: errorAnswer },
+        },
+      },
+      async (request, reply) => {
+        if (createsRun(request.body)) request.spend("runs");
+        return await service.commands.overHttp(
+          {
+            caller: request.caller,
+            threadId: request.params.thread_id,
+            headers: request.configurableHeaders(),
+            whenLarge: (bytes) => room.reserve(reply.raw, bytes, { isRefusable: true }),
+            onFault: (error) =>
+              request.log.error(
+                { err: error, method: request.body.method, thread_id: request.params.thread_id },
+                "a command failed",
+              ),
+          },
+          request.body,
+        );
+      },
+    );
+  };
+
+const streamRoutes =
+  (service: StreamingService): RoutePlugin =>
+  async (app) => {
+    app.post(
+      "/threads/:thread_id/stream/events",
+      {
+        config: { isRead: true },
+        sse: "manual",
+        schema: {
+          tags,
+          summary: "Stream what a thread tells, over its runs",
+          description:
+            "Stays open over runs, and may be opened before the thread exists. It never ends cleanly: whoever is cut off comes back with the 'seq' of the last event as 'since'.",
+          params: threadPath,
+          body: eventStreamBody,
+          response: { 200: z.string().describe("Server-sent events.") },
+        },
+      },
+      async (request, reply) => {
+        const { "last-event-id": lastEventId } = request.headers;
+        const sight = await service.reading.look(request.caller, request.params.thread_id);
+        const reader = await service.reading.read(sight, request.body, {
+          hasFlushed: () => reply.raw.writableLength === 0,
+          userAgent: request.headers["user-agent"],
+          lastEventId: typeof lastEventId === "string" && lastEventId !== "" ? lastEventId : undefined,
+        });
+        request.releaseBody();
+        const merged = mergeReaders();
+        merged.add(reader);
+        const onFault = (error: unknown): void =>
+          request.log.error(
+            { err: error, thread_id: request.params.thread_id },
+            "a stream was cut off: the events of its thread could not be sent",
+          );
+        // This wire has no event for it: whoever is cut off comes back, and is told by a status.
+        const access = request.holdAccess((caller, once) => sight.askAgain(caller, once));
+        await deliver(merged, createEventStream(reply, {}), onFault, access).finally(access.release);
+      },
+    );
+  };
+
+/** Application's own codes of a WebSocket begin here; behind that stands the status that HTTP would have. */
+const REFUSED = 4_000;
+
+const socketRoutes =
+  (service: StreamingService, elementsAtMost: number): RoutePlugin =>
+  async (app) => {
+    app.route({
+      method: "GET",
+      url: "/threads/:thread_id/stream/events",
+      config: { webSocket: true },
+      schema: { hide: true },
+      handler: (request, reply) => answerUnknownRoute(request, reply),
+      // What is wrong is said by a code of the socket: a browser shows its page no status.
+      wsHandler: async (socket, request) => {
+        const onFault = (error: unknown): void =>
+          request.log.error({ err: error, thread_id: threadId }, "a WebSocket of event streaming failed");
+        let threadId: string | undefined;
+        try {
+          ({ thread_id: threadId } = validated(threadPath, request.params, "The path"));
+          const sight = await service.reading.look(request.caller, threadId);
+          const onIdle = (): void => request.releaseBody();
+          serveSession(socket, {
+            service,
+            holdAccess: (ask) => request.holdAccess(ask),
+            sight,
+            headers: request.configurableHeaders(),
+            elementsAtMost,
+            spend: (envelope) => request.spend(createsRun(envelope) ? "runs" : "reads"),
+            openStream: () => request.openStream(),
+            onFault,
+            onIdle,
+          });
+        } catch (error) {
+          const { status, detail } = refusalOf(error) ?? {
+            status: 500,
+            detail: "The server's log says why.",
+          };
+          if (status === 500) onFault(error);
+          shareSocket(socket).refuse(REFUSED + status, detail);
+        }
+      },
+    });
+  };
+
+/** Commands to a thread and what it tells, over HTTP and WebSockets. `room`: for answers that hold a large state; `elementsAtMost`: of a socket's message. */
+export const createStreamingRoutes =
+  (service: StreamingService, room: AnswerRoom, elementsAtMost: number): RoutePlugin =>
+  async (app) => {
+    await app.register(commandRoutes(service, room));
+    await app.register(streamRoutes(service));
+    await app.register(socketRoutes(service, elementsAtMost));
+  };

@@ -1,0 +1,113 @@
+import { z } from "zod";
+import {
+  goto,
+  jsonObject,
+  jsonValue,
+  optional,
+  storableText,
+  uuid,
+} from "../../platform/domain/json-schemas.ts";
+import { checkpointNs } from "../../platform/domain/json-schemas.ts";
+
+/** Event streaming as the API takes it: commands, and what a connection wants to be told. See `@langchain/protocol`. */
+
+export const threadPath = z.object({ thread_id: uuid });
+
+/** Of a channel, a segment of a namespace or an id. */
+const name = z.string().max(1_000);
+const CHANNELS_AT_MOST = 100;
+const NAMESPACES_AT_MOST = 1_000;
+const SEGMENTS_AT_MOST = 100;
+
+const namespace = z.array(name).max(SEGMENTS_AT_MOST);
+
+/** What a connection, or a subscription of a socket, wants to be told. */
+export const eventStreamBody = z
+  .object({
+    channels: z
+      .array(name)
+      .min(1)
+      .max(CHANNELS_AT_MOST)
+      .describe("values, messages, lifecycle, custom:NAME, …"),
+    namespaces: optional(z.array(namespace).max(NAMESPACES_AT_MOST)).describe(
+      "Prefixes of the paths of graphs; a segment without ':' stands for all executions of that name. All if left out.",
+    ),
+    depth: optional(z.int().min(0)).describe("How far below a prefix."),
+    since: optional(z.int().min(0).max(Number.MAX_SAFE_INTEGER)).describe(
+      "The 'seq' of the last event that the client has.",
+    ),
+  })
+  .meta({ id: "EventStreamRequest" });
+export type EventStream = z.output<typeof eventStreamBody>;
+
+/** A command in its envelope; what its `params` have to be, its method says. */
+export const commandEnvelope = z
+  .object({
+    id: z.int(),
+    method: z.string().max(1_000),
+    params: optional(jsonObject).transform((params) => params ?? {}),
+  })
+  .meta({ id: "Command" });
+export type CommandEnvelope = z.output<typeof commandEnvelope>;
+
+const answer = { interrupt_id: storableText.min(1), namespace: optional(namespace), response: jsonValue };
+
+/** One answer, or several; the rest goes to the run that resumes. */
+export const respondParams = z.union([
+  z.object({ responses: z.array(z.object(answer)).min(1).max(1_000) }),
+  z.object(answer).transform((one) => ({ responses: [one] })),
+]);
+
+export const respondUpdate = z.object({ update: optional(jsonObject), goto: optional(goto) });
+
+export const forkParams = z.object({
+  checkpoint_id: uuid,
+  input: jsonValue,
+  config: optional(jsonObject),
+});
+
+export const treeParams = z.object({ run_id: optional(uuid) });
+
+/** A checkpoint's namespace, from the path of its graph. */
+const path = optional(namespace)
+  .transform((segments) => (segments ?? []).join("|"))
+  .pipe(checkpointNs);
+
+export const stateParams = z.object({
+  namespace: path,
+  keys: optional(z.array(storableText.max(1_000)).max(1_000)),
+});
+
+const CHECKPOINTS = 10;
+export const listCheckpointsParams = z.object({
+  namespace: path,
+  limit: optional(z.int().min(1).max(1_000)).transform((limit) => limit ?? CHECKPOINTS),
+  before: optional(uuid),
+});
+
+export const unsubscribeParams = z.object({ subscription_id: name });
+
+const ERROR_CODES = [
+  "invalid_argument",
+  "unknown_command",
+  "unknown_error",
+  "no_such_run",
+  "no_such_subscription",
+  "no_such_namespace",
+  "no_such_interrupt",
+  "no_such_checkpoint",
+  "permission_denied",
+  "not_supported",
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+const meta = z.object({ thread_id: uuid, applied_through_seq: z.int().optional() });
+
+/** What a command is answered with, always with status 200. */
+export const commandAnswer = z
+  .discriminatedUnion("type", [
+    z.object({ type: z.literal("success"), id: z.int(), result: jsonObject, meta: meta.optional() }),
+    z.object({ type: z.literal("error"), id: z.int(), error: z.enum(ERROR_CODES), message: z.string() }),
+  ])
+  .meta({ id: "CommandResponse" });
+export type CommandAnswer = z.output<typeof commandAnswer>;

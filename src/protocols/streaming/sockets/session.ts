@@ -1,0 +1,188 @@
+import type { WebSocket } from "ws";
+import type { HeldAccess } from "../../../access/asking-again.ts";
+import type { AskAgain } from "../../../access/asking/groups.ts";
+import { deliver } from "../../../engine/events/transports/event-sink.ts";
+import { createSocketSink, shareSocket } from "../../../engine/events/transports/websocket.ts";
+import { parseBody } from "../../../http/bodies.ts";
+import { refusalOf as refusalOfRequest } from "../../../http/errors.ts";
+import { validated } from "../../../http/validation.ts";
+import { newId } from "../../../platform/lib/ids.ts";
+import { CommandError, refusalOf } from "../commands/envelope.ts";
+import { mergeReaders } from "../reading/merged-reader.ts";
+import type { StreamingService } from "../service.ts";
+import type { Sight } from "../sight.ts";
+import {
+  commandEnvelope,
+  eventStreamBody,
+  unsubscribeParams,
+  type CommandAnswer,
+  type CommandEnvelope,
+} from "../schemas.ts";
+
+export interface SessionParts {
+  service: StreamingService;
+  /** Has it asked again whether the caller may go on; held until the socket closes. */
+  holdAccess: (ask: AskAgain) => HeldAccess;
+  /** Of the request that opened it; each subscription has one of its own. */
+  sight: Sight;
+  /** Headers of the request that opened it, which runs find in their configuration. */
+  headers: Readonly<Record<string, string>> | undefined;
+  /** Elements that a message may hold. */
+  elementsAtMost: number;
+  /** Counts a command as a request of its caller; throws `tooMany`. */
+  spend: (envelope: CommandEnvelope) => void;
+  /** Counts a subscription as a stream of its caller, until what it answers is called; throws `tooMany`. */
+  openStream: () => () => void;
+  onFault: (error: unknown) => void;
+  /** Told whenever all that the client has sent is answered. */
+  onIdle: () => void;
+}
+
+/** As both SDKs do. Whoever has not answered the one before is gone. */
+const PING_EVERY_MS = 20_000;
+/** Of RFC 6455: the client may not go on. */
+const POLICY_VIOLATION = 1_008;
+/** Each is a reader of its own. */
+const SUBSCRIPTIONS_AT_MOST = 100;
+
+/** What is answered to a message that is no command; it has no id to name. */
+interface Unreadable extends Omit<Extract<CommandAnswer, { type: "error" }>, "id"> {
+  id: null;
+}
+
+/** A socket holds what it is to send until its client takes it, and several of them at once: HTTP has a place for such answers. */
+const whenLarge = async (): Promise<never> => {
+  throw new CommandError("not_supported", "This state is too large for a WebSocket: read it over HTTP.");
+};
+
+const keepAlive = (socket: WebSocket): void => {
+  let isAlive = true;
+  socket.on("pong", () => {
+    isAlive = true;
+  });
+  const timer = setInterval(() => {
+    // Nothing is read of a socket whose command is being worked off, and so no answer to a ping.
+    if (socket.isPaused) {
+      isAlive = true;
+      return;
+    }
+    if (!isAlive) return socket.terminate();
+    isAlive = false;
+    socket.ping();
+  }, PING_EVERY_MS);
+  socket.once("close", () => clearInterval(timer));
+};
+
+/** A client's socket: commands come in and are answered one after the other, events of its subscriptions go out. */
+export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
+  const { service, headers, elementsAtMost, spend, onFault, onIdle } = parts;
+  const { threadId } = parts.sight;
+  const shared = shareSocket(socket);
+  const subscriptions = new Map<string, { sight: Sight; end: () => void }>();
+  const access = parts.holdAccess(async (caller, once) => {
+    await parts.sight.askAgain(caller, once);
+    for (const { sight } of subscriptions.values()) await sight.askAgain(caller, once);
+  });
+  let busy: Promise<void> = Promise.resolve();
+  /** Messages that have come and are not answered yet. */
+  let waiting = 0;
+  // Subscriptions come one after the other, and by the first a short run would have ended before the next is there.
+  const merged = mergeReaders(() => (waiting > 0 ? busy : undefined));
+
+  const answer = async (message: CommandAnswer | Unreadable): Promise<void> => {
+    if ((await shared.send({ data: JSON.stringify(message) })) === "stalled") shared.drop();
+  };
+
+  const subscribe = async ({ id, params }: CommandEnvelope): Promise<void> => {
+    if (subscriptions.size >= SUBSCRIPTIONS_AT_MOST) {
+      throw new CommandError(
+        "invalid_argument",
+        `A socket has at most ${SUBSCRIPTIONS_AT_MOST} subscriptions.`,
+      );
+    }
+    const request = validated(eventStreamBody, params, "The params");
+    const sight = await service.reading.look(access.caller, threadId);
+    const reader = await service.reading.read(sight, request, {
+      hasFlushed: () => socket.bufferedAmount === 0,
+      onClose: parts.openStream(),
+    });
+    const subscriptionId = newId();
+    // Nothing is told before the answer, which `merged` waits for.
+    subscriptions.set(subscriptionId, { sight, end: merged.add(reader) });
+    await answer({
+      type: "success",
+      id,
+      result: { subscription_id: subscriptionId },
+      meta: { thread_id: threadId },
+    });
+  };
+
+  const unsubscribe = async ({ id, params }: CommandEnvelope): Promise<void> => {
+    const { subscription_id: subscriptionId } = validated(unsubscribeParams, params, "The params");
+    const subscription = subscriptions.get(subscriptionId);
+    if (subscription === undefined) {
+      throw new CommandError("no_such_subscription", `There is no subscription '${subscriptionId}'.`);
+    }
+    subscription.end();
+    subscriptions.delete(subscriptionId);
+    await answer({ type: "success", id, result: {}, meta: { thread_id: threadId } });
+  };
+
+  const perform = async (envelope: CommandEnvelope): Promise<void> => {
+    try {
+      spend(envelope);
+      if (envelope.method === "subscription.subscribe") return await subscribe(envelope);
+      if (envelope.method === "subscription.unsubscribe") return await unsubscribe(envelope);
+    } catch (error) {
+      return await answer(refusalOf(envelope.id, error, onFault));
+    }
+    await answer(
+      await service.commands.overSocket(
+        { caller: access.caller, threadId, headers, whenLarge, onFault },
+        envelope,
+      ),
+    );
+  };
+
+  const receive = async (text: string): Promise<void> => {
+    let envelope: CommandEnvelope;
+    try {
+      envelope = validated(commandEnvelope, parseBody(text, elementsAtMost), "The message");
+    } catch (error) {
+      // Not `refusalOf`: there is nothing that could be our fault.
+      const { message } = error as Error;
+      return await answer({ type: "error", id: null, error: "invalid_argument", message });
+    }
+    await perform(envelope);
+  };
+
+  socket.on("message", (data, isBinary) => {
+    // Takes no more until all are answered. What came in one piece is given message by message all the same, also while the
+    // socket is paused: resumed after each of them, it took in a piece of a thousand messages for each that was answered.
+    socket.pause();
+    waiting += 1;
+    const text = isBinary ? "" : String(data as Buffer);
+    busy = busy
+      .then(() => (shared.isGone ? undefined : receive(text)))
+      .catch((error: unknown) => {
+        onFault(error);
+        shared.drop();
+      })
+      .finally(() => {
+        waiting -= 1;
+        if (waiting > 0) return;
+        onIdle();
+        socket.resume();
+      });
+  });
+  const refuse = (reason: unknown): void =>
+    shared.refuse(POLICY_VIOLATION, refusalOfRequest(reason)?.detail ?? "Access could not be checked.");
+  void deliver(merged, createSocketSink(shared), onFault, { refuse });
+  keepAlive(socket);
+  access.signal.addEventListener("abort", () => refuse(access.signal.reason));
+  socket.once("close", () => access.release());
+  socket.once(
+    "close",
+    service.addSocket(() => busy),
+  );
+};

@@ -1,0 +1,168 @@
+import { createHash } from "node:crypto";
+import { basename, dirname, extname } from "node:path";
+import type { Message, OutputFile, Plugin } from "esbuild";
+import type { UiConfig, UiEntry } from "../../graphs/project/ui.ts";
+import { namesOfComponents } from "./component-names.ts";
+import { tailwindAdvice, tailwindOf } from "./tailwind.ts";
+
+/** A file as a page loads it. */
+export interface UiFile {
+  /** Changes with its contents, so that a page may keep the file for ever. */
+  name: string;
+  contents: Buffer;
+  contentType: string;
+}
+
+/** All that a page needs to show the components of one entry. */
+export interface UiBundle {
+  /** What the script calls itself in the page; it has a function `render(name, shadowRootId)`. */
+  globalName: string;
+  script: UiFile;
+  styles: readonly UiFile[];
+  /** Names of the components; undefined if they can't be known without a page. */
+  componentNames: ReadonlySet<string> | undefined;
+  /** What should be done about it; undefined if all is well. */
+  advice: string | undefined;
+}
+
+type UiSurroundings = Pick<UiConfig, "shared" | "folder">;
+
+/** The components could not be bundled: what is wrong, and where. For the log; it names files. */
+export class UiBuildError extends Error {
+  override readonly name = "UiBuildError";
+}
+
+/**
+ * What the loader of the SDK (`@langchain/langgraph-sdk/react-ui`) hands out in the page, with what is below them: a
+ * component must use the page's own React, or its hooks don't work.
+ */
+const OF_THE_PAGE = ["react", "react-dom", "@langchain/langgraph-sdk"];
+
+const isOf = (name: string, packages: readonly string[]): boolean =>
+  packages.some((one) => name === one || name.startsWith(`${one}/`));
+
+/** Lets imports of those packages read what the page has. `LGUI_REQUIRE` is the loader's function for that. */
+const sharing = (packages: readonly string[]): Plugin => ({
+  name: "packages-of-the-page",
+  setup(build) {
+    build.onResolve({ filter: /^[^./]/ }, ({ path }) =>
+      isOf(path, packages) ? { path, namespace: "page" } : undefined,
+    );
+    build.onLoad({ filter: /.*/, namespace: "page" }, ({ path }) => ({
+      contents: `module.exports = globalThis[Symbol.for("LGUI_REQUIRE")](${JSON.stringify(path)});`,
+      loader: "js",
+    }));
+  },
+});
+
+/**
+ * What the loader expects of a script: `render` puts an element into the shadow root that the loader has made, and gives it
+ * and the component to the loader's store. `names` is for this server alone.
+ */
+const entryOf = (file: string): string => `
+import components from ${JSON.stringify(`./${basename(file)}`)};
+export const names = Object.keys(components);
+export const render = (name, shadowRootId) => {
+  const root = document.getElementById(shadowRootId)?.shadowRoot;
+  if (root == null) return;
+  const component = Object.hasOwn(components, name) ? components[name] : undefined;
+  if (component === undefined) throw new Error("There is no component '" + name + "'.");
+  const element = document.createElement("div");
+  root.appendChild(element);
+  globalThis[Symbol.for("LGUI_EXT_STORE")].respond(shadowRootId, component, element);
+};
+`;
+
+/** The loader's browsers; it uses what came with it itself. */
+const TARGET = "es2022";
+
+/** Pictures and fonts become a part of what uses them: a relative address in a script would be one of the page. */
+const AS_DATA = Object.fromEntries(
+  [".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg", ".woff", ".woff2", ".ttf", ".otf"].map(
+    (extension) => [extension, "dataurl" as const],
+  ),
+);
+
+const DIGITS_OF_GLOBAL_NAME = 8;
+const DIGITS_OF_FILE_NAME = 16;
+
+const digest = (contents: string | Uint8Array, digits: number): string =>
+  createHash("sha256").update(contents).digest("hex").slice(0, digits);
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+};
+
+const toFile = ({ path, contents }: OutputFile): UiFile => {
+  const extension = extname(path);
+  return {
+    name: `ui-${digest(contents, DIGITS_OF_FILE_NAME)}${extension}`,
+    contents: Buffer.from(contents),
+    contentType: CONTENT_TYPES[extension] ?? "application/octet-stream",
+  };
+};
+
+const sentenceOf = ({ text, location }: Message): string =>
+  location === null ? text : `${location.file}:${location.line}:${location.column + 1}: ${text}`;
+
+const failureOf = ({ name, file }: UiEntry, thrown: unknown): UiBuildError => {
+  const errors = (thrown as { errors?: Message[] }).errors ?? [];
+  const sentences = errors.length > 0 ? errors.map(sentenceOf) : [String(thrown)];
+  return new UiBuildError(
+    `The components of '${name}' (${file}) can't be bundled: ${sentences.join("; ")}.`,
+    {
+      cause: thrown,
+    },
+  );
+};
+
+const pluginsOf = (entry: UiEntry, { shared, folder }: UiSurroundings): Plugin[] => {
+  try {
+    return [sharing([...OF_THE_PAGE, ...shared]), ...tailwindOf(entry.file, folder)];
+  } catch (error) {
+    throw failureOf(entry, error);
+  }
+};
+
+/**
+ * Bundles the components of an entry with all that they import, styles included. esbuild does it in a process of its own,
+ * so the event loop goes on. Throws UiBuildError.
+ */
+export const bundleUi = async (entry: UiEntry, surroundings: UiSurroundings): Promise<UiBundle> => {
+  const { name, file } = entry;
+  // Two names may differ in what an identifier can't hold only.
+  const globalName = `__LGUI_${name.replace(/\W/g, "_")}_${digest(name, DIGITS_OF_GLOBAL_NAME)}`;
+  const plugins = pluginsOf(entry, surroundings);
+  // Only whoever has components pays for loading it.
+  const { build } = await import("esbuild");
+  const result = await build({
+    stdin: { contents: entryOf(file), resolveDir: dirname(file), sourcefile: "ui-entry.js" },
+    absWorkingDir: dirname(file),
+    outdir: dirname(file),
+    write: false,
+    bundle: true,
+    minify: true,
+    legalComments: "none",
+    format: "iife",
+    globalName,
+    platform: "browser",
+    target: TARGET,
+    jsx: "automatic",
+    loader: AS_DATA,
+    plugins,
+    logLevel: "silent",
+  }).catch((error: unknown) => {
+    throw failureOf(entry, error);
+  });
+  const script = result.outputFiles.find(({ path }) => path.endsWith(".js"));
+  if (script === undefined) throw failureOf(entry, "esbuild made no script of them");
+  const styles = result.outputFiles.filter(({ path }) => path.endsWith(".css"));
+  return {
+    globalName,
+    script: toFile(script),
+    styles: styles.map(toFile),
+    componentNames: await namesOfComponents(script.text, globalName),
+    advice: styles.map(({ text }) => tailwindAdvice(text)).find((advice) => advice !== undefined),
+  };
+};

@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { malformed } from "../../platform/domain/errors.ts";
+import { errorAnswer } from "../../platform/domain/json-schemas.ts";
+import type { RoutePlugin } from "../../http/route-plugin.ts";
+import { addressFor } from "./fragment.ts";
+import { uiBody, uiFilePath, uiPath } from "./schemas.ts";
+import type { UiService } from "./service.ts";
+
+const tags = ["UI"];
+
+const fileText = z.custom<Buffer>().meta({ type: "string" });
+
+/** A file's name changes with its contents. */
+const FOR_EVER = "public, max-age=31536000, immutable";
+
+/** Components of generative user interfaces (`ui` of langgraph.json), for the loader of the SDK. */
+export const createUiRoutes =
+  (service: UiService): RoutePlugin =>
+  async (app) => {
+    app.post(
+      "/ui/:assistant_id",
+      {
+        config: { isRead: true },
+        schema: {
+          tags,
+          summary: "HTML that shows a component of an assistant in a page",
+          params: uiPath,
+          body: uiBody,
+          response: {
+            200: { description: "A fragment", content: { "text/html": { schema: z.string() } } },
+            404: errorAnswer,
+          },
+        },
+      },
+      async (request, reply) => {
+        const address = addressFor(request.headers);
+        if (address === undefined)
+          throw malformed("The request has no Host that a page could load files from.");
+        const fragment = await service.fragment(request.caller, request.params.assistant_id, {
+          component: request.body.name,
+          address: `${address}${app.mountPrefix}`,
+        });
+        return await reply.type("text/html; charset=utf-8").send(fragment);
+      },
+    );
+
+    app.get(
+      "/ui/:assistant_id/:file",
+      {
+        schema: {
+          tags,
+          summary: "A script or styles of components",
+          security: [],
+          params: uiFilePath,
+          response: {
+            200: { description: "The file", content: { "text/javascript": { schema: fileText } } },
+            404: errorAnswer,
+          },
+        },
+      },
+      async (request, reply) => {
+        const { contents, contentType } = await service.file(
+          request.params.assistant_id,
+          request.params.file,
+        );
+        return await reply
+          .headers({
+            "cache-control": FOR_EVER,
+            "x-content-type-options": "nosniff",
+            // For pages that ask that of all they load.
+            "cross-origin-resource-policy": "cross-origin",
+          })
+          .type(contentType)
+          .send(contents);
+      },
+    );
+  };

@@ -1,0 +1,97 @@
+import type { Caller } from "../../access/caller.ts";
+import type { Visibility } from "../../access/visibility.ts";
+import type { Database } from "../../platform/database/database.ts";
+import type { WebhookDeliveryRow } from "../../platform/database/tables.ts";
+import type { Deliveries } from "../../engine/outbox/deliveries.ts";
+import { userCountedAs } from "../../engine/queue/counted-as.ts";
+import { openWebhook } from "../../engine/queue/webhook-address.ts";
+import type { DeliverySearch } from "./schemas.ts";
+
+const SHOWN = [
+  "run_id",
+  "thread_id",
+  "assistant_id",
+  "url",
+  "run_status",
+  "run_ended_at",
+  "state",
+  "failures",
+  "due_at",
+  "give_up_at",
+  "last_attempt_at",
+  "last_status",
+  "last_error",
+  "settled_at",
+] as const satisfies readonly (keyof WebhookDeliveryRow)[];
+/** All but what the receiver is sent, which may be megabytes. */
+export type DeliveryRow = Pick<WebhookDeliveryRow, (typeof SHOWN)[number]>;
+const COLUMNS = SHOWN.map((column) => `d.${column}`).join(", ");
+
+/** The thread of the delivery `d`, and none that was made later under the same id, by whoever knew that. Index: threads_pkey. */
+const ITS_THREAD = `from threadloom.threads thread where thread.thread_id = d.thread_id
+        and thread.created_at <= d.run_created_at`;
+
+/** Who asks, and what of threads he may see. */
+export interface DeliveryView {
+  visibility: Visibility<"threads">;
+  caller: Caller;
+}
+
+/** What of the outbox callers may see and send again. */
+export const createDeliveryRepository = (database: Database, deliveries: Pick<Deliveries, "replay">) => {
+  /**
+   * A delivery, the row `d`, is visible with its run's thread. One whose thread is gone, as that of a threadless run mostly
+   * is, is visible to the user whose run it was, and to who sees every thread. While the thread is there it alone counts: it may
+   * be another's by now.
+   */
+  const deliveryVisible = ({ visibility, caller }: DeliveryView, values: unknown[]): string =>
+    visibility.condition("thread.metadata", values, (condition) => {
+      const ofThread = `exists (select ${ITS_THREAD} and (${condition}))`;
+      const names = userCountedAs(database.cipher, caller);
+      if (names.length === 0) return ofThread;
+      return `${ofThread} or d.caller = any($${values.push(names)}::text[]) and not exists (select ${ITS_THREAD})`;
+    });
+
+  return {
+    /** Index: webhook_deliveries_pkey. */
+    async find(view: DeliveryView, runId: string): Promise<DeliveryRow | undefined> {
+      const values: unknown[] = [runId];
+      const visible = deliveryVisible(view, values);
+      const text = `select ${COLUMNS} from threadloom.webhook_deliveries d where d.run_id = $1 and ${visible}`;
+      const [row] = await database.query<DeliveryRow>(text, values);
+      return row && openWebhook(database.cipher, row);
+    },
+
+    /**
+     * In the order of the runs' ids, which is that of their creation; one row more than was asked for. Indexes:
+     * webhook_deliveries_pkey, webhook_deliveries_failed, webhook_deliveries_of_thread. Rejects like `boundedRead`.
+     */
+    async page(
+      view: DeliveryView,
+      { state, thread_id: threadId, limit, offset, sort_order: order }: DeliverySearch,
+      signal?: AbortSignal,
+    ): Promise<DeliveryRow[]> {
+      const values: unknown[] = [limit + 1, offset];
+      const clauses = [deliveryVisible(view, values)];
+      // As a literal, one of three: the planner can't know that a parameter is what a partial index is about.
+      if (state !== undefined) clauses.push(`d.state = '${state}'`);
+      if (threadId !== undefined) clauses.push(`d.thread_id = $${values.push(threadId)}::uuid`);
+      const rows = await database.boundedRead<DeliveryRow>(
+        `select ${COLUMNS} from threadloom.webhook_deliveries d where ${clauses.join(" and ")}
+       order by d.run_id ${order ?? "desc"} limit $1::int offset $2::int`,
+        values,
+        signal,
+      );
+      return rows.map((row) => openWebhook(database.cipher, row));
+    },
+
+    /** False if it is not there, or hidden. */
+    async replay(view: DeliveryView, runId: string): Promise<boolean> {
+      const values: unknown[] = [runId];
+      const where = `d.run_id = $1 and ${deliveryVisible(view, values)}`;
+      return (await deliveries.replay(where, values)).length > 0;
+    },
+  };
+};
+
+export type DeliveryRepository = ReturnType<typeof createDeliveryRepository>;

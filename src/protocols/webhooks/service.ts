@@ -1,0 +1,59 @@
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import { deliveryNotFound } from "../../platform/domain/errors.ts";
+import { toDelivery } from "./record.ts";
+import type { DeliveryRepository } from "./repository.ts";
+import type { DeliverySearch, WebhookDelivery } from "./schemas.ts";
+
+export interface WebhookServiceParts {
+  authorize: Authorize;
+  repository: DeliveryRepository;
+  /** Something is due again. */
+  onReplayed: () => void;
+}
+
+/**
+ * Deliveries of webhooks. They belong to the threads of their runs: who may read a thread sees what was told of its
+ * runs, who may change it sends that again. Once the thread is gone they belong to the user whose run it was.
+ */
+export const createWebhookService = ({ authorize, repository, onReplayed }: WebhookServiceParts) => {
+  const get = async (caller: Caller, runId: string): Promise<WebhookDelivery> => {
+    const visibility = await authorize(caller, "threads", "read", { run_id: runId });
+    const row = await repository.find({ visibility, caller }, runId);
+    if (row === undefined) throw deliveryNotFound(runId);
+    return toDelivery(row);
+  };
+
+  return {
+    /** Throws `deliveryNotFound`. */
+    get,
+
+    /** `next`: undefined on the last page. */
+    async search(
+      caller: Caller,
+      search: DeliverySearch,
+      signal?: AbortSignal,
+    ): Promise<{ deliveries: WebhookDelivery[]; next: number | undefined }> {
+      const { limit, offset } = search;
+      const visibility = await authorize(caller, "threads", "search", { limit, offset });
+      const found = await repository.page({ visibility, caller }, search, signal);
+      return {
+        deliveries: found.slice(0, search.limit).map(toDelivery),
+        next: found.length > search.limit ? search.offset + search.limit : undefined,
+      };
+    },
+
+    /** Sends it again, with the same id, whatever became of it. Throws `deliveryNotFound`. */
+    async replay(caller: Caller, runId: string): Promise<WebhookDelivery> {
+      const visibility = await authorize(caller, "threads", "update", { metadata: {} });
+      const view = { visibility, caller };
+      if (!(await repository.replay(view, runId))) throw deliveryNotFound(runId);
+      const row = await repository.find(view, runId);
+      onReplayed();
+      if (row === undefined) throw deliveryNotFound(runId);
+      return toDelivery(row);
+    },
+  };
+};
+
+export type WebhookService = ReturnType<typeof createWebhookService>;

@@ -1,0 +1,67 @@
+import { isIP } from "node:net";
+import { invalid } from "../../platform/domain/errors.ts";
+import type { WebhookConfig } from "../../graphs/project/webhooks.ts";
+import { refusalOf } from "./addresses.ts";
+
+/** Stands for this server in the place of a host. */
+const OWN = "http://own.invalid";
+
+/** Path and query of one of this server's own routes; undefined if the text names another host, or is no path. */
+export const ownRouteOf = (text: string): string | undefined => {
+  // `//host` and `/\host` are other hosts; the parser of addresses knows all their spellings.
+  if (!text.startsWith("/") || !URL.canParse(text, OWN)) return undefined;
+  const { origin, pathname, search } = new URL(text, OWN);
+  return origin === OWN ? `${pathname}${search}` : undefined;
+};
+
+/** The host of an address, as an address without brackets or as a name. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
+
+const isLocalName = (host: string): boolean => /^(.+\.)?localhost\.?$/.test(host);
+
+const isAllowedDomain = (host: string, domains: readonly string[]): boolean => {
+  const name = host.replace(/\.$/, "");
+  return domains.some((allowed) =>
+    allowed.startsWith("*.") ? name.endsWith(allowed.slice(1)) : name === allowed,
+  );
+};
+
+/** Why an absolute address may not be called, as the end of a sentence; undefined if it may, as far as it says itself. */
+const urlRefusal = (url: URL, config: WebhookConfig): string | undefined => {
+  const { requireHttps, allowedDomains, allowedPorts } = config;
+  if (url.protocol !== "https:" && url.protocol !== "http:") return "must be an http or https address";
+  if (requireHttps && url.protocol !== "https:") return "must be an https address";
+  const host = hostOf(url);
+  if (allowedDomains !== undefined && !isAllowedDomain(host, allowedDomains))
+    return `names '${host}', which 'allowed_domains' does not have`;
+  const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+  if (allowedPorts !== undefined && !allowedPorts.includes(port))
+    return `names port ${port}, which 'allowed_ports' does not have`;
+  if (isLocalName(host)) return config.allowsLoopback ? undefined : "names this machine, which is refused";
+  const refusal = isIP(host) === 0 ? undefined : refusalOf(host, config);
+  return refusal === undefined ? undefined : `names '${host}', which is ${refusal}`;
+};
+
+/**
+ * Why a webhook is refused, as the end of "'webhook' …"; undefined if it may be called, as far as its text says. What a
+ * name stands for is looked at when it is called (request.ts).
+ */
+export const webhookRefusal = (text: string, config: WebhookConfig): string | undefined => {
+  if (config.disabled) return "can't be used: webhooks are disabled on this server";
+  if (text.length > config.maxUrlLength) return `is longer than ${config.maxUrlLength} characters`;
+  if (ownRouteOf(text) !== undefined)
+    return config.allowsOwnRoutes
+      ? undefined
+      : "must be an absolute address: those of this server are refused";
+  if (text.startsWith("/") || !URL.canParse(text))
+    return "must be an http or https address, or a path like /hook";
+  return urlRefusal(new URL(text), config);
+};
+
+/** Throws `invalid` for a webhook that may not be called. */
+export const createWebhookCheck =
+  (config: WebhookConfig) =>
+  (webhook: string | undefined): void => {
+    const refusal = webhook === undefined ? undefined : webhookRefusal(webhook, config);
+    if (refusal !== undefined) throw invalid(`'webhook' ${refusal}.`);
+  };

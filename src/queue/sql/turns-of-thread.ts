@@ -1,8 +1,0 @@
-import type { Queryable } from "../../database/database.ts";
-
-/** Index: threads_pkey. */
-const TURNS = "select turns from threadloom.threads where thread_id = $1";
-
-/** See queue/README.md. The caller holds the thread's lock. */
-export const turnsOfThread = async (transaction: Queryable, threadId: string): Promise<number | undefined> =>
-  (await transaction.query<{ turns: number }>(TURNS, [threadId]))[0]?.turns;

@@ -1,0 +1,50 @@
+import { createAnswerRoom } from "../../http/answer-room.ts";
+import { createApp } from "../../http/app.ts";
+import { originsOf } from "../../http/origins.ts";
+import type { Config } from "../../platform/config/config.ts";
+import { ANONYMOUS } from "../../access/caller.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { GraphConfig } from "../../graphs/project/langgraph-json.ts";
+import { createStatusRoutes } from "../../api/status/routes.ts";
+import { securityOf } from "./auth.ts";
+import { apiRoutes } from "./compose.ts";
+import { connectionLimitsOf } from "./limits.ts";
+import type { Services } from "./services.ts";
+
+/** Routes ask a service when a request comes; here none does. Whatever is taken of it is the same again. */
+const nobody: unknown = new Proxy(() => undefined, { get: () => nobody });
+
+/**
+ * What `/openapi.json` of a server with this configuration says, without a server: nothing is opened, and no graph is loaded.
+ * @param project what langgraph.json says
+ */
+export const apiDocument = async (
+  config: Config,
+  project: Pick<GraphConfig, "http" | "auth">,
+  logger: Logger,
+): Promise<JsonObject> => {
+  const { http } = project;
+  const answerRoom = createAnswerRoom();
+  const services = nobody as Services;
+  const app = await createApp({
+    logger,
+    answerRoom,
+    authenticate: () => ANONYMOUS,
+    security: securityOf(config.unsafeIgnoreAuth ? undefined : project.auth),
+    bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
+    connectionLimits: connectionLimitsOf(config),
+    cors: { origins: originsOf({ named: [], rules: http.cors, hasKeys: () => false }), rules: http.cors },
+    rules: http,
+    routes: [
+      createStatusRoutes(services.status, { meta: !http.disabled.has("meta") }),
+      ...apiRoutes(config, services, { answerRoom, disabled: http.disabled }),
+    ],
+  });
+  try {
+    await app.ready();
+    return app.swagger() as unknown as JsonObject;
+  } finally {
+    await app.close();
+  }
+};

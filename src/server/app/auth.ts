@@ -1,0 +1,118 @@
+import { createAuthenticateUsers, type ApiKeys, type Authenticate } from "../../access/api-keys.ts";
+import { createUserAuthentication } from "../../access/auth/authenticate.ts";
+import { createDecisions } from "../../access/auth/decisions.ts";
+import { readHandlers } from "../../access/auth/handlers.ts";
+import {
+  createAssertKnown,
+  createAuthorize,
+  type AssertKnown,
+  type Authorize,
+} from "../../access/authorize.ts";
+import { systemAssistantId } from "../../platform/domain/assistant-ids.ts";
+import { createModuleLoader } from "../../graphs/modules.ts";
+import type { ApiSecurity } from "../../http/sign-in.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { AuthConfig } from "../../graphs/project/auth.ts";
+import { GraphLoadError, type GraphEntry } from "../../graphs/project/langgraph-json.ts";
+
+/** Who is let in, and who may do what. */
+export interface Access {
+  authenticate: Authenticate;
+  authorize: Authorize;
+  assertKnown: AssertKnown;
+  /** Whether callers have to show who they are, as of this moment. */
+  readonly isGuarded: boolean;
+  /** How they may do so, in words for the log. */
+  readonly ways: readonly string[];
+  security: ApiSecurity | undefined;
+}
+
+/** @throws GraphLoadError for a module that can't be loaded, and for an export that is no `Auth` */
+export const loadHandlers = async ({ file, exportName }: AuthConfig): ReturnType<typeof handlersIn> => {
+  const subject = "auth.path";
+  const entry = { id: "auth", file, exportName, description: undefined, subject };
+  const modules = await createModuleLoader([entry]);
+  const { exported } = await modules.load(entry);
+  return await handlersIn(exported, `${subject} (${file}): '${exportName}'`);
+};
+
+const handlersIn = async (exported: unknown, subject: string) => {
+  const handlers = readHandlers(await exported);
+  if (typeof handlers === "string") throw new GraphLoadError(`${subject} ${handlers}.`);
+  return handlers;
+};
+
+const tellWhatIsOpen = ({ letsStudioIn }: AuthConfig, uncovered: readonly string[], logger: Logger): void => {
+  if (uncovered.length > 0) {
+    logger.warn(
+      { events: uncovered },
+      "no handler of auth covers these events: every user may do them, with everybody's records",
+    );
+  }
+  if (letsStudioIn) {
+    logger.warn(
+      "auth.disable_studio_auth is false: whoever sends the header 'x-auth-scheme: langsmith' is let in as Studio, " +
+        "without any proof; what Studio may do, the handlers of auth decide",
+    );
+  }
+};
+
+/** What an `Auth` that does not say otherwise is taken to read. */
+const BEARER: ApiSecurity = {
+  securitySchemes: { token: { type: "http", scheme: "bearer" } },
+  security: [{ token: [] }],
+};
+
+/** How callers of a deployment with these handlers show who they are; undefined: by API keys. */
+export const securityOf = (auth: AuthConfig | undefined): ApiSecurity | undefined =>
+  auth === undefined ? undefined : (auth.openapi ?? BEARER);
+
+export interface AccessParts {
+  /** `auth` of langgraph.json; undefined: there are no handlers, and keys alone are asked for. */
+  auth: AuthConfig | undefined;
+  entries: readonly Pick<GraphEntry, "id">[];
+  apiKeys: ApiKeys;
+  /** Keys of metadata whose values are sealed; undefined: none. */
+  sealedKeys: ReadonlySet<string> | undefined;
+  logger: Logger;
+}
+
+/** Who is let in, by keys and by the handlers that `auth` names, which are loaded here. */
+export const openAccess = async (parts: AccessParts): Promise<Access> => {
+  const { auth, entries, apiKeys, sealedKeys, logger } = parts;
+  const keysInUse = (): readonly string[] => (apiKeys.areAsked ? ["API keys"] : []);
+  if (auth === undefined) {
+    return {
+      authenticate: apiKeys.authenticate,
+      authorize: createAuthorize({ keys: apiKeys }),
+      assertKnown: createAssertKnown({ keys: apiKeys }),
+      get isGuarded() {
+        return apiKeys.areAsked;
+      },
+      get ways() {
+        return keysInUse();
+      },
+      security: undefined,
+    };
+  }
+  const handlers = await loadHandlers(auth);
+  tellWhatIsOpen(auth, handlers.uncovered, logger);
+  const { letsStudioIn, cache } = auth;
+  const decisions = createDecisions(handlers, { sealedKeys });
+  const authenticateUser = createUserAuthentication({ handlers, cache, letsStudioIn, logger });
+  return {
+    authenticate: createAuthenticateUsers(apiKeys, authenticateUser),
+    authorize: createAuthorize({
+      keys: apiKeys,
+      decisions,
+      systemAssistantIds: entries.map(({ id }) => systemAssistantId(id)),
+      logger,
+    }),
+    assertKnown: createAssertKnown({ keys: apiKeys, decisions }),
+    isGuarded: true,
+    get ways() {
+      return [...keysInUse(), "auth"];
+    },
+    security: securityOf(auth),
+  };
+};

@@ -1,0 +1,299 @@
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { createAskingAgain } from "../../access/asking-again.ts";
+import type { Authorize } from "../../access/authorize.ts";
+import { THE_SERVER } from "../../access/caller.ts";
+import { createAssistantRoutes } from "../../api/assistants/routes.ts";
+import { createConsoleRoutes } from "../console/routes.ts";
+import { createCronRoutes } from "../../api/crons/routes.ts";
+import { isLoopback, type Config } from "../../platform/config/config.ts";
+import { createAnswerRoom, type AnswerRoom } from "../../http/answer-room.ts";
+import { createApp } from "../../http/app.ts";
+import type { CallerLimits } from "../../http/limits/caller-limits.ts";
+import { originsOf } from "../../http/origins.ts";
+import type { AroundApi } from "../../http/around.ts";
+import type { RoutePlugin } from "../../http/route-plugin.ts";
+import { signInOf } from "../../http/sign-in.ts";
+import { createSiteCheck } from "../../http/sites.ts";
+import { systemAssistantId } from "../../platform/domain/assistant-ids.ts";
+import { NO_FAULTS, type Faults } from "../../platform/domain/faults.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { ApiPart } from "../../graphs/project/http.ts";
+import { createRunRoutes } from "../../api/runs/routes.ts";
+import { createQueueRoutes } from "../../api/status/queue/routes.ts";
+import { createStatusRoutes } from "../../api/status/routes.ts";
+import { createStoreRoutes } from "../../api/store/routes.ts";
+import { createThreadStreamRoutes } from "../../protocols/streaming/joining/routes.ts";
+import { createStreamingRoutes } from "../../protocols/streaming/routes.ts";
+import { createThreadRoutes } from "../../api/threads/routes.ts";
+import { createUiRoutes } from "../../protocols/ui/routes.ts";
+import { createWebhookRoutes } from "../../protocols/webhooks/routes.ts";
+import { addressesOf } from "./addresses.ts";
+import { openExecution } from "./execution.ts";
+import { awaitLoaded } from "./graph-processes.ts";
+import { openFoundation, type Foundation } from "./foundation.ts";
+import { callerLimitsOf, connectionLimitsOf, failedLoginsOf } from "./limits.ts";
+import type { Development } from "./development.ts";
+import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
+import { leaveRuns, type RunsLeft } from "./leaving-runs.ts";
+import { createLifecycle, type Lifecycle } from "./lifecycle.ts";
+import { openCustomApp, openOwnServer, type OwnAddresses } from "./custom-app.ts";
+import { createServices, type Services } from "./services.ts";
+import { createWebhooks } from "./webhooks.ts";
+import { startSweeps } from "./sweeps.ts";
+
+export interface ServerParts {
+  connectionString: string;
+  logger: Logger;
+  /** The process is this server's own: it is ended when its loop is blocked for longer than BLOCKED_LOOP_SECONDS. */
+  endsBlockedProcess?: boolean;
+  /** For the fault tests. */
+  faults?: Faults;
+  /** The environment, for what the headers of webhooks name of it. */
+  environment?: Readonly<Record<string, string | undefined>>;
+  /** For tests that don't wait for half a minute. */
+  answerRoom?: AnswerRoom | undefined;
+  /** Graphs are loaded anew by `renew`, in graph processes (`threadloom dev`). */
+  development?: Development | undefined;
+  /** Gives up a start that waits for graphs to load. */
+  signal?: AbortSignal | undefined;
+  /** What callers may do; as the keys and the project's handlers say if left out. */
+  authorize?: Authorize | undefined;
+}
+
+/** Of the runs in hand, in the last line of a process. */
+const RUNS_NAMED = 10;
+
+/** A whole server; several can live in one process. */
+export interface Server {
+  readonly app: FastifyInstance;
+  /** How callers show who they are, in words; none: whoever can connect may do everything. */
+  readonly access: readonly string[];
+  /** Whether there is a page at `/console`. */
+  readonly hasConsole: boolean;
+  readonly graphs: readonly string[];
+  /** JSON schema of what a graph takes; undefined if that isn't known without building it, as of a factory. */
+  inputSchemaOf(graphId: string): Promise<JsonObject | undefined>;
+  /** Ids of the runs in its hands, ten at most: one of them may be what ends the process. */
+  runsInHand(): readonly string[];
+  /**
+   * Answers requests at once. Is ready, and resolves, when a graph process has loaded the graphs, or has had its time for that.
+   * `readsAhead`: reads the schemas of graphs before they are asked for. `signal`: stops waiting.
+   */
+  listen(options?: { readsAhead?: boolean; signal?: AbortSignal }): Promise<{ address: string }>;
+  /**
+   * In development: has new runs executed by the code of now, and reads langgraph.json and the graphs anew. What is being executed
+   * goes on in the code that it began with. Throws what is wrong with the new code; then everything is as it was.
+   * @param isWhole the environment has changed, or how files are loaded
+   */
+  renew(options: { isWhole: boolean }): Promise<void>;
+  /**
+   * Closes everything, each thing though others could not be closed; rejects with what those threw. `failed`: after a
+   * fault that may be a run's, so the runs that are not ended in time count as lost, not as handed back.
+   */
+  close(options?: { failed?: boolean }): Promise<RunsLeft>;
+}
+
+/** The parts of the API that langgraph.json leaves. */
+export const apiRoutes = (
+  config: Pick<Config, "bodyElementsAtMost">,
+  services: Services,
+  { answerRoom, disabled }: { answerRoom: AnswerRoom; disabled: ReadonlySet<ApiPart> },
+): RoutePlugin[] => {
+  const { assistants, threads, runs, crons, streaming, store, ui, deliveries, waiting } = services;
+  const has = (part: ApiPart): boolean => !disabled.has(part);
+  return [
+    ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
+    ...(has("threads")
+      ? [createThreadRoutes(threads, answerRoom), createThreadStreamRoutes(streaming.joining)]
+      : []),
+    ...(has("runs") ? [createRunRoutes(runs, answerRoom), createCronRoutes(crons)] : []),
+    // Its commands start runs, and read threads.
+    ...(has("threads") && has("runs")
+      ? [createStreamingRoutes(streaming, answerRoom, config.bodyElementsAtMost)]
+      : []),
+    ...(has("runs") && has("meta") ? [createQueueRoutes(waiting)] : []),
+    ...(has("store") ? [createStoreRoutes(store, answerRoom)] : []),
+    ...(has("webhooks") ? [createWebhookRoutes(deliveries)] : []),
+    ...(has("ui") ? [createUiRoutes(ui)] : []),
+  ];
+};
+
+interface HttpParts {
+  answerRoom: AnswerRoom;
+  callerLimits: CallerLimits;
+  foundation: Foundation;
+  around: AroundApi | undefined;
+  lifecycle: Lifecycle;
+  logger: Logger;
+}
+
+/** Nobody whom the server doesn't know may look at it from elsewhere. */
+const isConsoleOffered = (config: Config, { access }: Foundation): boolean =>
+  access.isGuarded || isLoopback(config.host);
+
+/** The page at `/console`, unless somebody has said that there is none. */
+const consoleRoutes = (config: Config, foundation: Foundation): RoutePlugin[] => {
+  const { access, http } = foundation;
+  if (config.noConsole || http.disabled.has("ui")) return [];
+  const isOffered = (): boolean => isConsoleOffered(config, foundation);
+  return [createConsoleRoutes({ signIn: signInOf(access.security?.securitySchemes), isOffered })];
+};
+
+/** The HTTP side. A worker answers health probes and executes runs, nothing else. */
+const createServerApp = (config: Config, services: Services, parts: HttpParts): Promise<FastifyInstance> => {
+  const { answerRoom, callerLimits, foundation, logger } = parts;
+  const { access, http } = foundation;
+  const hasKeys = (): boolean => access.isGuarded;
+  const askingAgain = parts.lifecycle.closing(
+    createAskingAgain({ ...access, everyMs: config.accessCheckSeconds * 1_000, logger }),
+  );
+  const origins = originsOf({ named: config.corsAllowOrigins, rules: http.cors, hasKeys });
+  return createApp({
+    logger,
+    answerRoom,
+    authenticate: access.authenticate,
+    security: access.security,
+    bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
+    connectionLimits: connectionLimitsOf(config),
+    callerLimits,
+    askingAgain,
+    failedLogins: failedLoginsOf(config, callerLimits.refusals),
+    trustedProxies: config.trustedProxies,
+    cors: { origins, rules: http.cors },
+    rules: http,
+    refusesOwnWebhooks: foundation.webhooks.refusesApi,
+    around: parts.around,
+    socketsSettled: () => services.streaming.settled(),
+    siteCheck: createSiteCheck({ ...config, origins, hasKeys, logger }),
+    routes: [
+      createStatusRoutes(services.status, { meta: !http.disabled.has("meta") }),
+      ...(config.role === "worker"
+        ? []
+        : [
+            ...apiRoutes(config, services, { answerRoom, disabled: http.disabled }),
+            ...consoleRoutes(config, foundation),
+          ]),
+    ],
+  });
+};
+
+const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle): Promise<Server> => {
+  const { connectionString, logger, faults = NO_FAULTS, environment = {} } = parts;
+  const { answerRoom = createAnswerRoom() } = parts;
+  let phase: "starting" | "ready" | "closing" = "starting";
+  const own: OwnAddresses = {};
+  const ownServer = openOwnServer(config, own, lifecycle);
+  const foundation = await openFoundation({
+    config,
+    connectionString,
+    processId: newId(),
+    authorize: parts.authorize,
+    development: parts.development,
+    signal: parts.signal,
+    lifecycle,
+    logger,
+  });
+  const ownAddress = (): string | undefined => own.address;
+  const webhooks = createWebhooks({ foundation, environment, ownAddress, faults, logger });
+  const execution = await openExecution({
+    foundation,
+    webhooks,
+    endsBlockedProcess: parts.endsBlockedProcess,
+    development: parts.development,
+    faults,
+    lifecycle,
+    logger,
+  });
+  own.executes = (runId) => execution.worker.runIds.includes(runId);
+  const isReady = (): boolean => phase === "ready";
+  const callerLimits = callerLimitsOf(config, foundation.database.cipher, logger);
+  const services = await createServices({
+    foundation,
+    execution,
+    webhooks,
+    callerLimits,
+    isReady,
+    faults,
+    lifecycle,
+    logger,
+  });
+  startSweeps({ foundation, execution, services, deliveries: webhooks.deliveries, lifecycle, logger });
+  if (config.role !== "worker") services.ui.prepare();
+  const around = await openCustomApp(config, foundation.http, ownServer, logger);
+  const httpParts = { answerRoom, callerLimits, foundation, around, lifecycle, logger };
+  const app = lifecycle.closing(await createServerApp(config, services, httpParts));
+  // After the runs, whose ends it is told of; before the routes, some of which are receivers.
+  if (webhooks.courier !== undefined) lifecycle.closing(webhooks.courier);
+  const { worker } = execution;
+  // First of all: runs end or are handed back while their readers are still connected.
+  let left: RunsLeft = {};
+  lifecycle.onClose(async (options) => {
+    left = await leaveRuns(worker, services.status, config.shutdownGraceSeconds, options);
+  });
+  // Before that, so that no cron makes a run that has to wait for another process.
+  lifecycle.closing(services.scheduler);
+  // Last of all, for what fails before this must leave nothing behind that takes runs.
+  worker.open();
+  if (config.role !== "api") services.scheduler.open();
+  webhooks.courier?.open();
+
+  const { graphs, access } = foundation;
+  return {
+    app,
+    get access() {
+      return access.ways;
+    },
+    hasConsole: app.hasRoute({ method: "GET", url: "/console/*" }) && isConsoleOffered(config, foundation),
+    graphs: graphs.ids,
+    async inputSchemaOf(graphId) {
+      return graphs.isFactory(graphId) ? undefined : await graphs.declaredInput(graphId);
+    },
+    runsInHand: () => worker.runIds.slice(0, RUNS_NAMED),
+    async listen({ readsAhead = false, signal } = {}) {
+      await app.listen({ host: config.host, port: config.port, backlog: config.listenBacklog });
+      const addresses = addressesOf(app.server.address() as AddressInfo);
+      own.address = addresses.called;
+      own.apiAddress = addresses.called + foundation.http.mountPrefix;
+      if (ownServer !== undefined) execution.graphProcesses?.listening(own.apiAddress);
+      await awaitLoaded(execution.graphProcesses, { signal, logger });
+      if (phase === "starting") phase = "ready";
+      if (readsAhead && isReady() && config.role !== "worker") graphs.readAhead();
+      return { address: `${addresses.listening}${foundation.http.mountPrefix}` };
+    },
+    async renew(how) {
+      const before = [...graphs.ids];
+      // A graph that harms its process harms one that nothing depends on; then it is loaded here.
+      await execution.graphProcesses?.renew(how);
+      await foundation.reloading?.reload();
+      const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
+      await services.ensureSystemAssistants(project.entries);
+      // Otherwise runs of theirs would wait for a server that hosts them.
+      for (const id of before.filter((graphId) => !graphs.has(graphId)))
+        await services.assistants.records.remove(THE_SERVER, systemAssistantId(id), { withThreads: false });
+    },
+    async close(options) {
+      phase = "closing";
+      await lifecycle.close(options);
+      return left;
+    },
+  };
+};
+
+/**
+ * The composition root: builds everything once, in order, and hands each part what it depends on. `close` takes
+ * it down in reverse; so does a start that fails half-way.
+ */
+export const createServer = async (config: Config, parts: ServerParts): Promise<Server> => {
+  const lifecycle = createLifecycle();
+  try {
+    return await build(config, parts, lifecycle);
+  } catch (error) {
+    await lifecycle
+      .close()
+      .catch((closeError: unknown) => parts.logger.error({ err: closeError }, "closing failed"));
+    throw error;
+  }
+};

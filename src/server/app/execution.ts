@@ -1,0 +1,141 @@
+import { THE_SERVER } from "../../access/caller.ts";
+import { seesDeaths } from "../../platform/database/accelerators.ts";
+import { createExecutor } from "../../engine/attempt/execution.ts";
+import { createEndings } from "../../engine/endings.ts";
+import { createHeartbeat } from "../../engine/lease/heartbeat.ts";
+import { startRecovery } from "../../engine/recovery.ts";
+import { createWorker } from "../../engine/worker/worker.ts";
+import { createHub } from "../../engine/events/hub.ts";
+import { createEventLog } from "../../engine/events/log.ts";
+import { createTurns } from "../../engine/events/turns.ts";
+import type { Development } from "./development.ts";
+import type { Faults } from "../../platform/domain/faults.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { createRunEnds } from "../../engine/queue/ending.ts";
+import { openHosting } from "../../engine/queue/hosting.ts";
+import { createQueue } from "../../engine/queue/queue.ts";
+import type { RunSelector } from "../../engine/queue/attempts.ts";
+import { announceReader } from "../../engine/queue/sql/announce-reader.ts";
+import { noteUnlogged } from "../../engine/queue/sql/note-unlogged.ts";
+import { createRunRepository } from "../../api/runs/repository.ts";
+import type { Foundation } from "./foundation.ts";
+import { openGraphExecutor } from "./graph-processes.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { Webhooks } from "./webhooks.ts";
+
+export interface ExecutionParts {
+  foundation: Foundation;
+  webhooks: Pick<Webhooks, "recordEnds" | "outbox">;
+  /** See ServerParts. */
+  endsBlockedProcess: boolean | undefined;
+  /** See ServerParts. */
+  development: Development | undefined;
+  faults: Faults;
+  lifecycle: Lifecycle;
+  logger: Logger;
+}
+
+/** What takes runs from the queue, executes them, tells what they do, and ends them. Takes none before `worker.open()`. */
+export const openExecution = async (parts: ExecutionParts) => {
+  const { foundation, webhooks, endsBlockedProcess, development, faults, lifecycle, logger } = parts;
+  const { config, connectionString, processId, authorize, accelerators } = foundation;
+  const { database, signals, checkpoints, graphs } = foundation;
+  const runRepository = createRunRepository(database);
+  const everyThread = await authorize(THE_SERVER, "threads", "read", {});
+  const ends = createRunEnds(database, { checkpoints, recordEnds: webhooks.recordEnds });
+  const queue = createQueue(database, {
+    ...config,
+    graphIds: graphs.ids,
+    seesDeaths: seesDeaths(accelerators),
+    runningLimits: {
+      perCaller: config.runningRunsPerCaller,
+      keyFactor: config.keyFactor,
+      byGraph: config.runningRunsByGraph,
+    },
+  });
+  const eventLog = createEventLog(database);
+  const hub = lifecycle.closing(
+    createHub({
+      eventLog,
+      turns: createTurns(database),
+      signals,
+      processId,
+      phaseOf: (run) => runRepository.phaseOf(run, processId),
+      noteUnlogged: (source) => noteUnlogged(database, source),
+      ...(accelerators.listen
+        ? {}
+        : { announceReader: (run: RunSelector) => announceReader(database, run, processId) }),
+      faults,
+      logger,
+    }),
+  );
+  const endings = lifecycle.closing(createEndings({ signals, outbox: webhooks.outbox, logger }));
+  // After the graphs: what is wrong with one is said once, by this process.
+  const { graphExecutor, graphProcesses } = openGraphExecutor(config, {
+    connectionString,
+    onFiles: development && ((files) => development.onFiles(files)),
+    graphs,
+    checkpoints,
+    interruptsOf: (threadId) => runRepository.interrupts(everyThread, threadId),
+    logger,
+  });
+  if (graphProcesses !== undefined) lifecycle.closing(graphProcesses);
+  const executor = createExecutor({
+    database,
+    queue,
+    ends,
+    outbox: webhooks.outbox,
+    graphs,
+    checkpoints,
+    graphExecutor,
+    hub,
+    eventLog,
+    processId,
+    timeoutSecondsOf: (graphId) => config.runTimeoutSecondsByGraph.get(graphId) ?? config.runTimeoutSeconds,
+    faults,
+    logger,
+  });
+  const heartbeat = lifecycle.closing(
+    createHeartbeat({
+      queue,
+      onReadElsewhere: hub.logFor,
+      shared: database,
+      connectionString,
+      schema: config.databaseSchema,
+      preparedStatements: config.databasePreparedStatements,
+      leaseSeconds: config.leaseSeconds,
+      heartbeatSeconds: config.heartbeatSeconds,
+      blockedLoopSeconds: config.blockedLoopSeconds,
+      endsBlockedProcess,
+      logger,
+    }),
+  );
+  const worker = createWorker({
+    queue,
+    executor,
+    signals,
+    endings,
+    processId,
+    concurrency: config.role === "api" ? 0 : config.jobsPerWorker,
+    leaseSeconds: config.leaseSeconds,
+    heartbeat,
+    faults,
+    logger,
+  });
+  const graphIds = config.role === "api" ? undefined : graphs.ids;
+  const hosting = lifecycle.closing(await openHosting({ database, processId, graphIds, logger }));
+  lifecycle.closing(
+    startRecovery({
+      queue,
+      executor,
+      endings,
+      signals,
+      leaseSeconds: config.leaseSeconds,
+      sweepSeconds: config.sweepSeconds,
+      logger,
+    }),
+  );
+  return { runRepository, everyThread, ends, queue, eventLog, hub, endings, worker, hosting, graphProcesses };
+};
+
+export type ServerExecution = Awaited<ReturnType<typeof openExecution>>;

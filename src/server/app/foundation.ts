@@ -1,0 +1,165 @@
+import { resolve } from "node:path";
+import { createApiKeys } from "../../access/api-keys.ts";
+import type { Authorize } from "../../access/authorize.ts";
+import { THE_SERVER } from "../../access/caller.ts";
+import { openKeyBook } from "../../access/keys/key-book.ts";
+import { createKeyRepository } from "../../access/keys/repository.ts";
+import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
+import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
+import { acceleratorsOf } from "../../platform/database/accelerators.ts";
+import { tellOfClock } from "../../platform/database/clock.ts";
+import { openDatabase } from "../../platform/database/database.ts";
+import { withSessionSettings } from "../../platform/database/session-settings.ts";
+import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
+import { migrate } from "../../platform/database/migrate.ts";
+import { assertSessions } from "../../platform/database/pooling.ts";
+import { openSignals } from "../../platform/database/signals.ts";
+import { openCipher } from "../../platform/encryption/setup.ts";
+import { loadGraphs, type LoadGraphsOptions } from "../../graphs/graphs.ts";
+import { missingCompiler } from "../../graphs/source/compiler.ts";
+import { areSchemasKept, createSourceReader } from "../../graphs/source/source-schemas.ts";
+import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
+import { webhooksBehind } from "../../graphs/project/webhooks.ts";
+import { PostgresStore } from "../../api/store/postgres-store.ts";
+import { createStoreRepository } from "../../api/store/repository.ts";
+import { openItems } from "../../api/store/semantic-search.ts";
+import { createStoreService } from "../../api/store/service.ts";
+import { openAccess } from "./auth.ts";
+import { openReloadingGraphs, type Development } from "./development.ts";
+import { encryptionOf, assertNoVectors } from "./encryption.ts";
+import { planGraphProcesses } from "./graph-processes.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+
+const SCHEMA_PROCESS = new URL("./schema-process-entry.js", import.meta.url);
+
+export interface FoundationParts {
+  config: Config;
+  connectionString: string;
+  processId: string;
+  /** See ServerParts. */
+  authorize: Authorize | undefined;
+  /** See ServerParts. */
+  development: Development | undefined;
+  /** See ServerParts. */
+  signal: AbortSignal | undefined;
+  lifecycle: Lifecycle;
+  logger: Logger;
+}
+
+/** What everything else stands on: the database, what is stored in it beside runs, and the project's graphs. */
+export const openFoundation = async (parts: FoundationParts) => {
+  const { config, processId, development, lifecycle, logger } = parts;
+  const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
+  const { databasePreparedStatements: preparedStatements } = config;
+  const accelerators = acceleratorsOf(config);
+  const addresses = { connectionString: parts.connectionString, directConnectionString, preparedStatements };
+  await assertSessions(addresses, accelerators);
+  const connectionString = await withSessionSettings(parts.connectionString);
+  const sessionConnectionString = directConnectionString ?? connectionString;
+  await migrate(sessionConnectionString, { schema, ...accelerators, logger });
+  const database = lifecycle.closing(
+    openDatabase({
+      connectionString,
+      schema,
+      poolSize: planGraphProcesses(config).mainPoolSize,
+      applicationName: "threadloom",
+      preparedStatements,
+      cipher: openCipher(encryptionOf(config)),
+      logger,
+    }),
+  );
+  await tellOfClock(database, logger);
+  await assertEncryptionKeys(database);
+  const notedKey = await keepKeyNoted(database, processId, logger);
+  if (notedKey !== undefined) lifecycle.closing(notedKey);
+  const stored = lifecycle.closing(await openKeyBook({ repository: createKeyRepository(database), logger }));
+  const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
+  const { threadExpiry, storeExpiry, storeIndex, http, ui, entries } = project;
+  const hasApp = http.app !== undefined;
+  const webhooks = config.unsafeNoAuth ? webhooksBehind(project.webhooks, { hasApp }) : project.webhooks;
+  const auth = config.unsafeIgnoreAuth ? undefined : project.auth;
+  assertMayListen(config, { hasStoredKeys: stored.isInUse, hasAuth: auth !== undefined });
+  const apiKeys = createApiKeys({
+    configured: config.apiKeys,
+    stored,
+    neverOpen: isExposed(config) && auth === undefined,
+  });
+  const sealedKeys = database.cipher?.metadataKeys;
+  const access = await openAccess({ auth, entries, apiKeys, sealedKeys, logger });
+  const { authorize = access.authorize } = parts;
+  const signals = lifecycle.closing(
+    await openSignals({
+      database,
+      connectionString: sessionConnectionString,
+      processId,
+      accelerators,
+      logger,
+    }),
+  );
+
+  assertNoVectors(database.cipher, storeIndex);
+  const repository = createStoreRepository(database, database);
+  const items = await openItems({ database, repository, index: storeIndex, ...accelerators, logger });
+  const storeParts = { repository, authorize, items, expiry: storeExpiry };
+  const checkpoints = createCheckpointStorage({
+    database,
+    valueCharactersAtMost: config.stateValueCharactersAtMost,
+    logger,
+  });
+  const loading: Omit<LoadGraphsOptions, "source"> = {
+    configPath: config.graphConfigFile,
+    projectKeys: config.projectKeys,
+    logger,
+    signal: parts.signal,
+    checkpointer: checkpoints.saver,
+    store: new PostgresStore({
+      ...storeParts,
+      visibility: await authorize(THE_SERVER, "store", "search", { namespace: [] }),
+    }),
+  };
+  const sourceOptions = {
+    configPath: config.graphConfigFile,
+    projectKeys: config.projectKeys,
+    cacheFolder: resolve(config.dataFolder),
+    logger,
+  };
+  const missing = config.sourceSchemas === true ? missingCompiler() : undefined;
+  const isUnread = missing !== undefined && entries.some(({ file }) => TYPESCRIPT.test(file));
+  if (isUnread && !(await areSchemasKept(sourceOptions, entries)))
+    logger.info(`the schemas of graphs leave out what only types say: ${missing}`);
+  const openSource = () =>
+    config.sourceSchemas !== false
+      ? createSourceReader({
+          ...sourceOptions,
+          entry: config.sourceSchemas === true && missing === undefined ? SCHEMA_PROCESS : undefined,
+        })
+      : undefined;
+  const reloading = development && (await openReloadingGraphs(development, loading, openSource));
+  const graphs = lifecycle.closing(reloading ?? (await loadGraphs({ ...loading, source: openSource() })));
+  const store = createStoreService(storeParts);
+  return {
+    config,
+    connectionString,
+    processId,
+    access,
+    authorize,
+    accelerators,
+    database,
+    signals,
+    checkpoints,
+    graphs,
+    /** The same, in development. */
+    reloading,
+    store,
+    threadExpiry,
+    storeExpiry,
+    http,
+    webhooks,
+    ui,
+    entries,
+  };
+};
+
+export type Foundation = Awaited<ReturnType<typeof openFoundation>>;

@@ -1,0 +1,223 @@
+/**
+ * A graph process: executes the graphs of runs for a main process, over connections of its own. The entry beside this
+ * file loads it. It touches the process as serve.ts does: it is the process around its part of the server.
+ */
+import { ofGraph } from "../../platform/lib/contents.ts";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { Worker } from "node:worker_threads";
+import { createAuthorize } from "../../access/authorize.ts";
+import { THE_SERVER } from "../../access/caller.ts";
+import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
+import { openDatabase } from "../../platform/database/database.ts";
+import { isPassing } from "../../platform/database/passing-faults.ts";
+import { openCipher } from "../../platform/encryption/setup.ts";
+import { createInlineExecutor } from "../../engine/executors/inline.ts";
+import { createHost, type CurrentExecution } from "../../engine/executors/process/host.ts";
+import { sayLastWord } from "../../engine/executors/process/last-word.ts";
+import type { FromGraphProcess, ToGraphProcess } from "../../engine/executors/process/messages.ts";
+import { createLogConsole } from "../../graphs/console.ts";
+import { loadGraphs } from "../../graphs/graphs.ts";
+import { logOrigin } from "../../graphs/log-origin.ts";
+import { registerOwnServer } from "../../graphs/own-server.ts";
+import { createSdkLogger, SDK_LOGGER } from "../../graphs/sdk-logger.ts";
+import { createLogger, type Logger } from "../../platform/lib/logger.ts";
+import { loadPackages, traceModules } from "../../platform/lib/module-trace.ts";
+import { openTerminal } from "../../platform/lib/terminal.ts";
+import { describeThrown } from "../../platform/lib/thrown.ts";
+import { GraphLoadError, readGraphConfig } from "../../graphs/project/langgraph-json.ts";
+import { createRunRepository } from "../../api/runs/repository.ts";
+import { PostgresStore } from "../../api/store/postgres-store.ts";
+import { createStoreRepository } from "../../api/store/repository.ts";
+import { openItems } from "../../api/store/semantic-search.ts";
+
+interface Blaming {
+  current: AsyncLocalStorage<CurrentExecution>;
+  logger: Logger;
+  logsContents: boolean;
+}
+
+/** The pipe that the main process reads the log from; what graphs write to standard output is something else. */
+const LOG_DESCRIPTOR = 4;
+const WATCH = new URL("./main-process-watch.js", import.meta.url);
+/** The name of the function that the watching thread calls in the main thread while that is blocked. */
+const WHO_BLOCKS = "threadloom.who-blocks";
+/** So long before the process is killed for its silence, the thread asks: long enough to be heard. */
+const ASKED_BEFORE_MS = 2_000;
+const ASKED_AT_LEAST_MS = 1_500;
+/** The thread needs next to nothing. */
+const WATCH_LIMITS = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 };
+
+const tell = process.send?.bind(process);
+if (tell === undefined) throw new Error("This program is started by a server, see docs/graph-processes.md.");
+// Libraries that find it think that they have been started by a process manager.
+process.send = undefined;
+const send = (message: FromGraphProcess): void => void tell(message, undefined, {}, () => undefined);
+
+// The main process is gone, and with it the leases of what is executed here.
+process.on("disconnect", () => process.exit(0));
+// Ctrl-C at a terminal reaches each process; the main process says what becomes of the runs.
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
+
+/**
+ * Says whose code ends this process, as far as it is known: the context of what called `process.exit`, or of the timer or
+ * callback that threw. Nobody is named by a full heap, a signal, or a loop without an end.
+ */
+const blameWhoEnds = ({ current, logger, logsContents }: Blaming): void => {
+  /** LangGraph names the node; it names no run where a factory makes the graph. */
+  const originHere = () => {
+    const { id: _id, ...run } = current.getStore() ?? {};
+    return { ...logOrigin(), ...run };
+  };
+  process.on("unhandledRejection", (error) =>
+    logger.error({ ...originHere(), err: ofGraph(error) }, "a rejection was not handled"),
+  );
+  let how = "called process.exit";
+  process.on("uncaughtException", (error) => {
+    logger.fatal({ ...originHere(), err: ofGraph(error) }, "an exception was not caught in a graph process");
+    const { name, message } = describeThrown(error);
+    how = `threw an exception that nothing caught (${logsContents ? `${name}: ${message}` : name})`;
+    process.exit(1);
+  });
+  process.on("exit", () => {
+    const execution = current.getStore();
+    const { node } = logOrigin();
+    if (execution !== undefined) sayLastWord({ ...execution, node, how });
+  });
+};
+
+/** Of pings that were answered, for the watching thread. */
+const pings = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+
+/** Ends this process without its main process; names the execution whose code keeps the loop from turning. */
+const watch = (blockedSeconds: number, current: AsyncLocalStorage<CurrentExecution>): void => {
+  Reflect.set(globalThis, Symbol.for(WHO_BLOCKS), () => {
+    const execution = current.getStore();
+    if (execution === undefined) return;
+    const how = "did not let the event loop turn";
+    sayLastWord({ ...execution, node: logOrigin().node, how, isSilent: true });
+  });
+  const silentMs = Math.max(ASKED_AT_LEAST_MS, blockedSeconds * 1_000 - ASKED_BEFORE_MS);
+  const asking = blockedSeconds === 0 ? {} : { pings, silentMs, name: WHO_BLOCKS };
+  const workerData = { parent: process.ppid, ...asking };
+  new Worker(WATCH, { workerData, execArgv: [], resourceLimits: WATCH_LIMITS }).unref();
+};
+
+const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadIsAsked: Promise<void>) => {
+  const current = new AsyncLocalStorage<CurrentExecution>();
+  watch(setup.blockedSeconds, current);
+  const logger = createLogger({
+    level: setup.logLevel,
+    contents: setup.logContents,
+    destination: openTerminal(LOG_DESCRIPTOR),
+  });
+  blameWhoEnds({ current, logger, logsContents: setup.logContents });
+  // Both belong to the process, as this does.
+  Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
+  Object.assign(console, createLogConsole(logger));
+
+  const { connectionString, schema, poolSize, preparedStatements, graphConfigFile, projectKeys } = setup;
+  const database = openDatabase({
+    connectionString,
+    schema,
+    poolSize,
+    applicationName: "threadloom graphs",
+    preparedStatements,
+    cipher: openCipher(setup.encryption),
+    logger,
+  });
+  const { storeExpiry, storeIndex } = await readGraphConfig(graphConfigFile, projectKeys);
+  const repository = createStoreRepository(database, database);
+  const items = await openItems({ database, repository, index: storeIndex, logger });
+  const authorize = createAuthorize();
+  const visibility = await authorize(THE_SERVER, "store", "search", { namespace: [] });
+  const everyThread = await authorize(THE_SERVER, "threads", "read", {});
+  const checkpoints = createCheckpointStorage({
+    database,
+    valueCharactersAtMost: setup.stateValueCharactersAtMost,
+    logger,
+  });
+  const trace = await openAhead(setup.packagesAhead, loadIsAsked);
+  const graphs = await loadGraphs({
+    configPath: graphConfigFile,
+    projectKeys,
+    logger,
+    checkpointer: checkpoints.saver,
+    store: new PostgresStore({ repository, items, expiry: storeExpiry, visibility }),
+  }).finally(() => trace?.tell());
+  const runs = createRunRepository(database);
+  return createHost({
+    executor: createInlineExecutor({
+      graphs,
+      checkpoints,
+      interruptsOf: (threadId) => runs.interrupts(everyThread, threadId),
+      recursionLimitMax: setup.recursionLimitMax,
+      eventCharactersAtMost: setup.eventCharactersAtMost,
+    }),
+    send,
+    isLoss: (error) => database.isLoss(error),
+    residentBytes: () => process.memoryUsage.rss(),
+    current,
+    onClose() {
+      void Promise.allSettled([graphs.close(), database.close()]).then(() => process.exit(0));
+    },
+  });
+};
+
+/** In development: loads packages ahead, waits until the graphs are asked for, and tells what they were loaded from. */
+const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: Promise<void>) => {
+  if (packages === undefined) return undefined;
+  const trace = await traceModules();
+  await loadPackages(packages);
+  send({ kind: "prepared" });
+  await loadIsAsked;
+  const tell = (): void => send({ kind: "loaded", ...trace.loaded() });
+  return {
+    tell() {
+      tell();
+      // What runs import is told once for each turn of the loop.
+      let isDue = false;
+      trace.onMore(() => {
+        if (isDue) return;
+        isDue = true;
+        setImmediate(() => {
+          isDue = false;
+          tell();
+        });
+      });
+    },
+  };
+};
+
+/** Its graphs reach it by the SDK's `new Client()`; the process is for one server alone. */
+const ownServer: { address?: string } = {};
+registerOwnServer({ address: () => ownServer.address, executes: () => true });
+
+const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
+  let askForLoad = (): void => undefined;
+  const opening = open(message, new Promise<void>((resolve) => (askForLoad = resolve)));
+  process.on("message", (next: ToGraphProcess) => {
+    if (next.kind === "load") askForLoad();
+    else if (next.kind === "listening") ownServer.address = next.address;
+    else
+      opening.then(
+        ({ receive }) => {
+          if (next.kind === "ping") Atomics.add(pings, 0, 1);
+          receive(next);
+        },
+        // It is told below.
+        () => undefined,
+      );
+  });
+  opening.then(
+    () => send({ kind: "ready" }),
+    (error: unknown) => {
+      if (message.setup.packagesAhead !== undefined && error instanceof GraphLoadError)
+        return send({ kind: "failed", message: error.message });
+      // Of a database that is away the message says all: the pool starts others until it is back.
+      const told = error instanceof Error ? (isPassing(error) ? error.message : error.stack) : undefined;
+      process.stderr.write(`${told ?? String(error)}\n`);
+      process.exit(1);
+    },
+  );
+};
+process.once("message", onSetup);

@@ -1,0 +1,135 @@
+import { availableParallelism } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Config } from "../../platform/config/config.ts";
+import type { GraphExecutor } from "../../engine/executors/executor.ts";
+import { encryptionOf } from "./encryption.ts";
+import { createInlineExecutor, type InlineExecutorParts } from "../../engine/executors/inline.ts";
+import { createGraphProcesses, type GraphProcesses } from "../../engine/executors/process/pool.ts";
+import { BYTES_PER_MEGABYTE } from "../../platform/config/option.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+
+const ENTRY = new URL("./graph-process-entry.js", import.meta.url);
+/**
+ * Whose place nobody takes has its runs wait for a start, which takes a second of CPU: see decision 024 for what a spare
+ * costs and what it brings.
+ */
+const SPARES = 1;
+/** A statement of a checkpoint, and a read beside it. */
+const CONNECTIONS_AT_LEAST = 2;
+
+/** Less than the HEALTHCHECK of our images allows a start: 20 s, and three failures after them. */
+const LOADED_WITHIN_MS = 20_000;
+
+/** Graph processes, and the connections of DATABASE_POOL_SIZE that each of them and the main process may hold. */
+export interface GraphProcessPlan {
+  processes: number;
+  mainPoolSize: number;
+  poolSize: number;
+}
+
+/**
+ * How many graph processes there are. The connections are shared out among them, the main process, and the spare, which
+ * takes the place of another, or executes a suspect alone.
+ */
+export const planGraphProcesses = (
+  { graphProcesses, databasePoolSize, role }: Pick<Config, "graphProcesses" | "databasePoolSize" | "role">,
+  cores = availableParallelism(),
+): GraphProcessPlan => {
+  const wanted = graphProcesses === "auto" ? Math.max(1, cores - 1) : graphProcesses;
+  const processes = role === "api" ? 0 : wanted;
+  if (processes === 0) return { processes, mainPoolSize: databasePoolSize, poolSize: 0 };
+  const poolSize = Math.max(CONNECTIONS_AT_LEAST, Math.floor(databasePoolSize / (processes + 2)));
+  const mainPoolSize = Math.max(CONNECTIONS_AT_LEAST, databasePoolSize - poolSize * (processes + 1));
+  return { processes, mainPoolSize, poolSize };
+};
+
+/** A line for the log if each process has its least, and all of them more than was asked for. */
+const poolWarning = (
+  { databasePoolSize, graphProcesses }: Config,
+  plan: GraphProcessPlan,
+): string | undefined => {
+  const { processes, mainPoolSize, poolSize } = plan;
+  const connections = mainPoolSize + poolSize * (processes + 1);
+  if (connections <= databasePoolSize) return undefined;
+  return (
+    `WORKERS=${graphProcesses} is ${processes} graph processes, which hold up to ${connections} database connections with ` +
+    `the server, though DATABASE_POOL_SIZE is ${databasePoolSize}: raise it, or start fewer processes`
+  );
+};
+
+export interface GraphExecutorParts extends Omit<
+  InlineExecutorParts,
+  "recursionLimitMax" | "eventCharactersAtMost"
+> {
+  connectionString: string;
+  /** Graphs are loaded anew while the server runs; it is told from which files. */
+  onFiles: ((files: readonly string[]) => void) | undefined;
+  logger: Logger;
+}
+
+/** What executes the graphs of a server: this process, or those that it starts for it. */
+export const openGraphExecutor = (
+  config: Config,
+  { connectionString, onFiles, logger, ...parts }: GraphExecutorParts,
+): { graphExecutor: GraphExecutor; graphProcesses: GraphProcesses | undefined } => {
+  const plan = planGraphProcesses(config);
+  const { processes, poolSize } = plan;
+  const { recursionLimitMax, eventCharactersAtMost, graphProcessResidentBytes, graphProcessHeapMegabytes } =
+    config;
+  if (processes === 0) {
+    const graphExecutor = createInlineExecutor({ ...parts, recursionLimitMax, eventCharactersAtMost });
+    return { graphExecutor, graphProcesses: undefined };
+  }
+  const warning = poolWarning(config, plan);
+  if (warning !== undefined) logger.warn(warning);
+  const graphProcesses = createGraphProcesses({
+    processes,
+    spares: SPARES,
+    isReloading: onFiles !== undefined,
+    onFiles,
+    entry: ENTRY,
+    setup: {
+      connectionString,
+      schema: config.databaseSchema,
+      preparedStatements: config.databasePreparedStatements,
+      poolSize,
+      graphConfigFile: config.graphConfigFile,
+      projectKeys: config.projectKeys,
+      recursionLimitMax,
+      eventCharactersAtMost,
+      stateValueCharactersAtMost: config.stateValueCharactersAtMost,
+      blockedSeconds: config.blockedLoopSeconds,
+      logLevel: config.logLevel,
+      logContents: config.logContents,
+      encryption: encryptionOf(config),
+    },
+    heapMegabytes: graphProcessHeapMegabytes,
+    blockedSeconds: config.blockedLoopSeconds,
+    runsAtMost: config.graphProcessRuns,
+    residentBytesAtMost: graphProcessResidentBytes,
+    // What a heap that is full adds to a process that was about to be replaced.
+    residentBytesKilled: graphProcessResidentBytes + graphProcessHeapMegabytes * BYTES_PER_MEGABYTE,
+    logger,
+  });
+  return { graphExecutor: graphProcesses, graphProcesses };
+};
+
+/**
+ * Waits until the first graph process has loaded the graphs, for `LOADED_WITHIN_MS` at most: a graph that never loads there must
+ * not keep the server from answering. The log tells that.
+ */
+export const awaitLoaded = async (
+  graphProcesses: Pick<GraphProcesses, "loaded"> | undefined,
+  { forMs = LOADED_WITHIN_MS, signal, logger }: { forMs?: number; signal?: AbortSignal; logger: Logger },
+): Promise<void> => {
+  if (graphProcesses === undefined) return;
+  const over = new AbortController();
+  const ends = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
+  const inTime = graphProcesses.loaded.then(() => false);
+  const isLate = await Promise.race([inTime, delay(forMs, true, { signal: ends })]).catch(() => false);
+  over.abort();
+  if (isLate)
+    logger.warn(
+      `no graph process has loaded the graphs within ${forMs / 1_000} seconds: the server takes requests, and runs wait for one`,
+    );
+};

@@ -1,0 +1,51 @@
+import type { Config } from "../../platform/config/config.ts";
+import type { Cipher } from "../../platform/encryption/cipher.ts";
+import { createCallerLimits, type CallerLimits } from "../../http/limits/caller-limits.ts";
+import { createRefusals, type Refusals } from "../../http/limits/refusals.ts";
+import { createFailedLogins, type FailedLogins } from "../../http/limits/failed-logins.ts";
+import type { ConnectionLimits } from "../../http/limits/connections.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { countedName, userDigest } from "../../engine/queue/counted-as.ts";
+import type { PendingLimitOptions } from "../../api/runs/creation/pending-limits.ts";
+
+/** What one caller may ask of this process, as the configuration says. */
+export const callerLimitsOf = (config: Config, cipher: Cipher | undefined, logger: Logger): CallerLimits =>
+  createCallerLimits({
+    perMinute: {
+      reads: config.readsPerMinute,
+      searches: config.searchesPerMinute,
+      writes: config.writesPerMinute,
+      runs: config.runsPerMinute,
+      streams: config.streamsPerMinute,
+    },
+    keyFactor: config.keyFactor,
+    // What checks access in front has one address for all; who names it knows theirs from what it says.
+    countsAddresses: !config.unsafeNoAuth || config.trustedProxies.length > 0,
+    streamsPerCaller: config.streamsPerCaller,
+    streamsAtMost: config.streamsAtMost,
+    countedName: (name) => countedName(cipher, name),
+    // Where users' names are sealed in the database, the log is no place for them either.
+    refusals: createRefusals({ logger, shownUser: cipher && ((name) => userDigest(cipher, name)) }),
+  });
+
+export const failedLoginsOf = (config: Config, refusals: Refusals): FailedLogins =>
+  createFailedLogins({
+    perMinute: config.failedLoginsPerMinute,
+    refusals,
+    countsAddresses: !config.unsafeNoAuth || config.trustedProxies.length > 0,
+  });
+
+/** How many runs may wait, on all servers. */
+export const pendingLimitsOf = (config: Config, refusals: Refusals): PendingLimitOptions => ({
+  onRefused: (caller) => refusals.note("pending_runs", caller ?? undefined),
+  perThread: config.pendingRunsPerThread,
+  perCaller: config.pendingRunsPerCaller,
+  keyFactor: config.keyFactor,
+});
+
+export const connectionLimitsOf = (config: Config): ConnectionLimits => ({
+  atMost: config.connectionsAtMost,
+  headersMs: config.headersTimeoutSeconds * 1_000,
+  requestMs: config.requestTimeoutSeconds * 1_000,
+  keepAliveMs: config.keepAliveSeconds * 1_000,
+});

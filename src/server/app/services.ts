@@ -1,0 +1,168 @@
+import { THE_SERVER } from "../../access/caller.ts";
+import { createAssistantService } from "../../api/assistants/service.ts";
+import { checkpointNotFound } from "../../platform/domain/errors.ts";
+import type { Faults } from "../../platform/domain/faults.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import type { CallerLimits } from "../../http/limits/caller-limits.ts";
+import { assistantDefaults } from "../../graphs/project/assistant-defaults.ts";
+import type { GraphEntry } from "../../graphs/project/langgraph-json.ts";
+import type { RunEnd } from "../../engine/queue/attempts.ts";
+import { createRunSearcher } from "../../api/runs/records/search.ts";
+import { createRunService } from "../../api/runs/service.ts";
+import { createQueueRepository } from "../../api/status/queue/repository.ts";
+import { createQueueService } from "../../api/status/queue/service.ts";
+import { createStatusRepository } from "../../api/status/repository.ts";
+import { createStatusService } from "../../api/status/service.ts";
+import { createStreamingService } from "../../protocols/streaming/service.ts";
+import { createThreadService } from "../../api/threads/service.ts";
+import { createDeliveryRepository } from "../../protocols/webhooks/repository.ts";
+import { createWebhookService } from "../../protocols/webhooks/service.ts";
+import { createUiService } from "../../protocols/ui/service.ts";
+import { createCrons } from "./crons.ts";
+import type { ServerExecution } from "./execution.ts";
+import type { Foundation } from "./foundation.ts";
+import { pendingLimitsOf } from "./limits.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { Webhooks } from "./webhooks.ts";
+
+export interface ServiceParts {
+  foundation: Foundation;
+  execution: ServerExecution;
+  webhooks: Pick<Webhooks, "checkWebhook" | "deliveries" | "courier">;
+  callerLimits: CallerLimits;
+  /** Whether this server answers requests by now, and goes on with that. */
+  isReady(): boolean;
+  faults: Faults;
+  lifecycle: Lifecycle;
+  logger: Logger;
+}
+
+/** What the routes ask: one service for each resource. */
+export const createServices = async (parts: ServiceParts) => {
+  const { foundation, execution, webhooks, callerLimits, isReady, faults, lifecycle, logger } = parts;
+  const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;
+  const { store, threadExpiry } = foundation;
+  const { runRepository, everyThread, ends, queue, eventLog, hub, endings, worker, hosting, graphProcesses } =
+    execution;
+
+  const onThreadsDeleted = (threadIds: readonly string[], ended: readonly RunEnd[] = []): void => {
+    worker.abandonThreads(threadIds);
+    for (const end of ended) endings.tell(end);
+  };
+  const threads = createThreadService({
+    database,
+    authorize,
+    checkpoints,
+    onThreadsDeleted,
+    logger,
+    ends,
+    graphs,
+    defaultTtl: threadExpiry.defaultTtl,
+  });
+
+  const assistants = createAssistantService({
+    database,
+    authorize,
+    graphs,
+    deleteThreads: (caller, threadIds) => threads.upkeep.deleteMany(caller, threadIds),
+    recursionLimitMax: config.recursionLimitMax,
+  });
+  const ensureSystemAssistants = async (entries: readonly GraphEntry[]): Promise<void> => {
+    const defaults = assistantDefaults(entries, config.assistantConfigs);
+    const revised = await assistants.system.ensure(THE_SERVER, graphs.ids, defaults);
+    if (revised.length === 0) return;
+    const text =
+      "the assistants of these graphs have a new version, since what the deployment says of them was changed";
+    logger.info({ graphs: revised }, text);
+  };
+  await ensureSystemAssistants(foundation.entries);
+
+  const runs = createRunService({
+    database,
+    authorize,
+    everyThread,
+    repository: runRepository,
+    searcher: createRunSearcher(database),
+    worker,
+    endings,
+    ends,
+    hub,
+    eventLog,
+    signals,
+    processId,
+    threadTtl: threadExpiry.defaultTtl,
+    recursionLimitMax: config.recursionLimitMax,
+    checkWebhook: webhooks.checkWebhook,
+    takesRun: (caller) => callerLimits.takesRun(caller),
+    pendingLimits: pendingLimitsOf(config, callerLimits.refusals),
+    threads,
+    checkpoints: {
+      async assertExists(threadId, checkpointNs, checkpointId) {
+        const found = await checkpoints.readAt(threadId, checkpointNs, checkpointId);
+        if (found === undefined) throw checkpointNotFound(checkpointId);
+      },
+    },
+  });
+
+  const { crons, scheduler } = await createCrons({
+    foundation,
+    storeRuns: runs.storeScheduled,
+    holdRuns: () => worker.hold(),
+    checkWebhook: webhooks.checkWebhook,
+    faults,
+    logger,
+  });
+  const streaming = createStreamingService({ database, authorize, hub, eventLog, signals, runs, threads });
+
+  const ui = createUiService({
+    config: foundation.ui,
+    authorize,
+    graphOf: async (caller, reference) => (await assistants.records.get(caller, reference)).graph_id,
+    logger,
+  });
+
+  const deliveries = createWebhookService({
+    authorize,
+    repository: createDeliveryRepository(database, webhooks.deliveries),
+    onReplayed: () => webhooks.courier?.wake(),
+  });
+
+  const slots = () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active });
+  const waiting = createQueueService({
+    repository: createQueueRepository(database),
+    countSuspects: () => queue.countSuspects(),
+    slots: () => (config.role === "api" ? undefined : { server_id: processId, ...slots() }),
+  });
+
+  const status = lifecycle.closing(
+    createStatusService({
+      database,
+      repository: createStatusRepository(database),
+      listUnhosted: () => hosting.listUnhosted(),
+      countSuspects: () => queue.countSuspects(),
+      readiness: () => (isReady() ? undefined : "is starting or stopping"),
+      workers: slots,
+      eventStreaming: () => streaming.figures(),
+      webhookTries: () => webhooks.courier?.figures(),
+      limits: () => callerLimits.figures(),
+      graphProcesses: () => graphProcesses?.figures(),
+    }),
+  );
+  return {
+    assistants,
+    threads,
+    runs,
+    crons,
+    scheduler,
+    streaming,
+    store,
+    ui,
+    deliveries,
+    waiting,
+    status,
+    onThreadsDeleted,
+    ensureSystemAssistants,
+  };
+};
+
+export type Services = Awaited<ReturnType<typeof createServices>>;

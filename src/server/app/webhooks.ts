@@ -1,0 +1,62 @@
+import type { Faults } from "../../platform/domain/faults.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { createCourier, type Courier } from "../../engine/outbox/courier.ts";
+import { createDeliveries, type Deliveries } from "../../engine/outbox/deliveries.ts";
+import { toFinalValues } from "../../engine/queue/final-values.ts";
+import { recordDeliveries } from "../../engine/outbox/record.ts";
+import { webhookHeaders, webhooksWarning } from "../../graphs/project/webhooks.ts";
+import type { RecordEnds } from "../../engine/queue/sql/ended.ts";
+import type { EndsOutbox } from "../../engine/attempt/conclusion.ts";
+import { createResolveName } from "../../protocols/webhooks/names.ts";
+import { createWebhookSender } from "../../protocols/webhooks/sender.ts";
+import { createWebhookCheck } from "../../protocols/webhooks/url-rules.ts";
+import type { Foundation } from "./foundation.ts";
+
+export interface WebhookParts {
+  foundation: Foundation;
+  /** For what the headers of webhooks name. */
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Where this server listens; undefined while it does not. */
+  ownAddress: () => string | undefined;
+  faults: Faults;
+  logger: Logger;
+}
+
+export interface Webhooks {
+  /** Throws `invalid` for a webhook that may not be called. */
+  checkWebhook(webhook: string | undefined): void;
+  deliveries: Deliveries;
+  /** What follows is undefined where webhooks are disabled. */
+  recordEnds: RecordEnds | undefined;
+  outbox: EndsOutbox | undefined;
+  courier: Courier | undefined;
+}
+
+/** What stores the ends of runs for their receivers, and what tells them, once the courier is opened. */
+export const createWebhooks = (parts: WebhookParts): Webhooks => {
+  const { foundation, environment, ownAddress, faults, logger } = parts;
+  const { config, database, webhooks } = foundation;
+  const deliveries = createDeliveries(database);
+  const checkWebhook = createWebhookCheck(webhooks);
+  if (webhooks.disabled)
+    return { checkWebhook, deliveries, recordEnds: undefined, outbox: undefined, courier: undefined };
+  const warning = webhooksWarning(webhooks);
+  if (warning !== undefined) logger.warn(warning);
+  const courier = createCourier({
+    deliveries,
+    send: createWebhookSender({
+      config: webhooks,
+      headers: webhookHeaders(webhooks, environment),
+      secrets: config.webhookSecrets,
+      resolveName: createResolveName(webhooks.allowsLoopback || webhooks.allowsPrivate),
+      ownAddress,
+      mountPrefix: foundation.http.mountPrefix,
+    }),
+    // A worker has no routes.
+    own: config.role !== "worker",
+    faults,
+    logger,
+  });
+  const outbox = { toFinalValues, onRecorded: () => courier.wake() };
+  return { checkWebhook, deliveries, recordEnds: recordDeliveries, outbox, courier };
+};

@@ -1,0 +1,169 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { once } from "node:events";
+import type { Caller } from "../../access/caller.ts";
+import { callerGone } from "../../http/caller-gone.ts";
+import type { AroundApi } from "../../http/around.ts";
+import { answerUnknownRoute } from "../../http/errors.ts";
+import { isOutside } from "../../http/mount-prefix.ts";
+import { opennessOf } from "../../http/open-routes.ts";
+import { tooLarge } from "../../platform/domain/errors.ts";
+import { createExchange, type Exchange } from "./exchange.ts";
+import type { AppAuth } from "./environment.ts";
+import type { CustomApp } from "./loading.ts";
+import { adoptHeaders, pathFor, toWebRequest, type WebRequest } from "./requests.ts";
+import { adoptHead, bodyOf } from "./responses.ts";
+
+export interface AroundApiOptions {
+  /** Of a body that the application reads. */
+  bytesAtMost: number;
+  /** Callers of the API are known before the application is asked. */
+  authFirst: boolean;
+  /** So are those of its own routes. */
+  customRouteAuth: boolean;
+}
+
+/** No web request can have these. */
+const OTHER_METHODS = new Set(["CONNECT", "TRACE", "TRACK"]);
+
+/** As the official servers tell an application of its caller. */
+const authOf = (caller: Caller | undefined): AppAuth | undefined => {
+  if (caller?.kind === "user")
+    return {
+      user: { ...caller.user, identity: caller.identity, permissions: caller.permissions },
+      scopes: caller.permissions,
+    };
+  if (caller?.kind === "key") {
+    const { id, scopes } = caller;
+    const user = { kind: "key", identity: id, display_name: id, is_authenticated: true, permissions: scopes };
+    return { user, scopes };
+  }
+  return undefined;
+};
+
+const isUpgrade = ({ headers }: FastifyRequest): boolean => headers.upgrade?.toLowerCase() === "websocket";
+
+/** Puts an application of the project's own around the API: see exchange.ts. */
+export const putAroundApi = (customApp: CustomApp, options: AroundApiOptions): AroundApi => {
+  const { bytesAtMost, authFirst, customRouteAuth } = options;
+  const exchanges = new WeakMap<FastifyRequest, Exchange>();
+
+  /** Nobody knows who sent these, and no application that wants to know that is asked. */
+  const passing = new WeakSet<FastifyRequest>();
+
+  /** A probe is answered whatever an application does. */
+  const concerns = (request: FastifyRequest): boolean =>
+    !isOutside(request) && opennessOf(request) !== "probe" && !OTHER_METHODS.has(request.method);
+
+  const webRequestOf = (request: FastifyRequest, reply: FastifyReply): WebRequest | undefined => {
+    const path = pathFor(request);
+    if (path === undefined) return undefined;
+    return toWebRequest(request.raw, {
+      path,
+      signal: callerGone(reply.raw),
+      bytesAtMost,
+      keepsBody: !request.is404,
+    });
+  };
+
+  /** A WebSocket is none of the application's, but it may refuse it: what it lets through to the API is opened. */
+  const askForSocket = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    web: WebRequest,
+  ): Promise<boolean> => {
+    let given: Request | undefined;
+    const environment = {
+      incoming: request.raw,
+      auth: authOf(request.caller),
+      async api(asked: Request) {
+        given = asked;
+        return new Response(null, { status: 204 });
+      },
+    };
+    const response = (await customApp.fetch(web.request, environment)) as Response;
+    const isLetIn = given === undefined ? !customApp.callsApi && response.status === 404 : response.ok;
+    if (isLetIn) {
+      adoptHeaders(request.raw, given ?? web.request);
+      return true;
+    }
+    adoptHead(reply, response, { adds: true });
+    if (response.status < 400) reply.code(403);
+    reply.send(bodyOf(reply, response));
+    return false;
+  };
+
+  return {
+    authenticatesBefore(request) {
+      if (!concerns(request)) return undefined;
+      if (customRouteAuth) return "for itself";
+      return authFirst && !request.is404 ? "as the API does" : undefined;
+    },
+    passBy(request) {
+      passing.add(request);
+    },
+
+    install(app: FastifyInstance): void {
+      // Their handlers end when all is written; the answer, which goes through the application, may not have begun by then.
+      app.addHook("onRoute", (route) => {
+        if (route.sse === undefined) return;
+        const { handler } = route;
+        route.handler = async function untilSent(request, reply) {
+          const answer: unknown = await handler.call(this, request, reply);
+          if (answer === undefined && exchanges.has(request) && !reply.raw.closed)
+            await once(reply.raw, "close");
+          return answer;
+        };
+      });
+      app.addHook("onRequest", (request, reply, done) => {
+        if (!concerns(request) || passing.has(request)) return done();
+        const onFault = (error: unknown): void => done(error as Error);
+        let web: WebRequest | undefined;
+        try {
+          web = webRequestOf(request, reply);
+        } catch (error) {
+          return onFault(error);
+        }
+        if (web === undefined) return answerUnknownRoute(request, reply);
+        const { request: asked } = web;
+        if (isUpgrade(request)) {
+          askForSocket(request, reply, web).then((isLetIn) => {
+            if (isLetIn) done();
+          }, onFault);
+          return;
+        }
+        request.isWrapped = true;
+        const exchange = createExchange({
+          web,
+          reply,
+          ask: (api) => customApp.fetch(asked, { incoming: request.raw, auth: authOf(request.caller), api }),
+          passesOn404: !customApp.callsApi && !request.is404,
+          proceed(given) {
+            const { pathname } = new URL(given.url);
+            if (given.method !== asked.method || pathname !== new URL(asked.url).pathname)
+              throw new Error("an application can't change the method or the path of a request to the API");
+            adoptHeaders(request.raw, given);
+            done();
+          },
+          answer(response) {
+            adoptHead(reply, response, { adds: true });
+            reply.send(bodyOf(reply, response));
+          },
+          fail: (error) => onFault(web.isTooLarge ? tooLarge(bytesAtMost) : error),
+        });
+        exchanges.set(request, exchange);
+        void exchange.run();
+      });
+      app.addHook("preParsing", (request, _reply, payload, done) => {
+        done(null, exchanges.get(request)?.body ?? payload);
+      });
+      app.addHook("onSend", (request, _reply, payload, done) => {
+        const exchange = exchanges.get(request);
+        if (exchange === undefined) return done(null, payload);
+        exchange.onSend(payload).then(
+          (sent) => done(null, sent),
+          (error: unknown) => done(error as Error),
+        );
+      });
+    },
+  };
+};

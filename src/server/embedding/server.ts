@@ -1,0 +1,126 @@
+/** Threadloom inside another program: what the package exports. Described in docs/embedding.md. */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { FastifyInstance } from "fastify";
+import { ownEncryption, parseConfig } from "../../platform/config/config.ts";
+import { projectKeysIn } from "../../platform/config/project-keys.ts";
+import type { EmbeddedPostgres } from "../../platform/database/embedded/embedded.ts";
+import { createLogger } from "../../platform/lib/logger.ts";
+import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
+
+export type { AppAuth, AppEnvironment } from "../custom-app/environment.ts";
+
+export interface ServerOptions {
+  /** Path of langgraph.json. Default: `langgraph.json` in the working directory. */
+  config?: string;
+  /** A PostgreSQL of yours. Without one the embedded PostgreSQL is started in `dataFolder`. */
+  databaseUrl?: string;
+  /** Folder of the embedded PostgreSQL. Default: `.threadloom` in the working directory. */
+  dataFolder?: string;
+  /** Settings of the embedded PostgreSQL's postgresql.conf, as `{ fsync: "off" }` in tests. */
+  postgresSettings?: Readonly<Record<string, string>>;
+  /** Default: 127.0.0.1. */
+  host?: string;
+  /** 0 takes a free one. Default: 8123. */
+  port?: number;
+  /** Graph processes; 0 executes graphs in this process. Default: 0. */
+  workers?: number | "auto";
+  /** Default: info. */
+  logLevel?: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+  /**
+   * Every other option, by the name of its variable: `{ API_KEYS: "…" }`. The variables of the process are not read for
+   * options unless they are handed in: `environment: process.env`.
+   */
+  environment?: Readonly<Record<string, string | undefined>>;
+}
+
+export interface EmbeddedServer {
+  /** The Fastify application, with all routes. Add yours before `listen`. */
+  readonly app: FastifyInstance;
+  /** Answers a request without a socket, as Fastify's `inject` does. */
+  readonly inject: FastifyInstance["inject"];
+  /** Ids of the graphs that it serves. */
+  readonly graphs: readonly string[];
+  /** Where its database is; it holds a password. */
+  readonly databaseUrl: string;
+  /** Listens, and answers the address, as `http://127.0.0.1:8123`. */
+  listen(): Promise<string>;
+  /** Ends or hands back its runs, closes all connections, and stops the embedded PostgreSQL if nobody else uses it. */
+  close(): Promise<void>;
+}
+
+const nearestTsconfig = (folder: string): string | undefined => {
+  const file = join(folder, "tsconfig.json");
+  if (existsSync(file)) return file;
+  return dirname(folder) === folder ? undefined : nearestTsconfig(dirname(folder));
+};
+
+/** What graphs, LangChain and the loader of TypeScript read from the process itself; what is set already stays. */
+const completeProcess = (configFile: string, environment: Readonly<Record<string, string>>): void => {
+  for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
+  // As in serve.ts.
+  process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] ??= "false";
+  const tsconfig = nearestTsconfig(dirname(resolve(configFile)));
+  if (tsconfig !== undefined) process.env["TSX_TSCONFIG_PATH"] ??= tsconfig;
+};
+
+/**
+ * Builds a server, with its database and its graphs; it takes runs at once and requests from `listen` on. It handles no
+ * signals: call `close` before the process ends. Several can live in one process.
+ *
+ * Rejects with an error of one sentence if an option, langgraph.json, a graph or the database is not as it has to be;
+ * nothing is left open then.
+ */
+export const createServer = async (options: ServerOptions = {}): Promise<EmbeddedServer> => {
+  const given = options.environment ?? {};
+  const configFile = options.config ?? (given["LANGGRAPH_CONFIG"] || "langgraph.json");
+  const project = await readGraphConfig(configFile, projectKeysIn(given));
+  if (project.namesEncryption) throw ownEncryption(`encryption of ${project.path}`);
+  completeProcess(configFile, project.environment);
+  const flags: [string, string | number | undefined][] = [
+    ["--config", configFile],
+    ["--host", options.host],
+    ["--port", options.port],
+    ["--workers", options.workers],
+    ["--data", options.dataFolder],
+  ];
+  const argv = flags.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]));
+  const named = { DATABASE_URL: options.databaseUrl, LOG_LEVEL: options.logLevel };
+  const environment = {
+    ...project.environment,
+    ...given,
+    ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)),
+  };
+  const config = parseConfig(argv, environment, {
+    terminal: false,
+    readText: (path) => readFileSync(path, "utf8"),
+  });
+  const logger = createLogger({ level: config.logLevel, contents: config.logContents });
+  const { createServer: compose } = await import("../app/compose.ts");
+  let postgres: EmbeddedPostgres | undefined;
+  if (config.databaseUrl === undefined) {
+    const { startEmbeddedPostgres } = await import("../../platform/database/embedded/embedded.ts");
+    const settings = options.postgresSettings ?? {};
+    postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), settings, logger });
+  }
+  const databaseUrl = config.databaseUrl ?? postgres?.connectionString ?? "";
+  try {
+    const server = await compose(config, { connectionString: databaseUrl, logger, environment });
+    let closing: Promise<void> | undefined;
+    return {
+      app: server.app,
+      inject: server.app.inject.bind(server.app) as FastifyInstance["inject"],
+      graphs: server.graphs,
+      databaseUrl,
+      listen: async () => (await server.listen()).address,
+      close: () =>
+        (closing ??= server
+          .close()
+          .then(() => undefined)
+          .finally(() => postgres?.close())),
+    };
+  } catch (error) {
+    await postgres?.close();
+    throw error;
+  }
+};

@@ -1,0 +1,114 @@
+import { sealOwnMetadata } from "../../state/checkpoints/rows/metadata.ts";
+import {
+  checkpointPlace,
+  contentPlace,
+  elementsPlace,
+  resealRecord,
+  resealWrites,
+} from "../../state/checkpoints/rows/sealing.ts";
+import { CHECKPOINT_JSON, type CheckpointKey } from "../../platform/encryption/columns.ts";
+import { openKnownJson, sealEach, sealMetadata } from "../../platform/encryption/json.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import { inPlace, textOf, type Reseal, type SealedRow, type SealedTable } from "./columns.ts";
+
+const HOLDS_SEALED = '"enc1:';
+
+/**
+ * Of a checkpoint. Where anything is sealed, it was decided when it was stored what stays open: that is sealed with the newest
+ * key, and so is what the chosen keys name. What is from before there was a key is sealed as it is now: all but what the
+ * run has in its metadata; where the run is gone, nobody knows, so all of it.
+ */
+const checkpointMetadata =
+  (searchable: string | null | undefined, checkpoint: CheckpointKey): Reseal =>
+  (text, cipher) => {
+    const places = CHECKPOINT_JSON.metadata.places(checkpoint);
+    const [place] = places;
+    const stored = JSON.parse(text) as JsonObject;
+    if (text.includes(HOLDS_SEALED)) {
+      const anew = Object.entries(stored).map(([key, value]) => {
+        const before = JSON.stringify({ [key]: value });
+        const after = openKnownJson(cipher, before, places);
+        const wasSealed = typeof value === "string" && after !== before;
+        const opened = JSON.parse(after) as JsonObject;
+        const isChosen = cipher.metadataKeys.has(key);
+        return wasSealed && !isChosen
+          ? sealEach(cipher, opened, { place })
+          : sealMetadata(cipher, opened, place);
+      });
+      return JSON.stringify(Object.fromEntries(anew.flatMap((entry) => Object.entries(entry))));
+    }
+    const keys = searchable == null ? [] : (JSON.parse(searchable) as string[]);
+    return JSON.stringify(sealOwnMetadata(cipher, stored, new Set(keys), checkpoint));
+  };
+
+const task = (row: SealedRow) => ({
+  checkpointNs: textOf(row, "checkpoint_ns"),
+  checkpointId: textOf(row, "checkpoint_id"),
+  taskId: textOf(row, "task"),
+});
+
+const CHECKPOINT_KEY = [
+  ["thread_id", "uuid"],
+  ["checkpoint_ns", "text"],
+  ["checkpoint_id", "uuid"],
+] as const;
+
+/** What threads have said: the largest tables. */
+export const CHECKPOINT_TABLES: readonly SealedTable[] = [
+  {
+    name: "checkpoint_elements",
+    key: [
+      ["thread_id", "uuid"],
+      ["list_id", "bigint"],
+      ["position", "int"],
+    ],
+    columns: [["elements", "text"]],
+    reseals(row) {
+      const place = elementsPlace({ list: Number(row.list_id), position: Number(row.position) });
+      // Of what was pruned nothing is left but its place.
+      return { elements: (text, cipher) => (text === "" ? text : inPlace(place)(text, cipher)) };
+    },
+  },
+  {
+    name: "checkpoint_contents",
+    key: [
+      ["thread_id", "uuid"],
+      ["hash", "uuid"],
+    ],
+    columns: [["content", "text"]],
+    reseals: (row) => ({ content: inPlace(contentPlace(textOf(row, "hash"))) }),
+  },
+  {
+    name: "checkpoints",
+    key: CHECKPOINT_KEY,
+    columns: [
+      ["metadata", "jsonb"],
+      ["metadata_text", "text"],
+      ["record", "text"],
+    ],
+    also: {
+      searchable: `(select json_agg(key) from threadloom.runs r, jsonb_object_keys(r.metadata) as key
+        where r.run_id = t.run_id)`,
+    },
+    reseals(row) {
+      const { checkpointNs, checkpointId } = task(row);
+      const place = checkpointPlace(checkpointNs, checkpointId);
+      const anew = checkpointMetadata(row.searchable, {
+        checkpoint_ns: checkpointNs,
+        checkpoint_id: checkpointId,
+      });
+      return {
+        metadata: anew,
+        metadata_text: anew,
+        record: (text, cipher) => resealRecord(cipher, text, place),
+      };
+    },
+  },
+  {
+    name: "checkpoint_writes",
+    key: [...CHECKPOINT_KEY, ["task_id", "uuid"], ["run_id", "uuid"]],
+    columns: [["writes", "text"]],
+    also: { task: "coalesce(t.task_name, t.task_id::text)" },
+    reseals: (row) => ({ writes: (text, cipher) => resealWrites(cipher, text, task(row)) }),
+  },
+];

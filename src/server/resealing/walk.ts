@@ -1,0 +1,264 @@
+import type { Queryable } from "../../platform/database/database.ts";
+import { retryPassing } from "../../platform/database/passing-faults.ts";
+import { EncryptionError } from "../../platform/domain/errors.ts";
+import { SEALED_PREFIX, type Cipher } from "../../platform/encryption/cipher.ts";
+import type { SealedRow, SealedTable } from "./columns.ts";
+import { createKeyUse } from "./key-use.ts";
+import { SEALED_TABLES } from "./tables.ts";
+
+/** What was found in a table, in rows. */
+export interface TableCount {
+  table: string;
+  rows: number;
+  /** Rows by the id of the key that decrypted something in them. A row may be counted under several keys. */
+  byKey: Map<string, number>;
+  /** Rows that hold something that was stored before there was a key. */
+  plain: number;
+  /** Rows that hold values which an earlier version encrypted, bound to no row. */
+  unbound: number;
+  /** Rows that were stored anew. */
+  resealed: number;
+  /** Rows that changed again and again while they were to be stored anew. */
+  busy: number;
+  /** Rows that can't be opened, though their keys are there. */
+  unreadable: number;
+  /** Rows by the ids of the keys that they lack. A column that lacks a key is never stored. */
+  byMissingKey: Map<string, number>;
+}
+
+export interface WalkOptions {
+  database: Queryable;
+  cipher: Cipher;
+  /** Stores what is not sealed with the newest key; else it is only counted. */
+  writes: boolean;
+  /** Opens values that an earlier version encrypted, bound to no row; else they count as unreadable. */
+  acceptsUnbound: boolean;
+  /** After each part of a table, and at its end. */
+  onProgress?: (count: TableCount) => void;
+}
+
+/** Keys that are looked up at once, and rows and stored bytes that are in hand at a time. */
+const KEYS_AT_ONCE = 1_000;
+const ROWS_AT_ONCE = 100;
+const BYTES_AT_ONCE = 4_000_000;
+/** A row is read again if it changed meanwhile. */
+const TRIES = 10;
+const RETRY_MS = 30_000;
+
+/** Texts of the columns of a primary key. */
+type Key = readonly string[];
+
+const increment = (counts: Map<string, number>, id: string): void =>
+  void counts.set(id, (counts.get(id) ?? 0) + 1);
+
+const columnsOf = (table: SealedTable) => ({
+  keys: table.key.map(([column]) => column),
+  /** As text, which is what is compared and sealed. */
+  reads: table.columns.map(([column, type]) =>
+    type === "bytea" ? `encode(t.${column}, 'base64')` : `t.${column}::text`,
+  ),
+});
+
+/**
+ * Keys in the order of the primary key, the first or those behind one, with the stored bytes of their rows. Index: the
+ * primary key.
+ */
+const pageOf = (table: SealedTable, isFirst: boolean): string => {
+  const columns = table.key.map(([column]) => `t.${column}`).join(", ");
+  const behind = table.key.map(([, type], index) => `$${index + 1}::text::${type}`).join(", ");
+  const bytes = table.columns.map(([column]) => `coalesce(pg_column_size(t.${column}), 0)`).join(" + ");
+  return `select ${table.key.map(([column]) => `t.${column}::text`).join(", ")}, ${bytes} as bytes
+    from threadloom.${table.name} t ${isFirst ? "" : `where (${columns}) > (${behind})`} order by ${columns} limit ${KEYS_AT_ONCE}`;
+};
+
+/** Rows by their keys. Index: the primary key. */
+const rowsOf = (table: SealedTable): string => {
+  const { keys, reads } = columnsOf(table);
+  const wanted = table.key.map((_, index) => `$${index + 1}::text[]`).join(", ");
+  const also = Object.entries(table.also ?? {}).map(([name, sql]) => `(${sql})::text as ${name}`);
+  const selected = [
+    ...keys.map((column) => `t.${column}::text`),
+    ...reads.map((read, index) => `${read} as ${table.columns[index]![0]}`),
+    ...also,
+  ];
+  const on = table.key.map(([column, type]) => `t.${column} = k.${column}::${type}`).join(" and ");
+  return `select ${selected.join(", ")} from unnest(${wanted}) as k (${keys.join(", ")})
+    join threadloom.${table.name} t on ${on}`;
+};
+
+/**
+ * Stores columns anew where they are still what was read: a server may have changed the row since. Answers the keys of those
+ * rows. By the texts, not by xmin, which not every database has. Index: the primary key.
+ */
+const storing = (table: SealedTable): string => {
+  const { keys, reads } = columnsOf(table);
+  const columns = table.columns.map(([column]) => column);
+  const names = [
+    ...keys.map((column) => `key_${column}`),
+    ...columns.map((column) => `old_${column}`),
+    ...columns.map((column) => `new_${column}`),
+  ];
+  const set = table.columns.map(([column, type]) =>
+    type === "bytea"
+      ? `${column} = decode(n.new_${column}, 'base64')`
+      : `${column} = n.new_${column}::${type}`,
+  );
+  const conditions = [
+    ...table.key.map(([column, type]) => `t.${column} = n.key_${column}::${type}`),
+    ...columns.map((column, index) => `${reads[index]} is not distinct from n.old_${column}`),
+  ];
+  return `update threadloom.${table.name} t set ${set.join(", ")}
+    from unnest(${names.map((_, index) => `$${index + 1}::text[]`).join(", ")}) as n (${names.join(", ")})
+    where ${conditions.join(" and ")} returning ${keys.map((column) => `t.${column}::text`).join(", ")}`;
+};
+
+/** A table with what is done to it. */
+const createTableWalk = (table: SealedTable, { database, cipher, writes, acceptsUnbound }: WalkOptions) => {
+  const keyOf = (row: SealedRow): Key => table.key.map(([column]) => row[column] ?? "");
+  const nameOf = (key: Key): string => key.join("\u0000");
+  const query = <Row extends SealedRow>(text: string, values: unknown[]): Promise<Row[]> =>
+    retryPassing(() => database.query<Row>(text, values), { forMs: RETRY_MS });
+  const [first, next, read, store] = [
+    pageOf(table, true),
+    pageOf(table, false),
+    rowsOf(table),
+    storing(table),
+  ];
+  const turned = (keys: readonly Key[]): string[][] =>
+    table.key.map((_, index) => keys.map((key) => key[index] ?? ""));
+
+  const use = createKeyUse(cipher, { acceptsUnbound });
+
+  /** Each column for itself: one that can't be decrypted stays as it is, and keeps no other from the newest key. */
+  const resealed = (row: SealedRow) => {
+    const anew: Record<string, string | null> = { ...row };
+    const found = {
+      ids: new Set<string>(),
+      missing: new Set<string>(),
+      isUnreadable: false,
+      isPlain: false,
+      isOpened: false,
+      isUnbound: false,
+    };
+    const reseals = table.reseals(row);
+    for (const [column, type] of table.columns) {
+      const text = row[column];
+      const reseal = reseals[column];
+      if (text == null || reseal === undefined) continue;
+      try {
+        const { result, openedWith, sealed, unbound } = use.during((cipher) => reseal(text, cipher));
+        anew[column] = result;
+        for (const id of openedWith) found.ids.add(id);
+        if (unbound > 0) found.isUnbound = true;
+        if (sealed > openedWith.length) found.isPlain = true;
+        // Metadata that are no longer chosen.
+        if (sealed < openedWith.length) found.isOpened = true;
+      } catch (error) {
+        const missing = error instanceof EncryptionError ? error.missingKeyId : undefined;
+        if (missing !== undefined) found.missing.add(missing);
+        else if (error instanceof EncryptionError || error instanceof SyntaxError) found.isUnreadable = true;
+        else throw error;
+        // The rest of the column was not decrypted: it may need any key that it names.
+        const readable = type === "bytea" ? Buffer.from(text, "base64").toString("latin1") : text;
+        for (const id of cipher.keyIds) if (readable.includes(`${SEALED_PREFIX}${id}:`)) found.ids.add(id);
+      }
+    }
+    return { anew, ...found };
+  };
+
+  const stored = async (changes: readonly { row: SealedRow; anew: SealedRow }[]): Promise<Set<string>> => {
+    const columns = table.columns.map(([column]) => column);
+    const values = [
+      ...turned(changes.map(({ row }) => keyOf(row))),
+      ...columns.map((column) => changes.map(({ row }) => row[column] ?? null)),
+      ...columns.map((column) => changes.map(({ anew }) => anew[column] ?? null)),
+    ];
+    return new Set((await query(store, values)).map((row) => nameOf(keyOf(row))));
+  };
+
+  /** Answers the keys of rows that changed meanwhile. */
+  const part = async (keys: readonly Key[], count: TableCount, isFirst: boolean): Promise<Key[]> => {
+    const changes: { row: SealedRow; anew: SealedRow }[] = [];
+    for (const row of await query(read, turned(keys))) {
+      const { anew, ids, missing, isUnreadable, isPlain, isOpened, isUnbound } = resealed(row);
+      if (isFirst) {
+        for (const id of ids) increment(count.byKey, id);
+        for (const id of missing) increment(count.byMissingKey, id);
+        if (isUnreadable) count.unreadable += 1;
+        if (isPlain) count.plain += 1;
+        if (isUnbound) count.unbound += 1;
+      }
+      const isOlder = [...ids].some((id) => id !== cipher.keyId);
+      const isAnew = table.columns.some(([column]) => anew[column] !== (row[column] ?? null));
+      if (isAnew && (isPlain || isOpened || isOlder || isUnbound)) changes.push({ row, anew });
+    }
+    if (!writes || changes.length === 0) return [];
+    const done = await stored(changes);
+    count.resealed += done.size;
+    return changes.map(({ row }) => keyOf(row)).filter((key) => !done.has(nameOf(key)));
+  };
+
+  return {
+    async keysBehind(last: Key | undefined): Promise<{ key: Key; bytes: number }[]> {
+      const page = last === undefined ? query(first, []) : query(next, [...last]);
+      return (await page).map((row) => ({ key: keyOf(row), bytes: Number(row.bytes) }));
+    },
+
+    async take(keys: readonly Key[], count: TableCount): Promise<void> {
+      let left = await part(keys, count, true);
+      for (let tries = 1; tries < TRIES && left.length > 0; tries++) left = await part(left, count, false);
+      count.busy += left.length;
+    },
+  };
+};
+
+/** Parts of a page of keys, each of so many rows and bytes at most. */
+const partsOf = (page: readonly { key: Key; bytes: number }[]): Key[][] => {
+  const parts: Key[][] = [];
+  let bytesInPart = Infinity;
+  for (const { key, bytes } of page) {
+    if (bytesInPart + bytes > BYTES_AT_ONCE || parts.at(-1)!.length >= ROWS_AT_ONCE) {
+      parts.push([]);
+      bytesInPart = 0;
+    }
+    bytesInPart += bytes;
+    parts.at(-1)!.push(key);
+  }
+  return parts;
+};
+
+/**
+ * Goes through all that may be sealed, table by table, in the order of the primary keys. Beside servers that run: each
+ * statement is a transaction of its own, and stores a row only as long as it is what was read. What is done is done, so it may
+ * die, and is begun again. A few rows are in memory at a time.
+ */
+export const walkSealed = async (options: WalkOptions): Promise<TableCount[]> => {
+  const counts: TableCount[] = [];
+  for (const table of SEALED_TABLES) {
+    const walk = createTableWalk(table, options);
+    const count: TableCount = {
+      table: table.name,
+      rows: 0,
+      byKey: new Map(),
+      plain: 0,
+      unbound: 0,
+      resealed: 0,
+      busy: 0,
+      unreadable: 0,
+      byMissingKey: new Map(),
+    };
+    counts.push(count);
+    let last: Key | undefined;
+    for (;;) {
+      const page = await walk.keysBehind(last);
+      for (const keys of partsOf(page)) {
+        await walk.take(keys, count);
+        count.rows += keys.length;
+        options.onProgress?.(count);
+      }
+      last = page.at(-1)?.key;
+      if (page.length < KEYS_AT_ONCE) break;
+    }
+  }
+  return counts;
+};

@@ -1,0 +1,218 @@
+/** The statements that read what checkpoints refer to: elements of lists and contents, with their row or without. */
+
+import type { Queryable } from "../../../platform/database/database.ts";
+import { openText, type Cipher } from "../../../platform/encryption/cipher.ts";
+import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
+import type { Coverage, StoredElements } from "../lists/element-cache.ts";
+import { ELEMENTS_PER_ROW_AT_MOST } from "../rows/new-rows.ts";
+import { contentPlace, elementsPlace } from "../rows/sealing.ts";
+import { LINE, RECORD } from "../rows/separators.ts";
+import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } from "./row-statements.ts";
+
+type RawCheckpoint = RawRow & { elements: string | null; contents: string | null };
+
+/** In the place of texts that were only weighed; theirs begin with a number or a hash. */
+const WEIGHED = "#";
+const ELEMENTS_OF_E = `string_agg(e.list_id || ',' || e.position || E'\\n' || e.elements, E'\\x1e'
+    order by e.list_id, e.position)`;
+const CONTENTS_OF_K = `string_agg(k.hash || E'\\n' || k.content, E'\\x1e')`;
+
+/**
+ * A checkpoint with all that its values need beyond what the reader has: in one statement. `isBounded`: what is large
+ * comes as its weight, for which its texts are not read.
+ */
+const checkpointStatement = (which: string, isBounded = false): string => {
+  const bounded = (texts: string, all: string) =>
+    isBounded
+      ? `coalesce(${texts} filter (where ${all}.bytes <= ${LARGE_ANSWER_BYTES}), '${WEIGHED}' || max(${all}.bytes))`
+      : texts;
+  const weighed = (text: string) => (isBounded ? `, sum(octet_length(${text})) over () as bytes` : "");
+  return `
+select ${COLUMNS}, t.writes, (
+    select ${bounded(ELEMENTS_OF_E, "e")}
+    from (select e.*${weighed("e.elements")}
+    from (
+      select abs(g.triples[i]) as list_id,
+        min(greatest(g.triples[i + 1], case when k.first <= g.triples[i + 1] then k.stop else 0 end)) as first,
+        max(g.triples[i + 2]) as stop
+      from (select c.segments || t.segments) as g (triples)
+      cross join generate_series(1, cardinality(g.triples), 3) as i
+      left join unnest($3::bigint[], $4::integer[], $5::integer[]) as k (list_id, first, stop)
+        on k.list_id = abs(g.triples[i])
+      group by 1
+    ) as r
+    cross join lateral (
+      select * from threadloom.checkpoint_elements e
+      where e.thread_id = c.thread_id and e.list_id = r.list_id and e.position < r.stop
+        and e.position > r.first - ${ELEMENTS_PER_ROW_AT_MOST} and e.position + e.count > r.first
+    ) as e
+    where r.first < r.stop) as e
+  ) as elements, (
+    select ${bounded(CONTENTS_OF_K, "k")}
+    from (select k.hash, k.content${weighed("k.content")}
+    from threadloom.checkpoint_contents k
+    where k.thread_id = c.thread_id and k.hash = any(c.contents || t.contents) and k.hash <> all($6::uuid[])) as k
+  ) as contents
+from (${which}) as c
+${SHAPE_OF_C}
+cross join lateral (
+  select ${WRITES} as writes,
+    string_to_array(string_agg(array_to_string(w.segments, ','), ','), ',')::bigint[] as segments,
+    string_to_array(string_agg(array_to_string(w.contents, ','), ','), ',')::uuid[] as contents
+  from threadloom.checkpoint_writes w
+  where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns and w.checkpoint_id = c.checkpoint_id
+) as t`;
+};
+
+const HEAD = `select * from threadloom.checkpoints where thread_id = $1::uuid and checkpoint_ns = $2::text
+  order by checkpoint_id desc limit 1`;
+const AT = `select * from threadloom.checkpoints
+  where thread_id = $1::uuid and checkpoint_ns = $2::text and checkpoint_id = $7::uuid`;
+const READ_HEAD = checkpointStatement(HEAD);
+const READ_AT = checkpointStatement(AT);
+const WEIGH_HEAD = checkpointStatement(HEAD, true);
+const WEIGH_AT = checkpointStatement(AT, true);
+
+/** What was read beside a row: to be added to what the reader has. */
+export interface ReadParts {
+  elements: StoredElements[];
+  contents: Array<{ hash: string; text: string }>;
+}
+
+export interface ReadCheckpoint extends ReadParts {
+  row: CheckpointRow;
+  /** Bytes of parts that are missing because they are large. */
+  heldBack: number;
+}
+
+/**
+ * The newest checkpoint of a namespace, or the given one, with all parts that `coverage` doesn't hold. `isBounded`: if
+ * elements or contents are large, they are weighed instead.
+ */
+export const readCheckpoint = async (
+  queryable: Queryable,
+  address: { threadId: string; checkpointNs: string; checkpointId: string | undefined },
+  coverage: Coverage,
+  isBounded = false,
+): Promise<ReadCheckpoint | undefined> => {
+  const { threadId, checkpointNs, checkpointId } = address;
+  const { lists, starts, ends, contents: hashes } = coverage;
+  const values: unknown[] = [threadId, checkpointNs, lists, starts, ends, hashes];
+  const [raw] =
+    checkpointId === undefined
+      ? await queryable.query<RawCheckpoint>(isBounded ? WEIGH_HEAD : READ_HEAD, values)
+      : await queryable.query<RawCheckpoint>(isBounded ? WEIGH_AT : READ_AT, [...values, checkpointId]);
+  if (raw === undefined) return undefined;
+  const { elements, contents, ...row } = raw;
+  const heldBack = weightOf(elements) + weightOf(contents);
+  const parts = { elements: withoutWeight(elements), contents: withoutWeight(contents) };
+  const { cipher } = queryable;
+  return { row: toRow(row, cipher), ...toParts(parts, cipher), heldBack };
+};
+
+const weightOf = (text: string | null): number => (text?.startsWith(WEIGHED) ? Number(text.slice(1)) : 0);
+const withoutWeight = (text: string | null): string | null => (text?.startsWith(WEIGHED) ? null : text);
+
+/** `$9` bytes are the most; `$10`: also for the first ordinal. */
+const HAS_ROOM = "(through <= $9::bigint or not $10::boolean)";
+
+/**
+ * Elements and contents that several rows refer to. `before` is the weight of the parts of all checkpoints in front of
+ * the part's own, `through` includes those of its own. PostgreSQL knows sizes without fetching the texts themselves, and
+ * fetches only the texts that fit. `$10` leaves out a first checkpoint that is larger, too.
+ */
+const READ_PARTS = `
+with part as materialized (
+  select r.ordinal, e.thread_id, e.list_id, e.position, null::uuid as hash, e.elements as text
+  from unnest($1::uuid[], $2::bigint[], $3::integer[], $4::integer[], $5::integer[])
+    as r (thread_id, list_id, first, stop, ordinal)
+  cross join lateral (
+    select * from threadloom.checkpoint_elements e
+    where e.thread_id = r.thread_id and e.list_id = r.list_id and e.position < r.stop
+      and e.position > r.first - ${ELEMENTS_PER_ROW_AT_MOST} and e.position + e.count > r.first
+  ) as e
+  union all
+  select w.ordinal, k.thread_id, null, null, k.hash, k.content
+  from unnest($6::uuid[], $7::uuid[], $8::integer[]) as w (thread_id, hash, ordinal)
+  join threadloom.checkpoint_contents k on k.thread_id = w.thread_id and k.hash = w.hash
+), weighed as (
+  select *, coalesce(sum(octet_length(text))
+    over (order by ordinal groups between unbounded preceding and 1 preceding), 0) as before,
+    sum(octet_length(text)) over (order by ordinal groups between unbounded preceding and current row) as through
+  from part
+)
+select thread_id,
+  string_agg(list_id || ',' || position || E'\\n' || text, E'\\x1e' order by list_id, position)
+    filter (where hash is null and ${HAS_ROOM}) as elements,
+  string_agg(hash || E'\\n' || text, E'\\x1e') filter (where hash is not null and ${HAS_ROOM}) as contents,
+  (select min(ordinal) from weighed where before >= $9::bigint or not ${HAS_ROOM}) as left_out,
+  (select min(through) from weighed) as bytes_of_first
+from weighed where before < $9::bigint
+group by thread_id`;
+
+/** Parts that a checkpoint refers to, and the ordinal of that checkpoint among those that are read together. */
+export interface WantedParts {
+  ranges: Array<{ threadId: string; list: number; from: number; to: number; ordinal: number }>;
+  contents: Array<{ threadId: string; hash: string; ordinal: number }>;
+}
+
+/** What was read of `WantedParts`. */
+export interface FoundParts {
+  parts: Array<[threadId: string, parts: ReadParts]>;
+  /** The first ordinal whose parts were not read. */
+  leftOut: number | undefined;
+  /** Bytes of the parts of the first ordinal, read or not. */
+  bytesOfFirst: number;
+}
+
+/**
+ * Parts of any number of threads in one statement: in the order of the ordinals, until those in front have `bytesAtMost`.
+ * `isBounded`: nothing is read beyond that. Otherwise the parts of the first ordinal are read however large they are.
+ */
+export const readParts = async (
+  queryable: Queryable,
+  { ranges, contents }: WantedParts,
+  { bytesAtMost, isBounded }: { bytesAtMost: number; isBounded: boolean },
+): Promise<FoundParts> => {
+  const rows = await queryable.query<{
+    thread_id: string;
+    elements: string | null;
+    contents: string | null;
+    left_out: number | null;
+    bytes_of_first: string | null;
+  }>(READ_PARTS, [
+    ranges.map(({ threadId }) => threadId),
+    ranges.map(({ list }) => list),
+    ranges.map(({ from }) => from),
+    ranges.map(({ to }) => to),
+    ranges.map(({ ordinal }) => ordinal),
+    contents.map(({ threadId }) => threadId),
+    contents.map(({ hash }) => hash),
+    contents.map(({ ordinal }) => ordinal),
+    bytesAtMost,
+    isBounded,
+  ]);
+  return {
+    parts: rows.map((row) => [row.thread_id, toParts(row, queryable.cipher)]),
+    leftOut: rows[0]?.left_out ?? undefined,
+    bytesOfFirst: Number(rows[0]?.bytes_of_first ?? 0),
+  };
+};
+
+const toParts = (
+  { elements, contents }: { elements: string | null; contents: string | null },
+  cipher: Cipher | undefined,
+): ReadParts => ({
+  elements: (elements?.split(RECORD) ?? []).map((text) => {
+    const end = text.indexOf(LINE);
+    const [list, position] = text.slice(0, end).split(",").map(Number) as [number, number];
+    const texts = openText(cipher, text.slice(end + 1), elementsPlace({ list, position })).split(LINE);
+    // A row without elements holds the ordinal of pruned ones.
+    return { list, position, texts: texts[0] === "" ? [] : texts };
+  }),
+  contents: (contents?.split(RECORD) ?? []).map((text) => {
+    const end = text.indexOf(LINE);
+    const hash = text.slice(0, end);
+    return { hash, text: openText(cipher, text.slice(end + 1), contentPlace(hash)) };
+  }),
+});

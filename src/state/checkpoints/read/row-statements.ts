@@ -1,0 +1,266 @@
+/** The statements that rows of checkpoints are read with. */
+
+import type { Queryable } from "../../../platform/database/database.ts";
+import type { Cipher } from "../../../platform/encryption/cipher.ts";
+import { CHECKPOINT_JSON } from "../../../platform/encryption/columns.ts";
+import { assertSearchable, openJson } from "../../../platform/encryption/json.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import { toJsonb } from "../../../platform/lib/jsonb.ts";
+import { checkpointPlace, openRecord, openWrites } from "../rows/sealing.ts";
+import { RECORD } from "../rows/separators.ts";
+import { parseTaskWrites, type TaskWrites } from "../rows/row-text.ts";
+import { assertFilterOpen } from "./sealed-filter.ts";
+
+/** A checkpoint's row with the writes of its tasks. */
+export interface CheckpointRow {
+  thread_id: string;
+  checkpoint_ns: string;
+  checkpoint_id: string;
+  parent_id: string | null;
+  run_id: string | null;
+  metadata: string;
+  /** See row-text.ts. */
+  record: string;
+  /** Of the record, as flat triples. */
+  segments: number[];
+  /** Whose the versions in the body are. */
+  shape: string;
+  shape_hash: string;
+  /** What was written after the record, by task and run, in the order in which it was written. */
+  writes: TaskWrites[];
+  /** What opens it, until it is open. */
+  cipher?: Cipher | undefined;
+}
+
+export type RawRow = Omit<CheckpointRow, "segments" | "writes"> & {
+  segments: string | null;
+  writes: string | null;
+};
+
+/** Of `c`, with its shape as `s`. */
+export const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.run_id,
+  coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata, c.record,
+  array_to_string(c.segments, ',') as segments, s.shape, s.hash as shape_hash`;
+
+/** The shape of `c`: one of a few rows, by their primary key. */
+export const SHAPE_OF_C = "join threadloom.checkpoint_shapes s on s.hash = c.shape";
+
+/** Of the writes `w` of a checkpoint: one text. */
+export const WRITES = `string_agg(coalesce(w.task_name, w.task_id::text) || E'\\x1f' || w.writes, E'\\x1e'
+    order by w.task_id, w.written_at)`;
+
+const WRITES_OF_C = `
+  select ${WRITES} as writes
+  from threadloom.checkpoint_writes w
+  where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns and w.checkpoint_id = c.checkpoint_id`;
+
+export interface RowFilter {
+  threadId: string | undefined;
+  checkpointNs: string | undefined;
+  checkpointId?: string;
+  beforeCheckpointId?: string;
+  runId?: string;
+  metadata?: JsonObject;
+  limit: number;
+}
+
+/** The statement of a page of rows, newest first; `which` picks from them, which are `c`, what is read. */
+const rowsStatement = (
+  { cipher }: Queryable,
+  filter: RowFilter,
+  more: string,
+  which: (rows: string, bind: (value: unknown, type: string) => string) => string,
+): { text: string; values: unknown[] } => {
+  const values: unknown[] = [];
+  const bind = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
+  const conditions = ["true"];
+  if (filter.threadId !== undefined) conditions.push(`c.thread_id = ${bind(filter.threadId, "uuid")}`);
+  if (filter.checkpointNs !== undefined)
+    conditions.push(`c.checkpoint_ns = ${bind(filter.checkpointNs, "text")}`);
+  if (filter.checkpointId !== undefined)
+    conditions.push(`c.checkpoint_id = ${bind(filter.checkpointId, "uuid")}`);
+  if (filter.beforeCheckpointId !== undefined) {
+    conditions.push(`c.checkpoint_id < ${bind(filter.beforeCheckpointId, "uuid")}`);
+  }
+  if (filter.runId !== undefined) conditions.push(`c.run_id = ${bind(filter.runId, "uuid")}`);
+  if (filter.metadata !== undefined && Object.keys(filter.metadata).length > 0) {
+    assertSearchable(cipher, filter.metadata);
+    const wanted = bind(toJsonb(JSON.stringify(filter.metadata)).jsonb, "jsonb");
+    conditions.push(
+      `(select s.metadata || c.metadata from threadloom.checkpoint_shapes s where s.hash = c.shape) @> ${wanted}`,
+    );
+  }
+  const rows = `
+      select * from threadloom.checkpoints c where ${conditions.join(" and ")}
+      order by c.checkpoint_id desc limit ${bind(filter.limit, "bigint")}`;
+  const text = `
+    select ${COLUMNS}, w.writes${more}
+    from (${which(rows, bind)}) as c
+    ${SHAPE_OF_C}
+    cross join lateral (${WRITES_OF_C}) as w
+    order by c.checkpoint_id desc`;
+  return { text, values };
+};
+
+/** Rows with their writes, newest first. */
+export const readRows = async (queryable: Queryable, filter: RowFilter): Promise<CheckpointRow[]> => {
+  await assertFilterOpen(queryable, filter);
+  const { text, values } = rowsStatement(queryable, filter, "", (rows) => rows);
+  return (await queryable.query<RawRow>(text, values)).map((row) => toRow(row, queryable.cipher));
+};
+
+const WEIGHT_OF_C = `octet_length(c.record) + coalesce(octet_length(c.metadata_text), octet_length(c.metadata::text))`;
+
+/**
+ * As `readRows`, but no more than have `bytesAtMost`, and one more: rows are as large as their callers like, too.
+ * `isEnd`: there are no others within the filter's limit.
+ */
+export const readRowsOf = async (
+  queryable: Queryable,
+  filter: RowFilter,
+  bytesAtMost: number,
+): Promise<{ rows: CheckpointRow[]; isEnd: boolean }> => {
+  await assertFilterOpen(queryable, filter);
+  const { text, values } = rowsStatement(
+    queryable,
+    filter,
+    ", c.available",
+    (rows, bind) => `
+      select * from (
+        select c.*, count(*) over () as available,
+          sum(${WEIGHT_OF_C} + coalesce((
+            select sum(octet_length(w.writes)) from threadloom.checkpoint_writes w
+            where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns
+              and w.checkpoint_id = c.checkpoint_id
+          ), 0)) over (order by c.checkpoint_id desc rows between unbounded preceding and 1 preceding) as before
+        from (${rows}) as c
+      ) as c where coalesce(before, 0) < ${bind(bytesAtMost, "bigint")}`,
+  );
+  const raw = await queryable.query<RawRow & { available: string }>(text, values);
+  return {
+    rows: raw.map(({ available: _, ...row }) => toRow(row, queryable.cipher)),
+    isEnd: raw.length === Number(raw[0]?.available ?? 0),
+  };
+};
+
+const READ_HEADS = `
+select ${COLUMNS}, null as writes, c.ordinal, c.final
+from (
+  select *, max(ordinal) over () as final,
+    sum(${WEIGHT_OF_C}) over (order by ordinal rows between unbounded preceding and 1 preceding) as before
+  from (
+    select head.*, t.ordinal from unnest($1::uuid[]) with ordinality as t (id, ordinal)
+    cross join lateral (
+      select * from threadloom.checkpoints where thread_id = t.id and checkpoint_ns = '' order by checkpoint_id desc limit 1
+    ) as head
+  ) as c
+) as c
+${SHAPE_OF_C}
+where coalesce(c.before, 0) < $2::bigint
+order by c.ordinal`;
+
+/**
+ * The newest row of the root graph of each thread, without its writes, in the order of the ids, as many as have
+ * `bytesAtMost`, and one more. `done`: for how many of the ids that is all.
+ */
+export const readHeadRows = async (
+  queryable: Queryable,
+  threadIds: readonly string[],
+  bytesAtMost: number,
+): Promise<{ rows: CheckpointRow[]; done: number }> => {
+  const raw = await queryable.query<RawRow & { ordinal: string; final: string }>(READ_HEADS, [
+    threadIds,
+    bytesAtMost,
+  ]);
+  const last = raw.at(-1);
+  const isEnd = last === undefined || last.ordinal === last.final;
+  return {
+    rows: raw.map(({ ordinal: _, final: __, ...row }) => toRow(row, queryable.cipher)),
+    done: isEnd ? threadIds.length : Number(last.ordinal),
+  };
+};
+
+const READ_ANCESTORS = `
+with recursive chain (checkpoint_id, parent_id, depth) as (
+  select checkpoint_id, parent_id, 0 from threadloom.checkpoints
+  where thread_id = $1::uuid and checkpoint_ns = $2::text and checkpoint_id = $3::uuid
+  union all
+  select c.checkpoint_id, c.parent_id, chain.depth + 1
+  from chain join threadloom.checkpoints c
+    on c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = chain.parent_id
+  where chain.depth < $4::integer
+)
+select ${COLUMNS}, w.writes
+from chain join threadloom.checkpoints c
+  on c.thread_id = $1::uuid and c.checkpoint_ns = $2::text and c.checkpoint_id = chain.checkpoint_id
+${SHAPE_OF_C}
+cross join lateral (${WRITES_OF_C}) as w
+where chain.depth > 0
+order by chain.depth`;
+
+/** The nearest ancestors of a checkpoint, nearest first. */
+export const readAncestors = async (
+  queryable: Queryable,
+  threadId: string,
+  checkpointNs: string,
+  checkpointId: string,
+  limit: number,
+): Promise<CheckpointRow[]> =>
+  (await queryable.query<RawRow>(READ_ANCESTORS, [threadId, checkpointNs, checkpointId, limit])).map((row) =>
+    toRow(row, queryable.cipher),
+  );
+
+/** No index by run: a later attempt asks once, and what it looks for stands at the end of the primary key's range. */
+const LATEST_OF_RUN = `select checkpoint_id from threadloom.checkpoints
+  where thread_id = $1::uuid and run_id = $2::uuid and checkpoint_ns = '' order by checkpoint_id desc limit 1`;
+
+export const findLatestOfRun = async (
+  queryable: Queryable,
+  threadId: string,
+  runId: string,
+): Promise<string | undefined> => {
+  const rows = await queryable.query<{ checkpoint_id: string }>(LATEST_OF_RUN, [threadId, runId]);
+  return rows[0]?.checkpoint_id;
+};
+
+const NEWEST = `select checkpoint_id from threadloom.checkpoints
+  where thread_id = $1::uuid and checkpoint_ns = $2::text order by checkpoint_id desc limit 1`;
+
+/** The id of the newest checkpoint of a namespace. Index: checkpoints_pkey. */
+export const findNewest = async (
+  queryable: Queryable,
+  threadId: string,
+  checkpointNs: string,
+): Promise<string | undefined> => {
+  const rows = await queryable.query<{ checkpoint_id: string }>(NEWEST, [threadId, checkpointNs]);
+  return rows[0]?.checkpoint_id;
+};
+
+/** A row as it is worked with: open, but for what `openRecord` of the reader opens, so that one row fails alone. */
+export const toRow = ({ segments, writes, ...raw }: RawRow, cipher: Cipher | undefined): CheckpointRow => ({
+  ...raw,
+  segments: toNumbers(segments),
+  writes: (writes?.split(RECORD) ?? []).map(parseTaskWrites),
+  cipher,
+});
+
+/** What of a row is sealed. Throws an `EncryptionError`. */
+export const openRow = ({ cipher, ...row }: CheckpointRow): CheckpointRow => {
+  const { checkpoint_ns: checkpointNs, checkpoint_id: checkpointId } = row;
+  return {
+    ...row,
+    metadata:
+      cipher === undefined
+        ? row.metadata
+        : openJson(cipher, row.metadata, CHECKPOINT_JSON.metadata.places(row)),
+    record: openRecord(cipher, row.record, checkpointPlace(checkpointNs, checkpointId)),
+    writes: row.writes.map(([taskId, lines]) => [
+      taskId,
+      openWrites(cipher, lines, { checkpointNs, checkpointId, taskId }),
+    ]),
+  };
+};
+
+/** Of a bigint[] that `array_to_string` has put together with commas. */
+export const toNumbers = (text: string | null): number[] =>
+  text === null ? [] : text.split(",").map(Number);

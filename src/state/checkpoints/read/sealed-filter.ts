@@ -1,0 +1,31 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import { notSearchable } from "../../../platform/encryption/json.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+
+/** Of a filter, whose checkpoints it is about, undefined: of all threads and names, and what their metadata have to contain. */
+interface MetadataFilter {
+  threadId: string | undefined;
+  checkpointNs: string | undefined;
+  metadata?: JsonObject;
+}
+
+/**
+ * Of keys, one whose value is sealed in any of these checkpoints: that of a configuration, which stands among the metadata.
+ * A key may be of the configuration in one run, and of the metadata in the next. Index: checkpoints_pkey.
+ */
+const sealedKey = (conditions: string): string => `select wanted.key from unnest($1::text[]) as wanted (key)
+  where exists (select from threadloom.checkpoints c where ${conditions} and c.metadata ->> wanted.key like 'enc1:%')
+  limit 1`;
+
+/** Throws `invalid` if a filter names what is sealed in the checkpoints that it is about: it would pass over them. */
+export const assertFilterOpen = async (queryable: Queryable, filter: MetadataFilter): Promise<void> => {
+  const keys = Object.keys(filter.metadata ?? {});
+  if (queryable.cipher === undefined || keys.length === 0) return;
+  const values: unknown[] = [keys];
+  const conditions = ["true"];
+  if (filter.threadId !== undefined) conditions.push(`c.thread_id = $${values.push(filter.threadId)}::uuid`);
+  if (filter.checkpointNs !== undefined)
+    conditions.push(`c.checkpoint_ns = $${values.push(filter.checkpointNs)}::text`);
+  const [found] = await queryable.query<{ key: string }>(sealedKey(conditions.join(" and ")), values);
+  if (found !== undefined) throw notSearchable(found.key);
+};

@@ -1,0 +1,127 @@
+import { ofGraph } from "../../../platform/lib/contents.ts";
+import { isPassing } from "../../../platform/database/passing-faults.ts";
+import type { Database } from "../../../platform/database/database.ts";
+import { isUuid } from "../../../platform/lib/ids.ts";
+import type { WhenLarge } from "../../../platform/lib/large-answers.ts";
+import type { Logger } from "../../../platform/lib/logger.ts";
+import { threadKey } from "../rows/thread-key.ts";
+import type { CheckpointStorage, HeadOptions, HistoryOptions, StoredCheckpoint } from "../types.ts";
+import type { CheckpointReader, LoadedCheckpoint, UnreadableRow } from "./checkpoint-reader.ts";
+import { readHeadRows, readRowsOf } from "./row-statements.ts";
+import { toStored, withoutValues } from "./stored-checkpoint.ts";
+
+export interface StateReadsParts {
+  database: Database;
+  reader: CheckpointReader;
+  logger: Logger;
+}
+
+export type StateReads = Pick<CheckpointStorage, "readHead" | "readAt" | "readHistory" | "readHeads">;
+
+/** Rows are read until they are so large, and no more at a time than these. */
+const PAGE_BYTES = 1024 * 1024;
+const PAGE_ROWS = 100;
+
+/**
+ * Reads for the state API: values come as the JSON that is sent. An element of a list is turned into it once per
+ * process, however many states of a history hold it. Several states come one by one, each made when it is asked for,
+ * so that what is in memory does not grow with their number; and each is read for itself: one that can't be read is
+ * logged, and fails none of the others.
+ */
+export const createStateReads = (parts: StateReadsParts): StateReads => ({
+  readHead: (threadId, checkpointNs = "", whenLarge) =>
+    read(parts, threadId, checkpointNs, undefined, whenLarge),
+  readAt: (threadId, checkpointNs, checkpointId, whenLarge) =>
+    read(parts, threadId, checkpointNs, checkpointId, whenLarge),
+  readHistory: (threadId, checkpointNs, options) => readHistory(parts, threadId, checkpointNs, options),
+  readHeads: (threadIds, options) => readHeads(parts, threadIds, options),
+});
+
+/** One checkpoint; the newest one if no id is given. */
+const read = async (
+  { reader }: StateReadsParts,
+  threadId: string,
+  checkpointNs: string,
+  checkpointId: string | undefined,
+  whenLarge?: WhenLarge,
+): Promise<StoredCheckpoint | undefined> => {
+  if (checkpointNs.includes("\u0000") || (checkpointId !== undefined && !isUuid(checkpointId)))
+    return undefined;
+  const address = { threadId: threadKey(threadId), checkpointNs, checkpointId };
+  const loaded = await reader.read(address, whenLarge);
+  return loaded === undefined ? undefined : toStored(threadId, loaded);
+};
+
+async function* readHistory(
+  parts: StateReadsParts,
+  threadId: string,
+  checkpointNs: string,
+  options: HistoryOptions,
+): AsyncGenerator<StoredCheckpoint, void, undefined> {
+  const { limit, beforeCheckpointId, checkpointId, metadataFilter = {}, whenLarge } = options;
+  if (checkpointNs.includes("\u0000")) return;
+  for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return;
+  const { run_id: runId, ...metadata } = metadataFilter;
+  if (runId !== undefined && !(typeof runId === "string" && isUuid(runId))) return;
+  const filter = { threadId: threadKey(threadId), checkpointNs, checkpointId, runId, metadata };
+  let cursor = beforeCheckpointId;
+  for (let left = limit; left > 0;) {
+    const pageRows = Math.min(left, PAGE_ROWS);
+    const page = { ...filter, beforeCheckpointId: cursor, limit: pageRows };
+    const { rows, isEnd } = await readRowsOf(parts.database, page, PAGE_BYTES);
+    for await (const loaded of parts.reader.load(rows, { whenLarge })) {
+      const id = loaded.row.checkpoint_id;
+      const readAgain = () => read(parts, threadId, checkpointNs, id);
+      const stored = await storedOf(parts, threadId, loaded, readAgain);
+      if (stored !== undefined) yield stored;
+    }
+    if (isEnd && rows.length < pageRows) return;
+    left -= rows.length;
+    cursor = rows.at(-1)?.checkpoint_id;
+  }
+}
+
+async function* readHeads(
+  parts: StateReadsParts,
+  threadIds: readonly string[],
+  { channels, remember = true, whenLarge }: HeadOptions = {},
+): AsyncGenerator<StoredCheckpoint, void, undefined> {
+  const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
+  let keys = [...ids.keys()];
+  while (keys.length > 0) {
+    const { rows, done } = await readHeadRows(parts.database, keys, PAGE_BYTES);
+    const options = { only: channels, withoutWrites: true, remember, whenLarge };
+    for await (const loaded of parts.reader.load(rows, options)) {
+      const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
+      const stored = await storedOf(parts, threadId, loaded, () => read(parts, threadId, "", undefined));
+      if (stored !== undefined && stored.createdAt !== null) yield stored;
+    }
+    keys = keys.slice(done);
+  }
+}
+
+/**
+ * The state of a row. Between the statements of a read a prune or a rollback may free what the first one found: then
+ * `readAgain` finds what is there now, or nothing. If the state can't be read then either, only its row's columns are
+ * given.
+ */
+const storedOf = async (
+  { logger }: StateReadsParts,
+  threadId: string,
+  loaded: LoadedCheckpoint | UnreadableRow,
+  readAgain: () => Promise<StoredCheckpoint | undefined>,
+): Promise<StoredCheckpoint | undefined> => {
+  try {
+    if ("error" in loaded) throw loaded.error;
+    return toStored(threadId, loaded);
+  } catch {
+    try {
+      return await readAgain();
+    } catch (error) {
+      if (isPassing(error)) throw error;
+      const { thread_id, checkpoint_id } = loaded.row;
+      logger.error({ err: ofGraph(error), thread_id, checkpoint_id }, "a stored state can't be read");
+      return withoutValues(threadId, loaded.row);
+    }
+  }
+};

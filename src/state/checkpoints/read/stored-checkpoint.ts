@@ -1,0 +1,73 @@
+/** A checkpoint as the state API needs it, made of the rows that were read. */
+
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import { TYPE } from "../../values/type-key.ts";
+import { revive } from "../../values/reviving.ts";
+import { toWireJson, toWireValue } from "../../values/wire-json.ts";
+import { toSegments } from "../lists/segments.ts";
+import { isWholeList, listTrees, recordTree, type ValueRecord } from "../rows/stored-value.ts";
+import type { StoredCheckpoint } from "../types.ts";
+import type { LoadedCheckpoint } from "./checkpoint-reader.ts";
+import type { CheckpointRow } from "./row-statements.ts";
+
+/** What the columns of a row say of a state that can't be read. */
+export const withoutValues = (threadId: string, row: CheckpointRow): StoredCheckpoint => ({
+  threadId,
+  checkpointNs: row.checkpoint_ns,
+  checkpointId: row.checkpoint_id,
+  parentCheckpointId: row.parent_id,
+  runId: row.run_id,
+  createdAt: null,
+  metadata: row.run_id === null ? {} : { run_id: row.run_id },
+  channelVersions: {},
+  versionsSeen: {},
+  values: new Map(),
+  pendingWrites: [],
+});
+
+/** Throws if an element or a content that the checkpoint names is missing. */
+export const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredCheckpoint => {
+  const { row, body, channels, writes } = loaded;
+  const metadata = toWireValue(revive(JSON.parse(row.metadata))) as JsonObject;
+  if (row.run_id !== null) metadata.run_id ??= row.run_id;
+  return {
+    threadId,
+    checkpointNs: row.checkpoint_ns,
+    checkpointId: row.checkpoint_id,
+    parentCheckpointId: row.parent_id,
+    runId: row.run_id,
+    createdAt: body.ts,
+    metadata,
+    channelVersions: body.channel_versions,
+    versionsSeen: body.versions_seen,
+    values: new Map(
+      channels
+        .filter(([, record]) => !isUndefined(record))
+        .map(([channel, record]) => [channel, wireText(record, loaded)]),
+    ),
+    pendingWrites: writes.map(({ taskId, channel, record }) => ({
+      taskId,
+      channel,
+      value: isUndefined(record) ? undefined : wireText(record, loaded),
+    })),
+  };
+};
+
+/** A channel that was given `undefined` is empty when it is read: LangGraph can't tell the two apart. */
+const isUndefined = ({ v }: ValueRecord): boolean =>
+  typeof v === "object" && v !== null && TYPE in v && v[TYPE] === "undefined";
+
+/** The JSON of a value as clients see it. Each element of a list is turned into it once per process. */
+const wireText = (record: ValueRecord, loaded: LoadedCheckpoint): string => {
+  if (isWholeList(record) && record.w === undefined) {
+    const texts: string[] = [];
+    for (const { list, from, to } of toSegments(record.l?.[0] ?? []))
+      loaded.elements.addWireTexts(list, from, to, texts);
+    return `[${texts.join(",")}]`;
+  }
+  const elementsOf = (list: number): unknown[] =>
+    toSegments(record.l?.[list] ?? []).flatMap(
+      ({ list, from, to }) => revive(listTrees(record, loaded.elements.trees(list, from, to))) as unknown[],
+    );
+  return toWireJson(revive(recordTree(record, loaded.elements), undefined, elementsOf));
+};

@@ -1,0 +1,57 @@
+/**
+ * A checkpoint's versions, by difference: which channels and nodes there are (the shape) is the same in nearly every
+ * checkpoint of a thread and is kept once; the row holds the numbers only.
+ */
+
+import type { ChannelVersions, Checkpoint } from "@langchain/langgraph-checkpoint";
+import { setProperty } from "../../../platform/lib/properties.ts";
+
+type Version = number | string;
+
+/** The names that the numbers belong to, and those of channels that have values but no versions (`__pregel_tasks`). */
+export type Shape = [
+  channels: string[],
+  nodes: Array<[node: string, channels: string[]]>,
+  unversioned?: string[],
+];
+
+/** What a row says of the versions: the format's version, the time, and the numbers in the order of the shape. */
+type Body = [v: number, ts: string, channels: Version[], nodes: Version[][]];
+
+/** What a checkpoint holds beside its values. */
+export interface CheckpointBody {
+  v: number;
+  ts: string;
+  channel_versions: ChannelVersions;
+  versions_seen: Record<string, ChannelVersions>;
+}
+
+/** `body`: the items of a JSON array, without its brackets. */
+export const composeBody = (
+  checkpoint: Checkpoint,
+): { body: string; channelNames: string[]; shape: string } => {
+  const { v, ts, channel_values, channel_versions, versions_seen } = checkpoint;
+  const nodes = Object.entries(versions_seen);
+  const channelNames = Object.keys(channel_versions);
+  const shape: Shape = [channelNames, nodes.map(([node, seen]) => [node, Object.keys(seen)])];
+  const unversioned = Object.keys(channel_values).filter((name) => !Object.hasOwn(channel_versions, name));
+  if (unversioned.length > 0) shape.push(unversioned);
+  const seen = nodes.map(([, versions]) => Object.values(versions));
+  const body = JSON.stringify([v, ts, Object.values(channel_versions), seen] satisfies Body).slice(1, -1);
+  return { body, channelNames: [...channelNames, ...unversioned], shape: JSON.stringify(shape) };
+};
+
+/** `body`: the parsed array of `composeBody`. */
+export const parseBody = (body: unknown, [channelNames, nodes]: Shape): CheckpointBody => {
+  const [v, ts, channels, nodesSeen] = body as Body;
+  const seen: CheckpointBody["versions_seen"] = {};
+  for (const [index, [node, names]] of nodes.entries())
+    setProperty(seen, node, together(names, nodesSeen[index] ?? []));
+  return { v, ts, channel_versions: together(channelNames, channels), versions_seen: seen };
+};
+
+const together = (names: readonly string[], versions: readonly Version[]): ChannelVersions => {
+  const together: ChannelVersions = {};
+  for (const [index, name] of names.entries()) setProperty(together, name, versions[index]);
+  return together;
+};

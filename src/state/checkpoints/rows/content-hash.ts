@@ -1,0 +1,11 @@
+import { createHash } from "node:crypto";
+import type { Cipher } from "../../../platform/encryption/cipher.ts";
+
+/**
+ * The key under which a text is kept apart: the first half of its SHA-256, written as a UUID. Where texts are sealed it is
+ * one that nobody can make who only guesses the text.
+ */
+export const contentHash = (text: string, cipher?: Cipher): string => {
+  const hex = cipher?.digest(text) ?? createHash("sha256").update(text).digest("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
+};

@@ -1,0 +1,60 @@
+/**
+ * How the texts of this room are sealed where the database is given keys: a record, a row of elements, a content, each as
+ * a whole; of what tasks wrote each line behind its index, since `merge_writes` in the database goes by that. What a copy of a
+ * thread has in other columns than the original is no part of a place, so the database copies what it can't read.
+ */
+
+import { openText, type Cipher } from "../../../platform/encryption/cipher.ts";
+import { LINE, OLDER } from "./separators.ts";
+import { threadKey } from "./thread-key.ts";
+
+export const elementsPlace = ({ list, position }: { list: number; position: number }): string =>
+  `elements ${list} ${position}`;
+export const contentPlace = (hash: string): string => `content ${hash}`;
+export const checkpointPlace = (checkpointNs: string, checkpointId: string): string =>
+  `checkpoint ${checkpointId.toLowerCase()} ${checkpointNs}`;
+
+interface TaskOfCheckpoint {
+  checkpointNs: string;
+  checkpointId: string;
+  taskId: string;
+}
+
+const writePlace = ({ checkpointNs, checkpointId, taskId }: TaskOfCheckpoint, index: string): string =>
+  `write ${checkpointId.toLowerCase()} ${threadKey(taskId)} ${index} ${checkpointNs}`;
+
+/** A line is `index,channel,record`. */
+const eachLine = (lines: string, change: (rest: string, index: string) => string): string =>
+  lines
+    .split(LINE)
+    .map((line) => {
+      const end = line.indexOf(",");
+      return end < 0 ? line : `${line.slice(0, end)},${change(line.slice(end + 1), line.slice(0, end))}`;
+    })
+    .join(LINE);
+
+export const sealWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpoint): string =>
+  eachLine(lines, (rest, index) => cipher.seal(rest, writePlace(task, index)));
+
+export const openWrites = (cipher: Cipher | undefined, lines: string, task: TaskOfCheckpoint): string =>
+  eachLine(lines, (rest, index) => openText(cipher, rest, writePlace(task, index)));
+
+/** The same lines, sealed anew. */
+export const resealWrites = (cipher: Cipher, lines: string, task: TaskOfCheckpoint): string =>
+  sealWrites(cipher, openWrites(cipher, lines, task), task);
+
+/** A record that was put again has the ones before behind it, each sealed for itself. */
+export const openRecord = (cipher: Cipher | undefined, record: string, place: string): string =>
+  record.includes(OLDER)
+    ? record
+        .split(OLDER)
+        .map((version) => openText(cipher, version, place))
+        .join(OLDER)
+    : openText(cipher, record, place);
+
+/** Each of the versions of a record, sealed anew. */
+export const resealRecord = (cipher: Cipher, record: string, place: string): string =>
+  openRecord(cipher, record, place)
+    .split(OLDER)
+    .map((version) => cipher.seal(version, place))
+    .join(OLDER);

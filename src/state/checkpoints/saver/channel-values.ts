@@ -1,0 +1,82 @@
+/** How the values of a checkpoint are stored: those that have not changed as its parent has them, the others anew. */
+
+import type { ChannelVersions, Checkpoint } from "@langchain/langgraph-checkpoint";
+import type { Database } from "../../../platform/database/database.ts";
+import { ownField } from "../../../platform/lib/names.ts";
+import { readAllReferences, readReferences } from "../read/value-references.ts";
+import type { KnownShapes } from "../rows/known-shapes.ts";
+import type { StoredValue } from "../rows/stored-value.ts";
+import type { KnownCheckpoint, ThreadWriter } from "../write/thread-writer.ts";
+import { toKnown } from "./checkpoint-tuples.ts";
+
+export interface ReferenceSources {
+  database: Database;
+  shapes: KnownShapes;
+}
+
+/** A checkpoint as `put` is given it. */
+export interface GivenCheckpoint {
+  checkpoint: Checkpoint;
+  checkpointNs: string;
+  parentId: string | undefined;
+  /** Channels whose values have changed since the parent. */
+  newVersions: ChannelVersions;
+  /** True for an update of the state: it applies what tasks had written before it without raising a version. */
+  isUpdate: boolean;
+}
+
+export const storeChannels = async (
+  sources: ReferenceSources,
+  writer: ThreadWriter,
+  { checkpoint, checkpointNs, parentId, newVersions, isUpdate }: GivenCheckpoint,
+): Promise<Map<string, StoredValue>> => {
+  const parent = parentId === undefined ? undefined : await recall(sources, writer, checkpointNs, parentId);
+  const channels = new Map<string, StoredValue>();
+  for (const [channel, value] of Object.entries(checkpoint.channel_values)) {
+    const before = parent?.channels.get(channel);
+    const version = ownField(checkpoint.channel_versions, channel);
+    if (!Object.hasOwn(newVersions, channel) && version !== undefined) {
+      const isOfParent = before !== undefined && ownField(parent?.versions, channel) === version;
+      if (isOfParent && !isUpdate) {
+        channels.set(channel, before);
+        continue;
+      }
+      if (!isOfParent && !(await isStored(sources, writer, checkpointNs, channel, version))) continue;
+    }
+    channels.set(channel, writer.values.storeChannel(channel, value, before));
+  }
+  return channels;
+};
+
+/** What the writer knows of a checkpoint of its thread; read from the database if it knows nothing. */
+const recall = async (
+  { database, shapes }: ReferenceSources,
+  writer: ThreadWriter,
+  checkpointNs: string,
+  checkpointId: string,
+): Promise<KnownCheckpoint | undefined> => {
+  const known = writer.recall(checkpointNs, checkpointId);
+  if (known !== undefined) return known;
+  if (writer.queue.isBusyWith(checkpointNs)) await writer.queue.settled();
+  const row = await readReferences(database, writer.threadId, checkpointNs, checkpointId);
+  return row === undefined ? undefined : toKnown(row, shapes);
+};
+
+/**
+ * Of a value that neither is new nor stands in the parent. It may be a copy of another checkpoint's (a fork beside it),
+ * and is then stored with the copy; or nobody has ever stored it, and then it isn't.
+ */
+const isStored = async (
+  { database, shapes }: ReferenceSources,
+  writer: ThreadWriter,
+  checkpointNs: string,
+  channel: string,
+  version: number | string,
+): Promise<boolean> => {
+  if (writer.knowsVersion(checkpointNs, channel, version)) return true;
+  await writer.queue.settled();
+  const rows = await readAllReferences(database, writer.threadId, checkpointNs);
+  return rows
+    .map((row) => toKnown(row, shapes))
+    .some((known) => ownField(known.versions, channel) === version && known.channels.has(channel));
+};

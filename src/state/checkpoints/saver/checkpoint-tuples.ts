@@ -1,0 +1,125 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type {
+  Checkpoint,
+  CheckpointMetadata,
+  CheckpointPendingWrite,
+  CheckpointTuple,
+} from "@langchain/langgraph-checkpoint";
+import type { ValueClasses } from "../../values/classes.ts";
+import { setProperty } from "../../../platform/lib/properties.ts";
+import type { LoadedCheckpoint, LoadedWrite } from "../read/checkpoint-reader.ts";
+import type { References } from "../read/value-references.ts";
+import { revive, settle, type Unfinished } from "../../values/reviving.ts";
+import { toSegments } from "../lists/segments.ts";
+import type { KnownShapes } from "../rows/known-shapes.ts";
+import {
+  fromRecord,
+  isWholeList,
+  listTrees,
+  recordTree,
+  type StoredValue,
+  type ValueRecord,
+} from "../rows/stored-value.ts";
+import { parseRowText } from "../rows/row-text.ts";
+import type { KnownCheckpoint, ThreadWriter } from "../write/thread-writer.ts";
+
+/**
+ * The tuple of a checkpoint, all its values revived. `learner`, if there is one, takes note of it, so that what is
+ * made of it can be stored by difference.
+ */
+export const reviveTuple = async (
+  loaded: LoadedCheckpoint,
+  threadId: string,
+  learner: ThreadWriter | undefined,
+  classes: ValueClasses,
+): Promise<CheckpointTuple> => {
+  const { row, body } = loaded;
+  const unfinished: Unfinished = [];
+  const values: Record<string, unknown> = {};
+  const lists: Array<{ value: StoredValue; elements: unknown[]; trees: unknown[] }> = [];
+  const channels = new Map<string, StoredValue>();
+  for (const [channel, record] of loaded.channels) {
+    const value = fromRecord(record);
+    const elementsOf = (list: number): unknown[] => {
+      const trees = treesOf(record, list, loaded);
+      const elements = revive(trees, unfinished, undefined, classes) as unknown[];
+      if (isWholeList(record)) lists.push({ value, elements, trees });
+      return elements;
+    };
+    const holder = revive([recordTree(record, loaded.elements)], unfinished, elementsOf, classes) as [
+      unknown,
+    ];
+    await settle(unfinished.splice(0));
+    setProperty(values, channel, holder[0]);
+    channels.set(channel, value);
+    if (record.c !== undefined) learner?.values.rememberContent(record.c);
+  }
+  for (const { value, elements, trees } of lists) {
+    const [reference] = value.lists;
+    if (reference === undefined || learner === undefined) continue;
+    // A copy: reducers may change the array that they are given.
+    value.live = { reference, elements: elements.slice(), trees };
+    learner.threadLists.remember(value.live);
+  }
+  learner?.learn(row.checkpoint_ns, row.checkpoint_id, {
+    versions: { ...body.channel_versions },
+    channels,
+  });
+  const pendingWrites: CheckpointPendingWrite[] = [];
+  for (const write of loaded.writes) pendingWrites.push(await reviveWrite(write, loaded, classes));
+  const at = (id: string): RunnableConfig => ({
+    configurable: { thread_id: threadId, checkpoint_ns: row.checkpoint_ns, checkpoint_id: id },
+  });
+  const metadata = revive(JSON.parse(row.metadata), undefined, undefined, classes) as CheckpointMetadata<{
+    run_id?: string;
+  }>;
+  if (row.run_id !== null) metadata.run_id ??= row.run_id;
+  const checkpoint: Checkpoint = { ...body, id: row.checkpoint_id, channel_values: values };
+  return {
+    config: at(row.checkpoint_id),
+    checkpoint,
+    metadata,
+    ...(row.parent_id === null ? {} : { parentConfig: at(row.parent_id) }),
+    pendingWrites,
+  };
+};
+
+/** What a row says of a checkpoint, without the live elements of its lists. */
+export const toKnown = ({ record, segments, shape }: References, shapes: KnownShapes): KnownCheckpoint => {
+  const { body, channels } = parseRowText(record, shapes.parse(shape), segments);
+  const versions = body.channel_versions;
+  return { versions, channels: new Map(channels.map(([channel, value]) => [channel, fromRecord(value)])) };
+};
+
+export const reviveWrite = async (
+  write: LoadedWrite,
+  loaded: LoadedCheckpoint,
+  classes: ValueClasses,
+): Promise<CheckpointPendingWrite> => [
+  write.taskId,
+  write.channel,
+  await reviveRecord(write.record, loaded, classes),
+];
+
+export const reviveRecord = async (
+  record: ValueRecord,
+  loaded: LoadedCheckpoint,
+  classes: ValueClasses,
+): Promise<unknown> => {
+  const unfinished: Unfinished = [];
+  const elementsOf = (list: number): unknown[] =>
+    revive(treesOf(record, list, loaded), unfinished, undefined, classes) as unknown[];
+  const holder = revive([recordTree(record, loaded.elements)], unfinished, elementsOf, classes) as [unknown];
+  await settle(unfinished);
+  return holder[0];
+};
+
+const treesOf = (record: ValueRecord, list: number, { elements }: LoadedCheckpoint): unknown[] => {
+  const segments = toSegments(record.l?.[list] ?? []);
+  const [first] = segments;
+  const trees =
+    first !== undefined && segments.length === 1
+      ? elements.trees(first.list, first.from, first.to)
+      : segments.flatMap((segment) => elements.trees(segment.list, segment.from, segment.to));
+  return listTrees(record, trees);
+};

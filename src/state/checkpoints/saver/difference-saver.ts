@@ -1,0 +1,261 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import {
+  BaseCheckpointSaver,
+  maxChannelVersion,
+  TASKS,
+  type ChannelVersions,
+  type Checkpoint,
+  type CheckpointListOptions,
+  type CheckpointMetadata,
+  type CheckpointTuple,
+  type DeltaChannelHistory,
+  type PendingWrite,
+} from "@langchain/langgraph-checkpoint";
+import type { Database } from "../../../platform/database/database.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import { classesBesideThis, type ValueClasses } from "../../values/classes.ts";
+import type { ElementCache } from "../lists/element-cache.ts";
+import type { CheckpointReader, LoadedCheckpoint } from "../read/checkpoint-reader.ts";
+import { readRows } from "../read/row-statements.ts";
+import type { KnownShapes } from "../rows/known-shapes.ts";
+import { ownMetadata, sealOwnMetadata, type OwnMetadata } from "../rows/metadata.ts";
+import type { TupleFilter } from "../types.ts";
+import { asStorageError } from "../write/storage-error.ts";
+import type { ThreadWriter } from "../write/thread-writer.ts";
+import { storeChannels } from "./channel-values.ts";
+import {
+  checkpointOf,
+  isReadable,
+  placeOf,
+  requireCheckpoint,
+  requireSeparable,
+  requireUuid,
+} from "./checkpoint-config.ts";
+import { reviveTuple, reviveWrite } from "./checkpoint-tuples.ts";
+import { noHistory, readDeltaHistory } from "./delta-history.ts";
+import { listFilterOf } from "./list-filter.ts";
+import { hasStopped, splitMetadata, toQueuedCheckpoint, toQueuedWrites } from "./queued-checkpoint.ts";
+
+/** What all savers of a process share. */
+export interface SaverParts {
+  database: Database;
+  cache: ElementCache;
+  reader: CheckpointReader;
+  shapes: KnownShapes;
+  /** See CheckpointStorageOptions. */
+  valueCharactersAtMost: number | undefined;
+}
+
+export interface SaverOptions {
+  /** Goes into the metadata of every checkpoint, under LangGraph's own; see rows/metadata.ts. */
+  metadata: JsonObject;
+  /** The keys of metadata that are found by a filter though what is stored is encrypted; see rows/metadata.ts. */
+  searchable?: readonly string[] | undefined;
+  /** The run that writes. */
+  runId: string | null;
+  /** True: `put` and `putWrites` resolve when what they were given is committed, else when it is accepted. */
+  waits: boolean;
+}
+
+/** Where a checkpoint is to be stored. */
+export interface NewCheckpointPlace {
+  writer: ThreadWriter;
+  parentId: string | undefined;
+  isUpdate: boolean;
+}
+
+/** A list() without a limit reads so many checkpoints at a time. */
+const PAGE_CHECKPOINTS = 50;
+
+/**
+ * LangGraph's checkpointer on the tables of this room. Subclasses say who writes: an attempt, or anybody.
+ *
+ * Channels that `newVersions` doesn't name are taken over from the parent, those that it names are stored by
+ * difference to the parent's.
+ */
+export abstract class DifferenceSaver extends BaseCheckpointSaver {
+  filter: TupleFilter | undefined;
+  /** Of the instances that it gives out; undefined: of those beside this package. */
+  protected classes: ValueClasses | undefined;
+  /** See AttemptSaver. */
+  endsWithWrites = false;
+  private readonly own: OwnMetadata;
+  private readonly searchable: ReadonlySet<string>;
+
+  constructor(
+    protected readonly parts: SaverParts,
+    private readonly options: SaverOptions,
+  ) {
+    super();
+    this.own = ownMetadata(options.metadata);
+    this.searchable = new Set(options.searchable);
+  }
+
+  protected get waits(): boolean {
+    return this.options.waits;
+  }
+
+  /** The writer of a thread. `anew`: the caller needs nothing that the writer has learned before. */
+  protected abstract writer(key: string, anew: boolean): ThreadWriter;
+
+  override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    const configured = checkpointOf(config);
+    if (configured === undefined || !isReadable(configured)) return undefined;
+    const { key, checkpointNs, checkpointId } = configured;
+    const writer = this.writer(key, true);
+    if (writer.queue.isBusyWith(checkpointNs)) await writer.queue.settled();
+    try {
+      const loaded = await this.parts.reader.read({ threadId: key, checkpointNs, checkpointId });
+      return loaded === undefined ? undefined : await this.toTuple(loaded, configured.threadId, writer);
+    } catch (error) {
+      throw asStorageError(error);
+    }
+  }
+
+  override async *list(
+    config: RunnableConfig,
+    options: CheckpointListOptions = {},
+  ): AsyncGenerator<CheckpointTuple> {
+    const filter = listFilterOf(config, options);
+    if (filter === undefined) return;
+    const { threadId: key } = filter.rows;
+    const writer = key === undefined ? undefined : this.writer(key, false);
+    await writer?.queue.settled();
+    // LangGraph lists a single checkpoint to replay from it: the next one is stored by difference to it.
+    const learner = options.limit === 1 ? writer : undefined;
+    let left = options.limit ?? Number.POSITIVE_INFINITY;
+    let cursor = filter.rows.beforeCheckpointId;
+    while (left > 0) {
+      const limit = Math.min(left, PAGE_CHECKPOINTS);
+      const page = { ...filter.rows, beforeCheckpointId: cursor, limit };
+      const rows = await readRows(this.parts.database, page);
+      for await (const loaded of this.parts.reader.load(rows)) {
+        if ("error" in loaded) throw loaded.error;
+        yield await this.toTuple(loaded, filter.threadId ?? loaded.row.thread_id, learner);
+      }
+      left -= rows.length;
+      cursor = rows[rows.length - 1]?.checkpoint_id;
+      if (rows.length < limit || cursor === undefined) return;
+    }
+  }
+
+  override async put(
+    config: RunnableConfig,
+    made: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<RunnableConfig> {
+    const { threadId, key, checkpointNs, checkpointId: parentId } = requireCheckpoint(config);
+    if (checkpointNs === "") this.endsWithWrites = false;
+    requireUuid(made.id);
+    if (parentId !== undefined) requireUuid(parentId);
+    // With durability `exit` LangGraph ends a run that made no checkpoint by storing the one that it went on from.
+    if (parentId === made.id) return placeOf(threadId, checkpointNs, made.id);
+    const writer = this.writer(key, false);
+    const isUpdate = metadata.source === "update";
+    const checkpoint = { ...made, id: this.idOf(made.id, { writer, parentId, isUpdate }) };
+    const given = { checkpoint, checkpointNs, parentId, newVersions, isUpdate };
+    const channels = await storeChannels(this.parts, writer, given);
+    writer.learn(checkpointNs, checkpoint.id, { versions: { ...checkpoint.channel_versions }, channels });
+    const { queued, newShape } = toQueuedCheckpoint(given, channels, splitMetadata(metadata, this.own), {
+      runId: this.options.runId,
+      shapes: this.parts.shapes,
+      seal: (metadata) =>
+        sealOwnMetadata(this.parts.database.cipher, metadata, this.searchable, {
+          checkpoint_ns: checkpointNs,
+          checkpoint_id: checkpoint.id,
+        }),
+    });
+    const committed = writer.write({ checkpoint: queued }, newShape);
+    await this.acknowledge(writer, committed);
+    return placeOf(threadId, checkpointNs, checkpoint.id);
+  }
+
+  override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+    const { key, checkpointNs, checkpointId } = requireCheckpoint(config);
+    if (checkpointId === undefined)
+      throw new Error("The writes of a task can't be stored without a checkpoint_id.");
+    requireUuid(checkpointId);
+    requireSeparable("task id", taskId);
+    if (checkpointNs === "") this.endsWithWrites = !hasStopped(writes);
+    const writer = this.writer(key, false);
+    const queued = toQueuedWrites(writes, writer.values);
+    if (queued.size === 0) return;
+    const { runId } = this.options;
+    await this.acknowledge(
+      writer,
+      writer.write({ writes: { checkpointNs, checkpointId, taskId, runId, writes: queued } }),
+    );
+  }
+
+  override async getDeltaChannelHistory(options: {
+    config: RunnableConfig;
+    channels: string[];
+  }): Promise<Record<string, DeltaChannelHistory>> {
+    const { config, channels } = options;
+    const configured = checkpointOf(config);
+    if (configured === undefined) return noHistory(channels);
+    await this.writer(configured.key, false).queue.settled();
+    return readDeltaHistory(this.parts, configured, channels, await this.classesGiven());
+  }
+
+  /** See ClassedSaver. */
+  abstract withClasses(classes: ValueClasses): DifferenceSaver;
+
+  private async classesGiven(): Promise<ValueClasses> {
+    return this.classes ?? (await classesBesideThis());
+  }
+
+  abstract override deleteThread(threadId: string): Promise<void>;
+
+  /** Waits for the commit if this saver does. Otherwise `flush` reports a failure, so this promise's is not unhandled. */
+  private async acknowledge(writer: ThreadWriter, committed: Promise<void>): Promise<void> {
+    if (this.waits) return await committed;
+    committed.catch(() => undefined);
+    await this.pace(writer);
+  }
+
+  /** The id under which a checkpoint is stored. */
+  protected idOf(id: string, _place: NewCheckpointPlace): string {
+    return id;
+  }
+
+  /** Called where the graph doesn't wait for the commit: what it waits for instead; undefined: nothing. */
+  protected pace(_writer: ThreadWriter): Promise<void> | undefined {
+    return undefined;
+  }
+
+  private async toTuple(
+    loaded: LoadedCheckpoint,
+    threadId: string,
+    learner: ThreadWriter | undefined,
+  ): Promise<CheckpointTuple> {
+    const classes = await this.classesGiven();
+    const tuple = await reviveTuple(loaded, threadId, learner, classes);
+    if (tuple.checkpoint.v < 4) await this.migratePendingSends(tuple.checkpoint, loaded, classes);
+    if (this.filter === undefined || loaded.row.checkpoint_ns !== "") return tuple;
+    // Applying writes changes `versions_seen`, and all tuples of one row would share that object.
+    const anew = (): LoadedCheckpoint => ({ ...loaded, body: structuredClone(loaded.body) });
+    return await this.filter(tuple, () => reviveTuple(anew(), threadId, undefined, classes));
+  }
+
+  /** Before version 4 what was sent to nodes stood in the parent's writes. */
+  private async migratePendingSends(
+    checkpoint: Checkpoint,
+    { row }: LoadedCheckpoint,
+    classes: ValueClasses,
+  ): Promise<void> {
+    if (row.parent_id === null) return;
+    const address = { threadId: row.thread_id, checkpointNs: row.checkpoint_ns, checkpointId: row.parent_id };
+    const parent = await this.parts.reader.read(address);
+    const sends: unknown[] = [];
+    for (const write of parent?.writes ?? []) {
+      if (write.channel === TASKS && parent !== undefined)
+        sends.push((await reviveWrite(write, parent, classes))[2]);
+    }
+    const versions = Object.values(checkpoint.channel_versions);
+    checkpoint.channel_values[TASKS] = sends;
+    checkpoint.channel_versions[TASKS] =
+      versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined);
+  }
+}

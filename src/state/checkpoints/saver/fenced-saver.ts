@@ -1,0 +1,173 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type {
+  ChannelVersions,
+  Checkpoint,
+  CheckpointMetadata,
+  CheckpointTuple,
+  PendingWrite,
+} from "@langchain/langgraph-checkpoint";
+import { StateLostError, unavailable, ValueTooLargeError } from "../../../platform/domain/errors.ts";
+import type { AttemptOptions, AttemptSaver } from "../types.ts";
+import type { Fence } from "../write/fences.ts";
+import { ThreadWriter } from "../write/thread-writer.ts";
+import { threadKey } from "../rows/thread-key.ts";
+import { findNewest } from "../read/row-statements.ts";
+import { asStorageError } from "../write/storage-error.ts";
+import { checkpointOf, type ConfiguredCheckpoint } from "./checkpoint-config.ts";
+import {
+  DifferenceSaver,
+  type NewCheckpointPlace,
+  type SaverOptions,
+  type SaverParts,
+} from "./difference-saver.ts";
+import type { ValueClasses } from "../../values/classes.ts";
+
+/** The saver of one attempt, fenced by its lease; of one update of a state, fenced by the thread being idle; of an import. */
+export class FencedSaver extends DifferenceSaver implements AttemptSaver {
+  readonly failed: AbortSignal;
+  private readonly failure = new AbortController();
+  private readonly writers = new Map<string, ThreadWriter>();
+  /** A task has written a value that is too large. */
+  private tooLarge: ValueTooLargeError | undefined;
+
+  constructor(
+    protected override readonly parts: SaverParts,
+    options: SaverOptions,
+    private readonly fence: Fence | undefined,
+    /** Of the run; empty without one. */
+    private readonly ownThread = "",
+    /** Has no checkpoints but those that this saver writes. */
+    private readonly emptyThread?: string,
+    private readonly waitsFor: Pick<AttemptOptions, "beforeNextStep" | "beforeWrite"> = {},
+  ) {
+    super(parts, options);
+    this.failed = this.failure.signal;
+  }
+
+  /** One per thread for the whole attempt; more than one only if a node calls a graph on another thread. */
+  protected override writer(key: string): ThreadWriter {
+    this.failed.throwIfAborted();
+    let writer = this.writers.get(key);
+    if (writer === undefined) {
+      const { database, cache, shapes, valueCharactersAtMost } = this.parts;
+      const { fence } = this;
+      const isAttempt = fence?.kind === "attempt";
+      const asynchronous = !this.waits && (isAttempt || fence === undefined);
+      const elements = () => cache.thread(key);
+      writer = new ThreadWriter({
+        database,
+        threadId: key,
+        fence,
+        asynchronous,
+        elements,
+        shapes,
+        valueCharactersAtMost,
+        beforeWrite: this.waitsFor.beforeWrite,
+      });
+      const { failed } = writer.queue;
+      failed.addEventListener(
+        "abort",
+        () => {
+          if (failed.reason instanceof StateLostError) {
+            cache.forgetAll();
+            shapes.doubtStored();
+          }
+          this.failure.abort(failed.reason);
+        },
+        { once: true },
+      );
+      this.writers.set(key, writer);
+    }
+    return writer;
+  }
+
+  override withClasses(classes: ValueClasses): this {
+    this.classes = classes;
+    return this;
+  }
+
+  override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    const configured = checkpointOf(config);
+    if (configured !== undefined && configured.key === this.emptyThread) {
+      const writer = this.writer(configured.key);
+      if (!writer.hasWritten(configured.checkpointNs)) return undefined;
+    }
+    const tuple = await super.getTuple(config);
+    // An import writes ids that others have made.
+    if (configured !== undefined && this.fence !== undefined) await this.learnNewest(configured, tuple);
+    return tuple;
+  }
+
+  /** What comes next has to be the newest checkpoint of its namespace, also where it goes on from an older one. */
+  private async learnNewest(
+    { key, checkpointNs, checkpointId }: ConfiguredCheckpoint,
+    tuple: CheckpointTuple | undefined,
+  ): Promise<void> {
+    const writer = this.writer(key);
+    if (writer.hasWritten(checkpointNs)) return;
+    const newest =
+      checkpointId === undefined
+        ? tuple?.checkpoint.id
+        : await findNewest(this.parts.database, key, checkpointNs).catch((error: unknown) => {
+            throw asStorageError(error);
+          });
+    if (newest !== undefined) writer.learnId(newest);
+  }
+
+  /** Asked where LangGraph makes the checkpoint of a step; see graphs/growing-ids.ts. */
+  idAfterAll(threadId: string, id: string): string {
+    return this.writer(threadKey(threadId)).idAfterAll(id);
+  }
+
+  /** An update of a state is told the id under which it was stored. A run is not: its loop goes on with the id that it has. */
+  protected override idOf(id: string, { writer, parentId, isUpdate }: NewCheckpointPlace): string {
+    if (this.fence === undefined) return id;
+    if (isUpdate || this.fence.kind !== "attempt") return writer.idAfterAll(id);
+    if (parentId !== undefined && id < parentId)
+      throw unavailable(
+        "The clock of this server is behind the newest state of this thread; what is done now would be taken for older. " +
+          "This version of LangGraph cannot be given other ids: set the clocks of all servers by NTP.",
+      );
+    return id;
+  }
+
+  protected override async pace({ queue }: ThreadWriter): Promise<void> {
+    // An update of a state is sent when it is complete: what waits for room before that would wait for ever.
+    if (this.fence?.kind !== "attempt") return;
+    await queue.room();
+    await this.waitsFor.beforeNextStep?.();
+  }
+
+  override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+    try {
+      await super.putWrites(config, writes, taskId);
+    } catch (error) {
+      if (error instanceof ValueTooLargeError) this.tooLarge = error;
+      throw error;
+    }
+  }
+
+  /** LangGraph hears of a refused write only after this: storing the value by element would fill the heap first. */
+  override async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<RunnableConfig> {
+    if (this.tooLarge !== undefined) throw this.tooLarge;
+    return await super.put(config, checkpoint, metadata, newVersions);
+  }
+
+  get lastUnsafe(): AttemptSaver["lastUnsafe"] {
+    return this.writers.get(this.ownThread)?.queue.last;
+  }
+
+  async flush(): Promise<void> {
+    for (const writer of this.writers.values()) await writer.queue.settled();
+    this.failed.throwIfAborted();
+  }
+
+  override deleteThread(): Promise<void> {
+    return Promise.reject(new Error("A run can't delete a thread."));
+  }
+}

@@ -1,0 +1,89 @@
+/** From a checkpoint of LangGraph to what the writer of its thread queues. */
+
+import {
+  ERROR,
+  INTERRUPT,
+  WRITES_IDX_MAP,
+  type CheckpointMetadata,
+  type PendingWrite,
+} from "@langchain/langgraph-checkpoint";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import { toJsonb } from "../../../platform/lib/jsonb.ts";
+import { boundedFailure } from "../../../platform/lib/thrown.ts";
+import { encode, treeText } from "../../values/encoding.ts";
+import { composeBody } from "../rows/checkpoint-body.ts";
+import type { KnownShapes } from "../rows/known-shapes.ts";
+import type { OwnMetadata } from "../rows/metadata.ts";
+import type { NewShape } from "../rows/new-rows.ts";
+import type { StoredValue } from "../rows/stored-value.ts";
+import type { ValueWriter } from "../rows/value-writer.ts";
+import type { QueuedCheckpoint, QueuedWrites } from "../write/batch.ts";
+import type { GivenCheckpoint } from "./channel-values.ts";
+
+/** `newShape`: the checkpoint's shape, if it has still to be stored. */
+export const toQueuedCheckpoint = (
+  { checkpoint, checkpointNs, parentId }: GivenCheckpoint,
+  channels: Map<string, StoredValue>,
+  { common, rest }: OwnMetadata,
+  {
+    runId,
+    shapes,
+    seal,
+  }: { runId: string | null; shapes: KnownShapes; seal: (metadata: JsonObject) => JsonObject },
+): { queued: QueuedCheckpoint; newShape: NewShape | undefined } => {
+  const { body, channelNames, shape } = composeBody(checkpoint);
+  const { newShape, hash } = shapes.refer(shape, treeText(encode(common)));
+  const stored = seal(encode(rest) as JsonObject);
+  const { jsonb, exact } = toJsonb(treeText(stored));
+  const queued = {
+    checkpointNs,
+    checkpointId: checkpoint.id,
+    parentId: parentId ?? null,
+    runId,
+    metadata: jsonb,
+    metadataText: exact === undefined ? "" : treeText({ ...(encode(common) as JsonObject), ...stored }),
+    body,
+    channelNames,
+    shape: hash,
+    channels,
+  };
+  return { queued, newShape };
+};
+
+/**
+ * The metadata of a checkpoint: what most checkpoints of a graph and an assistant have in common, which is kept once,
+ * and the rest. `own` is what the run puts there, under what LangGraph puts there.
+ */
+export const splitMetadata = (
+  { source, parents, ...given }: CheckpointMetadata,
+  own: OwnMetadata,
+): OwnMetadata => {
+  const rest: JsonObject = { ...own.rest, ...(given as JsonObject) };
+  // An update of a state gives what it found in the metadata of the checkpoint before.
+  const ownCommon = Object.entries(own.common).filter(([key]) => !Object.hasOwn(rest, key));
+  const common: JsonObject = { source, ...Object.fromEntries(ownCommon) };
+  const hasParents = parents !== undefined && Object.keys(parents).length > 0;
+  if (parents !== undefined) (hasParents ? rest : common).parents = parents;
+  return { common, rest };
+};
+
+/** Where writes of LangGraph's own channels stand. A map: a caller may name a channel `constructor`. */
+const SPECIAL_INDEXES: ReadonlyMap<string, number> = new Map(Object.entries(WRITES_IDX_MAP));
+
+/** What a task wrote, by index. Of several writes to one of LangGraph's own channels the last counts. */
+export const toQueuedWrites = (
+  writes: readonly PendingWrite[],
+  values: ValueWriter,
+): QueuedWrites["writes"] => {
+  const queued: QueuedWrites["writes"] = new Map();
+  for (const [position, [channel, value]] of writes.entries()) {
+    const index = SPECIAL_INDEXES.get(channel) ?? position;
+    const shown = channel === ERROR ? boundedFailure(value) : value;
+    if (index < 0 || !queued.has(index)) queued.set(index, [channel, values.write(shown)]);
+  }
+  return queued;
+};
+
+/** Whether a task has failed or asked a question, by what it wrote. */
+export const hasStopped = (writes: readonly PendingWrite[]): boolean =>
+  writes.some(([channel]) => channel === ERROR || channel === INTERRUPT);

@@ -1,0 +1,99 @@
+import type { Queryable } from "../../platform/database/database.ts";
+import { ElementCache } from "./lists/element-cache.ts";
+import { CheckpointReader } from "./read/checkpoint-reader.ts";
+import { findLatestOfRun } from "./read/row-statements.ts";
+import { createStateReads } from "./read/state-reads.ts";
+import { KnownShapes } from "./rows/known-shapes.ts";
+import { threadKey } from "./rows/thread-key.ts";
+import type { SaverParts } from "./saver/difference-saver.ts";
+import { FencedSaver } from "./saver/fenced-saver.ts";
+import { UnfencedSaver } from "./saver/unfenced-saver.ts";
+import type { CheckpointStorage, CheckpointStorageOptions } from "./types.ts";
+import { copyThread } from "./upkeep/copying.ts";
+import { deleteRun, deleteThread } from "./upkeep/deleting.ts";
+import { mergeHeadMetadata } from "./upkeep/head-metadata.ts";
+import { keepLatest } from "./upkeep/pruning.ts";
+import { measureThread } from "./upkeep/thread-size.ts";
+
+export type * from "./types.ts";
+
+const CACHE_BYTES = 64 * 1024 * 1024;
+
+/** Opens the room. Holds no connection of its own; there is nothing to close. */
+export const createCheckpointStorage = (options: CheckpointStorageOptions): CheckpointStorage => {
+  const { database, cacheBytes = CACHE_BYTES, logger } = options;
+  const cache = new ElementCache(cacheBytes);
+  const shapes = new KnownShapes();
+  // What was committed without waiting for the disk is gone after a crash, and its places in lists are taken anew: what
+  // is remembered of it would be wrong.
+  database.onConnectionLost(() => {
+    cache.forgetAll();
+    shapes.doubtStored();
+  });
+  const parts: SaverParts = {
+    database,
+    cache,
+    shapes,
+    valueCharactersAtMost: options.valueCharactersAtMost,
+    reader: new CheckpointReader(database, cache, shapes),
+  };
+
+  const within = <Result>(
+    queryable: Queryable | undefined,
+    work: (queryable: Queryable) => Promise<Result>,
+  ): Promise<Result> => (queryable === undefined ? database.transaction(work) : work(queryable));
+
+  return {
+    ...createSavers(parts),
+    ...createStateReads({ database, reader: parts.reader, logger }),
+    latestOfRun: (threadId, runId) => findLatestOfRun(database, threadKey(threadId), runId),
+
+    deleteRun: (threadId, runId, queryable) =>
+      within(queryable, (transaction) => deleteRun(transaction, threadKey(threadId), runId)),
+    async deleteThread(threadId, queryable = database) {
+      await deleteThread(queryable, threadKey(threadId));
+      cache.forget(threadKey(threadId));
+    },
+    copyThread: (fromThreadId, toThreadId, queryable = database) =>
+      copyThread(queryable, threadKey(fromThreadId), threadKey(toThreadId)),
+    keepLatest: (threadId, queryable) =>
+      within(queryable, (transaction) => keepLatest(transaction, threadKey(threadId))),
+    mergeHeadMetadata: (threadId, metadata) =>
+      database.transaction((transaction) => mergeHeadMetadata(transaction, threadKey(threadId), metadata)),
+    storage: (threadId) => measureThread(database, threadKey(threadId), threadId, shapes),
+  };
+};
+
+type Savers = Pick<
+  CheckpointStorage,
+  "saver" | "saverForRead" | "saverForAttempt" | "saverForIdleThread" | "saverForImport"
+>;
+
+/** Who may write, and what each `put` waits for. */
+const createSavers = (parts: SaverParts): Savers => ({
+  saver: new UnfencedSaver(parts),
+  saverForRead(filter) {
+    const saver = new UnfencedSaver(parts);
+    saver.filter = filter;
+    return saver;
+  },
+  saverForAttempt(options) {
+    const { threadId, runId, attempt, durability = "async", metadata = {}, searchableMetadata } = options;
+    const { threadIsEmpty = false, beforeNextStep, beforeWrite } = options;
+    return new FencedSaver(
+      parts,
+      { metadata, searchable: searchableMetadata, runId, waits: durability === "sync" },
+      { kind: "attempt", runId, attempt },
+      threadKey(threadId),
+      threadIsEmpty ? threadKey(threadId) : undefined,
+      { beforeNextStep, beforeWrite },
+    );
+  },
+  saverForIdleThread: (threadVersion) =>
+    new FencedSaver(
+      parts,
+      { metadata: {}, runId: null, waits: false },
+      threadVersion === undefined ? { kind: "idle-thread" } : { kind: "unchanged-thread", threadVersion },
+    ),
+  saverForImport: () => new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, undefined),
+});

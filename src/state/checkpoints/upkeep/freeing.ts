@@ -1,0 +1,58 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+
+/*
+ * Taking checkpoints away leaves elements and contents that nothing refers to any more. Elements are freed all but
+ * the place: the first freed position after one that is still used stays, as a row without elements. A position that
+ * was taken once is never taken again, so what other processes remember of a list stays true.
+ */
+
+/** Every segment and content that the thread's checkpoints and writes still name. */
+const REFERENCED = `
+kept_segments as materialized (
+  select abs(r.segments[i]) as list_id, r.segments[i + 1] as first, r.segments[i + 2] as stop
+  from (
+    select segments from threadloom.checkpoints where thread_id = $1::uuid
+    union all
+    select segments from threadloom.checkpoint_writes where thread_id = $1::uuid
+  ) as r
+  cross join generate_series(1, cardinality(r.segments), 3) as i
+),
+kept_ranges as materialized (
+  select list_id, range_agg(int8range(first, stop)) as ranges, array_agg(distinct stop) as stops
+  from kept_segments group by list_id
+),
+kept_contents as materialized (
+  select distinct content from (
+    select unnest(contents) as content from threadloom.checkpoints where thread_id = $1::uuid
+    union all
+    select unnest(contents) from threadloom.checkpoint_writes where thread_id = $1::uuid
+  ) as c
+)`;
+
+const FREE_ELEMENTS = `
+with ${REFERENCED},
+unused as (
+  select e.list_id, e.position, coalesce(e.position = any(k.stops), false) as holds_place
+  from threadloom.checkpoint_elements e
+  left join kept_ranges k on k.list_id = e.list_id
+  where e.thread_id = $1::uuid and e.count > 0
+    and (k.list_id is null or not k.ranges && int8range(e.position, e.position + e.count))
+),
+emptied as (
+  update threadloom.checkpoint_elements e set count = 0, elements = ''
+  from unused u
+  where u.holds_place and e.thread_id = $1::uuid and e.list_id = u.list_id and e.position = u.position
+)
+delete from threadloom.checkpoint_elements e using unused u
+where not u.holds_place and e.thread_id = $1::uuid and e.list_id = u.list_id and e.position = u.position`;
+
+const FREE_CONTENTS = `
+with ${REFERENCED}
+delete from threadloom.checkpoint_contents k
+where k.thread_id = $1::uuid and not exists (select from kept_contents c where c.content = k.hash)`;
+
+/** Deletes the elements and contents of a thread that none of its checkpoints and writes names any more. */
+export const freeUnreferenced = async (queryable: Queryable, threadId: string): Promise<void> => {
+  await queryable.query(FREE_ELEMENTS, [threadId]);
+  await queryable.query(FREE_CONTENTS, [threadId]);
+};

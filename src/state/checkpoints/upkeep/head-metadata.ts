@@ -1,0 +1,48 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../../../platform/database/merging.ts";
+import { CHECKPOINT_JSON } from "../../../platform/encryption/columns.ts";
+import { sealMetadata } from "../../../platform/encryption/json.ts";
+import { invalid } from "../../../platform/domain/errors.ts";
+import type { JsonObject } from "../../../platform/lib/json.ts";
+import { encode, treeText } from "../../values/encoding.ts";
+import { isReservedMetadata } from "../rows/metadata.ts";
+import { toJsonb } from "../../../platform/lib/jsonb.ts";
+
+const LOCK_HEAD = `
+select c.checkpoint_id, coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata
+from threadloom.checkpoints c join threadloom.checkpoint_shapes s on s.hash = c.shape
+where c.thread_id = $1::uuid and c.checkpoint_ns = ''
+order by c.checkpoint_id desc limit 1 for update of c`;
+
+const REPLACE_METADATA = `
+update threadloom.checkpoints set metadata = $3::jsonb, metadata_text = $4
+where thread_id = $1::uuid and checkpoint_ns = '' and checkpoint_id = $2::uuid`;
+
+/**
+ * Merges metadata into those of the root graph's newest checkpoint; its id. In a transaction: the head is locked.
+ * Throws `invalid` for keys that have a meaning of their own there, and for metadata that would grow too large.
+ */
+export const mergeHeadMetadata = async (
+  queryable: Queryable,
+  threadId: string,
+  metadata: JsonObject,
+): Promise<string | undefined> => {
+  const rows = await queryable.query<{ checkpoint_id: string; metadata: string }>(LOCK_HEAD, [threadId]);
+  const [head] = rows;
+  if (head === undefined) return undefined;
+  const reserved = Object.keys(metadata).find(isReservedMetadata);
+  if (reserved !== undefined) throw invalid(`'metadata': the key '${reserved}' is reserved.`);
+  const { cipher } = queryable;
+  const given = encode(metadata) as JsonObject;
+  const [place] = CHECKPOINT_JSON.metadata.places({ checkpoint_ns: "", checkpoint_id: head.checkpoint_id });
+  // What is there stays as it is, sealed or not.
+  const merged = {
+    ...(JSON.parse(head.metadata) as JsonObject),
+    ...(cipher === undefined ? given : sealMetadata(cipher, given, place)),
+  };
+  const text = treeText(merged);
+  if (Buffer.byteLength(text) > MERGED_BYTES_AT_MOST) throw metadataTooLarge();
+  const { jsonb, exact } = toJsonb(text);
+  await queryable.query(REPLACE_METADATA, [threadId, head.checkpoint_id, jsonb, exact ?? null]);
+  return head.checkpoint_id;
+};

@@ -1,0 +1,52 @@
+import type { Queryable } from "../../../platform/database/database.ts";
+import { freeUnreferenced } from "./freeing.ts";
+
+/*
+ * Kept are: the newest checkpoint of the root graph; the newest one of each subgraph that has a memory of its own
+ * (its namespace names no task, which has a colon) or is in the middle of the step after the root's newest. A
+ * DeltaChannel's value is not in the newest checkpoint but in the writes since its last snapshot: as many ancestors
+ * are kept, too.
+ */
+const KEEP_LATEST = `
+with recursive head as (
+  select checkpoint_id from threadloom.checkpoints
+  where thread_id = $1::uuid and checkpoint_ns = '' order by checkpoint_id desc limit 1
+),
+newest as (
+  select distinct on (checkpoint_ns) checkpoint_ns, checkpoint_id, parent_id,
+    (select coalesce(max((counter.value -> 1)::integer), 0)
+     from jsonb_each(case jsonb_typeof(metadata -> 'counters_since_delta_snapshot')
+       when 'object' then metadata -> 'counters_since_delta_snapshot' else '{}' end) as counter) as depth
+  from threadloom.checkpoints where thread_id = $1::uuid
+  order by checkpoint_ns, checkpoint_id desc
+),
+kept (checkpoint_ns, checkpoint_id, parent_id, depth) as (
+  select n.checkpoint_ns, n.checkpoint_id, n.parent_id, n.depth from newest n
+  where n.checkpoint_ns not like '%:%' or n.checkpoint_id > (select checkpoint_id from head)
+  union all
+  select c.checkpoint_ns, c.checkpoint_id, c.parent_id, kept.depth - 1
+  from kept join threadloom.checkpoints c
+    on c.thread_id = $1::uuid and c.checkpoint_ns = kept.checkpoint_ns and c.checkpoint_id = kept.parent_id
+  where kept.depth > 0
+),
+gone as (
+  delete from threadloom.checkpoints c
+  where c.thread_id = $1::uuid and not exists (
+    select from kept k where k.checkpoint_ns = c.checkpoint_ns and k.checkpoint_id = c.checkpoint_id)
+),
+gone_writes as (
+  delete from threadloom.checkpoint_writes w
+  where w.thread_id = $1::uuid and not exists (
+    select from kept k where k.checkpoint_ns = w.checkpoint_ns and k.checkpoint_id = w.checkpoint_id)
+)
+update threadloom.checkpoints c set parent_id = null
+from kept k
+where c.thread_id = $1::uuid and c.checkpoint_ns = k.checkpoint_ns and c.checkpoint_id = k.checkpoint_id
+  and c.parent_id is not null and not exists (
+    select from kept p where p.checkpoint_ns = c.checkpoint_ns and p.checkpoint_id = c.parent_id)`;
+
+/** Deletes all checkpoints of a thread but the newest of each graph that it still needs. */
+export const keepLatest = async (queryable: Queryable, threadId: string): Promise<void> => {
+  await queryable.query(KEEP_LATEST, [threadId]);
+  await freeUnreferenced(queryable, threadId);
+};

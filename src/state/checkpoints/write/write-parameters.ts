@@ -1,0 +1,80 @@
+/**
+ * What the statement that writes checkpoints is given. Texts travel in one parameter for each column, joined by control
+ * characters that JSON never holds: as an array literal every quote in them would be escaped, and read twice.
+ */
+
+import type { Parameter } from "../../../platform/database/named-parameters.ts";
+import type { Cipher } from "../../../platform/encryption/cipher.ts";
+import { isUuid } from "../../../platform/lib/ids.ts";
+import type { Batch, NewWrites } from "../rows/new-rows.ts";
+import { checkpointPlace, contentPlace, elementsPlace, sealWrites } from "../rows/sealing.ts";
+import { LINE, RECORD, UNIT } from "../rows/separators.ts";
+import { threadKey } from "../rows/thread-key.ts";
+
+export interface BatchSource extends Batch {
+  threadId: string;
+  asynchronous: boolean;
+}
+
+/** In the key of writes, where null can't be. */
+const NO_RUN = "00000000-0000-0000-0000-000000000000";
+
+const joined = <Item>(items: readonly Item[], text: (item: Item) => string): string =>
+  items.map(text).join(RECORD);
+
+/** The columns of one row of `checkpoint_writes`, in the order in which the statement takes them apart. */
+const writesColumns = (task: NewWrites, cipher?: Cipher): string =>
+  [
+    task.checkpointNs,
+    task.checkpointId,
+    threadKey(task.taskId),
+    task.runId ?? NO_RUN,
+    isUuid(task.taskId) ? "" : task.taskId,
+    cipher === undefined ? task.writes : sealWrites(cipher, task.writes, task),
+    task.segments.join(),
+    task.contents.join(),
+  ].join(UNIT);
+
+export const BATCH_PARAMETERS = {
+  threadId: ["uuid", ({ threadId }) => threadId],
+  elementLists: ["bigint[]", ({ elements }) => elements.map((row) => row.list)],
+  elementPositions: ["integer[]", ({ elements }) => elements.map((row) => row.position)],
+  elementCounts: ["integer[]", ({ elements }) => elements.map((row) => row.texts.length)],
+  elementTexts: [
+    "text",
+    ({ elements }) => joined(elements, (row) => row.texts.join(LINE)),
+    ({ elements }, cipher) =>
+      joined(elements, (row) => cipher.seal(row.texts.join(LINE), elementsPlace(row))),
+  ],
+  contentHashes: ["uuid[]", ({ contents }) => contents.map((content) => content.hash)],
+  contentTexts: [
+    "text",
+    ({ contents }) => joined(contents, ({ text }) => text),
+    ({ contents }, cipher) => joined(contents, ({ text, hash }) => cipher.seal(text, contentPlace(hash))),
+  ],
+  checkpointNsOfEach: ["text[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointNs)],
+  checkpointIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointId)],
+  checkpointParentIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.parentId)],
+  checkpointRunIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.runId)],
+  checkpointMetadata: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.metadata)],
+  checkpointMetadataTexts: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.metadataText)],
+  checkpointRecords: [
+    "text",
+    ({ checkpoints }) => joined(checkpoints, (row) => row.record),
+    ({ checkpoints }, cipher) =>
+      joined(checkpoints, (row) =>
+        cipher.seal(row.record, checkpointPlace(row.checkpointNs, row.checkpointId)),
+      ),
+  ],
+  checkpointSegments: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.segments.join())],
+  checkpointContents: ["text", ({ checkpoints }) => joined(checkpoints, (row) => row.contents.join())],
+  checkpointShapes: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.shape)],
+  writes: [
+    "text",
+    ({ writes }) => joined(writes, (task) => writesColumns(task)),
+    ({ writes }, cipher) => joined(writes, (task) => writesColumns(task, cipher)),
+  ],
+  asynchronous: ["boolean", ({ asynchronous }) => asynchronous],
+} satisfies Record<string, Parameter<BatchSource>>;
+
+export type BatchParameter = keyof typeof BATCH_PARAMETERS;

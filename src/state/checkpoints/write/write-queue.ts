@@ -1,0 +1,218 @@
+import type { Database } from "../../../platform/database/database.ts";
+import { retryPassing } from "../../../platform/database/passing-faults.ts";
+import {
+  LeaseLostError,
+  sqlState,
+  StateLostError,
+  threadBusy,
+  ThreadChangedError,
+  UNIQUE_VIOLATION,
+} from "../../../platform/domain/errors.ts";
+import { toBatch, type QueueItem } from "./batch.ts";
+import type { AttemptOptions } from "../types.ts";
+import type { ThreadElements } from "../lists/element-cache.ts";
+import type { ThreadLists } from "../lists/thread-lists.ts";
+import { isHeld, type Fence } from "./fences.ts";
+import { storeShapes } from "./store-shapes.ts";
+import { writeBatch } from "./write-statement.ts";
+import type { KnownShapes } from "../rows/known-shapes.ts";
+import { asStorageError } from "./storage-error.ts";
+
+export interface WriteQueueOptions {
+  database: Database;
+  threadId: string;
+  fence: Fence | undefined;
+  asynchronous: boolean;
+  threadLists: ThreadLists;
+  /**
+   * The thread's part of the cache, asked for again for each statement. The cache may have dropped a part to make room;
+   * a queue that kept that part would let it grow uncounted. At 1 MB a step a run filled the heap with it in 40 s.
+   */
+  elements: () => ThreadElements;
+  shapes: KnownShapes;
+  /** See AttemptOptions. */
+  beforeWrite?: AttemptOptions["beforeWrite"];
+}
+
+/** Longer than a failover of the database or a restart of a pooler; a lease that ends meanwhile ends this, too. */
+const RETRY_SECONDS = 15;
+/**
+ * Where nobody waits for each checkpoint (durability `async`), what comes in is gathered this long, so that a run of
+ * a few quick steps stores all of them in one statement at its end instead of one per step: a statement costs this
+ * process and the database more than what it stores. A crash loses these milliseconds, as `async` says.
+ */
+const GATHER_MS = 5;
+/**
+ * What may wait to be stored before the graph has to wait, too: a graph that makes checkpoints faster than the database
+ * takes them would fill the memory with them. So many items become a statement within some milliseconds.
+ */
+const WAITING_AT_MOST = 64;
+const WAITING_CHARACTERS_AT_MOST = 1_000_000;
+
+/**
+ * Stores what the saver of one thread was given, in order. One statement is under way at a time; what comes in
+ * meanwhile goes out together in the next one. The first error stays: nothing is stored after it.
+ */
+export class WriteQueue {
+  /** Aborts with the error that ended the queue. */
+  readonly failed: AbortSignal;
+  private readonly failure = new AbortController();
+  private waiting: QueueItem[] = [];
+  private waitingCharacters = 0;
+  private awaitingRoom: Array<() => void> = [];
+  private underWay: QueueItem[] = [];
+  private pumping: Promise<void> | undefined;
+  /** Somebody waits for what was added. */
+  private hurried = false;
+  private endGathering: (() => void) | undefined;
+  /** The checkpoint that was committed last, if nobody waited for the disk. */
+  last: { checkpointNs: string; checkpointId: string } | undefined;
+
+  constructor(private readonly options: WriteQueueOptions) {
+    this.failed = this.failure.signal;
+  }
+
+  /** Resolves when the item is committed. Throws at once if the queue has failed. */
+  add(item: QueueItem): Promise<void> {
+    this.failed.throwIfAborted();
+    this.waiting.push(item);
+    this.waitingCharacters += charactersOf(item);
+    return this.pumped();
+  }
+
+  /**
+   * For a writer that doesn't wait for each item: resolves when the queue has room for more; undefined if it has room now.
+   * Never rejects: the error that ended the queue shows at the next `add`.
+   */
+  room(): Promise<void> | undefined {
+    const isFull =
+      this.waiting.length >= WAITING_AT_MOST || this.waitingCharacters >= WAITING_CHARACTERS_AT_MOST;
+    if (!isFull) return undefined;
+    this.endGathering?.();
+    return new Promise((resolve) => this.awaitingRoom.push(resolve));
+  }
+
+  /** Sends all that was added at once, and resolves when it is committed. */
+  settled(): Promise<void> {
+    this.hurried = this.waiting.length > 0 || this.pumping !== undefined;
+    this.endGathering?.();
+    return this.pumped();
+  }
+
+  private async pumped(): Promise<void> {
+    this.failed.throwIfAborted();
+    if (this.waiting.length > 0 || this.pumping !== undefined) {
+      await (this.pumping ??= this.pump());
+      this.failed.throwIfAborted();
+    }
+  }
+
+  private gather(): Promise<void> {
+    const { fence, asynchronous } = this.options;
+    // An update of a state is stored whole or not at all: LangGraph calls `put` before its reducers can refuse a part.
+    if (!this.hurried && fence?.kind === "unchanged-thread") {
+      return new Promise((resolve) => (this.endGathering = resolve));
+    }
+    // The same turn of the event loop may bring more: a step's checkpoint and the writes of its first tasks.
+    if (this.hurried || !asynchronous) return new Promise((resolve) => setImmediate(resolve));
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, GATHER_MS);
+      this.endGathering = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** True if something of this namespace, or of any, is not yet committed. */
+  isBusyWith(checkpointNs?: string): boolean {
+    const isOf = ({ checkpoint, writes }: QueueItem): boolean =>
+      checkpointNs === undefined || (checkpoint ?? writes)?.checkpointNs === checkpointNs;
+    return this.waiting.some(isOf) || this.underWay.some(isOf);
+  }
+
+  private async pump(): Promise<void> {
+    try {
+      while (this.waiting.length > 0) {
+        await this.gather();
+        this.endGathering = undefined;
+        const items = this.waiting;
+        this.empty();
+        this.underWay = items;
+        await this.options.beforeWrite?.();
+        await this.send(items);
+        this.underWay = [];
+      }
+    } catch (error) {
+      this.empty();
+      this.underWay = [];
+      this.failure.abort(asStorageError(error));
+    } finally {
+      this.hurried = false;
+      this.pumping = undefined;
+    }
+  }
+
+  private empty(): void {
+    this.waiting = [];
+    this.waitingCharacters = 0;
+    for (const resolve of this.awaitingRoom.splice(0)) resolve();
+  }
+
+  private async send(items: QueueItem[]): Promise<void> {
+    const { database, threadId, fence, asynchronous, threadLists, shapes } = this.options;
+    const elements = this.options.elements();
+    const giveUpAt = performance.now() + RETRY_SECONDS * 1_000;
+    const write = async (): Promise<boolean> => {
+      for (;;) {
+        try {
+          return await writeBatch(
+            database,
+            { threadId, fence, asynchronous, ...(this.last && { last: this.last }) },
+            toBatch(items, { threadLists, committed: elements, cipher: database.cipher }),
+          );
+        } catch (error) {
+          if (sqlState(error) !== UNIQUE_VIOLATION || performance.now() > giveUpAt) throw error;
+          // Another writer has taken the positions (a fork, an update of the state); or this very batch was committed,
+          // and the connection was lost before the answer came.
+          threadLists.moveAside([...items, ...this.waiting].flatMap((item) => item.elements));
+        }
+      }
+    };
+    const forMs = RETRY_SECONDS * 1_000;
+    const newShapes = items.flatMap((item) => item.shapes).filter(({ hash }) => !shapes.isStored(hash));
+    await retryPassing(() => storeShapes(database, newShapes), { forMs });
+    for (const { hash } of newShapes) shapes.markStored(hash);
+    const held = await retryPassing(write, { forMs });
+    if (!held && fence !== undefined) {
+      if (fence.kind === "idle-thread") throw threadBusy(threadId);
+      if (fence.kind === "unchanged-thread") throw new ThreadChangedError(threadId);
+      if (
+        this.last !== undefined &&
+        (await retryPassing(() => isHeld(database, { ...fence, threadId }), { forMs }))
+      )
+        throw new StateLostError(threadId);
+      throw new LeaseLostError(fence.runId, fence.attempt);
+    }
+    const last = items.findLast(({ checkpoint }) => checkpoint !== undefined)?.checkpoint;
+    if (asynchronous && last !== undefined) {
+      this.last = { checkpointNs: last.checkpointNs, checkpointId: last.checkpointId };
+    }
+    for (const item of items) {
+      for (const added of item.elements) elements.addElements(added, added.trees);
+      for (const { hash, text } of item.contents) elements.addContent(hash, text);
+    }
+  }
+}
+
+/** About what an item holds in memory: the texts of its values. */
+const charactersOf = ({ checkpoint, writes, elements, contents }: QueueItem): number => {
+  let sum = checkpoint?.body.length ?? 0;
+  if (checkpoint !== undefined) {
+    for (const { text } of checkpoint.channels.values()) sum += text?.length ?? 0;
+  }
+  if (writes !== undefined) for (const [, { text }] of writes.writes.values()) sum += text.length;
+  for (const { texts } of elements) for (const text of texts) sum += text.length;
+  for (const { text } of contents) sum += text.length;
+  return sum;
+};

@@ -1,0 +1,127 @@
+/**
+ * The classes of LangGraph and LangChain whose instances stored values are revived into. A graph is given those of the copy
+ * that it uses itself: its project may have another than this server, and a graph's own code, and LangGraph for a `Send`,
+ * ask with `instanceof`.
+ */
+
+import { load } from "@langchain/core/load";
+import * as ownMessages from "@langchain/core/messages";
+import type { DeltaSnapshot } from "@langchain/langgraph-checkpoint";
+import type { Command, Overwrite, Send } from "@langchain/langgraph";
+import type { Properties } from "../../platform/lib/properties.ts";
+import { MESSAGE_CLASSES } from "./types/message-trees.ts";
+
+type MessageClass = new (properties: Properties) => object;
+
+export interface ValueClasses {
+  /** By the names that LangChain gives them. */
+  readonly messages: ReadonlyMap<unknown, MessageClass>;
+  readonly Send: typeof Send;
+  readonly Command: typeof Command;
+  readonly Overwrite: new (value: unknown) => Overwrite;
+  readonly DeltaSnapshot: new (value: unknown) => DeltaSnapshot;
+  /** Builds an instance of any other class of LangChain from its JSON text. */
+  load(text: string): Promise<unknown>;
+}
+
+/** The packages of one copy, as far as values are concerned. What an old copy does not have is undefined. */
+export interface LangGraphModules {
+  langgraph: Partial<Pick<ValueClasses, "Send" | "Command" | "Overwrite">>;
+  checkpoint: Partial<Pick<ValueClasses, "DeltaSnapshot">>;
+  messages: Readonly<Record<string, unknown>>;
+  load: ValueClasses["load"];
+}
+
+class SentToNode {
+  readonly lg_name = "Send";
+  timeout: unknown;
+
+  constructor(
+    readonly node: string,
+    public args: unknown,
+  ) {}
+
+  toJSON(): Properties {
+    const { lg_name, node, args, timeout } = this;
+    return { lg_name, node, args, timeout };
+  }
+}
+
+class GivenCommand {
+  readonly lg_name = "Command";
+  graph: unknown;
+  update: unknown;
+  resume: unknown;
+  goto: unknown[];
+
+  constructor({ graph, update, resume, goto = [] }: Properties) {
+    Object.assign(this, { graph, update, resume });
+    this.goto = Array.isArray(goto) ? goto : [goto];
+  }
+
+  toJSON(): Properties {
+    const { lg_name, update, resume, goto } = this;
+    return { lg_name, update, resume, goto };
+  }
+}
+
+class OverwrittenValue {
+  readonly lg_name = "Overwrite";
+
+  constructor(readonly __overwrite__: unknown) {}
+
+  toJSON(): Properties {
+    return { __overwrite__: this.__overwrite__ };
+  }
+}
+
+class SnapshotOfDeltas {
+  readonly lg_name = "DeltaSnapshot";
+  readonly value: unknown;
+
+  constructor(value: unknown) {
+    this.value = value;
+  }
+}
+
+const messagesOf = (module: Readonly<Record<string, unknown>>): ReadonlyMap<unknown, MessageClass> =>
+  new Map(
+    [...MESSAGE_CLASSES].map((name) => [
+      name,
+      (module[name] ?? (ownMessages as Record<string, unknown>)[name]) as MessageClass,
+    ]),
+  );
+
+/**
+ * For values that no graph sees, because they are read to be sent: LangGraph need not be loaded for them, which this package
+ * does not bring itself. What these classes say as JSON is what LangGraph's say.
+ */
+export const PLAIN_CLASSES: ValueClasses = {
+  messages: messagesOf(ownMessages),
+  Send: SentToNode as unknown as typeof Send,
+  Command: GivenCommand as unknown as typeof Command,
+  Overwrite: OverwrittenValue as unknown as typeof Overwrite,
+  DeltaSnapshot: SnapshotOfDeltas as unknown as ValueClasses["DeltaSnapshot"],
+  load,
+};
+
+export const classesIn = ({ langgraph, checkpoint, messages, load }: LangGraphModules): ValueClasses => ({
+  messages: messagesOf(messages),
+  Send: langgraph.Send ?? PLAIN_CLASSES.Send,
+  Command: langgraph.Command ?? PLAIN_CLASSES.Command,
+  Overwrite: langgraph.Overwrite ?? PLAIN_CLASSES.Overwrite,
+  DeltaSnapshot: checkpoint.DeltaSnapshot ?? PLAIN_CLASSES.DeltaSnapshot,
+  load,
+});
+
+/**
+ * Of the copy that this package finds itself, for who uses a checkpointer with no graph of a project. Rejects if there is no
+ * LangGraph beside this package.
+ */
+export const classesBesideThis = async (): Promise<ValueClasses> =>
+  classesIn({
+    langgraph: await import("@langchain/langgraph"),
+    checkpoint: await import("@langchain/langgraph-checkpoint"),
+    messages: ownMessages,
+    load,
+  });

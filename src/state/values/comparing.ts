@@ -1,0 +1,87 @@
+/**
+ * Whether a value still is what was stored of it: code of the user may have changed a message in place, and then "the
+ * same object" is not the same value. Nothing is serialized for the answer where that can be avoided; strings that are
+ * still the same are compared by reference.
+ */
+
+import { encode } from "./encoding.ts";
+import type { Properties } from "../../platform/lib/properties.ts";
+import { TYPE } from "./type-key.ts";
+import { messagePropertiesOf } from "./types/message-trees.ts";
+import { typeOfObject } from "./types/table.ts";
+
+/** Compares at every depth: about 0.3 µs for a message. */
+export const equalsTree = (value: unknown, tree: unknown): boolean => {
+  if (typeof value !== "object" || value === null) {
+    if (value === tree) return true;
+    return typeof tree === "object" && tree !== null && areEqualTrees(encode(value), tree);
+  }
+  if (typeof tree !== "object" || tree === null) return false;
+  if (Array.isArray(value)) {
+    if (!Array.isArray(tree) || value.length !== tree.length) return false;
+    for (let index = 0; index < value.length; index++)
+      if (!equalsTree(value[index], tree[index])) return false;
+    return true;
+  }
+  const live = value as Properties;
+  const stored = tree as Properties;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if ((prototype === Object.prototype || prototype === null) && typeof live.toJSON !== "function") {
+    const name = stored[TYPE];
+    if (name !== undefined) return name === "object" && equalProperties(live, stored.value as Properties);
+    return equalProperties(live, stored);
+  }
+  const type = typeOfObject(value);
+  if (type?.equalsTree !== undefined) return type.equalsTree(value, stored, equalsTree);
+  return areEqualTrees(encode(value), tree);
+};
+
+/**
+ * Compares only what stands at the top: the content, id and name of a message, the properties of an object that are no
+ * objects themselves. About 30 ns.
+ */
+export const equalsTreeAtTop = (value: unknown, tree: unknown): boolean => {
+  if (typeof value !== "object" || value === null) return equalsTree(value, tree);
+  if (typeof tree !== "object" || tree === null) return false;
+  if (Array.isArray(value)) return Array.isArray(tree) && value.length === tree.length;
+  const live = value as Properties;
+  // Not by the table: a list of 2,000 messages is compared at every step, and whether this is one the tree says.
+  const message = messagePropertiesOf(tree as Properties);
+  if (message !== undefined) {
+    if (live.id !== message.id || live.name !== message.name) return false;
+    const { content } = live;
+    return (
+      content === message.content || (typeof content === "object" && typeof message.content === "object")
+    );
+  }
+  for (const key in live) {
+    const part = live[key];
+    if (
+      (typeof part === "string" || typeof part === "number" || typeof part === "boolean") &&
+      part !== (tree as Properties)[key]
+    ) {
+      return equalsTree(value, tree); // perhaps a number or a key of a kind that is stored otherwise
+    }
+  }
+  return true;
+};
+
+const equalProperties = (live: Properties, stored: Properties): boolean => {
+  let count = 0;
+  for (const key in live) {
+    if (!Object.hasOwn(stored, key) || !equalsTree(live[key], stored[key])) return false;
+    count += 1;
+  }
+  return count === Object.keys(stored).length;
+};
+
+const areEqualTrees = (one: unknown, other: unknown): boolean => {
+  if (one === other) return true;
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  const keys = Object.keys(one);
+  if (keys.length !== Object.keys(other).length) return false;
+  return keys.every(
+    (key) => Object.hasOwn(other, key) && areEqualTrees((one as Properties)[key], (other as Properties)[key]),
+  );
+};

@@ -1,0 +1,146 @@
+/**
+ * From any value of a graph's state to a tree that `JSON.stringify` writes as it is, and that `revive` turns back.
+ *
+ * Plain values stay what they are and are the very same objects in the tree: nothing is copied that needs no change.
+ * What JSON can't say is an object with the key `$type`, whose form types/table.ts knows. A plain object that has the
+ * key `$type` or `lc` itself is wrapped, so that text from outside is never taken for an instruction to build something.
+ */
+
+import { ValueTooLargeError } from "../../platform/domain/errors.ts";
+import { Ancestry, CIRCULAR, withoutCycles } from "./cycles.ts";
+import { setProperty, type Properties } from "../../platform/lib/properties.ts";
+import { TYPE } from "./type-key.ts";
+import { typeOfObject, typeOfScalar } from "./types/table.ts";
+import type { PartEncoder } from "./value-type.ts";
+
+/** Stands in the tree for a list that is stored by element: `{$type: "list", list: index}`. */
+export interface ListMarker {
+  [TYPE]: "list";
+  list: number;
+}
+
+/** Asked for every array: the index of the list that stands for it, or undefined to write it where it is. */
+export type ListHook = (array: readonly unknown[]) => number | undefined;
+
+/** More than any real state; JSON.stringify itself gives up at some 5,000 levels. */
+const NESTING_AT_MOST = 1_000;
+const NESTING_UNSUSPICIOUS = 64;
+
+/**
+ * Characters of which no JSON is made: half of what a text can have. With a value of 500 MB in a heap of 1 GiB the process
+ * ended before there was an error.
+ */
+export const CHARACTERS_AT_MOST = 256_000_000;
+
+/** The error for a value of the state; it names the option if that is the bound. */
+export const stateTooLarge = (charactersAtMost: number): Error =>
+  new ValueTooLargeError(
+    "A value of the state",
+    charactersAtMost,
+    charactersAtMost < CHARACTERS_AT_MOST ? "STATE_VALUE_MAX_MB" : undefined,
+  );
+
+/**
+ * The tree of a value. Throws a TypeError for one that is nested deeper than 1,000 levels, ValueTooLargeError for one whose
+ * texts alone have too many characters: before any JSON is made of them.
+ */
+export const encode = (value: unknown, listHook?: ListHook, charactersAtMost = CHARACTERS_AT_MOST): unknown =>
+  withoutCycles((ancestry) => new Encoder(listHook, ancestry, charactersAtMost).encode(value));
+
+/** The tree's text: one line of JSON. */
+export const treeText = (tree: unknown): string => JSON.stringify(tree);
+
+class Encoder implements PartEncoder {
+  private depth = 0;
+  /** Of texts and lists so far: at least so many will the JSON have. */
+  private characters = 0;
+
+  constructor(
+    private readonly listHook: ListHook | undefined,
+    private readonly fromTheTop: Ancestry | undefined,
+    private readonly charactersAtMost: number,
+  ) {}
+
+  /** For values that are nested suspiciously deep. */
+  private readonly fromSomeDepth = new Ancestry();
+
+  encode(value: unknown): unknown {
+    switch (typeof value) {
+      case "string":
+        this.count(value.length);
+        return value;
+      case "boolean":
+        return value;
+      case "object":
+        return value === null ? null : this.encodeObject(value);
+      case "number":
+        return Number.isFinite(value) && !Object.is(value, -0) ? value : this.encodeScalar(value);
+      default:
+        return this.encodeScalar(value);
+    }
+  }
+
+  private count(characters: number): void {
+    this.characters += characters;
+    if (this.characters > this.charactersAtMost) throw stateTooLarge(this.charactersAtMost);
+  }
+
+  private encodeScalar(value: unknown): unknown {
+    return typeOfScalar(value).encode?.(value, this);
+  }
+
+  private encodeObject(value: object): unknown {
+    this.depth += 1;
+    const ancestry = this.fromTheTop ?? (this.depth > NESTING_UNSUSPICIOUS ? this.fromSomeDepth : undefined);
+    if (this.depth > NESTING_AT_MOST) {
+      throw new TypeError(`The state can't be stored: it is nested deeper than ${NESTING_AT_MOST} levels.`);
+    }
+    if (ancestry !== undefined && !ancestry.enter(value)) {
+      this.depth -= 1;
+      return CIRCULAR;
+    }
+    const tree = Array.isArray(value) ? this.encodeArray(value) : this.encodeAnyObject(value as Properties);
+    ancestry?.leave(value);
+    this.depth -= 1;
+    return tree;
+  }
+
+  private encodeArray(array: unknown[]): unknown {
+    const list = this.listHook?.(array);
+    if (list !== undefined) return { [TYPE]: "list", list } satisfies ListMarker;
+    this.count(array.length);
+    let changed: unknown[] | undefined;
+    for (let index = 0; index < array.length; index++) {
+      const tree = this.encode(array[index]);
+      if (tree !== array[index]) (changed ??= array.slice())[index] = tree;
+    }
+    return changed ?? array;
+  }
+
+  private encodeAnyObject(value: Properties): unknown {
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) {
+      const type = typeOfObject(value);
+      if (type?.encode !== undefined) return type.encode(value, this);
+    }
+    if (typeof value.toJSON === "function") return this.encode((value.toJSON as () => unknown)());
+    const tree = this.encodeProperties(value);
+    const isReserved = Object.hasOwn(value, TYPE) || Object.hasOwn(value, "lc");
+    return isReserved ? { [TYPE]: "object", value: tree } : tree;
+  }
+
+  encodeProperties(object: Properties): Properties {
+    let changed: Properties | undefined;
+    for (const key of Object.keys(object)) {
+      const before = object[key];
+      if (typeof before === "function" || typeof before === "symbol") {
+        changed ??= { ...object };
+        delete changed[key];
+        continue;
+      }
+      const after = this.encode(before);
+      if (after !== before) setProperty((changed ??= { ...object }), key, after);
+    }
+    return changed ?? object;
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * From a stored tree back to the value. The tree is never handed out and never changed: it may be remembered and
+ * revived again, each time into objects of its own.
+ */
+
+import { PLAIN_CLASSES, type ValueClasses } from "./classes.ts";
+import { setProperty, type Properties } from "../../platform/lib/properties.ts";
+import { TYPE } from "./type-key.ts";
+import { isSerialized } from "./types/langchain.ts";
+import { reviveConstructorForm } from "./types/message.ts";
+import { typeNamed } from "./types/table.ts";
+import type { PartReviver } from "./value-type.ts";
+
+/** Gives the elements of a list that stands elsewhere, revived. */
+export type ListResolver = (list: number) => unknown[];
+
+/**
+ * Classes of LangChain other than messages can only be built asynchronously. `revive` leaves their stored form in
+ * place and notes here how to replace it; `settle` does so.
+ */
+export type Unfinished = Array<() => Promise<void>>;
+
+const noList: ListResolver = () => {
+  throw new Error("A stored value refers to a list where none can be.");
+};
+
+/**
+ * The value of a tree. Only the types of types/table.ts and the classes that LangChain's own `load` allows are ever
+ * built; a record that names anything else stays plain data. `classes`: those of who is given the value; left out for what
+ * is read to be sent.
+ */
+export const revive = (
+  tree: unknown,
+  unfinished?: Unfinished,
+  list: ListResolver = noList,
+  classes: ValueClasses = PLAIN_CLASSES,
+): unknown => new Reviver(unfinished, list, classes).revive(tree);
+
+/** Revives completely. */
+export const reviveFully = async (
+  tree: unknown,
+  list?: ListResolver,
+  classes?: ValueClasses,
+): Promise<unknown> => {
+  const unfinished: Unfinished = [];
+  const holder = revive([tree], unfinished, list, classes) as [unknown];
+  await settle(unfinished);
+  return holder[0];
+};
+
+export const settle = async (unfinished: Unfinished): Promise<void> => {
+  if (unfinished.length > 0) await Promise.all(unfinished.map((finish) => finish()));
+};
+
+class Reviver implements PartReviver {
+  constructor(
+    private readonly unfinished: Unfinished | undefined,
+    private readonly list: ListResolver,
+    readonly classes: ValueClasses,
+  ) {}
+
+  revive(tree: unknown): unknown {
+    if (typeof tree !== "object" || tree === null) return tree;
+    if (Array.isArray(tree)) return this.reviveArray(tree);
+    const properties = tree as Properties;
+    // Only LangChain's own forms have this key: a plain object that has it is wrapped when it is encoded.
+    if (properties.lc !== undefined) {
+      return reviveConstructorForm(properties, this) ?? structuredClone(properties);
+    }
+    const name = properties[TYPE];
+    if (name === undefined) return this.reviveProperties(properties);
+    const type = typeNamed(name);
+    if (type?.revive !== undefined) return type.revive(properties, this);
+    if (name === "list") return this.list(properties.list as number);
+    return this.reviveProperties(name === "object" ? (properties.value as Properties) : properties);
+  }
+
+  private reviveArray(tree: readonly unknown[]): unknown[] {
+    const array = new Array<unknown>(tree.length);
+    for (let index = 0; index < tree.length; index++) {
+      array[index] = this.revive(tree[index]);
+      if (this.unfinished !== undefined) this.loadLater(tree[index], array, index);
+    }
+    return array;
+  }
+
+  reviveProperties(tree: Properties, without?: string): Properties {
+    const properties: Properties = {};
+    for (const key in tree) {
+      if (key === without) continue;
+      const part = tree[key];
+      if (key === "__proto__") setProperty(properties, key, this.revive(part));
+      else properties[key] = typeof part === "object" && part !== null ? this.revive(part) : part;
+      if (this.unfinished !== undefined) this.loadLater(part, properties, key);
+    }
+    return properties;
+  }
+
+  fill<Target>(target: Target, tree: unknown, fill: (items: never) => void): Target {
+    const { unfinished } = this;
+    const before: Unfinished = [];
+    const items = new Reviver(unfinished && before, this.list, this.classes).revive(tree) as never;
+    if (before.length === 0) fill(items);
+    else unfinished?.push(async () => (await settle(before), fill(items)));
+    return target;
+  }
+
+  loadLater(tree: unknown, holder: object, key: string | number): void {
+    if (this.unfinished === undefined || !isSerialized(tree)) return;
+    this.unfinished.push(async () => {
+      try {
+        setProperty(holder as Properties, String(key), await this.classes.load(JSON.stringify(tree)));
+      } catch {
+        // LangChain doesn't allow or know the class: the value stays the record that it was.
+      }
+    });
+  }
+}

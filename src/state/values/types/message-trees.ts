@@ -1,0 +1,144 @@
+/**
+ * How messages are stored: `{$type: <class>, ...properties}`. LangChain's own constructor form (`{lc: 1, type:
+ * "constructor", id: ["langchain_core", "messages", <class>], kwargs}`) takes 53 characters more, which were a fifth of
+ * a short message. It is still read, and written for a message with a property whose name has a meaning in stored trees.
+ */
+
+import { setProperty, type Properties } from "../../../platform/lib/properties.ts";
+import { TYPE } from "../type-key.ts";
+
+/** What the messages of LangChain have in common, whichever copy of `@langchain/core` made them. */
+export interface MessageLike {
+  readonly lc_kwargs?: Properties;
+  readonly content: unknown;
+  _getType(): string;
+}
+
+/** What a message may hold beside what was given to its constructor. */
+export const MESSAGE_PROPERTIES = [
+  "id",
+  "name",
+  "content",
+  "additional_kwargs",
+  "response_metadata",
+  "tool_calls",
+  "invalid_tool_calls",
+  "tool_call_chunks",
+  "usage_metadata",
+  "tool_call_id",
+  "status",
+  "artifact",
+  "metadata",
+  "role",
+] as const;
+
+/** Messages that can be built again, by the name that LangChain gives to their classes. */
+export const MESSAGE_CLASSES: ReadonlySet<string> = new Set(
+  ["AIMessage", "HumanMessage", "SystemMessage", "ToolMessage", "FunctionMessage", "ChatMessage"]
+    .flatMap((name) => [name, `${name}Chunk`])
+    .concat("RemoveMessage"),
+);
+
+const CLASS_BY_TYPE: ReadonlyMap<string, string> = new Map([
+  ["ai", "AIMessage"],
+  ["human", "HumanMessage"],
+  ["system", "SystemMessage"],
+  ["tool", "ToolMessage"],
+  ["function", "FunctionMessage"],
+  ["remove", "RemoveMessage"],
+]);
+
+/**
+ * The tree of a message, read from the instance: its own `toJSON` knows only what was given to the constructor, and so
+ * loses an id that was set later. `undefined` is left out, and so is what the constructor makes anyway: a sixth of a
+ * short message.
+ */
+export const encodeMessage = (message: MessageLike, encode: (value: unknown) => unknown): Properties => {
+  const live = message as unknown as Properties;
+  const name = messageClassName(message);
+  const tree: Properties = { [TYPE]: name };
+  const given = message.lc_kwargs ?? {};
+  for (const key of Object.keys(given)) {
+    if (key === "type" || key === "contentBlocks" || key === "content_blocks") continue; // they are the content
+    const value = Object.hasOwn(message, key) ? live[key] : given[key];
+    if (value === undefined || typeof value === "function" || isMadeAnyway(live, key)) continue;
+    if (key === TYPE || key === "lc") return constructorForm(name, message, encode);
+    setProperty(tree, key, encode(value));
+  }
+  for (const key of MESSAGE_PROPERTIES) {
+    if (key in tree) continue;
+    const value = live[key];
+    if (value !== undefined && !isMadeAnyway(live, key)) tree[key] = encode(value);
+  }
+  return tree;
+};
+
+/** For a message that has a property named `lc` or `$type`. */
+const constructorForm = (
+  name: string,
+  message: MessageLike,
+  encode: (value: unknown) => unknown,
+): Properties => {
+  const { [TYPE]: type, lc, ...given } = message.lc_kwargs ?? {};
+  const { [TYPE]: _, ...kwargs } = encodeMessage(
+    Object.create(message, { lc_kwargs: { value: given } }) as MessageLike,
+    encode,
+  );
+  for (const [key, value] of Object.entries({ [TYPE]: type, lc })) {
+    if (value !== undefined) kwargs[key] = encode(value);
+  }
+  return { lc: 1, type: "constructor", id: ["langchain_core", "messages", name], kwargs };
+};
+
+/** The name of a message's class, by its tree; undefined for every other tree. Allocates nothing: asked per message. */
+export const messageNameOf = (tree: Properties): string | undefined => {
+  const type = tree[TYPE];
+  if (type !== undefined) return MESSAGE_CLASSES.has(type as string) ? (type as string) : undefined;
+  if (tree.lc !== 1 || tree.type !== "constructor" || !Array.isArray(tree.id)) return undefined;
+  const id = tree.id as unknown[];
+  const name = id[id.length - 1];
+  return id[1] === "messages" && MESSAGE_CLASSES.has(name as string) ? (name as string) : undefined;
+};
+
+/** The properties in a message's tree; undefined for every other tree. They may be the tree itself, with its `$type`. */
+export const messagePropertiesOf = (tree: Properties): Properties | undefined => {
+  if (messageNameOf(tree) === undefined) return undefined;
+  return tree[TYPE] === undefined ? (tree.kwargs as Properties) : tree;
+};
+
+/**
+ * True for an empty property of a message that its constructor makes if it is not given. (Tool calls are computed from
+ * the raw ones if there are any, so then an empty list must be given.)
+ */
+export const isMadeAnyway = (live: Properties, key: string): boolean => {
+  const value = live[key];
+  switch (key) {
+    case "additional_kwargs":
+    case "response_metadata":
+      return typeof value === "object" && value !== null && isPlainEmpty(value);
+    case "tool_calls":
+    case "invalid_tool_calls":
+    case "tool_call_chunks":
+      return (
+        Array.isArray(value) &&
+        value.length === 0 &&
+        !Object.hasOwn(Object(live.additional_kwargs), "tool_calls")
+      );
+    default:
+      return false;
+  }
+};
+
+const isPlainEmpty = (value: object): boolean => {
+  for (const _ in value) return false;
+  return Object.getPrototypeOf(value) === Object.prototype;
+};
+
+/** A user's own subclass is stored as the class of LangChain that it extends: it can be read everywhere. */
+const messageClassName = (message: MessageLike): string => {
+  const messageClass = message.constructor as { lc_name?: () => string };
+  const name = messageClass.lc_name?.() ?? "";
+  if (MESSAGE_CLASSES.has(name)) return name;
+  const known = CLASS_BY_TYPE.get(message._getType()) ?? "ChatMessage";
+  return "concat" in message && typeof message.concat === "function" ? `${known}Chunk` : known;
+};

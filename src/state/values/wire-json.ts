@@ -1,0 +1,136 @@
+/**
+ * The JSON that clients see: stream events, states, results, webhooks.
+ *
+ * Most values are plain JSON already, so a value is first looked through without allocating anything; what has no
+ * plain form is replaced along its path only, and the native `JSON.stringify` does the rest. (With a replacer
+ * function it is five to ten times slower.)
+ */
+
+import { ValueTooLargeError } from "../../platform/domain/errors.ts";
+import { Ancestry, CIRCULAR, withoutCycles } from "./cycles.ts";
+import { CHARACTERS_AT_MOST } from "./encoding.ts";
+import { setProperty, type Properties } from "../../platform/lib/properties.ts";
+import { typeOfObject, typeOfScalar } from "./types/table.ts";
+
+/** Deeper than any real state, shallow enough for every JSON parser that a client may use. */
+const NESTING_AT_MOST = 1_000;
+/** A cycle passes this depth soon enough; only from here on are the ancestors remembered. See cycles.ts. */
+const NESTING_UNSUSPICIOUS = 64;
+
+/**
+ * One line of strictly valid JSON for any value that a graph may produce. Messages are flat (`{...fields, type,
+ * content}`), dates ISO text, sets arrays, maps objects (arrays of pairs if a key is not text), bytes base64,
+ * bigints text, errors `{name, message}`; `undefined` is left out, NaN and the infinities are null. A value that
+ * has no JSON at all (a function) is null.
+ *
+ * What contains itself is "[Circular]" where it comes again. Throws a TypeError for a value that is nested deeper than
+ * 1,000 levels, ValueTooLargeError for one whose texts have too many characters.
+ */
+export const toWireJson = (value: unknown): string => JSON.stringify(toWireValue(value)) ?? "null";
+
+/**
+ * The same as a value: what `JSON.parse(toWireJson(value))` would be, but for details that `JSON.stringify`
+ * settles. Returns the very same reference where nothing had to change, so the result must not be changed.
+ */
+export const toWireValue = (value: unknown): unknown =>
+  typeof value === "object" && value !== null
+    ? withoutCycles((ancestry) => plain(value, 0, ancestry, { characters: 0 }))
+    : scalar(value);
+
+/** Of scalars `JSON.stringify` writes all but bigints, so these alone are looked up. */
+const scalar = (value: unknown): unknown =>
+  typeof value === "bigint" ? typeOfScalar(value).toWire?.(value) : value;
+
+/** Characters of the texts so far, and items of the lists: at least so many will the JSON have. */
+interface Size {
+  characters: number;
+}
+
+const grow = (size: Size, characters: number): void => {
+  size.characters += characters;
+  if (size.characters > CHARACTERS_AT_MOST) throw new ValueTooLargeError("A value", CHARACTERS_AT_MOST);
+};
+
+const plain = (value: object, depth: number, ancestry: Ancestry | undefined, size: Size): unknown => {
+  if (ancestry !== undefined || depth > NESTING_UNSUSPICIOUS) {
+    ancestry ??= new Ancestry();
+    if (!ancestry.enter(value)) return CIRCULAR;
+    if (depth > NESTING_AT_MOST) {
+      throw new TypeError(
+        `The value can't be written as JSON: it is nested deeper than ${NESTING_AT_MOST} levels.`,
+      );
+    }
+  }
+  const result = Array.isArray(value)
+    ? plainArray(value, depth + 1, ancestry, size)
+    : plainObject(value as Properties, depth + 1, ancestry, size);
+  ancestry?.leave(value);
+  return result;
+};
+
+const plainArray = (
+  list: unknown[],
+  depth: number,
+  ancestry: Ancestry | undefined,
+  size: Size,
+): unknown[] => {
+  grow(size, list.length);
+  let changed: unknown[] | undefined;
+  for (let index = 0; index < list.length; index++) {
+    const before = list[index];
+    if (typeof before !== "object" || before === null) {
+      if (typeof before === "string") grow(size, before.length);
+      else if (typeof before === "bigint") (changed ??= list.slice())[index] = scalar(before);
+      continue;
+    }
+    const after = plain(before, depth, ancestry, size);
+    if (after !== before) (changed ??= list.slice())[index] = after;
+  }
+  return changed ?? list;
+};
+
+const plainObject = (
+  value: Properties,
+  depth: number,
+  ancestry: Ancestry | undefined,
+  size: Size,
+): unknown => {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) {
+    const replaced = withoutClass(value);
+    if (replaced !== value) {
+      return typeof replaced === "object" && replaced !== null
+        ? plain(replaced, depth, ancestry, size)
+        : scalar(replaced);
+    }
+  } else if (typeof value.toJSON === "function") {
+    const replaced: unknown = (value.toJSON as () => unknown)();
+    if (replaced !== value) {
+      return typeof replaced === "object" && replaced !== null
+        ? plain(replaced, depth, ancestry, size)
+        : scalar(replaced);
+    }
+  }
+  let changed: Properties | undefined;
+  for (const key in value) {
+    const before = value[key];
+    let after: unknown;
+    if (typeof before === "object" && before !== null) after = plain(before, depth, ancestry, size);
+    else if (typeof before === "bigint") after = scalar(before);
+    else {
+      if (typeof before === "string") grow(size, before.length);
+      continue;
+    }
+    if (after === before || !Object.hasOwn(value, key)) continue;
+    // A spread keeps an own key named `__proto__` as data.
+    setProperty((changed ??= { ...value }), key, after);
+  }
+  return changed ?? value;
+};
+
+/** The plain counterpart of an instance of a class; the same reference if it is to be taken property by property. */
+const withoutClass = (value: Properties): unknown => {
+  const type = typeOfObject(value);
+  if (type?.toWire !== undefined) return type.toWire(value);
+  return typeof value.toJSON === "function" ? (value.toJSON as () => unknown)() : value;
+};
